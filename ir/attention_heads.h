@@ -17,8 +17,8 @@ struct AttentionHeads {
 inline AttentionHeads attention_heads(const Attributes& attrs, const TensorType& keys,
                                       const TensorType& values) {
   const int64_t kv_count = attrs.get<int64_t>(AttrName::kv_heads);
-  return {attrs.get<int64_t>(AttrName::heads), kv_count, keys.dims[1].constant() / kv_count,
-          values.dims[1].constant() / kv_count};
+  return {attrs.get<int64_t>(AttrName::heads), kv_count, keys.dims.back().constant() / kv_count,
+          values.dims.back().constant() / kv_count};
 }
 inline AttentionHeads attention_heads(const Graph& graph, const Op& op) {
   return attention_heads(op.attrs, graph[op.operands[1]].type, graph[op.operands[2]].type);

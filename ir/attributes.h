@@ -35,6 +35,8 @@ namespace sinter {
   X(tensor, std::string)  /* name of a tensor in the model's files */                            \
   X(reverse, int64_t)     /* 1: a cumulative sum runs from the end; absent: 0 */                 \
   X(exclusive, int64_t)   /* 1: a cumulative sum leaves its own element out; absent: 0 */        \
+  X(any_range, int64_t)   /* 1: first and last row need not be there (ops.def); absent: 0 */     \
+  X(empty_zero, int64_t)  /* 1: a token that sees no key gets zeros; absent: NaN */              \
   X(checked, int64_t)     /* 1: row numbers that name no row are allowed (ops.def); absent: 0 */ \
   X(op, std::string)      /* the name under which a caller's op is registered (custom_op.h) */   \
   X(numbers, std::vector<double>) /* finite numbers for a caller's op; absent: none */
@@ -60,6 +62,8 @@ class Attributes {
   Attributes& set(AttrName name, AttrValue value);
   const AttrValue* find(AttrName name) const;
   bool has(AttrName name) const { return find(name) != nullptr; }
+  /// An attribute that is 1 or absent: 1.
+  bool is_set(AttrName name) const { return has(name) && get<int64_t>(name) != 0; }
 
   /// The attribute, which the op is known to have.
   template <typename T>

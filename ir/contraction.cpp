@@ -175,6 +175,32 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
   return form;
 }
 
+std::optional<StridedView> strided_view(const Graph& graph, ValueId id, DimsRef dims) {
+  const IndexExpr place = linearize(dims, identity_map(dims.size()));
+  const Access access =
+      resolve_access(graph, id, delinearize(graph[id].type.dims, place, dims), dims);
+  if (op_class(graph[access.root]) == OpClass::generator) return std::nullopt;
+  const IndexExpr offset = linearize(graph[access.root].type.dims, access.coords);
+  if (!offset.is_affine()) return std::nullopt;
+  StridedView view{access.root, offset.constant(), {}};
+  for (uint32_t axis = 0; axis < dims.size(); ++axis)
+    view.strides.push_back(dims[axis].is(1) ? SymExpr(0) : offset.coefficient(axis));
+  return view;
+}
+
+std::optional<SymExpr> joined_stride(const StridedView& view, DimsRef dims, size_t count) {
+  SymExpr stride = 0, extent = 1;  // of the axes joined so far, the last ones
+  for (size_t axis = count; axis-- > 0;) {
+    if (dims[axis].is(1)) continue;
+    if (extent.is(1))
+      stride = view.strides[axis];
+    else if (view.strides[axis] != stride * extent)
+      return std::nullopt;
+    extent = extent * SymExpr(dims[axis]);
+  }
+  return stride;
+}
+
 std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id) {
   const Dims& dims = graph[id].type.dims;
   SINTER_CHECK(dims.size() == 2, "%{} has rank {}", graph[id].name, dims.size());

@@ -28,6 +28,19 @@ struct ContractionForm {
 std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op,
                                                 llvm::ArrayRef<Symbol> symbols);
 
+/// A value read through its views: the place in its root of the element with indices i is
+/// offset + sum of strides[a] * i[a]. An axis of extent 1 has the stride 0.
+struct StridedView {
+  ValueId root;
+  SymExpr offset;
+  llvm::SmallVector<SymExpr, 4> strides;
+};
+/// The value with the axes `dims`, a reshape of its own; nullopt where its views leave no strides or
+/// it is not in memory.
+std::optional<StridedView> strided_view(const Graph& graph, ValueId id, DimsRef dims);
+/// The stride of the first `count` axes as one; nullopt where they do not step together.
+std::optional<SymExpr> joined_stride(const StridedView& view, DimsRef dims, size_t count);
+
 /// A value [N, D] read through its views, as rows of neighbouring elements; nullopt where the views
 /// leave no such rows or the value is not in memory.
 std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id);

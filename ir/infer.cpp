@@ -2,7 +2,8 @@
 // stands in infer_*.cpp.
 //
 // Constraints, by number; the number stands in the error. A number is listed once.
-//   C1   operand count, and attributes that are required and known; checked is 0 or 1
+//   C1   operand count, and attributes that are required and known; any_range, empty_zero
+//        and checked are 0 or 1
 //   C2   elementwise: dims broadcast (NumPy)
 //   C3   elementwise: operands of one element type that the op's domain allows
 //   C4   reshape: the number of elements stays, for all values of the symbols
@@ -23,9 +24,11 @@
 //        rank 2 and at most 8 rows, M and K >= 1, K a multiple of 8, splits a power of two, a
 //        result of the operands' type or f32
 //   C17  einsum: a spec of the form "ab,bc->ac", extents that agree, one float type
-//   C18  attention: q [N, heads*hd], keys [R, kv_heads*hd], values [R, kv_heads*vd] of one float
-//        type and constant widths, first and slot i32 [N]; attention_softmax: scores f32
-//        [..., N, K]; kv_heads divides heads; scale finite; softcap > 0, finite; window >= 1
+//   C18  attention: q [..., N, heads*hd], keys [..., R, kv_heads*hd], values [..., R, kv_heads*vd]
+//        of one float type and constant widths, first and slot i32 [..., N], a mask of i1 or a float
+//        type with the axes [..., heads, N, R] or 1 in their place; attention_softmax: scores f32
+//        [..., N, K], first and slot that broadcast to [..., N] and end in N, a mask that broadcasts
+//        to the scores; kv_heads divides heads; scale finite; softcap > 0, finite; window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the result has at most 2^48 bytes and elements for all values of the symbols
 //   C21  decode_attention: 1 .. 8 splits, heads of 1 .. 256 elements; sample: logits [N, V] of a
@@ -53,9 +56,10 @@ Status check_counts(const Inference& op) {
   for (const auto& [name, value] : op.attrs)
     if (!llvm::is_contained(info.required, name) && !llvm::is_contained(info.optional, name))
       return op.reject(1, fmt::format("has no attribute {}", to_string(name)));
-  if (op.attrs.has(AttrName::checked))
-    if (const auto value = op.attrs.get<int64_t>(AttrName::checked); value != 0 && value != 1)
-      return op.reject(1, fmt::format("checked is {}, must be 0 or 1", value));
+  for (AttrName flag : {AttrName::any_range, AttrName::empty_zero, AttrName::checked})
+    if (op.attrs.has(flag))
+      if (const auto value = op.attrs.get<int64_t>(flag); value != 0 && value != 1)
+        return op.reject(1, fmt::format("{} is {}, must be 0 or 1", to_string(flag), value));
   return {};
 }
 

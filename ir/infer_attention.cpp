@@ -1,4 +1,6 @@
 // attention over a cache, and the part of it between its two products.
+#include <llvm/ADT/STLExtras.h>
+
 #include <cmath>
 
 #include "ir/inference.h"
@@ -21,44 +23,89 @@ Status check_scores(const Inference& op) {
   return {};
 }
 
+/// Each extent is 1 or that of the axis at which it ends up when both are aligned at the last.
+bool repeats_to(DimsRef from, DimsRef to) {
+  if (from.size() > to.size()) return false;
+  return llvm::all_of(llvm::zip(from, to.take_back(from.size())), [](const auto& pair) {
+    return std::get<0>(pair).is(1) || std::get<0>(pair) == std::get<1>(pair);
+  });
+}
+
+bool is_mask(const TensorType& mask, DimsRef scores) {
+  return (mask.dtype == DType::i1 || is_float(mask.dtype)) && repeats_to(mask.dims, scores);
+}
+
+/// The axes [..., heads, N, R] of an attention's scores.
+Dims score_dims(const TensorType& q, const TensorType& keys, int64_t heads) {
+  Dims dims(q.dims.begin(), q.dims.end() - 2);
+  dims.append({Dim(heads), q.dims[q.rank() - 2], keys.dims[keys.rank() - 2]});
+  return dims;
+}
+
+/// q [..., N, heads*hd], keys [..., R, kv_heads*hd] and values [..., R, kv_heads*vd] fit together;
+/// then the elements of a row of the result.
+std::optional<int64_t> result_width(const TensorType& q, const TensorType& keys,
+                                    const TensorType& values, int64_t heads, int64_t kv_heads) {
+  const size_t rank = q.rank();
+  if (rank < 2 || keys.rank() != rank || values.rank() != rank || !is_float(q.dtype) ||
+      keys.dtype != q.dtype || values.dtype != q.dtype)
+    return std::nullopt;
+  const auto batch = [&](const TensorType& type) { return DimsRef(type.dims).drop_back(2); };
+  if (batch(keys) != batch(q) || batch(values) != batch(q) ||
+      keys.dims[rank - 2] != values.dims[rank - 2])
+    return std::nullopt;
+  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0 || !q.dims.back().is_constant() ||
+      !keys.dims.back().is_constant() || !values.dims.back().is_constant())
+    return std::nullopt;
+  const int64_t width = q.dims.back().constant(), key_width = keys.dims.back().constant();
+  const int64_t value_width = values.dims.back().constant();
+  int64_t result = 0;
+  if (width % heads != 0 || key_width % kv_heads != 0 || value_width % kv_heads != 0 ||
+      width / heads != key_width / kv_heads ||
+      __builtin_mul_overflow(value_width / kv_heads, heads, &result))
+    return std::nullopt;
+  return result;
+}
+
 }  // namespace
 
 Result<TensorType> infer_attention(const Inference& op) {
   const TensorType &q = op.operands[0], &keys = op.operands[1], &values = op.operands[2];
   const int64_t heads = op.attrs.get<int64_t>(AttrName::heads);
   const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
-  const auto shape_error = [&] {
+  const std::optional<int64_t> width = result_width(q, keys, values, heads, kv_heads);
+  const auto tokens = [&] { return TensorType{DType::i32, Dims(DimsRef(q.dims).drop_back())}; };
+  if (!width || op.operands[3] != tokens() || op.operands[4] != op.operands[3])
     return op.reject(
         18, fmt::format("q {}, keys {}, values {}, first {}, slot {}, {} heads, {} kv_heads",
                         op.show(q), op.show(keys), op.show(values), op.show(op.operands[3]),
                         op.show(op.operands[4]), heads, kv_heads));
-  };
-  if (q.rank() != 2 || keys.rank() != 2 || values.rank() != 2 || !is_float(q.dtype) ||
-      keys.dtype != q.dtype || values.dtype != q.dtype || keys.dims[0] != values.dims[0] ||
-      heads < 1 || kv_heads < 1 || heads % kv_heads != 0 || !q.dims[1].is_constant() ||
-      !keys.dims[1].is_constant() || !values.dims[1].is_constant() ||
-      op.operands[3] != TensorType{DType::i32, {q.dims[0]}} || op.operands[4] != op.operands[3])
-    return shape_error();
-  const int64_t width = q.dims[1].constant(), key_width = keys.dims[1].constant();
-  const int64_t value_width = values.dims[1].constant();
-  int64_t result_width = 0;
-  if (width % heads != 0 || key_width % kv_heads != 0 || value_width % kv_heads != 0 ||
-      width / heads != key_width / kv_heads ||
-      __builtin_mul_overflow(value_width / kv_heads, heads, &result_width))
-    return shape_error();
+  if (op.operands.size() == 6) {
+    const TensorType& mask = op.operands[5];
+    if (mask.rank() != q.rank() + 1 || !is_mask(mask, score_dims(q, keys, heads)))
+      return op.reject(18, fmt::format("mask {}, scores {}", op.show(mask),
+                                       op.show({DType::f32, score_dims(q, keys, heads)})));
+  }
   SINTER_TRY(check_scores(op));
-  return TensorType{q.dtype, {q.dims[0], result_width}};
+  Dims dims = q.dims;
+  dims.back() = Dim(*width);
+  return TensorType{q.dtype, dims};
 }
 
 Result<TensorType> infer_attention_softmax(const Inference& op) {
-  const TensorType& scores = op.operands[0];
+  const TensorType &scores = op.operands[0], &first = op.operands[1];
   const DType dtype = op.attrs.get<DType>(AttrName::dtype);
   const bool fits = scores.rank() >= 2 && scores.dtype == DType::f32 && is_float(dtype) &&
-                    op.operands[1] == TensorType{DType::i32, {scores.dims[scores.rank() - 2]}} &&
-                    op.operands[2] == op.operands[1];
+                    first.dtype == DType::i32 && first.rank() >= 1 &&
+                    first.dims.back() == scores.dims[scores.rank() - 2] &&
+                    repeats_to(first.dims, DimsRef(scores.dims).drop_back()) &&
+                    op.operands[2] == first;
   if (!fits)
     return op.reject(18, fmt::format("scores {}, first {}, slot {}", op.show(scores),
-                                     op.show(op.operands[1]), op.show(op.operands[2])));
+                                     op.show(first), op.show(op.operands[2])));
+  if (op.operands.size() == 4 && !is_mask(op.operands[3], scores.dims))
+    return op.reject(
+        18, fmt::format("mask {}, scores {}", op.show(op.operands[3]), op.show(scores)));
   SINTER_TRY(check_scores(op));
   return TensorType{dtype, scores.dims};
 }

@@ -68,7 +68,7 @@ double flops(const Graph& graph, const Op& op, const CallSizes& call) {
 }
 
 double rows_seen(const Op& op, const TensorType& cache, const CallSizes& call) {
-  const double rows = TypeSizes(call.symbol_values).extent(cache.dims[0]);
+  const double rows = TypeSizes(call.symbol_values).extent(cache.dims[cache.rank() - 2]);
   if (!call.visible_rows) return rows;
   int64_t seen = *call.visible_rows;
   if (op.attrs.has(AttrName::window))

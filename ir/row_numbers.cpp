@@ -20,8 +20,9 @@ bool at_most(Dim a, Dim b, llvm::ArrayRef<Symbol> symbols) {
 
 }  // namespace
 
-size_t named_axis(const Op& op) {
-  return op.kind == OpKind::gather ? static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis)) : 0;
+size_t named_axis(const Op& op, const TensorType& table) {
+  if (op.kind == OpKind::gather) return static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+  return reads_cache(op) ? table.rank() - 2 : 0;
 }
 
 IndexMap number_coords(const Op& gather, const IndexMap& coords) {
@@ -31,16 +32,22 @@ IndexMap number_coords(const Op& gather, const IndexMap& coords) {
 std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) {
   const OperandRole role = operand_role(op.kind, operand);
   if (role.rows_of == OperandRole::kResult) return op.type.dims[0];
-  if (role.is_address()) return graph[op.operands[role.rows_of]].type.dims[named_axis(op)];
+  const bool position = role.kind == OperandRole::first || role.kind == OperandRole::last;
+  if (position && op.attrs.is_set(AttrName::any_range)) return std::nullopt;
+  if (role.is_address()) {
+    const TensorType& table = graph[op.operands[role.rows_of]].type;
+    return table.dims[named_axis(op, table)];
+  }
   const ValueId row = operand_with(op, OperandRole::row);
-  const bool position = role == OperandRole::first || role == OperandRole::last;
   if (position && row.valid()) return graph[row].type.dims.back();
   return std::nullopt;
 }
 
 bool is_checked(const Op& op) {
-  return op.attrs.has(AttrName::checked) && op.attrs.get<int64_t>(AttrName::checked) != 0;
+  return op.attrs.is_set(AttrName::checked);
 }
+
+bool clamps_rows(const Op& op) { return is_checked(op) || op.attrs.is_set(AttrName::any_range); }
 
 std::vector<RowNumbers> row_numbers(const Graph& graph) {
   std::vector<RowNumbers> found;

@@ -8,6 +8,9 @@ namespace sinter {
 
 /// The op allows numbers that name no row (attribute `checked`).
 bool is_checked(const Op& op);
+/// A token of the attention sees those of the rows first .. last that are there: the op is checked,
+/// or takes any numbers (attribute `any_range`).
+bool clamps_rows(const Op& op);
 
 struct RowNumbers {
   ValueId op;
@@ -16,8 +19,8 @@ struct RowNumbers {
   bool address;    // false: they are only compared
 };
 
-/// The axis of the operand whose rows an op's numbers name.
-size_t named_axis(const Op& op);
+/// The axis of `table`, an operand of the op, whose rows the op's numbers name.
+size_t named_axis(const Op& op, const TensorType& table);
 /// Where a gather reads the number that the element `coords` of its result is taken by.
 IndexMap number_coords(const Op& gather, const IndexMap& coords);
 

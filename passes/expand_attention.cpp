@@ -7,37 +7,83 @@
 namespace sinter {
 namespace {
 
-/// Appends the products and the softmax, and returns the value that replaces `op`'s result. The
-/// operands of `op` are values of the builder's graph.
-ValueId compose(Builder& b, const Op& op) {
-  const llvm::ArrayRef<ValueId> operands = op.operands;
-  const AttentionHeads heads = attention_heads(op.attrs, b.type(operands[1]), b.type(operands[2]));
-  const Dims q = b.type(operands[0]).dims;
-  const Dims keys = b.type(operands[1]).dims, values = b.type(operands[2]).dims;
-  const DType dtype = b.type(operands[0]).dtype;
+/// Appends what stands for one `attention`, whose operands are values of the builder's graph.
+class ComposedAttention {
+ public:
+  ComposedAttention(Builder& builder, const Op& op)
+      : b_(builder),
+        op_(op),
+        heads_(attention_heads(op.attrs, type(1), type(2))),
+        batch_(type(0).rank() - 2) {
+    letters_ = std::string("abcefhij").substr(0, batch_);
+  }
 
-  const ValueId q_heads =
-      b.reshape(operands[0], {q[0], heads.kv_count, heads.group(), heads.width}, op.name + ".q");
-  const ValueId k_heads =
-      b.reshape(operands[1], {keys[0], heads.kv_count, heads.width}, op.name + ".k");
-  const ValueId v_heads =
-      b.reshape(operands[2], {values[0], heads.kv_count, heads.value_width}, op.name + ".v");
-  const ValueId scores = b.op(OpKind::einsum, {q_heads, k_heads},
-                              Attributes()
-                                  .set(AttrName::spec, std::string("nkgd,tkd->kgnt"))
-                                  .set(AttrName::dtype, DType::f32),
-                              op.name + ".scores");
-  Attributes softmax;
-  softmax.set(AttrName::dtype, dtype).set(AttrName::scale, op.attrs.get<double>(AttrName::scale));
-  for (AttrName name : {AttrName::softcap, AttrName::window})
-    if (const AttrValue* value = op.attrs.find(name)) softmax.set(name, *value);
-  const ValueId probs = b.op(OpKind::attention_softmax, {scores, operands[3], operands[4]}, softmax,
-                             op.name + ".probs");
-  const ValueId mixed =
-      b.op(OpKind::einsum, {probs, v_heads},
-           Attributes().set(AttrName::spec, std::string("kgnt,tkd->nkgd")), op.name);
-  return b.reshape(mixed, op.type.dims, op.name + ".rows");
-}
+  /// The value that replaces the result.
+  ValueId run() {
+    const ValueId q = in_heads(0, {heads_.kv_count, heads_.group(), heads_.width}, ".q");
+    const ValueId k = in_heads(1, {heads_.kv_count, heads_.width}, ".k");
+    const ValueId v = in_heads(2, {heads_.kv_count, heads_.value_width}, ".v");
+    const ValueId scores = b_.op(OpKind::einsum, {q, k},
+                                 Attributes()
+                                     .set(AttrName::spec, spec("{0}nkgd,{0}tkd->{0}kgnt"))
+                                     .set(AttrName::dtype, DType::f32),
+                                 op_.name + ".scores");
+    const ValueId mixed =
+        b_.op(OpKind::einsum, {probabilities(scores), v},
+              Attributes().set(AttrName::spec, spec("{0}kgnt,{0}tkd->{0}nkgd")), op_.name);
+    return b_.reshape(mixed, op_.type.dims, op_.name + ".rows");
+  }
+
+ private:
+  const TensorType& type(size_t operand) const { return b_.type(op_.operands[operand]); }
+  std::string spec(fmt::format_string<const std::string&> text) const {
+    return fmt::format(text, letters_);
+  }
+
+  /// An operand whose last axis is cut into these.
+  ValueId in_heads(size_t operand, llvm::ArrayRef<Dim> parts, std::string_view suffix) {
+    Dims dims(DimsRef(type(operand).dims).drop_back());
+    dims.append(parts.begin(), parts.end());
+    return b_.reshape(op_.operands[operand], dims, op_.name + std::string(suffix));
+  }
+
+  ValueId probabilities(ValueId scores) {
+    llvm::SmallVector<ValueId, 4> operands = {scores, per_token(3), per_token(4)};
+    if (op_.operands.size() == 6) operands.push_back(mask());
+    Attributes attrs;
+    attrs.set(AttrName::dtype, type(0).dtype);
+    for (AttrName name : {AttrName::scale, AttrName::softcap, AttrName::window, AttrName::any_range,
+                          AttrName::empty_zero})
+      if (const AttrValue* value = op_.attrs.find(name)) attrs.set(name, *value);
+    return b_.op(OpKind::attention_softmax, operands, attrs, op_.name + ".probs");
+  }
+
+  /// A row number of each token as [..., 1, 1, N], beside scores [..., kv_heads, group, N, R].
+  ValueId per_token(size_t operand) {
+    if (batch_ == 0) return op_.operands[operand];
+    Dims dims(DimsRef(type(operand).dims).drop_back());
+    dims.append({Dim(1), Dim(1), type(operand).dims.back()});
+    return b_.reshape(op_.operands[operand], dims);
+  }
+
+  /// The mask [..., heads, N, R] with the heads cut into those of each key head.
+  ValueId mask() {
+    const DimsRef from = type(5).dims;
+    Dims dims(from.drop_back(3));
+    if (from[batch_].is(1))
+      dims.append({Dim(1), Dim(1)});
+    else
+      dims.append({Dim(heads_.kv_count), Dim(heads_.group())});
+    llvm::append_range(dims, from.take_back(2));
+    return b_.reshape(op_.operands[5], dims, op_.name + ".mask");
+  }
+
+  Builder& b_;
+  const Op& op_;
+  AttentionHeads heads_;
+  size_t batch_;         // leading axes
+  std::string letters_;  // of the leading axes
+};
 
 }  // namespace
 
@@ -51,7 +97,7 @@ bool expand_attention(Module& module) {
     Builder builder(result, module.symbols);
     GraphRewriter rewriter(graph, result);
     rewriter.rewrite([&](ValueId, Op op) {
-      return is_attention(op) ? compose(builder, op) : rewriter.add(std::move(op));
+      return is_attention(op) ? ComposedAttention(builder, op).run() : rewriter.add(std::move(op));
     });
     make_names_unique(result);
     graph = std::move(result);

@@ -345,7 +345,7 @@ CheckedRow ValueEmitter::checked_row(const std::string& id, Dim extent, Level le
 /// embedding's table has one axis.
 IndexMap ValueEmitter::table_coords(const Op& op, const IndexMap& coords, const std::string& row,
                                     Level level) {
-  const size_t axis = named_axis(op);
+  const size_t axis = named_axis(op, form_.graph[op.operands[0]].type);
   IndexMap at = op.kind == OpKind::embedding ? IndexMap{coords[0], coords.back()} : coords;
   at[axis] = loaded_row(row, form_.graph[op.operands[0]].type.dims[axis], level);
   return at;

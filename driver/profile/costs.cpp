@@ -27,7 +27,7 @@ class Sizes {
 double unseen_bytes(const Op& op, const TensorType& cache, const CallSizes& call,
                     int64_t sequences) {
   const TypeSizes sizes(call.symbol_values);
-  const double rows = sizes.extent(cache.dims[0]);
+  const double rows = sizes.extent(cache.dims[cache.rank() - 2]);
   const double seen = rows_seen(op, cache, call) * static_cast<double>(sequences);
   return rows > 0 ? sizes.bytes(cache) / rows * (rows - std::min(seen, rows)) : 0;
 }

@@ -16,6 +16,10 @@
 //   kAligned            rows of keys and values begin at multiples of 8 elements
 //   kScale, kSoftcap, kFactor   see order.h
 //   kWindow             keys that a token sees at most, 0: no bound
+//   kSequences          there may be more than one sequence
+//   kEmptyZero          a token that sees no key gets zeros, and not NaN
+//   First, Last         the first and the last row that a token sees: first(token)
+//   Mask                NoMask or MaskInMemory (kernels/common/attention_operands.cuh)
 #pragma once
 
 #include "kernels/attention/attention_mma.cuh"
@@ -27,7 +31,7 @@ namespace sinter {
 // takes those of the result: out.set(at, x), out.set_chunk(at, values). `shared`: bytes of shared
 // memory, at a multiple of 1024.
 template <typename Config, typename Query, typename Result>
-SINTER_DEVICE void attend(const Query& q, const AttentionOperands<typename Config::Element>& in,
+SINTER_DEVICE void attend(const Query& q, const AttentionOperands<Config>& in,
                           const Result& out, unsigned char* shared) {
   const AttentionTiles<Config> work_tiles(in, shared);
 #if SINTER_HAS_WGMMA

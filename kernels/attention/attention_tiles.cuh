@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/attention/order.h"
+#include "kernels/common/attention_operands.cuh"
 #include "kernels/tile/fragment.cuh"
 #include "kernels/tile/loaders/cache_rows.cuh"
 #include "kernels/tile/loaders/dense.cuh"
@@ -20,16 +21,31 @@ struct TiledSizes {
   static constexpr int value_bytes = tile_bytes(keys, value_width);
 };
 
-// The first elements and the row strides of the caches, the row numbers, and how many there are.
-template <typename T>
+// The operands of a launch: keys and values, the row numbers of all tokens, the mask, and how many
+// sequences there are, each of `tokens` tokens and with `cache_rows` keys.
+template <typename Config>
 struct AttentionOperands {
-  const T* keys;
-  long long keys_stride;
-  const T* values;
-  long long values_stride;
-  const int *first, *last;
-  long long tokens, cache_rows;
+  AttentionRows<typename Config::Element> keys, values;
+  typename Config::First first;
+  typename Config::Last last;
+  typename Config::Mask mask;
+  long long sequences, tokens, cache_rows;
+
+  SINTER_DEVICE int row_tiles_of_sequence() const {
+    return static_cast<int>((tokens + Config::kRows - 1) / Config::kRows);
+  }
 };
+
+// A tile of rows of all sequences, as one of a sequence.
+struct AttentionRowTile {
+  int sequence, tile;
+};
+template <typename Config>
+SINTER_DEVICE AttentionRowTile row_tile_of(const AttentionOperands<Config>& in, int tile) {
+  if constexpr (!Config::kSequences) return {0, tile};
+  const int tiles = in.row_tiles_of_sequence();
+  return {tile / tiles, tile % tiles};
+}
 
 // Keys that a row sees: low .. low + count - 1.
 struct SeenKeys {
@@ -50,9 +66,10 @@ class AttentionBlock {
   static constexpr int kMost = 0x7fffffff;
 
  public:
-  SINTER_DEVICE AttentionBlock(const AttentionOperands<T>& in, int tile, int head,
+  // `tile`: of rows, of all sequences.
+  SINTER_DEVICE AttentionBlock(const AttentionOperands<Config>& in, int tile, int head,
                                unsigned char* shared)
-      : in_(&in), shared_(shared), tile_(tile), head_(head) {}
+      : in_(&in), shared_(shared), tile_(tile), head_(head), place_(row_tile_of(in, tile)) {}
 
   SINTER_DEVICE int tile() const { return tile_; }
   SINTER_DEVICE int head() const { return head_; }
@@ -88,9 +105,9 @@ class AttentionBlock {
   // A row that is not there sees all keys.
   SINTER_DEVICE SeenKeys seen_by(int row) const {
     if (!is_there(row)) return {0, kMost};
+    const long long token = sequence_token0() + token0() + row;
     const AttentionRange range = rows_of_cache(
-        attention_range(in_->first[token0() + row], in_->last[token0() + row], Config::kWindow),
-        in_->cache_rows);
+        attention_range(in_->first(token), in_->last(token), Config::kWindow), in_->cache_rows);
     return {static_cast<int>(range.low), static_cast<unsigned>(range.count)};
   }
 
@@ -122,13 +139,19 @@ class AttentionBlock {
   template <int threads>
   SINTER_DEVICE void load_keys(int tile, int stage, int thread) const {
     load_cache_rows<Sizes::keys, Config::kWidth, threads, Config::kAligned>(
-        keys(stage), in_->keys + kv_head() * Config::kWidth, in_->keys_stride, tile, seen_, thread);
+        keys(stage), head_of(in_->keys), in_->keys.row_stride, tile, seen_, thread);
   }
   template <int threads>
   SINTER_DEVICE void load_values(int tile, int stage, int thread) const {
     load_cache_rows<Sizes::keys, Config::kValueWidth, threads, Config::kAligned>(
-        values(stage), in_->values + kv_head() * Config::kValueWidth, in_->values_stride, tile,
-        seen_, thread);
+        values(stage), head_of(in_->values), in_->values.row_stride, tile, seen_, thread);
+  }
+
+  // The mask of a row, for its keys.
+  SINTER_DEVICE auto mask_of(int row) const {
+    // A row that is not there has that of the last one.
+    const long long last = in_->tokens - 1 - token0();
+    return in_->mask.row(place_.sequence, head_, token0() + (row < last ? row : last));
   }
 
   // Gives the result a lane's rows, `row0` and 8 more: `sums` as a product of tensor cores has
@@ -145,17 +168,29 @@ class AttentionBlock {
   }
 
  private:
-  SINTER_DEVICE long long token0() const { return static_cast<long long>(tile_) * Sizes::rows; }
+  // The first token of the tile in its sequence, and of the sequence among all tokens.
+  SINTER_DEVICE long long token0() const {
+    return static_cast<long long>(place_.tile) * Sizes::rows;
+  }
+  SINTER_DEVICE long long sequence_token0() const {
+    if constexpr (!Config::kSequences) return 0;
+    return place_.sequence * in_->tokens;
+  }
   SINTER_DEVICE int kv_head() const { return head_ / (Config::kHeads / Config::kKvHeads); }
   SINTER_DEVICE bool is_there(int row) const { return token0() + row < in_->tokens; }
   // The first element of a row's head in a tensor of so many elements a head.
   SINTER_DEVICE long long element(long long row, int width) const {
-    return ((token0() + row) * Config::kHeads + head_) * width;
+    return ((sequence_token0() + token0() + row) * Config::kHeads + head_) * width;
+  }
+  // The key head's row 0 of the sequence.
+  SINTER_DEVICE const T* head_of(const AttentionRows<T>& rows) const {
+    return rows.row0(place_.sequence, kv_head());
   }
 
-  const AttentionOperands<T>* in_;
+  const AttentionOperands<Config>* in_;
   unsigned char* shared_;
   int tile_, head_;
+  AttentionRowTile place_;
   RowRange seen_;
 };
 

@@ -84,7 +84,7 @@ SINTER_DEVICE void produce_queries(const AttentionTiles<Config>& tiles,
 template <typename Config>
 class TileWalk {
   using Block = AttentionBlock<Config>;
-  using Operands = AttentionOperands<typename Config::Element>;
+  using Operands = AttentionOperands<Config>;
 
  public:
   // At the first tile; the block has a work tile.
@@ -240,7 +240,9 @@ class AttentionWarpgroup {
   // The first of the lane's rows.
   SINTER_DEVICE int row() const { return 64 * group_ + first_row_in_warpgroup(); }
   SINTER_DEVICE AttentionSoftmax<Config> begin_work_tile(TileWalk<Config>& walk) const {
-    const AttentionSoftmax<Config> softmax(walk.seen_by(row()), walk.seen_by(row() + 8));
+    const AttentionSoftmax<Config> softmax(walk.seen_by(row()), walk.seen_by(row() + 8),
+                                           walk.block().mask_of(row()),
+                                           walk.block().mask_of(row() + 8));
     walk.release_work_tile();
     return softmax;
   }
@@ -305,7 +307,7 @@ class AttentionWarpgroup {
 
 template <typename Config, typename Query, typename Result>
 SINTER_DEVICE void attend_by_warpgroups(const AttentionTiles<Config>& work_tiles,
-                                        const AttentionOperands<typename Config::Element>& in,
+                                        const AttentionOperands<Config>& in,
                                         unsigned char* tiles, const Query& q, const Result& out) {
   static_assert(Config::kThreads == (kLoadingWarpgroups + Config::kRows / 64) * kWarpgroupThreads,
                 "two warpgroups load, and one multiplies 64 rows");

@@ -14,11 +14,11 @@ class AttentionTiles {
 
  public:
   // Made by all threads of a block, with a barrier.
-  SINTER_DEVICE AttentionTiles(const AttentionOperands<typename Config::Element>& in,
+  SINTER_DEVICE AttentionTiles(const AttentionOperands<Config>& in,
                                unsigned char* shared)
       : in_(in),
         shared_(shared),
-        row_tiles_(static_cast<int>((in.tokens + Config::kRows - 1) / Config::kRows)),
+        row_tiles_(row_tiles(in)),
         schedule_(row_tiles_, kPersistent),
         sorted_(row_tiles_ <= kMostSorted && schedule_.count() > static_cast<int>(gridDim.x)) {
     if (kPersistent && sorted_) sort();
@@ -34,6 +34,10 @@ class AttentionTiles {
   }
 
  private:
+  SINTER_DEVICE static int row_tiles(const AttentionOperands<Config>& in) {
+    if constexpr (!Config::kSequences) return in.row_tiles_of_sequence();
+    return static_cast<int>(in.sequences) * in.row_tiles_of_sequence();
+  }
   static constexpr bool kPersistent = Config::kWarpgroups;  // else a block has one work tile
 
   SINTER_DEVICE int row_tile(int place) const {
@@ -49,12 +53,17 @@ class AttentionTiles {
     __shared__ Order order;
     return order;
   }
+  // The last token of a tile of rows, among those of all sequences.
+  SINTER_DEVICE long long last_token(int tile) const {
+    const AttentionRowTile place = row_tile_of(in_, tile);
+    const long long end = (place.tile + 1ll) * Config::kRows;
+    return place.sequence * in_.tokens + (end < in_.tokens ? end : in_.tokens) - 1;
+  }
   SINTER_DEVICE void sort() const {
     for (int tile = static_cast<int>(threadIdx.x); tile < row_tiles_; tile += Config::kThreads) {
-      const long long end = (tile + 1ll) * Config::kRows;
-      const long long token = (end < in_.tokens ? end : in_.tokens) - 1;
+      const long long token = last_token(tile);
       order().keys[tile] = static_cast<int>(
-          rows_of_cache(attention_range(in_.first[token], in_.last[token], Config::kWindow),
+          rows_of_cache(attention_range(in_.first(token), in_.last(token), Config::kWindow),
                         in_.cache_rows)
               .count);
     }
@@ -71,7 +80,7 @@ class AttentionTiles {
     __syncthreads();
   }
 
-  const AttentionOperands<typename Config::Element>& in_;
+  const AttentionOperands<Config>& in_;
   unsigned char* shared_;
   int row_tiles_;
   PairedTiles<Config::kHeads> schedule_;

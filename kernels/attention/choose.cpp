@@ -2,7 +2,7 @@
 //
 //   %y = attention %q, %k, %v, %first, %last {heads = 32, ...}
 //   =>  %y = tiled_attention %q, %k, %v, %first, %last {heads = 32, ...}
-#include "ir/attention_heads.h"
+#include "ir/attention_operands.h"
 #include "ir/builder.h"
 #include "kernels/attention/order.h"
 
@@ -16,7 +16,7 @@ std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op) {
   if (dtype_info(keys.dtype).bits != 16 || !is_head_width(heads.width) ||
       !is_head_width(heads.value_width) || op.attrs.get<double>(AttrName::scale) == 0)
     return std::nullopt;
-  return b.op(OpKind::tiled_attention, op.operands, op.attrs, op.name);
+  return b.op(OpKind::tiled_attention, with_whole_mask(b, op), op.attrs, op.name);
 }
 
 }  // namespace sinter

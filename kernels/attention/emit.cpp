@@ -2,11 +2,10 @@
 // of the queries and of the result that hold the text of prologue and epilogue.
 #include "kernels/tile/emit.h"
 
+#include "codegen/emission/attention_text.h"
 #include "codegen/emission/element_ports.h"
-#include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
-#include "codegen/emission/operand_rows.h"
 #include "kernels/attention/order.h"
 #include "kernels/attention/schedule.h"
 
@@ -31,13 +30,13 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
     return fail(fmt::format("attention with heads of {} and {} elements does not fit {}",
                             heads.width, heads.value_width, context.device.name),
                 {}, "compile with --attention composed");
-  OperandRows operands(context);
+  AttentionText operands(context);
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));
-  SINTER_LET(first, operands.pointer(3));
-  SINTER_LET(last, operands.pointer(4));
+  SINTER_LET(mask, operands.mask());
   SINTER_LET(ports, emit_ports(context, form->threads));
   const AttrValue* window = op.attrs.find(AttrName::window);
+  const SymExpr sequences = attention_sequences(op), tokens = attention_tokens(op);
   const double scale = number(op, AttrName::scale), softcap = number(op, AttrName::softcap);
   const auto literal = [](double value) { return literal_code(value, DType::f32); };
 
@@ -47,26 +46,28 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   body.globals += fmt::format(
       "struct Config {{\n"
       "  using Element = {};\n"
+      "  using First = PortOperand3;\n"
+      "  using Last = PortOperand4;\n"
+      "  using Mask = {};\n"
       "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
       "  static constexpr int kRows = {}, kThreads = {}, kStages = {}, kQueryStages = {};\n"
-      "  static constexpr bool kWarpgroups = {}, kAligned = {};\n"
+      "  static constexpr bool kWarpgroups = {}, kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
       "}};\n\n",
-      memory_type(op.type.dtype), heads.count, heads.kv_count, heads.width, heads.value_width,
-      form->rows, form->threads, form->stages, form->query_stages, form->warpgroups,
-      operands.aligned(), literal(scale), literal(softcap),
-      literal(attention_factor(scale, softcap)), window ? std::get<int64_t>(*window) : 0);
-  const Dim tokens = op.type.dims[0], rows = group[op.operands[1]].type.dims[0];
+      memory_type(op.type.dtype), operands.mask_type(), heads.count, heads.kv_count, heads.width,
+      heads.value_width, form->rows, form->threads, form->stages, form->query_stages,
+      form->warpgroups, operands.aligned(), !sequences.is(1),
+      op.attrs.is_set(AttrName::empty_zero), literal(scale), literal(softcap),
+      literal(attention_factor(scale, softcap, operands.adds_mask())),
+      window ? std::get<int64_t>(*window) : 0);
   body.text = fmt::format(
-      "{}{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, {}, {}, {}, {}}}, "
-      "PortResult{{memory}}, "
-      "shared_memory);\n{}",
-      kTileMemory, ports.memory_value, keys, values, first, last,
-      size_code(SymExpr(tokens), context.parameters, false),
-      size_code(SymExpr(rows), context.parameters, false), ports.stores);
+      "{}{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, PortOperand3{{memory}}, "
+      "PortOperand4{{memory}}, {}, {}, {}, {}}}, PortResult{{memory}}, shared_memory);\n{}",
+      kTileMemory, ports.memory_value, keys, values, mask, operands.size(sequences),
+      operands.size(tokens), operands.size(attention_key_rows(group, op)), ports.stores);
   set_tile_launch(body, context.device,
-                  {.work_tiles = (SymExpr(tokens) + SymExpr(form->rows - 1)) * SymExpr(heads.count),
+                  {.work_tiles = sequences * (tokens + SymExpr(form->rows - 1)) * SymExpr(heads.count),
                    .units_per_tile = form->rows,
                    .threads = form->threads,
                    .shared_bytes = form->shared_bytes,

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emission/kernel_body.h"
-#include "ir/contraction.h"
+#include "ir/attention_operands.h"
 #include "kernels/attention/schedule.h"
 
 namespace sinter {
@@ -16,12 +16,18 @@ namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::tiled_attention};
 
-/// A block computes its own queries, once, and gives its own elements of the result.
+/// A block computes its own queries, once, which of the keys its tokens see, and gives its own
+/// elements of the result.
 Ports attention_ports(const Graph& graph, const Op& op) {
+  const auto row_axes = static_cast<uint32_t>(op.type.rank() - 1);
+  const auto element = [&](size_t operand) {
+    return Ports::Place{.port = Port::element,
+                        .row_axes = row_axes,
+                        .walked = graph[op.operands[operand]].type.dims};
+  };
   Ports ports;
-  ports.operands = {
-      {.port = Port::element, .row_axes = 1, .walked = graph[op.operands[0]].type.dims}};
-  ports.result = {.port = Port::element, .row_axes = 1, .walked = {}};
+  ports.operands = {element(0), {}, {}, element(3), element(4)};
+  ports.result = {.port = Port::element, .row_axes = row_axes, .walked = {}};
   return ports;
 }
 
@@ -33,17 +39,17 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const AttentionHeads heads = attention_heads(graph, op);
   const auto form = attention_form(heads.width, heads.value_width, group.problem.device());
   if (!form) return std::nullopt;
-  const double tiles =
-      group.problem.count(SymExpr(op.type.dims[0])) / static_cast<double>(form->rows);
+  const double tiles = group.problem.count(volume(DimsRef(op.type.dims).drop_back())) /
+                       static_cast<double>(form->rows);
   return tensor_core_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count),
                           form->threads);
 }
 
-/// q is computed through its views, the caches are read by rows of neighbouring elements.
+/// q and the row numbers are computed through their views, the caches are read by heads of
+/// neighbouring elements.
 bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
-  if (operand == 0) return true;
-  if (operand <= 2) return strided_rows(graph, op.operands[operand]).has_value();
-  return is_dense(graph, op.operands[operand]);
+  if (operand == 1 || operand == 2) return attention_rows(graph, op, operand).has_value();
+  return operand != 5 || attention_mask(graph, op).has_value();
 }
 
 KernelChoice explain_choice(const Op& own) {

@@ -9,7 +9,8 @@
 //   1. The dot product q·k of each key in float32, a step of 16 elements after the other. Tensor
 //      cores add the products of a step to the sum in an order of their own; the host, and the CPU
 //      of the tests, add them in float64, elements ascending, and round once a step.
-//   2. attention_logit of each dot product; -inf for keys of the tile that the token does not see.
+//   2. attention_logit of each dot product and what the mask has for the key; -inf for keys of the
+//      tile that the token does not see.
 //   3. m grows to the tile's largest logit. What was summed is multiplied by
 //      attention_exp2((old m - new m) * factor).
 //   4. A key's weight is attention_exp2(logit * factor - m * factor), a fused multiply-add. Weights
@@ -18,7 +19,7 @@
 //      step of 16 keys after the other, and added to the weighted sums.
 //
 // At the end l = ((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7)), and an element is its weighted
-// sum times 1 / l. Until a token sees a key, 0 stands for m in 3 and 4, where m is -inf.
+// sum times attention_inverse(l). Until a token sees a key, 0 stands for m in 3 and 4, where m is -inf.
 //
 // A tile in which m does not grow multiplies nothing in 3. One in which a token sees no key changes
 // nothing: m stays, weights are 0. So a token's bits depend on its own keys alone and not on the
@@ -40,10 +41,21 @@ SINTER_DEVICE float attention_logit(float dot, float scale, float softcap) {
   if (softcap == 0.0f) return scale < 0.0f ? -dot : dot;
   return math::tanh(math::div(math::mul(dot, scale), softcap));
 }
-/// A positive number: the power of two that a logit of 1 stands for.
-SINTER_DEVICE constexpr float attention_factor(double scale, double softcap) {
+/// With a mask of truth values.
+SINTER_DEVICE float attention_logit(float dot, float scale, float softcap, bool seen) {
+  return seen ? attention_logit(dot, scale, softcap) : -math::infinity();
+}
+/// With a mask of numbers, one of which is added to the score: the logit is the score itself.
+SINTER_DEVICE float attention_logit(float dot, float scale, float softcap, float added) {
+  if (softcap == 0.0f) return math::fma(dot, scale, added);
+  return math::fma(math::tanh(math::div(math::mul(dot, scale), softcap)), softcap, added);
+}
+/// A positive number: the power of two that a logit of 1 stands for. `adds_mask`: the mask has
+/// numbers.
+SINTER_DEVICE constexpr float attention_factor(double scale, double softcap, bool adds_mask) {
   const double positive = scale < 0 ? -scale : scale;
-  return static_cast<float>((softcap == 0 ? positive : softcap) * 0x1.71547652b82fep+0);  // log2 e
+  const double score = adds_mask ? 1 : softcap == 0 ? positive : softcap;
+  return static_cast<float>(score * 0x1.71547652b82fep+0);  // log2 e
 }
 
 /// 2^x for x up to 127, 0 for x below -126.5; 2^0 is 1. Like sums of tensor cores, a device has an
@@ -78,6 +90,12 @@ SINTER_DEVICE float attention_base(float largest) {
 SINTER_DEVICE float attention_scale(float before, float largest, float factor) {
   if (before == largest) return 1.0f;
   return attention_exp2(math::mul(math::sub(before, attention_base(largest)), factor));
+}
+
+/// What a weighted sum is multiplied by at the end. No key was seen where l is 0: NaN or, with
+/// `empty_zero`, zeros.
+SINTER_DEVICE float attention_inverse(float weights, bool empty_zero) {
+  return empty_zero && weights == 0.0f ? 0.0f : math::div(1.0f, weights);
 }
 
 }  // namespace sinter

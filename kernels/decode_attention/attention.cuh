@@ -133,17 +133,19 @@ SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, in
       weights = math::fma(scale, shared.partials[s][h + Sizes::tile], weights);
       total = math::fma(scale, shared.partials[s][i], total);
     }
-    store(out + element, math::div(total, weights));
+    store(out + element, attention_result(total, weights, Config::kEmptyZero));
   }
 }
 
-// The inputs of a kernel.
-template <typename T>
+// The inputs of a kernel. Sequences have `sequence_tokens` tokens each.
+template <typename T, typename Mask>
 struct AttentionInputs {
   const T* q;
   long long q_stride;
-  CacheRows<T> cache;
+  AttentionRows<T> keys, values;
   const int *first, *last;
+  Mask mask;
+  long long sequence_tokens;
 };
 
 // How a kernel was launched.
@@ -178,15 +180,18 @@ class DecodeAttention : Rows {
   static constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
 
  public:
-  SINTER_DEVICE DecodeAttention(const AttentionInputs<T>& in, AttentionShared<Config>& shared,
-                                Rows rows = {})
+  using Inputs = AttentionInputs<T, typename Config::Mask>;
+
+  SINTER_DEVICE DecodeAttention(const Inputs& in, AttentionShared<Config>& shared, Rows rows = {})
       : Rows(rows), in_(in), shared_(shared) {
     const int rest = blockIdx.x / blocks % all_tiles, kv_head = rest / Sizes::tiles;
     rank_ = blockIdx.x % blocks;
     token_ = blockIdx.x / (blocks * all_tiles);
     head0_ = kv_head * Sizes::group + rest % Sizes::tiles * tile;
-    in_.cache.keys += kv_head * Config::kWidth;
-    in_.cache.values += kv_head * Config::kValueWidth;
+    const long long sequence = Config::kSequences ? token_ / in.sequence_tokens : 0;
+    cache_ = {in.keys.row0(sequence, kv_head), in.keys.row_stride,
+              in.values.row0(sequence, kv_head), in.values.row_stride};
+    mask_ = {in.mask, sequence, token_ - sequence * in.sequence_tokens, head0_};
     if constexpr (blocks > 1) barrier_cluster_arrive_relaxed();
   }
 
@@ -200,11 +205,11 @@ class DecodeAttention : Rows {
   SINTER_DEVICE void run(T* out) {
     AttentionQuery<Config, T> query(in_.q + token_ * in_.q_stride + head0_ * Config::kWidth,
                                     threadIdx.x % Sizes::lanes);
-    if (again_ && stream_.active()) stream_.load(in_.cache);
+    if (again_ && stream_.active()) stream_.load(cache_);
     for (int split = rank_;;) {
       AttentionSums<Config> sums;
       const bool active = stream_.active();
-      if (active) stream_.attend(sums, query, in_.cache);
+      if (active) stream_.attend(sums, query, mask_, cache_);
       const bool last = blocks > 1 || split + 1 == Sizes::splits;
       if (!last) begin(split + 1);  // on its way while this one is joined
       join_warp<Config>(sums, shared_, active);
@@ -228,11 +233,13 @@ class DecodeAttention : Rows {
     const AttentionRange range =
         Rows::seen(attention_range(in_.first[token_], in_.last[token_], Config::kWindow));
     stream_ = AttentionStream<Config, T>(attention_split(range, Sizes::splits, split));
-    if (stream_.active()) stream_.load(in_.cache);
+    if (stream_.active()) stream_.load(cache_);
   }
 
-  AttentionInputs<T> in_;
+  Inputs in_;
   AttentionShared<Config>& shared_;
+  CacheRows<T> cache_;
+  TokenMask<Config> mask_;
   AttentionStream<Config, T> stream_;
   int rank_, head0_;
   long long token_;

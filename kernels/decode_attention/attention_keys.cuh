@@ -85,11 +85,24 @@ struct AttentionSums {
   }
 };
 
+// The mask of a token for the heads of a tile.
+template <typename Config>
+struct TokenMask {
+  typename Config::Mask mask;
+  long long sequence, token;
+  int head0;
+
+  SINTER_DEVICE float masked(float score, int head, int key) const {
+    return attention_score(score, mask.row(sequence, head0 + head, token)[key]);
+  }
+};
+
 // A block's scores: after the sum over lanes, -inf where no key is left. `full`: none lies after
 // the last.
 template <bool full, typename Config, typename T>
 SINTER_DEVICE void attention_scores(AttentionScores<Config>& score,
                                     AttentionQuery<Config, T>& query,
+                                    const TokenMask<Config>& mask,
                                     const Packed<T> (&keys)[kAttentionBlock], unsigned row,
                                     unsigned end, int lane) {
   using Scores = AttentionScores<Config>;
@@ -111,7 +124,12 @@ SINTER_DEVICE void attention_scores(AttentionScores<Config>& score,
   row += Scores::key(lane);
 #pragma unroll
   for (int i = 0; i < Scores::kept; ++i) {
-    const float scaled = attention_score(score.value[i], Config::kScale, Config::kSoftcap);
+    float scaled = attention_score(score.value[i], Config::kScale, Config::kSoftcap);
+    if constexpr (Config::Mask::kIsThere) {
+      const unsigned key = row + i % Scores::keys;
+      scaled = mask.masked(scaled, Scores::head(lane) + i / Scores::keys,
+                           static_cast<int>(key < end ? key : end - 1));
+    }
     score.value[i] = full || row + i % Scores::keys < end ? scaled : -math::infinity();
   }
 }
@@ -216,15 +234,15 @@ class AttentionStream {
   // Adds all blocks; the first has been loaded. All but those of the last round are full: the round
   // after theirs has keys too.
   SINTER_DEVICE void attend(AttentionSums<Config>& sums, AttentionQuery<Config, T>& query,
-                            const CacheRows<T>& cache) {
+                            const TokenMask<Config>& mask, const CacheRows<T>& cache) {
     AttentionScores<Config> score;
     for (; first_ + step < end_; first_ += step, row_ += step) {
-      attention_scores<true>(score, query, keys_, row_, end_, lane_);
+      attention_scores<true>(score, query, mask, keys_, row_, end_, lane_);
       load_keys(cache, row_ + step);
       add_block<true>(sums, score, values_, row_, end_);
       load_values(cache, row_ + step);
     }
-    attention_scores<false>(score, query, keys_, row_, end_, lane_);
+    attention_scores<false>(score, query, mask, keys_, row_, end_, lane_);
     add_block<false>(sums, score, values_, row_, end_);
   }
 

@@ -1,7 +1,7 @@
 // Sizes of an decode_attention, and its rows as they come from memory.
 #pragma once
 
-#include "kernels/common/vector.cuh"
+#include "kernels/common/attention_operands.cuh"
 #include "kernels/decode_attention/order.h"
 #include "kernels/isa/ld_global.cuh"
 
@@ -9,7 +9,8 @@ namespace sinter {
 
 // The constants in a kernel's text:
 //   kHeads, kKvHeads, kTile (query heads of one block, all of one key head), kWidth, kValueWidth,
-//   kSplits, kAligned (chunks may be loaded whole), kScale, kSoftcap (0: none), kWindow (0: none)
+//   kSplits, kAligned (chunks may be loaded whole), kScale, kSoftcap (0: none), kWindow (0: none),
+//   kEmptyZero (a token that sees no key gets zeros), Mask (kernels/common/attention_operands.cuh)
 template <typename Config>
 struct AttentionSizes {
   static constexpr int tile = Config::kTile, width = Config::kValueWidth, splits = Config::kSplits;
@@ -74,7 +75,7 @@ SINTER_DEVICE void load_chunk_of(Packed<T>& out, const T* chunk, int lane) {
     load_elements(out, chunk, 8 * lane < width ? width - 8 * lane : width);
   }
 }
-// Where a key head's rows lie.
+// Where the rows of a key head of a sequence lie.
 template <typename T>
 struct CacheRows {
   const T* keys;

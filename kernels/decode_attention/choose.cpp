@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "device/reference_machine.h"
-#include "ir/attention_heads.h"
+#include "ir/attention_operands.h"
 #include "ir/builder.h"
 #include "kernels/decode_attention/order.h"
 
@@ -26,9 +26,8 @@ constexpr int64_t kFewTokens = 8;
 
 std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op) {
   if (op.kind != OpKind::attention) return std::nullopt;
-  const Dim tokens = b.type(op.operands[0]).dims[0];
-  const int64_t most =
-      tokens.is_constant() ? tokens.constant() : b.symbols()[tokens.symbol().index].high;
+  const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
+  const int64_t most = tokens.upper_bound(b.symbols());
   const AttentionHeads heads =
       attention_heads(op.attrs, b.type(op.operands[1]), b.type(op.operands[2]));
   if (most > kFewTokens || !is_head_width(heads.width) || !is_head_width(heads.value_width))
@@ -36,7 +35,7 @@ std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op) {
   const int64_t tiles = heads.count / attention_tile(heads.group());
   Attributes attrs = op.attrs;
   attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMaxAttentionSplits));
-  return b.op(OpKind::decode_attention, op.operands, attrs, op.name);
+  return b.op(OpKind::decode_attention, with_whole_mask(b, op), attrs, op.name);
 }
 
 }  // namespace sinter

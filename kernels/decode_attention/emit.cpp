@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
+#include "codegen/emission/attention_text.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
-#include "ir/attention_heads.h"
 #include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
 #include "plan/kernel_text.h"
@@ -38,54 +38,59 @@ double number(const Op& op, AttrName name) {
 }  // namespace
 
 Result<KernelBody> emit_decode_attention(const EmitContext& context) {
-  SINTER_LET(operands, OperandRows::create(context));
-  const Op& op = operands.op();
+  SINTER_LET(alone_in_group, OperandRows::create(context));
+  const Op& op = alone_in_group.op();
+  AttentionText operands(context);
+  const SymExpr sequences = attention_sequences(op);
+  const SymExpr tokens = sequences * SymExpr(attention_tokens(op));
   KernelBody body;
-  body.launch.rows = SymExpr(op.type.dims[0]);
+  body.launch.rows = tokens;
   const AttentionHeads heads = attention_heads(context.group, op);
   const int64_t splits = integer(op, AttrName::splits);
   const int64_t tile = attention_tile(heads.group());
   const int lanes =
       attention_lanes(static_cast<int>(heads.width), static_cast<int>(heads.value_width));
   const int64_t window = op.attrs.has(AttrName::window) ? integer(op, AttrName::window) : 0;
-  SINTER_LET(q, operands.rows(0));
+  SINTER_LET(q, operands.queries());
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));
-  SINTER_LET(first, operands.pointer(3));
-  SINTER_LET(last, operands.pointer(4));
+  SINTER_LET(mask, operands.mask());
+  SINTER_LET(first, alone_in_group.pointer(3));
+  SINTER_LET(last, alone_in_group.pointer(4));
   body.includes = "#include \"kernels/decode_attention/attention.cuh\"\n";
   body.globals = fmt::format(
       "struct Config {{\n"
       "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = "
       "{};\n"
       "  static constexpr int kSplits = {};\n"
-      "  static constexpr bool kAligned = {};\n"
+      "  static constexpr bool kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {};\n"
       "  static constexpr long long kWindow = {};\n"
+      "  using Mask = {};\n"
       "}};\n\n",
       heads.count, heads.kv_count, tile, heads.width, heads.value_width, splits, operands.aligned(),
+      !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
       literal_code(number(op, AttrName::scale), DType::f32),
-      literal_code(number(op, AttrName::softcap), DType::f32), window);
+      literal_code(number(op, AttrName::softcap), DType::f32), window, operands.mask_type());
   const bool early = context.overlap.reads_early();
   body.waits = early;
   body.early_inputs = context.overlap.early_inputs;
   const std::string start =
       early ? fmt::format("attention.start_early({});\n{}",
-                          size_code(SymExpr(op.type.dims[0]), context.parameters),
+                          size_code(tokens, context.parameters),
                           wait_text(context.overlap))
             : "attention.start();\n";
-  const Dim rows = context.group[op.operands[1]].type.dims[0];
-  const std::string rows_type = is_checked(op) ? ", RowsOfCache" : "";
+  const std::string rows_type = clamps_rows(op) ? ", RowsOfCache" : "";
   const std::string of_rows =
-      is_checked(op)
-          ? fmt::format(", RowsOfCache{{{}}}", size_code(SymExpr(rows), context.parameters, false))
-          : "";
+      clamps_rows(op) ? fmt::format(", RowsOfCache{{{}}}",
+                                    operands.size(attention_key_rows(context.group, op)))
+                      : "";
   const auto attend = [&](std::string_view launched) {
     return fmt::format(
-        "DecodeAttention<Config, {}, {}{}> attention({{{}, {{{}, {}}}, {}, {}}}, shared{});\n"
+        "DecodeAttention<Config, {}, {}{}> attention({{{}, {}, {}, {}, {}, {}, {}}}, shared{});\n"
         "{}attention.run(y0);\n",
-        memory_type(op.type.dtype), launched, rows_type, q, keys, values, first, last, of_rows,
-        start);
+        memory_type(op.type.dtype), launched, rows_type, q, keys, values, first, last, mask,
+        operands.size(attention_tokens(op)), of_rows, start);
   };
   // Inlined, it would take registers from the form with clusters.
   body.globals += fmt::format(

@@ -2,6 +2,8 @@
 #include "kernels/family.h"
 
 #include "codegen/emission/kernel_body.h"
+#include "ir/attention_operands.h"
+#include "ir/contraction.h"
 #include "ir/op_roles.h"
 
 namespace sinter {
@@ -26,6 +28,21 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   return wish;
 }
 
+/// Queries and caches are read by heads of neighbouring elements; the row numbers stand in memory.
+bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
+  switch (operand) {
+    case 0:
+      return attention_queries(graph, op).has_value();
+    case 1:
+    case 2:
+      return attention_rows(graph, op, operand).has_value();
+    case 5:
+      return attention_mask(graph, op).has_value();
+    default:
+      return is_dense(graph, op.operands[operand]);
+  }
+}
+
 KernelChoice explain_choice(const Op&) { return {"attention", "at most 8 tokens"}; }
 
 }  // namespace
@@ -40,6 +57,7 @@ constinit const KernelFamily decode_attention_family{
     .latency_bound = true,
     .choose = choose_decode_attention,
     .explain_choice = explain_choice,
+    .addresses = attention_addresses,
     .early_reads = early_reads,
 };
 

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/attention_heads.h"
-#include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
-#include "runtime/evaluate/ops.h"
+#include "runtime/evaluate/attention_call.h"
 
 namespace sinter {
 namespace {
@@ -101,102 +99,94 @@ class DecodeAttention {
  public:
   explicit DecodeAttention(const OpCall& call)
       : call_(call),
-        attrs_(call.op.attrs),
-        q_(dense_elements(call.operands[0], q_scratch_)),
-        keys_(dense_elements(call.operands[1], keys_scratch_)),
-        values_(dense_elements(call.operands[2], values_scratch_)),
-        first_(dense_elements(call.operands[3], first_scratch_)),
-        last_(dense_elements(call.operands[4], last_scratch_)) {
-    const AttentionHeads heads =
-        attention_heads(attrs_, call.operand_type(1), call.operand_type(2));
-    kv_heads_ = heads.kv_count;
-    group_ = heads.group();
-    width_ = heads.width;
-    value_width_ = heads.value_width;
-    splits_ = static_cast<int>(attrs_.get<int64_t>(AttrName::splits));
-    lanes_ = attention_lanes(static_cast<int>(width_), static_cast<int>(value_width_));
-    scale_ = static_cast<T>(attrs_.get<double>(AttrName::scale));
-    if (const AttrValue* cap = attrs_.find(AttrName::softcap))
-      softcap_ = static_cast<T>(std::get<double>(*cap));
-    if (const AttrValue* window = attrs_.find(AttrName::window))
-      window_ = std::get<int64_t>(*window);
-  }
+        in_(call),
+        heads_(in_.heads()),
+        lanes_(
+            attention_lanes(static_cast<int>(heads_.width), static_cast<int>(heads_.value_width))),
+        splits_(static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits))),
+        scale_(static_cast<T>(in_.number(AttrName::scale))),
+        softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
 
   Result<HostView> run() {
     SINTER_LET(value, allocate(call_.dims, call_.storage));
-    const int64_t rows = call_.operands[1].dims[0], heads = kv_heads_ * group_;
     std::byte* out = value.out;
-    for (int64_t n = 0; n < call_.dims[0]; ++n) {
-      const bool checked = is_checked(call_.op);
-      if (!checked && first_[n] <= last_[n] && (first_[n] < 0 || last_[n] >= rows))
-        return call_.error(
-            fmt::format("token {} sees rows {} .. {} of 0 .. {}", n, first_[n], last_[n], rows - 1),
-            "check the inputs");
-      AttentionRange all = attention_range(first_[n], last_[n], window_);
-      if (checked) all = rows_of_cache(all, rows);
-      for (int64_t head = 0; head < heads; ++head) {
-        Partial<T> joined = attend(q_ + (n * heads + head) * width_, head / group_, all);
-        for (T& element : joined.values) element /= joined.weights;
-        store_run(joined.values.data(), value_width_, call_.storage, out);
-        out += value_width_ * whole_bytes(call_.storage);
+    for (int64_t token = 0; token < in_.tokens(); ++token) {
+      SINTER_LET(seen, in_.seen_by(token));
+      for (int64_t head = 0; head < heads_.count; ++head) {
+        if (in_.has_mask()) in_.read_mask(token, head, seen, mask_);
+        Partial<T> joined = attend({token, head, seen.low}, {seen.low, seen.count});
+        const T by = joined.weights;
+        for (T& element : joined.values)
+          element = in_.empty_zero() && by == 0 ? T{0} : element / by;
+        store_run(joined.values.data(), heads_.value_width, call_.storage, out);
+        out += heads_.value_width * whole_bytes(call_.storage);
       }
     }
     return value.view;
   }
 
  private:
-  Partial<T> attend(const T* q, int64_t kv_head, AttentionRange keys) const {
+  struct Query {
+    int64_t token, head, low;  // low: the first row that the token sees
+  };
+
+  Partial<T> attend(const Query& q, AttentionRange keys) const {
     std::vector<Partial<T>> partials;
     for (int split = 0; split < splits_; ++split)
-      partials.push_back(attend_split(q, kv_head, attention_split(keys, splits_, split)));
-    return join_splits(partials, value_width_);
+      partials.push_back(attend_split(q, attention_split(keys, splits_, split)));
+    return join_splits(partials, heads_.value_width);
   }
 
-  Partial<T> attend_split(const T* q, int64_t kv_head, AttentionRange keys) const {
+  Partial<T> attend_split(const Query& q, AttentionRange keys) const {
     const int neighbours = attention_neighbours(lanes_);
     const int64_t blocks = (keys.count + kAttentionBlock - 1) / kAttentionBlock;
     const int64_t used = (blocks + neighbours - 1) / neighbours * neighbours;
     std::vector<Partial<T>> streams(
         static_cast<size_t>(std::min<int64_t>(used, attention_streams(lanes_))),
-        Partial<T>(value_width_));
+        Partial<T>(heads_.value_width));
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t begin = block * kAttentionBlock;
-      add_block(streams[static_cast<size_t>(block) % streams.size()], q, kv_head, keys.low + begin,
+      add_block(streams[static_cast<size_t>(block) % streams.size()], q, keys.low + begin,
                 std::min<int64_t>(kAttentionBlock, keys.count - begin));
     }
-    return join_streams(streams, static_cast<size_t>(neighbours), value_width_);
+    return join_streams(streams, static_cast<size_t>(neighbours), heads_.value_width);
   }
 
-  void add_block(Partial<T>& stream, const T* q, int64_t kv_head, int64_t row,
-                 int64_t count) const {
+  void add_block(Partial<T>& stream, const Query& q, int64_t row, int64_t count) const {
     T scores[kAttentionBlock];
     T largest = stream.largest;
+    const int64_t kv_head = q.head / heads_.group();
     for (int64_t u = 0; u < count; ++u) {
-      const T dot =
-          dot_product(q, keys_ + (row + u) * kv_heads_ * width_ + kv_head * width_, width_, lanes_);
-      scores[u] = score_of(dot, scale_, softcap_);
+      scores[u] = score(q, row + u, kv_head);
       largest = larger(largest, scores[u]);
     }
     stream.scale(weight_of(stream.largest, largest));
     stream.largest = largest;
     for (int64_t u = 0; u < count; ++u) {
       const T p = weight_of(scores[u], largest);
-      const T* v = values_ + (row + u) * kv_heads_ * value_width_ + kv_head * value_width_;
-      for (int64_t i = 0; i < value_width_; ++i)
+      const T* v = in_.value(q.token, row + u, kv_head);
+      for (int64_t i = 0; i < heads_.value_width; ++i)
         stream.values[i] = multiply_add(p, v[i], stream.values[i]);
       stream.weights += p;
     }
   }
 
+  T score(const Query& q, int64_t row, int64_t kv_head) const {
+    const T dot = dot_product(in_.query(q.token, q.head), in_.key(q.token, row, kv_head),
+                              heads_.width, lanes_);
+    const T score = score_of(dot, scale_, softcap_);
+    if (!in_.has_mask()) return score;
+    const T mask = mask_[static_cast<size_t>(row - q.low)];
+    if (in_.adds_mask()) return score + mask;
+    return mask == 0 ? score : mask;
+  }
+
   const OpCall& call_;
-  const Attributes& attrs_;
-  std::vector<T> q_scratch_, keys_scratch_, values_scratch_;
-  std::vector<int32_t> first_scratch_, last_scratch_;
-  const T *q_, *keys_, *values_;
-  const int32_t *first_, *last_;
-  int64_t kv_heads_ = 0, group_ = 0, width_ = 0, value_width_ = 0, window_ = 0;
-  int lanes_ = 1, splits_ = 1;
-  T scale_ = 0, softcap_ = 0;
+  AttentionCall<T> in_;
+  AttentionHeads heads_;
+  int lanes_, splits_;
+  T scale_, softcap_;
+  std::vector<T> mask_;  // of a token's head, for the keys that the token sees
 };
 
 }  // namespace

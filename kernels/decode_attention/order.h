@@ -1,8 +1,8 @@
 // Attention of few tokens over a long cache, cut into splits and streams: the order of operations
 // of decode_attention, the same text on host and device.
 //
-// A token sees the keys low .. low + count - 1, of a checked op those that are rows of the cache;
-// one that sees none gets NaN. Split s takes
+// A token sees the keys low .. low + count - 1, of a checked op those that are rows of the cache.
+// Split s takes
 // ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as there are. Its
 // keys are cut into blocks of kAttentionBlock; block b belongs to stream b mod attention_streams. A
 // stream keeps the largest score m, the sum l of exp(score - m) and per element the sum of the
@@ -14,10 +14,11 @@
 // by exp(their m - m). Then attention_neighbours streams are added at a time, by a butterfly with
 // strides 1, 2, 4 ..., and those totals in order, from +0 on. The splits are joined in order: m
 // becomes the largest of theirs, and every sum is added by one fused multiply-add with exp(its m -
-// m). An element of the result is its sum divided by l.
+// m). An element of the result is its sum divided by l (attention_result).
 //
 // A score is the dot product q·k times `scale`: chunks of 8 elements, each a chain of fused
-// multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ...
+// multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ... A mask of
+// numbers is added to it; where one of truth values is false, it is -inf.
 #pragma once
 
 #include "kernels/common/visible_keys.cuh"
@@ -62,6 +63,12 @@ SINTER_DEVICE float attention_score(float dot, float scale, float softcap) {
   return math::mul(math::tanh(math::div(score, softcap)), softcap);
 }
 
+/// A score and what the mask has for its key.
+SINTER_DEVICE float attention_score(float score, bool seen) {
+  return seen ? score : -math::infinity();
+}
+SINTER_DEVICE float attention_score(float score, float added) { return math::add(score, added); }
+
 /// exp(from - to): the weight of a score under the maximum `to`, and what a sum taken under the
 /// maximum `from` is worth under it. A score of -inf weighs nothing, even if it is the largest so
 /// far.
@@ -69,6 +76,12 @@ SINTER_DEVICE float attention_weight(float from, float to) {
   // Computed in any case, so that the choice needs no branch.
   const float weight = math::exp_neg_abs(math::sub(from, to));
   return from == -math::infinity() ? 0.0f : weight;
+}
+
+/// The weighted sum of a token's values over the sum of the weights. Where that is 0, no key was
+/// seen: NaN or, with `empty_zero`, 0.
+SINTER_DEVICE float attention_result(float sum, float weights, bool empty_zero) {
+  return empty_zero && weights == 0.0f ? 0.0f : math::div(sum, weights);
 }
 
 }  // namespace sinter

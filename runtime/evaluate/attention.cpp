@@ -5,92 +5,103 @@
 
 #include "ir/reduction_order.h"
 #include "ir/scalar_math.h"
-#include "runtime/evaluate/ops.h"
+#include "runtime/evaluate/attention_call.h"
 #include "runtime/evaluate/precise_math.h"
 #include "runtime/evaluate/reduce.h"
 
 namespace sinter {
 namespace {
 
-/// Turns scores into probabilities, in place. Rounded to `storage` at the end.
 template <typename T>
-void softmax(const Attributes& attrs, Storage storage, std::vector<T>& row) {
-  using math::exp;
-  using math::tanh;
-  using precise::exp;
-  using precise::tanh;
-  const T scale = static_cast<T>(attrs.get<double>(AttrName::scale));
-  const AttrValue* softcap = attrs.find(AttrName::softcap);
-  const T cap = softcap != nullptr ? static_cast<T>(std::get<double>(*softcap)) : T{0};
-  for (T& value : row) {
-    value *= scale;
-    if (softcap != nullptr) value = tanh(value / cap) * cap;
-  }
-  const int64_t count = static_cast<int64_t>(row.size());
-  const T largest = reduce_max(row.data(), count, kSymbolicLanes);
-  for (T& value : row) value = exp(value - largest);
-  const T sum = reduce_sum(row.data(), count, kSymbolicLanes);
-  for (T& value : row) {
-    value /= sum;
-    double rounded;  // room for an element of any storage
-    std::byte* memory = reinterpret_cast<std::byte*>(&rounded);
-    store_run(&value, 1, storage, memory);
-    load_run(storage, memory, 1, 1, &value);
-  }
+T rounded(T value, Storage storage) {
+  double room;  // for an element of any storage
+  std::byte* memory = reinterpret_cast<std::byte*>(&room);
+  store_run(&value, 1, storage, memory);
+  load_run(storage, memory, 1, 1, &value);
+  return value;
 }
 
 template <typename T>
-Result<HostView> attend(const OpCall& call) {
-  std::vector<T> q_scratch, keys_scratch, values_scratch;
-  std::vector<int32_t> firsts_scratch, slots_scratch;
-  const T* q = dense_elements(call.operands[0], q_scratch);
-  const T* keys = dense_elements(call.operands[1], keys_scratch);
-  const T* values = dense_elements(call.operands[2], values_scratch);
-  const int32_t* firsts = dense_elements(call.operands[3], firsts_scratch);
-  const int32_t* slots = dense_elements(call.operands[4], slots_scratch);
-  const Attributes& attrs = call.op.attrs;
-  const int64_t heads = attrs.get<int64_t>(AttrName::heads);
-  const int64_t kv_heads = attrs.get<int64_t>(AttrName::kv_heads);
-  const int64_t rows = call.operands[1].dims[0];
-  const int64_t key_width = call.operands[1].dims[1], value_width = call.operands[2].dims[1];
-  const int64_t hd = key_width / kv_heads, vd = value_width / kv_heads;
-  const int64_t width = call.dims[1], tokens = call.dims[0];
-  SINTER_LET(value, allocate(call.dims, call.storage));
-  std::vector<T> row, sums(static_cast<size_t>(vd));
-  for (int64_t n = 0; n < tokens; ++n) {
-    const int64_t slot = slots[n];
-    int64_t first = firsts[n];
-    if (first <= slot && (first < 0 || slot >= rows))
-      return call.error(
-          fmt::format("token {} sees rows {} .. {} of 0 .. {}", n, first, slot, rows - 1),
-          "check the inputs");
-    if (const AttrValue* window = attrs.find(AttrName::window))
-      first = std::max(first, slot - (std::get<int64_t>(*window) - 1));
-    for (int64_t head = 0; head < heads; ++head) {
-      const int64_t kv_head = head / (heads / kv_heads);
-      row.clear();
-      for (int64_t t = first; t <= slot; ++t) {
-        T score = 0;
-        for (int64_t i = 0; i < hd; ++i)
-          score += q[(n * heads + head) * hd + i] * keys[t * key_width + kv_head * hd + i];
-        row.push_back(score);
+class Attention {
+  using SeenRows = typename AttentionCall<T>::SeenRows;
+
+ public:
+  explicit Attention(const OpCall& call)
+      : call_(call),
+        in_(call),
+        scale_(static_cast<T>(in_.number(AttrName::scale))),
+        softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
+
+  Result<HostView> run() {
+    SINTER_LET(value, allocate(call_.dims, call_.storage));
+    std::byte* out = value.out;
+    const int64_t width = in_.heads().value_width;
+    for (int64_t token = 0; token < in_.tokens(); ++token) {
+      SINTER_LET(keys, in_.seen_by(token));
+      for (int64_t head = 0; head < in_.heads().count; ++head) {
+        attend(token, head, keys);
+        store_run(sums_.data(), width, call_.storage, out);
+        out += width * whole_bytes(call_.storage);
       }
-      softmax(attrs, call.storage, row);
-      std::fill(sums.begin(), sums.end(), row.empty() ? std::numeric_limits<T>::quiet_NaN() : T{0});
-      for (int64_t t = first; t <= slot; ++t)
-        for (int64_t i = 0; i < vd; ++i)
-          sums[i] += row[t - first] * values[t * value_width + kv_head * vd + i];
-      store_run(sums.data(), vd, call.storage,
-                value.out + (n * width + head * vd) * whole_bytes(call.storage));
+    }
+    return value.view;
+  }
+
+ private:
+  void attend(int64_t token, int64_t head, SeenRows keys) {
+    const int64_t kv_head = head / in_.heads().group();
+    find_probabilities(token, head, kv_head, keys);
+    sums_.assign(static_cast<size_t>(in_.heads().value_width),
+                 row_.empty() && !in_.empty_zero() ? std::numeric_limits<T>::quiet_NaN() : T{0});
+    for (int64_t j = 0; j < keys.count; ++j) {
+      const T* values = in_.value(token, keys.low + j, kv_head);
+      for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += row_[static_cast<size_t>(j)] * values[i];
     }
   }
-  return value.view;
-}
+
+  void find_probabilities(int64_t token, int64_t head, int64_t kv_head, SeenRows keys) {
+    using math::tanh;
+    using precise::tanh;
+    row_.clear();
+    for (int64_t j = 0; j < keys.count; ++j) {
+      const T *q = in_.query(token, head), *k = in_.key(token, keys.low + j, kv_head);
+      T score = 0;
+      for (int64_t i = 0; i < in_.heads().width; ++i) score += q[i] * k[i];
+      score *= scale_;
+      if (softcap_ != 0) score = tanh(score / softcap_) * softcap_;
+      row_.push_back(score);
+    }
+    if (in_.has_mask()) {
+      in_.read_mask(token, head, keys, mask_);
+      for (size_t j = 0; j < row_.size(); ++j)
+        row_[j] = mask_[j] == -std::numeric_limits<T>::infinity() ? mask_[j] : row_[j] + mask_[j];
+    }
+    if (!row_.empty()) softmax();
+  }
+
+  /// Turns scores into probabilities.
+  void softmax() {
+    using math::exp;
+    using precise::exp;
+    const int64_t count = static_cast<int64_t>(row_.size());
+    const T largest = reduce_max(row_.data(), count, kSymbolicLanes);
+    if (in_.empty_zero() && largest == -std::numeric_limits<T>::infinity())
+      return row_.assign(row_.size(), T{0});
+    for (T& value : row_) value = exp(value - largest);
+    const T sum = reduce_sum(row_.data(), count, kSymbolicLanes);
+    for (T& value : row_) value = rounded(value / sum, call_.storage);
+  }
+
+  const OpCall& call_;
+  AttentionCall<T> in_;
+  T scale_, softcap_;
+  std::vector<T> row_, mask_, sums_;
+};
 
 }  // namespace
 
 Result<HostView> evaluate_attention(const OpCall& call) {
-  return call.options.precise ? attend<double>(call) : attend<float>(call);
+  return call.options.precise ? Attention<double>(call).run() : Attention<float>(call).run();
 }
 
 }  // namespace sinter

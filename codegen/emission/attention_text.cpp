@@ -1,0 +1,68 @@
+#include "codegen/emission/attention_text.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include "codegen/emission/emit_index.h"
+#include "codegen/emission/emit_scalar.h"
+#include "ir/grouping.h"
+
+namespace sinter {
+namespace {
+
+tl::unexpected<Error> unaddressed(const Op& op, std::string_view what) {
+  return fail(fmt::format("{} reads {} where they lie, but cannot address them",
+                          op_info(op.kind).name, what),
+              {}, {}, ExitCode::internal_error);
+}
+
+}  // namespace
+
+Result<std::string> AttentionText::queries() {
+  const auto place = attention_queries(context_.group, op_);
+  if (!place) return unaddressed(op_, "queries");
+  note_alignment({place->offset, place->row});
+  return fmt::format("{}, {}", first_element(0, place->offset), size(place->row));
+}
+
+Result<std::string> AttentionText::rows(size_t operand) {
+  const auto place = attention_rows(context_.group, op_, operand);
+  if (!place) return unaddressed(op_, "keys and values");
+  note_alignment({place->offset, place->sequence, place->row, place->head});
+  return fmt::format("{{{}, {}, {}, {}}}", first_element(operand, place->offset),
+                     size(place->sequence), size(place->row), size(place->head));
+}
+
+Result<std::string> AttentionText::mask() const {
+  if (op_.operands.size() < 6) return std::string("{}");
+  const auto place = attention_mask(context_.group, op_);
+  if (!place) return unaddressed(op_, "elements of the mask");
+  return fmt::format("{{{}, {}, {}, {}, static_cast<int>({})}}", first_element(5, place->offset),
+                     size(place->sequence), size(place->head), size(place->token),
+                     size(place->key));
+}
+
+std::string AttentionText::mask_type() const {
+  if (op_.operands.size() < 6) return "NoMask";
+  return fmt::format("MaskInMemory<{}>", memory_type(context_.group[op_.operands[5]].type.dtype));
+}
+
+bool AttentionText::adds_mask() const {
+  return op_.operands.size() == 6 && context_.group[op_.operands[5]].type.dtype != DType::i1;
+}
+
+std::string AttentionText::size(const SymExpr& expression) const {
+  return size_code(expression, context_.parameters, false);
+}
+
+std::string AttentionText::first_element(size_t operand, const SymExpr& offset) const {
+  const std::string root = fmt::format("x{}", *input_of(context_.group, op_.operands[operand]));
+  return offset.is(0) ? root : root + " + " + size_code(offset, context_.parameters);
+}
+
+void AttentionText::note_alignment(llvm::ArrayRef<SymExpr> places) {
+  aligned_ = aligned_ && llvm::all_of(places, [&](const SymExpr& place) {
+               return place.divisor(context_.symbols) % 8 == 0;
+             });
+}
+
+}  // namespace sinter

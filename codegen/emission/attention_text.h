@@ -1,0 +1,40 @@
+// The text of an attention's operands in memory, in the structs of
+// kernels/common/attention_operands.cuh.
+#pragma once
+
+#include <string>
+
+#include "codegen/emission/emit_context.h"
+#include "ir/attention_operands.h"
+
+namespace sinter {
+
+/// For the anchor of a group. A function that fails was asked for an operand that the family does
+/// not address.
+class AttentionText {
+ public:
+  explicit AttentionText(const EmitContext& context)
+      : context_(context), op_(context.anchor_op()) {}
+
+  /// "x0 + 64, 4096ll": the queries of the first token, and the step to those of the next.
+  Result<std::string> queries();
+  /// AttentionRows of keys or values (operand 1 or 2).
+  Result<std::string> rows(size_t operand);
+  /// The mask, of type mask_type().
+  Result<std::string> mask() const;
+  std::string mask_type() const;
+  bool adds_mask() const;
+  /// What was asked for begins and continues at multiples of 8 elements.
+  bool aligned() const { return aligned_; }
+  std::string size(const SymExpr& expression) const;
+
+ private:
+  std::string first_element(size_t operand, const SymExpr& offset) const;
+  void note_alignment(llvm::ArrayRef<SymExpr> places);
+
+  const EmitContext& context_;
+  const Op& op_;
+  bool aligned_ = true;
+};
+
+}  // namespace sinter

@@ -1,0 +1,74 @@
+#include "ir/attention_operands.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include "ir/contraction.h"
+
+namespace sinter {
+
+std::optional<AttentionRowsPlace> attention_rows(const Graph& graph, const Op& op, size_t operand) {
+  const DimsRef own = graph[op.operands[operand]].type.dims;
+  const AttentionHeads heads = attention_heads(graph, op);
+  const int64_t width = operand == 1 ? heads.width : heads.value_width;
+  Dims dims(own.drop_back());
+  dims.append({Dim(heads.kv_count), Dim(width)});
+  const auto view = strided_view(graph, op.operands[operand], dims);
+  if (!view || (width > 1 && !view->strides.back().is(1))) return std::nullopt;
+  const size_t batch = own.size() - 2;
+  const auto sequence = joined_stride(*view, dims, batch);
+  if (!sequence) return std::nullopt;
+  return AttentionRowsPlace{view->root, view->offset, *sequence, view->strides[batch],
+                            view->strides[batch + 1]};
+}
+
+namespace {
+
+/// The mask repeats along all of its leading axes, or along none.
+bool has_whole_mask(DimsRef mask, const Op& op) {
+  const DimsRef leading = mask.drop_back(3);
+  return leading == DimsRef(op.type.dims).drop_back(2) ||
+         llvm::all_of(leading, [](Dim dim) { return dim.is(1); });
+}
+
+}  // namespace
+
+std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op) {
+  const DimsRef dims = graph[op.operands[5]].type.dims;
+  const size_t batch = dims.size() - 3;
+  const auto view = strided_view(graph, op.operands[5], dims);
+  if (!view) return std::nullopt;
+  if (!has_whole_mask(dims, op)) return std::nullopt;
+  const auto sequence = joined_stride(*view, dims, batch);
+  if (!sequence) return std::nullopt;
+  return AttentionMaskPlace{view->root,           view->offset,
+                            *sequence,            view->strides[batch],
+                            view->strides[batch + 1], view->strides[batch + 2]};
+}
+
+std::optional<AttentionQueriesPlace> attention_queries(const Graph& graph, const Op& op) {
+  const DimsRef dims = graph[op.operands[0]].type.dims;
+  const auto view = strided_view(graph, op.operands[0], dims);
+  if (!view || (!dims.back().is(1) && !view->strides.back().is(1))) return std::nullopt;
+  const auto row = joined_stride(*view, dims, dims.size() - 1);
+  if (!row) return std::nullopt;
+  return AttentionQueriesPlace{view->root, view->offset, *row};
+}
+
+llvm::SmallVector<ValueId, 6> with_whole_mask(Builder& b, const Op& op) {
+  llvm::SmallVector<ValueId, 6> operands(op.operands.begin(), op.operands.end());
+  if (operands.size() < 6 || has_whole_mask(b.type(operands[5]).dims, op)) return operands;
+  Dims dims(DimsRef(op.type.dims).drop_back(2));
+  llvm::append_range(dims, DimsRef(b.type(operands[5]).dims).take_back(3));
+  operands[5] = b.op(OpKind::broadcast, {operands[5]}, Attributes().set(AttrName::dims, dims),
+                     op.name + ".mask");
+  return operands;
+}
+
+SymExpr attention_sequences(const Op& op) { return volume(DimsRef(op.type.dims).drop_back(2)); }
+Dim attention_tokens(const Op& op) { return op.type.dims[op.type.rank() - 2]; }
+Dim attention_key_rows(const Graph& graph, const Op& op) {
+  const TensorType& keys = graph[op.operands[1]].type;
+  return keys.dims[keys.rank() - 2];
+}
+
+}  // namespace sinter

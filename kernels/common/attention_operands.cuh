@@ -1,0 +1,50 @@
+// Operands of attention in memory: keys, values, and the mask, which has for each sequence, query
+// head, token and key whether the key is seen, or a number that is added to its score.
+#pragma once
+
+#include "kernels/common/vector.cuh"
+
+namespace sinter {
+
+// Rows of keys or values: the first element, and elements to the next sequence, row and head.
+template <typename T>
+struct AttentionRows {
+  const T* from;
+  long long sequence_stride, row_stride, head_stride;
+
+  // Row 0 of a head.
+  SINTER_DEVICE const T* row0(long long sequence, int head) const {
+    return from + sequence * sequence_stride + head * head_stride;
+  }
+};
+
+// No key is hidden by a mask.
+struct NoMask {
+  static constexpr bool kIsThere = false;
+  struct Row {};
+  SINTER_DEVICE Row row(long long, int, long long) const { return {}; }
+};
+
+// A mask in memory, with the elements to the next sequence, head, token and key; 0 where it repeats.
+template <typename T>
+struct MaskInMemory {
+  static constexpr bool kIsThere = true;
+  const T* from;
+  long long sequence_stride, head_stride, token_stride;
+  int key_stride;
+
+  // The mask of a token's head: a truth value or a number for each key.
+  struct Row {
+    const T* from;
+    int key_stride;
+    SINTER_DEVICE auto operator[](int key) const {
+      return load(from + static_cast<long long>(key) * key_stride);
+    }
+  };
+  SINTER_DEVICE Row row(long long sequence, int head, long long token) const {
+    return {from + sequence * sequence_stride + head * head_stride + token * token_stride,
+            key_stride};
+  }
+};
+
+}  // namespace sinter

@@ -1,0 +1,122 @@
+// The operands of an attention on the host, for the ops that differ in their order of operations.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "ir/attention_heads.h"
+#include "ir/row_numbers.h"
+#include "runtime/evaluate/ops.h"
+
+namespace sinter {
+
+/// T: float, or double in precise evaluation. Tokens are numbered over all leading axes.
+template <typename T>
+class AttentionCall {
+ public:
+  /// The rows of keys that a token sees: low .. low + count - 1, count >= 0.
+  struct SeenRows {
+    int64_t low = 0, count = 0;
+  };
+
+  explicit AttentionCall(const OpCall& call)
+      : call_(call),
+        heads_(attention_heads(call.op.attrs, call.operand_type(1), call.operand_type(2))),
+        q_(dense_elements(call.operands[0], q_scratch_)),
+        keys_(dense_elements(call.operands[1], keys_scratch_)),
+        values_(dense_elements(call.operands[2], values_scratch_)),
+        first_(dense_elements(call.operands[3], first_scratch_)),
+        last_(dense_elements(call.operands[4], last_scratch_)) {
+    const size_t rank = call.dims.size();
+    sequence_tokens_ = call.dims[rank - 2];
+    rows_ = call.operands[1].dims[rank - 2];
+    if (call.operands.size() == 6) read_mask();
+  }
+
+  const AttentionHeads& heads() const { return heads_; }
+  int64_t tokens() const {
+    return call_.operands[0].volume() / std::max<int64_t>(1, heads_.count * heads_.width);
+  }
+  bool empty_zero() const { return call_.op.attrs.is_set(AttrName::empty_zero); }
+  /// An attribute that may be absent: 0.
+  double number(AttrName name) const {
+    const AttrValue* value = call_.op.attrs.find(name);
+    return value != nullptr ? std::get<double>(*value) : 0;
+  }
+
+  /// An error if the token sees rows that are not there and the op does not allow it.
+  Result<SeenRows> seen_by(int64_t token) const {
+    int64_t low = first_[token], last = last_[token];
+    if (low <= last && !clamps_rows(call_.op) && (low < 0 || last >= rows_))
+      return call_.error(
+          fmt::format("token {} sees rows {} .. {} of 0 .. {}", token, low, last, rows_ - 1),
+          "check the inputs");
+    if (const AttrValue* window = call_.op.attrs.find(AttrName::window))
+      low = std::max(low, last - std::min(std::get<int64_t>(*window), kMostRows) + 1);
+    low = std::max<int64_t>(low, 0);
+    last = std::min(last, rows_ - 1);
+    return last < low ? SeenRows{} : SeenRows{low, last - low + 1};
+  }
+
+  const T* query(int64_t token, int64_t head) const {
+    return q_ + (token * heads_.count + head) * heads_.width;
+  }
+  const T* key(int64_t token, int64_t row, int64_t kv_head) const {
+    return keys_ + (row_of(token, row) * heads_.kv_count + kv_head) * heads_.width;
+  }
+  const T* value(int64_t token, int64_t row, int64_t kv_head) const {
+    return values_ + (row_of(token, row) * heads_.kv_count + kv_head) * heads_.value_width;
+  }
+
+  bool has_mask() const { return !mask_.dims.empty(); }
+  /// The mask has numbers, which are added to the scores; else truth values.
+  bool adds_mask() const { return has_mask() && mask_.storage != Storage::i1; }
+  /// The mask of a token's head for a run of keys: numbers, or 0 and -inf for keys that are not seen.
+  void read_mask(int64_t token, int64_t head, SeenRows keys, std::vector<T>& out) const {
+    out.resize(static_cast<size_t>(keys.count));
+    const std::byte* data =
+        mask_.data + mask_place(token, head, keys.low) * whole_bytes(mask_.storage);
+    const int64_t stride = mask_.strides.back();
+    if (adds_mask()) return load_run(mask_.storage, data, stride, keys.count, out.data());
+    std::vector<uint8_t> truths(out.size());
+    load_run(mask_.storage, data, stride, keys.count, truths.data());
+    std::transform(truths.begin(), truths.end(), out.begin(),
+                   [](uint8_t seen) { return seen ? T{0} : -std::numeric_limits<T>::infinity(); });
+  }
+
+ private:
+  static constexpr int64_t kMostRows = int64_t{1} << 48;
+
+  /// The mask repeated to the axes [..., heads, N, R].
+  void read_mask() {
+    const auto& q = call_.operands[0].dims;
+    Extents dims(q.begin(), q.end() - 2);
+    dims.append({heads_.count, sequence_tokens_, rows_});
+    mask_ = broadcast_view(call_.operands[5], dims);
+  }
+  int64_t mask_place(int64_t token, int64_t head, int64_t row) const {
+    const size_t batch = mask_.dims.size() - 3;
+    int64_t place = head * mask_.strides[batch] + row * mask_.strides[batch + 2] +
+                    token % sequence_tokens_ * mask_.strides[batch + 1];
+    int64_t sequence = token / sequence_tokens_;
+    for (size_t axis = batch; axis-- > 0; sequence /= mask_.dims[axis])
+      place += sequence % mask_.dims[axis] * mask_.strides[axis];
+    return place;
+  }
+  /// A row of the token's sequence among those of all sequences.
+  int64_t row_of(int64_t token, int64_t row) const {
+    return token / sequence_tokens_ * rows_ + row;
+  }
+
+  const OpCall& call_;
+  AttentionHeads heads_;
+  std::vector<T> q_scratch_, keys_scratch_, values_scratch_;
+  std::vector<int32_t> first_scratch_, last_scratch_;
+  const T *q_, *keys_, *values_;
+  const int32_t *first_, *last_;
+  HostView mask_;
+  int64_t sequence_tokens_ = 0, rows_ = 0;
+};
+
+}  // namespace sinter
