@@ -1,6 +1,7 @@
 #include "passes/pipeline.h"
 
 #include "ir/verifier.h"
+#include "passes/attention_masks.h"
 #include "passes/canonicalize.h"
 #include "passes/check_rows.h"
 #include "passes/choose_kernels.h"
@@ -26,10 +27,10 @@ bool check_rows_of(Module& module, const PassOptions& options) {
 }
 
 constexpr Pass kPipeline[] = {
-    {"canonicalize", plain<canonicalize>}, {"merge_linears", plain<merge_linears>},
-    {"choose_kernels", choose_kernels_of}, {"expand_attention", plain<expand_attention>},
-    {"materialize", plain<materialize>},   {"cleanup", plain<canonicalize>},
-    {"check_rows", check_rows_of},
+    {"canonicalize", plain<canonicalize>},         {"attention_masks", plain<attention_masks>},
+    {"merge_linears", plain<merge_linears>},       {"choose_kernels", choose_kernels_of},
+    {"expand_attention", plain<expand_attention>}, {"materialize", plain<materialize>},
+    {"cleanup", plain<canonicalize>},              {"check_rows", check_rows_of},
 };
 
 }  // namespace

@@ -1,0 +1,298 @@
+#include "passes/attention_masks.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "ir/builder.h"
+#include "ir/graph_rewriter.h"
+#include "passes/key_ranges.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kMask = 5;            // operand
+constexpr double kNoScore = -0x1p100;  // numbers below it hide a key whose score is finite
+
+Dims score_dims(const Graph& graph, const Op& op) {
+  const DimsRef q = graph[op.operands[0]].type.dims, keys = graph[op.operands[1]].type.dims;
+  Dims dims(q.drop_back(2));
+  dims.append({Dim(op.attrs.get<int64_t>(AttrName::heads)), q.drop_back().back(),
+               keys.drop_back().back()});
+  return dims;
+}
+
+std::optional<double> float_constant(const Op& op) {
+  if (op.kind != OpKind::constant || !is_float(op.type.dtype)) return std::nullopt;
+  return op.attrs.get<Number>(AttrName::value).to_float(op.type.dtype);
+}
+
+/// The mask of one attention.
+class MaskReader {
+ public:
+  MaskReader(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols)
+      : graph_(graph),
+        op_(op),
+        dims_(score_dims(graph, op)),
+        terms_(graph, dims_, symbols),
+        head_(static_cast<uint32_t>(dims_.size()) - 3),
+        ranges_(terms_, head_ + 2, llvm::ArrayRef(head_)) {}
+
+  /// False: no condition of the mask becomes a range.
+  bool read() {
+    const auto truth = read_mask();
+    if (!truth) return false;
+    split(*truth);
+    if (range_.lows.empty() && range_.highs.empty() && range_.conditions.empty()) return false;
+    return !hides_by_number_ || (rest_.empty() && every_token_sees_a_key());
+  }
+
+  /// The operands of the attention with the range, in the builder's graph; `op` has operands of that
+  /// graph.
+  llvm::SmallVector<ValueId, 6> rewritten(Builder& b, const Op& op,
+                                          llvm::function_ref<ValueId(ValueId)> moved) {
+    llvm::SmallVector<ValueId, 6> operands(op.operands.begin(), op.operands.end());
+    std::vector<Term> all = range_.lows;
+    llvm::append_range(all, range_.highs);
+    for (const Term& condition : range_.conditions) append_integers(condition, all);
+    const std::vector<uint32_t> axes = token_axes();
+    TermBuilder build(b, terms_, axes, moved, all);
+    operands[3] = first(b, build, op);
+    operands[4] = last(b, build, op);
+    if (rest_.empty()) {
+      operands.pop_back();
+    } else if (llvm::all_of(rest_, [&](const Term& t) { return can_build(t, score_axes()); })) {
+      operands[kMask] = rest_of_mask(b, op, moved);
+    }
+    return operands;
+  }
+
+ private:
+  std::optional<Term> read_mask() {
+    const DimsRef own = graph_[op_.operands[kMask]].type.dims;
+    IndexMap coords(own.size());
+    for (uint32_t axis = 0; axis < own.size(); ++axis)
+      if (!own[axis].is(1)) coords[axis] = IndexExpr::variable(axis);
+    if (graph_[op_.operands[kMask]].type.dtype == DType::i1)
+      return terms_.read(op_.operands[kMask], coords);
+    return read_numbers(op_.operands[kMask], coords);
+  }
+
+  /// A mask of numbers that are 0 where the truth value holds, and else hide the key.
+  std::optional<Term> read_numbers(ValueId id, const IndexMap& coords) {
+    const Access access = resolve_access(graph_, id, coords, dims_);
+    const Op& op = graph_[access.root];
+    const auto operand = [&](size_t i) {
+      const ValueId from = op.operands[i];
+      return std::pair(from,
+                       broadcast_coords(graph_[from].type.dims, op.type.dims, access.coords));
+    };
+    if (const auto number = float_constant(op)) {
+      if (*number == 0) return Term{1};
+      if (!(*number < kNoScore)) return std::nullopt;
+      hides_by_number_ = hides_by_number_ || std::isfinite(*number);
+      return Term{0};
+    }
+    switch (op.kind) {
+      case OpKind::cast:
+        if (!is_float(graph_[op.operands[0]].type.dtype)) return std::nullopt;
+        return read_numbers(operand(0).first, operand(0).second);
+      case OpKind::copy:
+        return read_numbers(operand(0).first, operand(0).second);
+      case OpKind::where: {
+        const auto a = read_numbers(operand(1).first, operand(1).second);
+        const auto b = read_numbers(operand(2).first, operand(2).second);
+        if (!a || !b) return std::nullopt;
+        const Term condition = terms_.read(operand(0).first, operand(0).second);
+        const Term otherwise = terms_.logical(OpKind::logical_not, {condition});
+        return terms_.logical(OpKind::logical_or,
+                              {terms_.logical(OpKind::logical_and, {condition, *a}),
+                               terms_.logical(OpKind::logical_and, {otherwise, *b})});
+      }
+      case OpKind::add: {
+        const auto a = read_numbers(operand(0).first, operand(0).second);
+        const auto b = read_numbers(operand(1).first, operand(1).second);
+        if (!a || !b) return std::nullopt;
+        return terms_.logical(OpKind::logical_and, {*a, *b});
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+
+  /// Each part of a conjunction restricts the range, or stays.
+  void split(const Term& truth) {
+    if (!truth.is_constant()) {
+      const TermNode node = terms_[truth.factors.begin()->first];
+      if (node.kind == TermNode::Kind::truth && node.function == OpKind::logical_and) {
+        for (const Term& part : node.operands) split(part);
+        return;
+      }
+    }
+    KeyRange restricted = range_;
+    if (ranges_.restrict(truth, restricted) && can_build(restricted))
+      range_ = std::move(restricted);
+    else
+      rest_.push_back(truth);
+  }
+
+  bool can_build(const Term& term, llvm::ArrayRef<uint32_t> axes) const {
+    return TermBuilder::can_build(terms_, term, axes);
+  }
+  bool can_build(const KeyRange& range) const {
+    const std::vector<uint32_t> axes = token_axes();
+    const auto all = [&](const std::vector<Term>& parts) {
+      return llvm::all_of(parts, [&](const Term& term) { return can_build(term, axes); });
+    };
+    return all(range.lows) && all(range.highs) && all(range.conditions);
+  }
+  std::vector<uint32_t> score_axes() const {
+    std::vector<uint32_t> axes(dims_.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    return axes;
+  }
+  /// Those of the row numbers: the leading axes and the tokens.
+  std::vector<uint32_t> token_axes() const {
+    std::vector<uint32_t> axes = score_axes();
+    axes.pop_back();
+    axes.erase(axes.end() - 2);
+    return axes;
+  }
+
+  bool every_token_sees_a_key() {
+    if (!range_.conditions.empty() || !sees_all(op_)) return false;
+    const auto at_most = [&](const Term& a, const Term& b) { return terms_.is_at_most_zero(a - b); };
+    const bool ordered = llvm::all_of(range_.lows, [&](const Term& low) {
+      return is_key(low) &&
+             llvm::all_of(range_.highs, [&](const Term& high) { return at_most(low, high); });
+    });
+    return ordered &&
+           llvm::all_of(range_.highs, [&](const Term& high) { return at_most(Term{}, high); });
+  }
+  /// At most the last key.
+  bool is_key(const Term& term) {
+    const Dim keys = dims_[head_ + 2];
+    if (keys.is_constant()) return terms_.is_at_most_zero(term - Term{keys.constant() - 1});
+    return keys == dims_[head_ + 1] && terms_.is_at_most_zero(term - terms_.position(head_ + 1));
+  }
+  /// The attention itself bounds no range of keys.
+  bool sees_all(const Op& op) const {
+    return is_first_of_all(graph_[root_of(graph_, op.operands[3])]) &&
+           is_last_of_all(graph_[root_of(graph_, op.operands[4])]) &&
+           !op.attrs.has(AttrName::window);
+  }
+  static bool is_first_of_all(const Op& op) {
+    return op.kind == OpKind::constant && op.attrs.get<Number>(AttrName::value).to_i32() <= 0;
+  }
+  static bool is_last_of_all(const Op& op) {
+    return op.kind == OpKind::constant &&
+           op.attrs.get<Number>(AttrName::value).to_i32() == std::numeric_limits<int32_t>::max();
+  }
+
+  /// The integers of a truth value.
+  void append_integers(const Term& truth, std::vector<Term>& all) const {
+    for (const auto& [number, factor] : truth.factors) {
+      const TermNode& node = terms_[number];
+      if (node.kind != TermNode::Kind::truth) continue;
+      for (const Term& operand : node.operands)
+        if (node.function == OpKind::less_equal)
+          all.push_back(operand);
+        else
+          append_integers(operand, all);
+    }
+  }
+
+  ValueId first(Builder& b, TermBuilder& build, const Op& op) const {
+    ValueId first = op.operands[3];
+    bool bounded = !is_first_of_all(graph_[root_of(graph_, op_.operands[3])]);
+    for (const Term& low : range_.lows) {
+      const ValueId own = repeated(b, b.cast(build.build(low), DType::i32), op);
+      first = bounded ? b.maximum(first, own) : own;
+      bounded = true;
+    }
+    return first;
+  }
+  ValueId last(Builder& b, TermBuilder& build, const Op& op) const {
+    ValueId last = op.operands[4];
+    bool bounded = !is_last_of_all(graph_[root_of(graph_, op_.operands[4])]);
+    for (const Term& high : range_.highs) {
+      const ValueId own = repeated(b, b.cast(build.build(high), DType::i32), op);
+      last = bounded ? b.minimum(last, own) : own;
+      bounded = true;
+    }
+    for (const Term& condition : range_.conditions)
+      last = b.op(OpKind::where, {repeated(b, build.build_truth(condition), op), last,
+                                  b.constant(-1, DType::i32)});
+    return last;
+  }
+  /// A value with an axis for each of token_axes(), repeated to the tokens of all sequences.
+  ValueId repeated(Builder& b, ValueId value, const Op& op) const {
+    const Dims dims(DimsRef(b.type(op.operands[0]).dims).drop_back());
+    if (b.type(value).dims == dims) return value;
+    return b.op(OpKind::broadcast, {value}, Attributes().set(AttrName::dims, dims));
+  }
+
+  ValueId rest_of_mask(Builder& b, const Op& op, llvm::function_ref<ValueId(ValueId)> moved) {
+    std::vector<Term> all;
+    for (const Term& part : rest_) append_integers(part, all);
+    const std::vector<uint32_t> axes = score_axes();
+    TermBuilder build(b, terms_, axes, moved, all);
+    ValueId mask = build.build_truth(rest_[0]);
+    for (const Term& part : llvm::drop_begin(rest_))
+      mask = b.logical_and(mask, build.build_truth(part));
+    if (b.type(mask).rank() != axes.size()) {  // a constant
+      const Dims dims(axes.size(), Dim(1));
+      mask = b.op(OpKind::broadcast, {mask}, Attributes().set(AttrName::dims, dims));
+    }
+    b.graph()[mask].name = op.name + ".mask";
+    return mask;
+  }
+
+  const Graph& graph_;
+  const Op& op_;
+  Dims dims_;
+  PositionTerms terms_;
+  uint32_t head_;  // the loop variable that is the query head; the token and the key follow
+  KeyRanges ranges_;
+  KeyRange range_;
+  std::vector<Term> rest_;        // conditions that are no range
+  bool hides_by_number_ = false;  // and not by -inf alone
+};
+
+}  // namespace
+
+bool attention_masks(Module& module) {
+  bool changed = false;
+  for (Entry& entry : module.entries) {
+    Graph& graph = entry.graph;
+    const auto has_mask = [](const Op& op) {
+      return op.kind == OpKind::attention && op.operands.size() > kMask;
+    };
+    if (llvm::none_of(graph.ops(), has_mask)) continue;
+    Graph result;
+    Builder builder(result, module.symbols);
+    GraphRewriter rewriter(graph, result);
+    bool found = false;
+    rewriter.rewrite([&](ValueId id, Op op) {
+      if (has_mask(op)) {
+        MaskReader mask(graph, graph[id], module.symbols);
+        if (mask.read()) {
+          found = true;
+          op.operands = mask.rewritten(builder, op, [&](ValueId old) { return rewriter[old]; });
+          op.attrs.set(AttrName::any_range, int64_t{1});
+        }
+      }
+      return rewriter.add(std::move(op));
+    });
+    if (!found) continue;
+    remove_dead_ops(result);
+    make_names_unique(result);
+    graph = std::move(result);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace sinter

@@ -1,0 +1,545 @@
+#include "passes/position_terms.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/integers.h"
+
+namespace sinter {
+namespace {
+
+/// Terms stay below it, so that no sum of a few overflows.
+constexpr int64_t kMost = int64_t{1} << 40;
+
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+std::optional<int64_t> small(const SymExpr& expression) {
+  if (!expression.is_constant() || std::abs(expression.constant()) > kMost) return std::nullopt;
+  return expression.constant();
+}
+
+int64_t upper_bound(Dim dim, llvm::ArrayRef<Symbol> symbols) {
+  return std::min(SymExpr(dim).upper_bound(symbols), kMost);
+}
+
+}  // namespace
+
+int64_t Term::factor(uint32_t node) const {
+  const auto found = factors.find(node);
+  return found == factors.end() ? 0 : found->second;
+}
+
+Term& Term::operator+=(const Term& other) {
+  constant += other.constant;
+  for (const auto& [node, factor] : other.factors)
+    if ((factors[node] += factor) == 0) factors.erase(node);
+  return *this;
+}
+
+Term operator*(const Term& a, int64_t by) {
+  Term product{a.constant * by, {}};
+  if (by != 0)
+    for (const auto& [node, factor] : a.factors) product.factors[node] = factor * by;
+  return product;
+}
+
+Term PositionTerms::node(TermNode node) {
+  const auto found = llvm::find(nodes_, node);
+  const auto number = static_cast<uint32_t>(found - nodes_.begin());
+  if (found == nodes_.end()) nodes_.push_back(std::move(node));
+  return Term{0, {{number, 1}}};
+}
+
+Term PositionTerms::element(ValueId root, IndexMap coords) {
+  return node({.kind = TermNode::Kind::element, .root = root, .coords = std::move(coords)});
+}
+
+Term PositionTerms::function(OpKind kind, std::vector<Term> operands) {
+  const Term &a = operands[0], &b = operands.back();
+  if (kind == OpKind::div_floor || kind == OpKind::mod_floor) {
+    const int64_t divisor = b.constant;
+    if (a.is_constant())
+      return Term{kind == OpKind::div_floor
+                      ? floor_div(a.constant, divisor)
+                      : a.constant - floor_div(a.constant, divisor) * divisor};
+  }
+  if (kind == OpKind::maximum || kind == OpKind::minimum) {
+    const bool first_is_less = is_at_most_zero(a - b);
+    if (first_is_less || is_at_most_zero(b - a))
+      return first_is_less == (kind == OpKind::maximum) ? b : a;
+  }
+  return node({.kind = TermNode::Kind::function, .function = kind, .operands = std::move(operands)});
+}
+
+Term PositionTerms::at_most_zero(const Term& x) {
+  if (is_at_most_zero(x)) return Term{1};
+  if (is_at_most_zero(Term{1} - x)) return Term{0};
+  return node({.kind = TermNode::Kind::truth, .function = OpKind::less_equal, .operands = {x}});
+}
+
+Term PositionTerms::logical(OpKind kind, std::vector<Term> operands) {
+  if (kind == OpKind::logical_not) {
+    if (operands[0].is_constant()) return Term{1 - operands[0].constant};
+    const TermNode inner = nodes_[operands[0].factors.begin()->first];
+    const auto negated = [&](size_t i) { return logical(OpKind::logical_not, {inner.operands[i]}); };
+    if (inner.kind == TermNode::Kind::truth) switch (inner.function) {
+        case OpKind::less_equal:
+          return at_most_zero(Term{1} - inner.operands[0]);
+        case OpKind::logical_and:
+          return logical(OpKind::logical_or, {negated(0), negated(1)});
+        case OpKind::logical_or:
+          return logical(OpKind::logical_and, {negated(0), negated(1)});
+        default:
+          return inner.operands[0];
+      }
+  } else {
+    // What decides alone, and what decides nothing.
+    const int64_t decides = kind == OpKind::logical_or ? 1 : 0;
+    for (size_t i : {0, 1})
+      if (operands[i].is_constant())
+        return operands[i].constant == decides ? operands[i] : operands[1 - i];
+  }
+  return node({.kind = TermNode::Kind::truth, .function = kind, .operands = std::move(operands)});
+}
+
+std::optional<PositionTerms::Bounds> PositionTerms::bounds(const Term& term) const {
+  Bounds sum{term.constant, term.constant};
+  for (const auto& [number, factor] : term.factors) {
+    const auto part = bounds_of(nodes_[number]);
+    if (!part || std::abs(factor) > kMost) return std::nullopt;
+    int64_t low = 0, high = 0;
+    if (__builtin_mul_overflow(part->least, factor, &low) ||
+        __builtin_mul_overflow(part->largest, factor, &high) ||
+        __builtin_add_overflow(sum.least, std::min(low, high), &sum.least) ||
+        __builtin_add_overflow(sum.largest, std::max(low, high), &sum.largest))
+      return std::nullopt;
+  }
+  return sum;
+}
+
+std::optional<PositionTerms::Bounds> PositionTerms::bounds_of(const TermNode& node) const {
+  if (node.kind == TermNode::Kind::position)
+    return Bounds{0, std::max<int64_t>(0, upper_bound(extents_[node.variable], symbols_) - 1)};
+  if (node.kind == TermNode::Kind::truth) return Bounds{0, 1};
+  if (node.kind == TermNode::Kind::element) {
+    const DType dtype = graph_[node.root].type.dtype;
+    if (dtype == DType::i1) return Bounds{0, 1};
+    if (dtype != DType::i32) return std::nullopt;
+    return Bounds{std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+  }
+  const auto a = bounds(node.operands[0]);
+  if (!a) return std::nullopt;
+  const auto b = bounds(node.operands.back());
+  switch (node.function) {
+    case OpKind::div_floor:
+      return Bounds{floor_div(a->least, b->least), floor_div(a->largest, b->least)};
+    case OpKind::mod_floor:
+      return Bounds{0, b->least - 1};
+    case OpKind::abs:
+      return Bounds{0, std::max(std::abs(a->least), std::abs(a->largest))};
+    case OpKind::maximum:
+      if (!b) return std::nullopt;
+      return Bounds{std::max(a->least, b->least), std::max(a->largest, b->largest)};
+    case OpKind::minimum:
+      if (!b) return std::nullopt;
+      return Bounds{std::min(a->least, b->least), std::min(a->largest, b->largest)};
+    default:
+      return std::nullopt;
+  }
+}
+
+bool PositionTerms::is_at_most_zero(const Term& x) const {
+  if (const auto range = bounds(x)) {
+    if (range->largest <= 0) return true;
+    if (range->least > 0) return false;
+  }
+  // c * floor(a / c) is at most a and at least a - c + 1.
+  for (const auto& [number, factor] : x.factors) {
+    const TermNode& part = nodes_[number];
+    if (part.kind != TermNode::Kind::function) continue;
+    Term rest = x;
+    rest.factors.erase(number);
+    const Term &a = part.operands[0], &b = part.operands.back();
+    if (part.function == OpKind::div_floor && factor % b.constant == 0) {
+      const Term reached = factor > 0 ? a : a - Term{b.constant - 1};
+      if (is_at_most_zero(rest + reached * (factor / b.constant))) return true;
+    }
+    const bool takes_larger = part.function == OpKind::maximum;
+    if (takes_larger || part.function == OpKind::minimum) {
+      const bool with_a = is_at_most_zero(rest + a * factor);
+      const bool with_b = is_at_most_zero(rest + b * factor);
+      if (takes_larger == (factor > 0) ? with_a && with_b : with_a || with_b) return true;
+    }
+  }
+  return false;
+}
+
+bool PositionTerms::depends_on(const Term& term, uint32_t variable) const {
+  const auto in_index = [&](const IndexExpr& expression) {
+    const auto occurs = [&](const auto& self, const IndexExpr& e) -> bool {
+      return llvm::any_of(e.terms(), [&](const IndexExpr::Term& part) {
+        return part.atom.kind == IndexExpr::Atom::Kind::variable
+                   ? part.atom.variable == variable
+                   : self(self, *part.atom.operand);
+      });
+    };
+    return occurs(occurs, expression);
+  };
+  return llvm::any_of(term.factors, [&](const auto& part) {
+    const TermNode& node = nodes_[part.first];
+    if (node.kind == TermNode::Kind::position) return node.variable == variable;
+    if (node.kind == TermNode::Kind::element) return llvm::any_of(node.coords, in_index);
+    return llvm::any_of(node.operands,
+                        [&](const Term& operand) { return depends_on(operand, variable); });
+  });
+}
+
+/// An index as a term; nullopt where a size stands in it.
+std::optional<Term> PositionTerms::index(const IndexExpr& expression) {
+  const auto constant = small(expression.constant());
+  if (!constant) return std::nullopt;
+  Term sum{*constant};
+  for (const IndexExpr::Term& part : expression.terms()) {
+    const auto factor = small(part.coefficient);
+    if (!factor) return std::nullopt;
+    if (part.atom.kind == IndexExpr::Atom::Kind::variable) {
+      sum += position(part.atom.variable) * *factor;
+      continue;
+    }
+    const auto operand = index(*part.atom.operand);
+    const auto divisor = small(part.atom.divisor);
+    if (!operand || !divisor || *divisor < 1) return std::nullopt;
+    const bool quotient = part.atom.kind == IndexExpr::Atom::Kind::quotient;
+    sum += function(quotient ? OpKind::div_floor : OpKind::mod_floor, {*operand, Term{*divisor}}) *
+           *factor;
+  }
+  return sum;
+}
+
+/// The reverse, for sums of positions.
+std::optional<IndexExpr> PositionTerms::index_of(const Term& term) const {
+  IndexExpr sum{SymExpr(term.constant)};
+  for (const auto& [number, factor] : term.factors) {
+    if (nodes_[number].kind != TermNode::Kind::position) return std::nullopt;
+    sum += IndexExpr::variable(nodes_[number].variable) * SymExpr(factor);
+  }
+  return sum;
+}
+
+Term PositionTerms::read(ValueId id, const IndexMap& coords) {
+  Access access = resolve_access(graph_, id, coords, extents_);
+  return read_root(graph_[access.root], access.root, access.coords);
+}
+
+Term PositionTerms::read_root(const Op& op, ValueId root, const IndexMap& coords) {
+  const auto term =
+      op.type.dtype == DType::i1 ? read_truth(op, coords) : read_integer(op, coords);
+  return term && fits(*term, op.type.dtype) ? *term : element(root, coords);
+}
+
+/// The type holds all values of the term: nothing wraps around.
+bool PositionTerms::fits(const Term& term, DType dtype) const {
+  const bool element = term.constant == 0 && term.factors.size() == 1 &&
+                       term.factors.begin()->second == 1 &&
+                       nodes_[term.factors.begin()->first].kind == TermNode::Kind::element;
+  if (element || dtype == DType::i1) return true;
+  const auto range = bounds(term);
+  if (!range) return false;
+  const int64_t most = dtype == DType::i32 ? std::numeric_limits<int32_t>::max() : kMost;
+  return range->least >= -most - (dtype == DType::i32) && range->largest <= most;
+}
+
+Term PositionTerms::read_operand(const Op& op, size_t operand, const IndexMap& coords) {
+  const ValueId id = op.operands[operand];
+  return read(id, broadcast_coords(graph_[id].type.dims, op.type.dims, coords));
+}
+
+std::optional<Term> PositionTerms::read_integer(const Op& op, const IndexMap& coords) {
+  if (!is_integer(op.type.dtype)) return std::nullopt;
+  const auto operand = [&](size_t i) { return read_operand(op, i, coords); };
+  switch (op.kind) {
+    case OpKind::iota:
+      return index(coords[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))]);
+    case OpKind::constant: {
+      const int64_t value = op.type.dtype == DType::i32
+                                ? op.attrs.get<Number>(AttrName::value).to_i32()
+                                : op.attrs.get<Number>(AttrName::value).to_i64();
+      if (std::abs(value) > kMost) return std::nullopt;
+      return Term{value};
+    }
+    case OpKind::copy:
+      return operand(0);
+    case OpKind::cast:
+      return read_cast(op, coords);
+    case OpKind::neg:
+      return operand(0) * -1;
+    case OpKind::add:
+      return operand(0) + operand(1);
+    case OpKind::sub:
+      return operand(0) - operand(1);
+    case OpKind::mul: {
+      const Term a = operand(0), b = operand(1);
+      if (!a.is_constant() && !b.is_constant()) return std::nullopt;
+      const Term& scaled = a.is_constant() ? b : a;
+      const int64_t by = a.is_constant() ? a.constant : b.constant;
+      if (std::abs(by) > std::numeric_limits<int32_t>::max() || !bounds(scaled)) return std::nullopt;
+      return scaled * by;
+    }
+    case OpKind::abs: {
+      const Term a = operand(0);
+      return a.is_constant() ? Term{std::abs(a.constant)} : function(OpKind::abs, {a});
+    }
+    case OpKind::div_floor:
+    case OpKind::mod_floor: {
+      const Term divisor = operand(1);
+      if (!divisor.is_constant() || divisor.constant < 1) return std::nullopt;
+      return function(op.kind, {operand(0), divisor});
+    }
+    case OpKind::maximum:
+    case OpKind::minimum:
+      return function(op.kind, {operand(0), operand(1)});
+    case OpKind::concat:
+      return read_concat(op, coords);
+    case OpKind::cumulative_sum: {  // of zeros
+      const auto summed = everywhere(op.operands[0]);
+      return summed == Term{} ? summed : std::nullopt;
+    }
+    case OpKind::gather:
+    case OpKind::embedding:  // from a table whose elements are all alike
+      return everywhere(op.operands[0]);
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The number that all elements are.
+std::optional<Term> PositionTerms::everywhere(ValueId id) const {
+  const DimsRef dims = graph_[id].type.dims;
+  PositionTerms all(graph_, dims, symbols_);
+  const Term term = all.read(id, identity_map(dims.size()));
+  return term.is_constant() ? std::optional(term) : std::nullopt;
+}
+
+std::optional<Term> PositionTerms::read_truth(const Op& op, const IndexMap& coords) {
+  const auto operand = [&](size_t i) { return read_operand(op, i, coords); };
+  switch (op.kind) {
+    case OpKind::constant:
+      return Term{op.attrs.get<Number>(AttrName::value).to_i1() ? 1 : 0};
+    case OpKind::copy:
+      return operand(0);
+    case OpKind::logical_and:
+    case OpKind::logical_or:
+      return logical(op.kind, {operand(0), operand(1)});
+    case OpKind::logical_not:
+      return logical(op.kind, {operand(0)});
+    case OpKind::where: {
+      const Term condition = operand(0);
+      return logical(OpKind::logical_or,
+                     {logical(OpKind::logical_and, {condition, operand(1)}),
+                      logical(OpKind::logical_and,
+                              {logical(OpKind::logical_not, {condition}), operand(2)})});
+    }
+    case OpKind::cast: {
+      const DType from = graph_[op.operands[0]].type.dtype;
+      if (!is_integer(from)) return std::nullopt;
+      const Term number = operand(0);
+      return logical(OpKind::logical_not,
+                     {logical(OpKind::logical_and,
+                              {at_most_zero(number), at_most_zero(number * -1)})});
+    }
+    case OpKind::less:
+    case OpKind::less_equal:
+    case OpKind::equal:
+      return read_comparison(op, coords);
+    case OpKind::gather:
+    case OpKind::embedding:
+      return everywhere(op.operands[0]);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Term> PositionTerms::read_comparison(const Op& op, const IndexMap& coords) {
+  const DType from = graph_[op.operands[0]].type.dtype;
+  if (from != DType::i32 && from != DType::i64) return std::nullopt;
+  const Term a = read_operand(op, 0, coords), b = read_operand(op, 1, coords);
+  // Elements of i64 are compared with numbers of less than 2^40 alone: TermBuilder bounds them.
+  if (from == DType::i64 && !bounds(a) && !bounds(b)) return std::nullopt;
+  if (op.kind == OpKind::less) return at_most_zero(a - b + Term{1});
+  const Term below = at_most_zero(a - b);
+  if (op.kind == OpKind::less_equal) return below;
+  return logical(OpKind::logical_and, {below, at_most_zero(b - a)});
+}
+
+std::optional<Term> PositionTerms::read_cast(const Op& op, const IndexMap& coords) {
+  const DType from = graph_[op.operands[0]].type.dtype;
+  if (from != DType::i1 && !is_integer(from)) return std::nullopt;
+  const Term a = read(op.operands[0], coords);
+  // A narrower type takes the nearest number that it has.
+  if (from == DType::i64 && op.type.dtype == DType::i32 && !bounds(a)) return std::nullopt;
+  if (from == DType::i1 && !a.is_constant()) return std::nullopt;
+  return a;
+}
+
+/// One sum that all parts are, each at its places.
+std::optional<Term> PositionTerms::read_concat(const Op& op, const IndexMap& coords) {
+  const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+  const auto longest = std::max_element(
+      op.operands.begin(), op.operands.end(), [&](ValueId a, ValueId b) {
+        return upper_bound(graph_[a].type.dims[axis], symbols_) <
+               upper_bound(graph_[b].type.dims[axis], symbols_);
+      });
+  const auto begin_of = [&](const ValueId* part) -> std::optional<SymExpr> {
+    SymExpr begin = 0;
+    for (const ValueId* other = op.operands.begin(); other != part; ++other)
+      begin += SymExpr(graph_[*other].type.dims[axis]);
+    return begin;
+  };
+  const auto at = [&](ValueId part, IndexExpr place) {
+    IndexMap moved = coords;
+    moved[axis] = std::move(place);
+    return read(part, moved);
+  };
+  const auto begin = small(*begin_of(longest));
+  if (!begin) return std::nullopt;
+  const Term whole = at(*longest, coords[axis] + IndexExpr(SymExpr(-*begin)));
+  for (const ValueId* part = op.operands.begin(); part != op.operands.end(); ++part) {
+    if (part == longest) continue;
+    const auto first = small(*begin_of(part));
+    if (!first || !graph_[*part].type.dims[axis].is(1)) return std::nullopt;
+    const Term here = at(*part, IndexExpr());
+    const Term expected = at(*longest, IndexExpr(SymExpr(*first - *begin)));
+    if (!(here == expected)) return std::nullopt;
+  }
+  return whole;
+}
+
+TermBuilder::TermBuilder(Builder& builder, const PositionTerms& terms,
+                         llvm::ArrayRef<uint32_t> axes,
+                         llvm::function_ref<ValueId(ValueId)> moved, llvm::ArrayRef<Term> all)
+    : b_(builder), terms_(terms), axes_(axes), moved_(moved) {
+  const auto is_small = [&](const Term& term) { return is_sum_of_small(terms, term); };
+  dtype_ = llvm::all_of(all, is_small) ? DType::i32 : DType::i64;
+}
+
+/// No sum of it, in whatever order, leaves i32.
+bool TermBuilder::is_sum_of_small(const PositionTerms& terms, const Term& term) {
+  constexpr int64_t kSmall = int64_t{1} << 30;
+  int64_t most = std::abs(term.constant);
+  for (const auto& [number, factor] : term.factors) {
+    const auto part = terms.bounds(Term{0, {{number, factor}}});
+    if (!part || part->least < -kSmall || part->largest > kSmall) return false;
+    most += std::max(std::abs(part->least), std::abs(part->largest));
+    if (most > kSmall) return false;
+    const TermNode& node = terms[number];
+    if (!llvm::all_of(node.operands,
+                      [&](const Term& operand) { return is_sum_of_small(terms, operand); }))
+      return false;
+  }
+  return true;
+}
+
+ValueId TermBuilder::build(const Term& term) {
+  ValueId sum = {};
+  for (const auto& [number_of_node, factor] : term.factors) {
+    ValueId part = build_node(terms_[number_of_node]);
+    if (factor != 1 && factor != -1) part = b_.mul(part, number(std::abs(factor)));
+    if (!sum.valid())
+      sum = factor > 0 ? part : b_.sub(number(0), part);
+    else
+      sum = factor > 0 ? b_.add(sum, part) : b_.sub(sum, part);
+  }
+  if (!sum.valid()) return number(term.constant);
+  return term.constant == 0 ? sum : b_.add(sum, number(term.constant));
+}
+
+ValueId TermBuilder::build_truth(const Term& truth) {
+  if (truth.is_constant()) return b_.constant(static_cast<double>(truth.constant), DType::i1);
+  return build_node(terms_[truth.factors.begin()->first]);
+}
+
+ValueId TermBuilder::build_node(const TermNode& node) {
+  switch (node.kind) {
+    case TermNode::Kind::position: {
+      const auto axis = static_cast<size_t>(llvm::find(axes_, node.variable) - axes_.begin());
+      Dims dims(axes_.size(), Dim(1));
+      dims[axis] = terms_.extents()[node.variable];
+      return b_.cast(b_.op(OpKind::iota, {},
+                           Attributes()
+                               .set(AttrName::axis, static_cast<int64_t>(axis))
+                               .set(AttrName::dims, dims)),
+                     dtype_);
+    }
+    case TermNode::Kind::element: {
+      const ValueId element = view(node);
+      if (b_.type(element).dtype != DType::i64)
+        return b_.type(element).dtype == DType::i1 ? element : b_.cast(element, dtype_);
+      return b_.maximum(b_.minimum(element, number(kMost)), number(-kMost));
+    }
+    case TermNode::Kind::function:
+      if (node.operands.size() == 1) return b_.op(node.function, {build(node.operands[0])});
+      return b_.op(node.function, {build(node.operands[0]), build(node.operands[1])});
+    case TermNode::Kind::truth:
+      if (node.function == OpKind::less_equal)
+        return b_.less_equal(build(node.operands[0]), number(0));
+      llvm::SmallVector<ValueId, 2> operands;
+      for (const Term& operand : node.operands) operands.push_back(build_truth(operand));
+      return b_.op(node.function, operands);
+  }
+  return {};
+}
+
+bool TermBuilder::can_build(const PositionTerms& terms, const Term& term,
+                            llvm::ArrayRef<uint32_t> axes) {
+  return llvm::all_of(term.factors, [&](const auto& part) {
+    const TermNode& node = terms[part.first];
+    if (node.kind == TermNode::Kind::position) return llvm::is_contained(axes, node.variable);
+    if (node.kind == TermNode::Kind::element) return is_view(terms, node, axes);
+    return llvm::all_of(node.operands,
+                        [&](const Term& operand) { return can_build(terms, operand, axes); });
+  });
+}
+
+bool TermBuilder::is_view(const PositionTerms& terms, const TermNode& element,
+                          llvm::ArrayRef<uint32_t> axes) {
+  llvm::SmallVector<uint32_t, 4> seen;
+  const DimsRef dims = terms.graph()[element.root].type.dims;
+  for (const auto& [dim, place] : llvm::zip(dims, element.coords)) {
+    if (place.terms().empty() && small(place.constant())) continue;
+    if (place.terms().size() != 1 || !place.constant().is(0) || !place.is_affine()) return false;
+    const uint32_t variable = place.terms()[0].atom.variable;
+    if (!place.is_variable(variable) || !llvm::is_contained(axes, variable) ||
+        llvm::is_contained(seen, variable) || terms.extents()[variable] != dim)
+      return false;
+    seen.push_back(variable);
+  }
+  return true;
+}
+
+ValueId TermBuilder::view(const TermNode& element) {
+  ValueId value = moved_(element.root);
+  const size_t rank = element.coords.size();
+  llvm::SmallVector<std::pair<size_t, int64_t>, 4> order;  // place among the axes, own axis
+  std::vector<int64_t> single;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const IndexExpr& place = element.coords[axis];
+    if (place.terms().empty()) {
+      value = b_.slice(value, static_cast<int64_t>(axis), place.constant().constant(), Dim(1));
+      single.push_back(static_cast<int64_t>(axis));
+    } else {
+      const auto at = llvm::find(axes_, place.terms()[0].atom.variable) - axes_.begin();
+      order.push_back({static_cast<size_t>(at), static_cast<int64_t>(axis)});
+    }
+  }
+  llvm::sort(order);
+  std::vector<int64_t> axes = single;
+  for (const auto& [at, axis] : order) axes.push_back(axis);
+  if (rank > 1) value = b_.transpose(value, axes);
+  Dims dims(axes_.size(), Dim(1));
+  for (const auto& [at, axis] : order) dims[at] = terms_.extents()[axes_[at]];
+  return b_.reshape(value, dims);
+}
+
+}  // namespace sinter

@@ -1,0 +1,139 @@
+// Integers of a graph as sums of positions: what an element of a value is, said by its place.
+//
+//   %k = iota {axis = 1} : i32[1, 64]         the element at (q, k):  k
+//   %d = sub %q, %k                                                   q - k
+//
+// Positions are the loop variables of a reader. What is no such sum is a node of its own: an element
+// in memory, or a function of terms (a quotient, a maximum).
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <map>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/index_map.h"
+
+namespace sinter {
+
+/// constant + the sum of factors[n] * node n. Factors are not 0.
+struct Term {
+  int64_t constant;
+  std::map<uint32_t, int64_t> factors;
+
+  Term(int64_t constant = 0, std::map<uint32_t, int64_t> factors = {})
+      : constant(constant), factors(std::move(factors)) {}
+  bool is_constant() const { return factors.empty(); }
+  int64_t factor(uint32_t node) const;
+  Term& operator+=(const Term& other);
+  friend Term operator+(Term a, const Term& b) { return a += b; }
+  friend Term operator-(const Term& a, const Term& b) { return a + b * -1; }
+  friend Term operator*(const Term& a, int64_t by);
+  friend bool operator==(const Term&, const Term&) = default;
+};
+
+/// What a term adds up.
+struct TermNode {
+  enum class Kind : uint8_t {
+    position,  // loop variable `variable`
+    element,   // of `root`, an integer or a truth value, at `coords`
+    function,  // the op `function` of `operands`: div_floor, mod_floor, abs, maximum, minimum
+    truth      // i1, the op `function` of `operands`: less_equal (operands[0] <= 0), logical_and,
+               // logical_or, logical_not
+  };
+  Kind kind = Kind::position;
+  uint32_t variable = 0;
+  ValueId root = {};
+  IndexMap coords = {};
+  OpKind function = OpKind::input;
+  std::vector<Term> operands = {};  // of a truth value: one node with the factor 1
+
+  friend bool operator==(const TermNode&, const TermNode&) = default;
+};
+
+/// The terms of one reader of a graph, whose loop variables have `extents`.
+class PositionTerms {
+ public:
+  PositionTerms(const Graph& graph, DimsRef extents, llvm::ArrayRef<Symbol> symbols)
+      : graph_(graph), extents_(extents), symbols_(symbols) {}
+
+  /// The integer, or the truth value as 0 or 1, that `id` has at `coords`. Sums that might wrap
+  /// around are elements of their own.
+  Term read(ValueId id, const IndexMap& coords);
+  Term position(uint32_t variable) { return node({TermNode::Kind::position, variable}); }
+  Term element(ValueId root, IndexMap coords);
+  Term function(OpKind kind, std::vector<Term> operands);
+  /// i1: x <= 0. A constant 0 or 1 where that is known for all positions.
+  Term at_most_zero(const Term& x);
+  Term logical(OpKind kind, std::vector<Term> operands);
+
+  /// The least and the largest value over all positions, where both are known.
+  struct Bounds {
+    int64_t least, largest;
+  };
+  std::optional<Bounds> bounds(const Term& term) const;
+  /// x <= 0 for all positions and all values of the symbols.
+  bool is_at_most_zero(const Term& x) const;
+  /// The loop variable stands in the term.
+  bool depends_on(const Term& term, uint32_t variable) const;
+
+  const TermNode& operator[](uint32_t node) const { return nodes_[node]; }
+  const Graph& graph() const { return graph_; }
+  DimsRef extents() const { return extents_; }
+
+ private:
+  Term node(TermNode node);
+  std::optional<Term> index(const IndexExpr& expression);
+  std::optional<IndexExpr> index_of(const Term& term) const;
+  Term read_root(const Op& op, ValueId root, const IndexMap& coords);
+  std::optional<Term> read_integer(const Op& op, const IndexMap& coords);
+  std::optional<Term> read_truth(const Op& op, const IndexMap& coords);
+  std::optional<Term> read_comparison(const Op& op, const IndexMap& coords);
+  std::optional<Term> everywhere(ValueId id) const;
+  std::optional<Term> read_concat(const Op& op, const IndexMap& coords);
+  std::optional<Term> read_cast(const Op& op, const IndexMap& coords);
+  Term read_operand(const Op& op, size_t operand, const IndexMap& coords);
+  std::optional<Bounds> bounds_of(const TermNode& node) const;
+  bool fits(const Term& term, DType dtype) const;
+
+  const Graph& graph_;
+  DimsRef extents_;
+  llvm::ArrayRef<Symbol> symbols_;
+  std::vector<TermNode> nodes_;
+};
+
+/// Builds values of terms in another graph: their elements for all positions of `axes`, loop
+/// variables of the reader, one axis each. An axis on which a term does not depend has the extent 1.
+class TermBuilder {
+ public:
+  /// `moved`: the value of the builder's graph that stands for one of the reader's graph. `all`: the
+  /// integers that will be built, for the type in which they are computed.
+  TermBuilder(Builder& builder, const PositionTerms& terms, llvm::ArrayRef<uint32_t> axes,
+              llvm::function_ref<ValueId(ValueId)> moved, llvm::ArrayRef<Term> all);
+
+  /// Elements in memory are read through views.
+  static bool can_build(const PositionTerms& terms, const Term& term,
+                        llvm::ArrayRef<uint32_t> axes);
+
+  /// i32, or i64 where a sum may leave i32; elements of i64 are bounded by 2^40 on both sides.
+  ValueId build(const Term& term);
+  /// i1.
+  ValueId build_truth(const Term& truth);
+
+ private:
+  static bool is_sum_of_small(const PositionTerms& terms, const Term& term);
+  static bool is_view(const PositionTerms& terms, const TermNode& element,
+                      llvm::ArrayRef<uint32_t> axes);
+  ValueId build_node(const TermNode& node);
+  ValueId view(const TermNode& element);
+  ValueId number(int64_t value) { return b_.constant(static_cast<double>(value), dtype_); }
+
+  Builder& b_;
+  const PositionTerms& terms_;
+  llvm::ArrayRef<uint32_t> axes_;
+  llvm::function_ref<ValueId(ValueId)> moved_;
+  DType dtype_;
+};
+
+}  // namespace sinter
