@@ -54,11 +54,8 @@ class MaskReader {
   llvm::SmallVector<ValueId, 6> rewritten(Builder& b, const Op& op,
                                           llvm::function_ref<ValueId(ValueId)> moved) {
     llvm::SmallVector<ValueId, 6> operands(op.operands.begin(), op.operands.end());
-    std::vector<Term> all = range_.lows;
-    llvm::append_range(all, range_.highs);
-    for (const Term& condition : range_.conditions) append_integers(condition, all);
     const std::vector<uint32_t> axes = token_axes();
-    TermBuilder build(b, terms_, axes, moved, all);
+    TermBuilder build(b, terms_, axes, moved, true);
     operands[3] = first(b, build, op);
     operands[4] = last(b, build, op);
     if (rest_.empty()) {
@@ -191,36 +188,19 @@ class MaskReader {
            op.attrs.get<Number>(AttrName::value).to_i32() == std::numeric_limits<int32_t>::max();
   }
 
-  /// The integers of a truth value.
-  void append_integers(const Term& truth, std::vector<Term>& all) const {
-    for (const auto& [number, factor] : truth.factors) {
-      const TermNode& node = terms_[number];
-      if (node.kind != TermNode::Kind::truth) continue;
-      for (const Term& operand : node.operands)
-        if (node.function == OpKind::less_equal)
-          all.push_back(operand);
-        else
-          append_integers(operand, all);
-    }
+  ValueId first(Builder& b, TermBuilder& build, const Op& op) {
+    if (range_.lows.empty()) return op.operands[3];
+    const Term low = terms_.joined(OpKind::maximum, range_.lows);
+    const ValueId own = repeated(b, b.cast(build.build(low), DType::i32), op);
+    if (is_first_of_all(graph_[root_of(graph_, op_.operands[3])])) return own;
+    return b.maximum(op.operands[3], own);
   }
-
-  ValueId first(Builder& b, TermBuilder& build, const Op& op) const {
-    ValueId first = op.operands[3];
-    bool bounded = !is_first_of_all(graph_[root_of(graph_, op_.operands[3])]);
-    for (const Term& low : range_.lows) {
-      const ValueId own = repeated(b, b.cast(build.build(low), DType::i32), op);
-      first = bounded ? b.maximum(first, own) : own;
-      bounded = true;
-    }
-    return first;
-  }
-  ValueId last(Builder& b, TermBuilder& build, const Op& op) const {
+  ValueId last(Builder& b, TermBuilder& build, const Op& op) {
     ValueId last = op.operands[4];
-    bool bounded = !is_last_of_all(graph_[root_of(graph_, op_.operands[4])]);
-    for (const Term& high : range_.highs) {
+    if (!range_.highs.empty()) {
+      const Term high = terms_.joined(OpKind::minimum, range_.highs);
       const ValueId own = repeated(b, b.cast(build.build(high), DType::i32), op);
-      last = bounded ? b.minimum(last, own) : own;
-      bounded = true;
+      last = is_last_of_all(graph_[root_of(graph_, op_.operands[4])]) ? own : b.minimum(last, own);
     }
     for (const Term& condition : range_.conditions)
       last = b.op(OpKind::where, {repeated(b, build.build_truth(condition), op), last,
@@ -235,10 +215,8 @@ class MaskReader {
   }
 
   ValueId rest_of_mask(Builder& b, const Op& op, llvm::function_ref<ValueId(ValueId)> moved) {
-    std::vector<Term> all;
-    for (const Term& part : rest_) append_integers(part, all);
     const std::vector<uint32_t> axes = score_axes();
-    TermBuilder build(b, terms_, axes, moved, all);
+    TermBuilder build(b, terms_, axes, moved, false);
     ValueId mask = build.build_truth(rest_[0]);
     for (const Term& part : llvm::drop_begin(rest_))
       mask = b.logical_and(mask, build.build_truth(part));

@@ -3,18 +3,6 @@
 #include <llvm/ADT/STLExtras.h>
 
 namespace sinter {
-namespace {
-
-/// The least of terms; nullopt: there is none.
-std::optional<Term> joined(PositionTerms& terms, OpKind kind, llvm::ArrayRef<Term> all) {
-  if (all.empty()) return std::nullopt;
-  Term result = all[0];
-  for (const Term& term : all.drop_front()) result = terms.function(kind, {result, term});
-  return result;
-}
-
-}  // namespace
-
 bool KeyRanges::is_free(const Term& term) const {
   return !terms_.depends_on(term, key_) && llvm::none_of(others_, [&](uint32_t variable) {
     return terms_.depends_on(term, variable);
@@ -109,10 +97,12 @@ bool KeyRanges::add_union(const Term& a, const Term& b, KeyRange& range) {
   KeyRange first, second;
   if (!add(a, first) || !add(b, second)) return false;
   if (!first.conditions.empty() || !second.conditions.empty()) return false;
-  const auto low_a = joined(terms_, OpKind::maximum, first.lows);
-  const auto low_b = joined(terms_, OpKind::maximum, second.lows);
-  const auto high_a = joined(terms_, OpKind::minimum, first.highs);
-  const auto high_b = joined(terms_, OpKind::minimum, second.highs);
+  const auto end = [&](OpKind kind, const std::vector<Term>& ends) {
+    return ends.empty() ? std::nullopt : std::optional(terms_.joined(kind, ends));
+  };
+  const auto low_a = end(OpKind::maximum, first.lows), low_b = end(OpKind::maximum, second.lows);
+  const auto high_a = end(OpKind::minimum, first.highs);
+  const auto high_b = end(OpKind::minimum, second.highs);
   const auto touch = [&](const std::optional<Term>& low, const std::optional<Term>& high) {
     return !low || !high || terms_.is_at_most_zero(*low - *high - Term{1});
   };

@@ -64,6 +64,9 @@ Term PositionTerms::function(OpKind kind, std::vector<Term> operands) {
       return Term{kind == OpKind::div_floor
                       ? floor_div(a.constant, divisor)
                       : a.constant - floor_div(a.constant, divisor) * divisor};
+    const auto range = bounds(a);
+    if (range && range->least >= 0 && range->largest < divisor)
+      return kind == OpKind::div_floor ? Term{} : a;
   }
   if (kind == OpKind::maximum || kind == OpKind::minimum) {
     const bool first_is_less = is_at_most_zero(a - b);
@@ -71,6 +74,12 @@ Term PositionTerms::function(OpKind kind, std::vector<Term> operands) {
       return first_is_less == (kind == OpKind::maximum) ? b : a;
   }
   return node({.kind = TermNode::Kind::function, .function = kind, .operands = std::move(operands)});
+}
+
+Term PositionTerms::joined(OpKind kind, llvm::ArrayRef<Term> all) {
+  Term result = all[0];
+  for (const Term& term : all.drop_front()) result = function(kind, {result, term});
+  return result;
 }
 
 Term PositionTerms::at_most_zero(const Term& x) {
@@ -416,32 +425,30 @@ std::optional<Term> PositionTerms::read_concat(const Op& op, const IndexMap& coo
   return whole;
 }
 
-TermBuilder::TermBuilder(Builder& builder, const PositionTerms& terms,
-                         llvm::ArrayRef<uint32_t> axes,
-                         llvm::function_ref<ValueId(ValueId)> moved, llvm::ArrayRef<Term> all)
-    : b_(builder), terms_(terms), axes_(axes), moved_(moved) {
-  const auto is_small = [&](const Term& term) { return is_sum_of_small(terms, term); };
-  dtype_ = llvm::all_of(all, is_small) ? DType::i32 : DType::i64;
-}
-
-/// No sum of it, in whatever order, leaves i32.
-bool TermBuilder::is_sum_of_small(const PositionTerms& terms, const Term& term) {
-  constexpr int64_t kSmall = int64_t{1} << 30;
+/// The number of an element of i32, or a sum that does not leave i32 in whatever order it is added.
+bool TermBuilder::is_i32(const Term& term) const {
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  const bool alone = term.constant == 0 && term.factors.size() == 1;
   int64_t most = std::abs(term.constant);
   for (const auto& [number, factor] : term.factors) {
-    const auto part = terms.bounds(Term{0, {{number, factor}}});
-    if (!part || part->least < -kSmall || part->largest > kSmall) return false;
+    const TermNode& node = terms_[number];
+    const auto part = terms_.bounds(Term{0, {{number, factor}}});
+    if (!part) return false;
     most += std::max(std::abs(part->least), std::abs(part->largest));
-    if (most > kSmall) return false;
-    const TermNode& node = terms[number];
-    if (!llvm::all_of(node.operands,
-                      [&](const Term& operand) { return is_sum_of_small(terms, operand); }))
+    const bool is_element = node.kind == TermNode::Kind::element;
+    if (!(most <= kLargest || (alone && factor == 1 && is_element))) return false;
+    if (!llvm::all_of(node.operands, [&](const Term& operand) { return is_i32(operand); }))
       return false;
   }
   return true;
 }
 
 ValueId TermBuilder::build(const Term& term) {
+  dtype_ = is_i32(term) ? DType::i32 : DType::i64;
+  return build_sum(term);
+}
+
+ValueId TermBuilder::build_sum(const Term& term) {
   ValueId sum = {};
   for (const auto& [number_of_node, factor] : term.factors) {
     ValueId part = build_node(terms_[number_of_node]);
@@ -457,38 +464,57 @@ ValueId TermBuilder::build(const Term& term) {
 
 ValueId TermBuilder::build_truth(const Term& truth) {
   if (truth.is_constant()) return b_.constant(static_cast<double>(truth.constant), DType::i1);
-  return build_node(terms_[truth.factors.begin()->first]);
+  const TermNode& node = terms_[truth.factors.begin()->first];
+  if (node.kind == TermNode::Kind::element) return view(node);
+  if (node.function == OpKind::less_equal) return build_at_most_zero(node.operands[0]);
+  llvm::SmallVector<ValueId, 2> operands;
+  for (const Term& operand : node.operands) operands.push_back(build_truth(operand));
+  return b_.op(node.function, operands);
+}
+
+/// What is added is at most what is taken away.
+ValueId TermBuilder::build_at_most_zero(const Term& x) {
+  Term added{std::max<int64_t>(x.constant, 0)}, taken{std::max<int64_t>(-x.constant, 0)};
+  for (const auto& [node, factor] : x.factors)
+    (factor > 0 ? added : taken).factors[node] = std::abs(factor);
+  dtype_ = is_i32(added) && is_i32(taken) ? DType::i32 : DType::i64;
+  const ValueId left = build_sum(added);
+  return b_.less_equal(left, build_sum(taken));
 }
 
 ValueId TermBuilder::build_node(const TermNode& node) {
   switch (node.kind) {
-    case TermNode::Kind::position: {
-      const auto axis = static_cast<size_t>(llvm::find(axes_, node.variable) - axes_.begin());
-      Dims dims(axes_.size(), Dim(1));
-      dims[axis] = terms_.extents()[node.variable];
-      return b_.cast(b_.op(OpKind::iota, {},
-                           Attributes()
-                               .set(AttrName::axis, static_cast<int64_t>(axis))
-                               .set(AttrName::dims, dims)),
-                     dtype_);
-    }
+    case TermNode::Kind::position:
+      return position(node.variable);
     case TermNode::Kind::element: {
       const ValueId element = view(node);
-      if (b_.type(element).dtype != DType::i64)
-        return b_.type(element).dtype == DType::i1 ? element : b_.cast(element, dtype_);
+      if (b_.type(element).dtype == DType::i32) return b_.cast(element, dtype_);
       return b_.maximum(b_.minimum(element, number(kMost)), number(-kMost));
     }
-    case TermNode::Kind::function:
-      if (node.operands.size() == 1) return b_.op(node.function, {build(node.operands[0])});
-      return b_.op(node.function, {build(node.operands[0]), build(node.operands[1])});
-    case TermNode::Kind::truth:
-      if (node.function == OpKind::less_equal)
-        return b_.less_equal(build(node.operands[0]), number(0));
-      llvm::SmallVector<ValueId, 2> operands;
-      for (const Term& operand : node.operands) operands.push_back(build_truth(operand));
-      return b_.op(node.function, operands);
+    default:
+      if (node.operands.size() == 1) return b_.op(node.function, {build_sum(node.operands[0])});
+      return b_.op(node.function, {build_sum(node.operands[0]), build_sum(node.operands[1])});
   }
-  return {};
+}
+
+ValueId TermBuilder::position(uint32_t variable) {
+  const auto axis = static_cast<size_t>(llvm::find(axes_, variable) - axes_.begin());
+  Dims dims = extents();
+  if (!whole_) {
+    dims.assign(axes_.size(), Dim(1));
+    dims[axis] = terms_.extents()[variable];
+  }
+  return b_.cast(b_.op(OpKind::iota, {},
+                       Attributes()
+                           .set(AttrName::axis, static_cast<int64_t>(axis))
+                           .set(AttrName::dims, dims)),
+                 dtype_);
+}
+
+Dims TermBuilder::extents() const {
+  Dims dims;
+  for (uint32_t axis : axes_) dims.push_back(terms_.extents()[axis]);
+  return dims;
 }
 
 bool TermBuilder::can_build(const PositionTerms& terms, const Term& term,
@@ -536,10 +562,12 @@ ValueId TermBuilder::view(const TermNode& element) {
   llvm::sort(order);
   std::vector<int64_t> axes = single;
   for (const auto& [at, axis] : order) axes.push_back(axis);
-  if (rank > 1) value = b_.transpose(value, axes);
+  if (!llvm::is_sorted(axes)) value = b_.transpose(value, axes);
   Dims dims(axes_.size(), Dim(1));
   for (const auto& [at, axis] : order) dims[at] = terms_.extents()[axes_[at]];
-  return b_.reshape(value, dims);
+  value = b_.reshape(value, dims);
+  if (!whole_ || dims == extents()) return value;
+  return b_.op(OpKind::broadcast, {value}, Attributes().set(AttrName::dims, extents()));
 }
 
 }  // namespace sinter

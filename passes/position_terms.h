@@ -64,6 +64,8 @@ class PositionTerms {
   Term position(uint32_t variable) { return node({TermNode::Kind::position, variable}); }
   Term element(ValueId root, IndexMap coords);
   Term function(OpKind kind, std::vector<Term> operands);
+  /// The maximum or minimum of one term or more.
+  Term joined(OpKind kind, llvm::ArrayRef<Term> all);
   /// i1: x <= 0. A constant 0 or 1 where that is known for all positions.
   Term at_most_zero(const Term& x);
   Term logical(OpKind kind, std::vector<Term> operands);
@@ -104,13 +106,14 @@ class PositionTerms {
 };
 
 /// Builds values of terms in another graph: their elements for all positions of `axes`, loop
-/// variables of the reader, one axis each. An axis on which a term does not depend has the extent 1.
+/// variables of the reader, one axis each. An axis on which a term does not depend has the extent 1;
+/// with `whole`, a term that is no constant has all extents.
 class TermBuilder {
  public:
-  /// `moved`: the value of the builder's graph that stands for one of the reader's graph. `all`: the
-  /// integers that will be built, for the type in which they are computed.
+  /// `moved`: the value of the builder's graph that stands for one of the reader's graph.
   TermBuilder(Builder& builder, const PositionTerms& terms, llvm::ArrayRef<uint32_t> axes,
-              llvm::function_ref<ValueId(ValueId)> moved, llvm::ArrayRef<Term> all);
+              llvm::function_ref<ValueId(ValueId)> moved, bool whole)
+      : b_(builder), terms_(terms), axes_(axes), moved_(moved), whole_(whole) {}
 
   /// Elements in memory are read through views.
   static bool can_build(const PositionTerms& terms, const Term& term,
@@ -122,18 +125,23 @@ class TermBuilder {
   ValueId build_truth(const Term& truth);
 
  private:
-  static bool is_sum_of_small(const PositionTerms& terms, const Term& term);
+  bool is_i32(const Term& term) const;
   static bool is_view(const PositionTerms& terms, const TermNode& element,
                       llvm::ArrayRef<uint32_t> axes);
+  ValueId build_sum(const Term& term);
+  ValueId build_at_most_zero(const Term& x);
   ValueId build_node(const TermNode& node);
   ValueId view(const TermNode& element);
+  ValueId position(uint32_t variable);
+  Dims extents() const;
   ValueId number(int64_t value) { return b_.constant(static_cast<double>(value), dtype_); }
 
   Builder& b_;
   const PositionTerms& terms_;
   llvm::ArrayRef<uint32_t> axes_;
   llvm::function_ref<ValueId(ValueId)> moved_;
-  DType dtype_;
+  bool whole_;
+  DType dtype_ = DType::i64;  // of the integer that is being built
 };
 
 }  // namespace sinter
