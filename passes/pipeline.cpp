@@ -8,6 +8,7 @@
 #include "passes/expand_attention.h"
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
+#include "passes/shared_heads.h"
 
 namespace sinter {
 namespace {
@@ -27,10 +28,15 @@ bool check_rows_of(Module& module, const PassOptions& options) {
 }
 
 constexpr Pass kPipeline[] = {
-    {"canonicalize", plain<canonicalize>},         {"attention_masks", plain<attention_masks>},
-    {"merge_linears", plain<merge_linears>},       {"choose_kernels", choose_kernels_of},
-    {"expand_attention", plain<expand_attention>}, {"materialize", plain<materialize>},
-    {"cleanup", plain<canonicalize>},              {"check_rows", check_rows_of},
+    {"canonicalize", plain<canonicalize>},
+    {"attention_masks", plain<attention_masks>},
+    {"shared_heads", plain<shared_heads>},
+    {"merge_linears", plain<merge_linears>},
+    {"choose_kernels", choose_kernels_of},
+    {"expand_attention", plain<expand_attention>},
+    {"materialize", plain<materialize>},
+    {"cleanup", plain<canonicalize>},
+    {"check_rows", check_rows_of},
 };
 
 }  // namespace

@@ -12,6 +12,8 @@ from .row_checks import RowCheck
 from .tensor import Tensor
 from .unsupported import Unsupported
 
+LAST_ROW = 2**31 - 1  # as the last row that a token sees: all rows
+
 
 def along_last(x: Tensor, axis: int, function: Callable[[Tensor], Tensor]) -> Tensor:
     """Applies a function of rows, which are the last axis, along any axis."""
@@ -51,12 +53,23 @@ def linear(x: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     return x._like(x.g._add("linear", operands))
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, heads: int,
-              kv_heads: int, scale: float) -> Tensor:
-    """q [N, heads * D], k and v [T, kv_heads * D]; token n sees the keys first[n] .. last[n]."""
-    operands = [x.merged() for x in (q, k, v, first, last)]
-    text = f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}"
-    return operands[0]._like(q.g._add("attention", [x._value for x in operands], text))
+def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, scale: float,
+              heads: int, kv_heads: int) -> Tensor:
+    """q [B, S, heads * D], k and v [B, T, kv_heads * D] -> [B, S, heads * D]; a token that sees no key
+    gets zeros. The mask [B, heads, S, T], with 1 in the place of any of them, hides keys where it is
+    false, or is added to the scores. `causal`: token s sees the keys 0 .. s."""
+    q, k, v = q.merged(), k.merged(), v.merged()
+    tokens = [q._axes(0), q._axes(1)]
+    first = q.g.number(0, "i32")._broadcast(tokens)
+    last = (q.g._positions(q._axes(1)) if causal else q.g.number(LAST_ROW, "i32"))._broadcast(tokens)
+    operands = [q, k, v, first, last]
+    if mask is not None:
+        ways = [q._axes(0), (heads,), q._axes(1), k._axes(1)]
+        operands.append(mask._arranged([(1,) if mask.is_one(axis) else way
+                                        for axis, way in enumerate(ways)]))
+    text = (f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, "
+            "any_range = 1, empty_zero = 1")
+    return q._like(q.g._add("attention", [x._value for x in operands], text))
 
 
 # ---- rows by index

@@ -10,8 +10,6 @@ from .. import row_ops
 from ..tensor import Tensor
 from .registry import Conversion, converts
 
-# A token of a 16-bit type may have heads of this width at most in the op `attention`.
-WIDEST_HEAD = 256
 # Elements of a block of scores in the gradient: 512 MB of float32. Its rows are a multiple of 64,
 # which the library's fastest products ask for.
 SCORES = 2**27
@@ -21,8 +19,8 @@ SCORES = 2**27
 def attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool,
               scale: float) -> Tensor:
     """q [B, H, S, D], k [B, G, T, D], v [B, G, T, E] -> [B, S, H, E]."""
-    if fits_op(q, k, v, mask, causal):
-        return packed_attention(c, q, k, v, causal, scale)
+    if fits_op(q, k, v):
+        return attention_op(q, k, v, mask, causal, scale)
     k, v = repeated(k, q), repeated(v, q)
     p = probabilities(scores(c, q, k, mask, causal, scale, 0), mask is not None).to(q.dtype)
     return c.g.einsum("bhst,bhte->bshe", p, v)
@@ -44,24 +42,22 @@ def grouped_sum(grad: Tensor, groups: int) -> Tensor:
     return grad.unflatten(1, [groups, times]).sum([2])
 
 
-def fits_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool) -> bool:
-    return (mask is None and q.dtype != "f32" and all(x.is_number for x in (q, k, v))
-            and q.size(3) <= WIDEST_HEAD and v.size(3) <= WIDEST_HEAD
-            and q.size(3) == v.size(3) > 0 and min(q.count(None), k.count(None)) > 0
-            and (not causal or q.size(2) == k.size(2)))
+def fits_op(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether heads and their widths are numbers, and no size is 0."""
+    inner = [x.product(axis) for x in (q, k, v) for axis in (1, 3)]
+    sizes = [x.product(axis) for x in (q, k) for axis in range(4)] + [v.product(3)]
+    return (all(product.is_number for product in inner)
+            and not any(product.is_number and product.number == 0 for product in sizes))
 
 
-def packed_attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: bool,
-                     scale: float) -> Tensor:
-    """The sequences one after another: each token sees rows of its own sequence."""
-    batch, heads, tokens = (q.size(axis) for axis in range(3))
-    groups, keys = k.size(1), k.size(2)
-    pack = lambda x: x.permute([0, 2, 1, 3]).flatten(2, 3).flatten(0, 1)
-    sequence = (c.g.iota(batch) * keys).unsqueeze(1).expand([batch, tokens])
-    first = sequence.flatten()
-    last = (sequence + c.g.iota(tokens)).flatten() if causal else first + (keys - 1)
-    result = row_ops.attention(pack(q), pack(k), pack(v), first, last, heads, groups, scale)
-    return result.reshape([batch, tokens, heads, v.size(3)])
+def attention_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float) -> Tensor:
+    heads, groups, width = q.size(1), k.size(1), v.size(3)
+    rows = lambda x: x.permute([0, 2, 1, 3]).flatten(2, 3)
+    if mask is not None:
+        for _ in range(4 - mask.rank):
+            mask = mask.unsqueeze(0)
+    result = row_ops.attention(rows(q), rows(k), rows(v), mask, causal, scale, heads, groups)
+    return result.unflatten(2, [heads, width])
 
 
 def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float,
