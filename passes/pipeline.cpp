@@ -6,6 +6,7 @@
 #include "passes/check_rows.h"
 #include "passes/choose_kernels.h"
 #include "passes/expand_attention.h"
+#include "passes/fold_positions.h"
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
 #include "passes/shared_heads.h"
@@ -29,6 +30,7 @@ bool check_rows_of(Module& module, const PassOptions& options) {
 
 constexpr Pass kPipeline[] = {
     {"canonicalize", plain<canonicalize>},
+    {"fold_positions", plain<fold_positions>},
     {"attention_masks", plain<attention_masks>},
     {"shared_heads", plain<shared_heads>},
     {"merge_linears", plain<merge_linears>},

@@ -6,12 +6,14 @@
 #include <limits>
 
 #include "ir/integers.h"
+#include "ir/row_numbers.h"
 
 namespace sinter {
 namespace {
 
 /// Terms stay below it, so that no sum of a few overflows.
 constexpr int64_t kMost = int64_t{1} << 40;
+constexpr int kMostDepth = 200;  // of reads within reads; what lies deeper is an element
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
@@ -185,6 +187,14 @@ bool PositionTerms::is_at_most_zero(const Term& x) const {
   return false;
 }
 
+bool PositionTerms::is_known(const Term& term) const {
+  return llvm::all_of(term.factors, [&](const auto& part) {
+    const TermNode& node = nodes_[part.first];
+    return node.kind != TermNode::Kind::element &&
+           llvm::all_of(node.operands, [&](const Term& operand) { return is_known(operand); });
+  });
+}
+
 bool PositionTerms::depends_on(const Term& term, uint32_t variable) const {
   const auto in_index = [&](const IndexExpr& expression) {
     const auto occurs = [&](const auto& self, const IndexExpr& e) -> bool {
@@ -243,9 +253,16 @@ Term PositionTerms::read(ValueId id, const IndexMap& coords) {
 }
 
 Term PositionTerms::read_root(const Op& op, ValueId root, const IndexMap& coords) {
+  for (const Known& known : known_[root.index])
+    if (known.coords == coords) return known.term;
+  if (depth_ == kMostDepth) return element(root, coords);
+  ++depth_;
   const auto term =
       op.type.dtype == DType::i1 ? read_truth(op, coords) : read_integer(op, coords);
-  return term && fits(*term, op.type.dtype) ? *term : element(root, coords);
+  --depth_;
+  const Term result = term && fits(*term, op.type.dtype) ? *term : element(root, coords);
+  known_[root.index].push_back({coords, result});
+  return result;
 }
 
 /// The type holds all values of the term: nothing wraps around.
@@ -315,12 +332,34 @@ std::optional<Term> PositionTerms::read_integer(const Op& op, const IndexMap& co
       const auto summed = everywhere(op.operands[0]);
       return summed == Term{} ? summed : std::nullopt;
     }
+    case OpKind::where: {
+      const Term condition = operand(0);
+      if (!condition.is_constant()) return std::nullopt;
+      return operand(condition.constant != 0 ? 1 : 2);
+    }
     case OpKind::gather:
-    case OpKind::embedding:  // from a table whose elements are all alike
-      return everywhere(op.operands[0]);
+    case OpKind::embedding:
+      return read_gather(op, coords);
     default:
       return std::nullopt;
   }
+}
+
+/// From a table whose elements are all alike, or at a row that is a sum of positions.
+std::optional<Term> PositionTerms::read_gather(const Op& op, const IndexMap& coords) {
+  const TensorType& table = graph_[op.operands[0]].type;
+  const size_t axis = named_axis(op, table);
+  const IndexMap number = number_coords(op, coords);
+  const Term row = read(op.operands[1], number);
+  const auto range = bounds(row);
+  const auto place = index_of(row);
+  const Dim rows = table.dims[axis];
+  if (!range || range->least < 0 || !rows.is_constant() || range->largest >= rows.constant())
+    return std::nullopt;  // it may name no row
+  if (!place) return everywhere(op.operands[0]);
+  IndexMap at = op.kind == OpKind::embedding ? IndexMap{IndexExpr(), coords.back()} : coords;
+  at[axis] = *place;
+  return read(op.operands[0], at);
 }
 
 /// The number that all elements are.
@@ -364,7 +403,7 @@ std::optional<Term> PositionTerms::read_truth(const Op& op, const IndexMap& coor
       return read_comparison(op, coords);
     case OpKind::gather:
     case OpKind::embedding:
-      return everywhere(op.operands[0]);
+      return read_gather(op, coords);
     default:
       return std::nullopt;
   }

@@ -7,6 +7,7 @@
 // in memory, or a function of terms (a quotient, a maximum).
 #pragma once
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 
 #include <map>
@@ -77,6 +78,8 @@ class PositionTerms {
   std::optional<Bounds> bounds(const Term& term) const;
   /// x <= 0 for all positions and all values of the symbols.
   bool is_at_most_zero(const Term& x) const;
+  /// The term is made of positions alone.
+  bool is_known(const Term& term) const;
   /// The loop variable stands in the term.
   bool depends_on(const Term& term, uint32_t variable) const;
 
@@ -92,6 +95,7 @@ class PositionTerms {
   std::optional<Term> read_integer(const Op& op, const IndexMap& coords);
   std::optional<Term> read_truth(const Op& op, const IndexMap& coords);
   std::optional<Term> read_comparison(const Op& op, const IndexMap& coords);
+  std::optional<Term> read_gather(const Op& op, const IndexMap& coords);
   std::optional<Term> everywhere(ValueId id) const;
   std::optional<Term> read_concat(const Op& op, const IndexMap& coords);
   std::optional<Term> read_cast(const Op& op, const IndexMap& coords);
@@ -103,6 +107,12 @@ class PositionTerms {
   DimsRef extents_;
   llvm::ArrayRef<Symbol> symbols_;
   std::vector<TermNode> nodes_;
+  struct Known {
+    IndexMap coords;
+    Term term;
+  };
+  llvm::DenseMap<uint32_t, llvm::SmallVector<Known, 1>> known_;  // by root
+  int depth_ = 0;                                                // of reads within reads
 };
 
 /// Builds values of terms in another graph: their elements for all positions of `axes`, loop

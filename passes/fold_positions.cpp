@@ -1,0 +1,86 @@
+#include "passes/fold_positions.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <numeric>
+
+#include "ir/graph_rewriter.h"
+#include "ir/op_roles.h"
+#include "passes/position_terms.h"
+
+namespace sinter {
+namespace {
+
+/// The op computes integers or truth values, and not from places alone already.
+bool may_fold(const Op& op) {
+  if (!is_integer(op.type.dtype) && op.type.dtype != DType::i1) return false;
+  switch (op_class(op)) {
+    case OpClass::leaf:
+    case OpClass::generator:
+    case OpClass::view:
+      return false;
+    default:
+      return !writes_state(op);
+  }
+}
+
+/// A sum of few positions: no more work than what it replaces.
+bool is_short(const PositionTerms& terms, const Term& term) {
+  return term.factors.size() <= 2 && llvm::all_of(term.factors, [&](const auto& part) {
+           return terms[part.first].kind == TermNode::Kind::position;
+         });
+}
+
+/// The value that stands for `id` of the builder's graph, which has just been added.
+ValueId folded(Builder& b, ValueId id) {
+  const Op op = b.graph()[id];
+  if (!may_fold(op)) return id;
+  PositionTerms terms(b.graph(), op.type.dims, b.symbols());
+  const Term term = terms.read(id, identity_map(op.type.rank()));
+  const DType dtype = op.type.dtype;
+  ValueId value;
+  if (term.is_constant()) {
+    value = b.constant(static_cast<double>(term.constant), dtype, op.type.dims);
+  } else if (dtype != DType::i1 && terms.is_known(term) && is_short(terms, term)) {
+    std::vector<uint32_t> axes(op.type.rank());
+    std::iota(axes.begin(), axes.end(), 0);
+    const Graph& graph = b.graph();
+    if (op.kind == OpKind::cast && graph[op.operands[0]].kind == OpKind::iota) return id;
+    value = b.cast(TermBuilder(b, terms, axes, [](ValueId same) { return same; }, true).build(term),
+                   dtype);
+  } else {
+    return id;
+  }
+  if (b.graph()[value].type != op.type) return id;
+  b.graph()[id].name += ".unfolded";
+  b.graph()[value].name = op.name;
+  return value;
+}
+
+}  // namespace
+
+bool fold_positions(Module& module) {
+  bool changed = false;
+  for (Entry& entry : module.entries) {
+    Graph& graph = entry.graph;
+    if (llvm::none_of(graph.ops(), may_fold)) continue;
+    Graph result;
+    Builder builder(result, module.symbols);
+    GraphRewriter rewriter(graph, result);
+    bool found = false;
+    rewriter.rewrite([&](ValueId, Op op) {
+      const ValueId added = rewriter.add(std::move(op));
+      const ValueId value = folded(builder, added);
+      found = found || value != added;
+      return value;
+    });
+    if (!found) continue;
+    remove_dead_ops(result);
+    make_names_unique(result);
+    graph = std::move(result);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace sinter
