@@ -119,10 +119,32 @@ class Materializer {
     return product;
   }
 
+  /// A reshape of a `linear` that keeps its rows: the linear with the reshape's axes, whose operand is
+  /// reshaped. Invalid: it is none.
+  ValueId linear_of_axes(ValueId id) {
+    const Op view = result_[id];
+    if (view.kind != OpKind::reshape) return {};
+    Op product = result_[view.operands[0]];
+    if (product.kind != OpKind::linear || view.type.dims.back() != product.type.dims.back())
+      return {};
+    Dims dims = view.type.dims;
+    dims.back() = result_[product.operands[0]].type.dims.back();
+    product.operands[0] = builder_.reshape(product.operands[0], dims);
+    product.type.dims = view.type.dims;
+    product.name = view.name;
+    result_[id].name += ".view";
+    if (!has_form(product)) return {};
+    changed_ = true;
+    return result_.add(std::move(product));
+  }
+
   /// An output that a step of its own has written.
   ValueId output(ValueId id) {
     const Op& op = result_[id];
     if (computes(op) && !writes_state(op)) return id;
+    if (const auto known = outputs_.find(id.index); known == outputs_.end())
+      if (const ValueId product = linear_of_axes(id); product.valid())
+        return outputs_[id.index] = product;
     ValueId& copy = outputs_[id.index];
     if (copy.valid()) return copy;
     changed_ = true;

@@ -9,6 +9,7 @@
 #include "passes/fold_positions.h"
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
+#include "passes/recompute_parts.h"
 #include "passes/shared_heads.h"
 
 namespace sinter {
@@ -38,6 +39,7 @@ constexpr Pass kPipeline[] = {
     {"expand_attention", plain<expand_attention>},
     {"materialize", plain<materialize>},
     {"cleanup", plain<canonicalize>},
+    {"recompute_parts", plain<recompute_parts>},
     {"check_rows", check_rows_of},
 };
 

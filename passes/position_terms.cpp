@@ -13,7 +13,7 @@ namespace {
 
 /// Terms stay below it, so that no sum of a few overflows.
 constexpr int64_t kMost = int64_t{1} << 40;
-constexpr int kMostDepth = 200;  // of reads within reads; what lies deeper is an element
+constexpr int kMostReads = 200;  // of reads within reads; what lies deeper is an element
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
@@ -255,7 +255,7 @@ Term PositionTerms::read(ValueId id, const IndexMap& coords) {
 Term PositionTerms::read_root(const Op& op, ValueId root, const IndexMap& coords) {
   for (const Known& known : known_[root.index])
     if (known.coords == coords) return known.term;
-  if (depth_ == kMostDepth) return element(root, coords);
+  if (depth_ == kMostReads) return element(root, coords);
   ++depth_;
   const auto term =
       op.type.dtype == DType::i1 ? read_truth(op, coords) : read_integer(op, coords);

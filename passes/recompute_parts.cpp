@@ -1,0 +1,225 @@
+#include "passes/recompute_parts.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include "ir/builder.h"
+#include "ir/graph_rewriter.h"
+#include "ir/sym_expr.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kMostParts = 4;
+constexpr int kMostGenerated = 4;  // ops that are computed anew for each reader
+constexpr int kMostOpsMoved = 8;  // ops on the way from a value to what it is computed from
+
+using View = llvm::function_ref<ValueId(ValueId)>;
+
+/// Takes a few instructions an element.
+bool is_cheap(const Op& op) {
+  switch (op.kind) {
+    case OpKind::neg:
+    case OpKind::abs:
+    case OpKind::add:
+    case OpKind::sub:
+    case OpKind::mul:
+    case OpKind::cast:
+    case OpKind::where:
+    case OpKind::less:
+    case OpKind::less_equal:
+    case OpKind::equal:
+    case OpKind::logical_and:
+    case OpKind::logical_or:
+    case OpKind::logical_not:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_elementwise(const Op& op) {
+  return op_class(op) == OpClass::elementwise || op.kind == OpKind::cast ||
+         op.kind == OpKind::where;
+}
+
+class PartsInPlace {
+ public:
+  PartsInPlace(const Graph& from, llvm::ArrayRef<Symbol> symbols)
+      : from_(from), builder_(result_, symbols), rewriter_(from, result_), users_(from.users()) {
+    for (ValueId id : from.outputs) users_[id.index].push_back(id);  // an output is a reader
+  }
+
+  bool run() {
+    rewriter_.rewrite([&](ValueId id, Op op) {
+      if (op.kind == OpKind::concat && has_part_in_place(id)) return joined(id);
+      if (is_elementwise(op)) widen_operands(id, op);
+      return rewriter_.add(std::move(op));
+    });
+    return found_;
+  }
+  Graph take() {
+    remove_dead_ops(result_);
+    make_names_unique(result_);
+    return std::move(result_);
+  }
+
+ private:
+  /// All readers, through views, are `reader`.
+  bool is_read_by(ValueId id, ValueId reader) const {
+    return llvm::all_of(users_[id.index], [&](ValueId user) {
+      return user == reader || (user != id && op_class(from_[user]) == OpClass::view &&
+                                is_read_by(user, reader));
+    });
+  }
+  bool moves(ValueId id, ValueId reader) const {
+    const Op& op = from_[id];
+    return is_elementwise(op) && is_cheap(op) && (is_read_by(id, reader) || is_generated(id));
+  }
+  /// Made of generators alone, by few ops.
+  bool is_generated(ValueId id, int depth = kMostGenerated) const {
+    const Op& op = from_[id];
+    if (op_class(op) == OpClass::generator) return true;
+    if (op_class(op) == OpClass::view) return is_generated(op.operands[0], depth);
+    return depth > 0 && is_elementwise(op) && is_cheap(op) &&
+           llvm::all_of(op.operands,
+                        [&](ValueId operand) { return is_generated(operand, depth - 1); });
+  }
+
+  // ---- parts of a concatenation
+
+  bool has_part_in_place(ValueId concat) const {
+    const Op& op = from_[concat];
+    const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+    const auto size = [&](ValueId part) { return from_[part].type.dims[axis]; };
+    const size_t parts = op.operands.size();
+    return parts >= 2 && parts <= kMostParts && size(op.operands[0]).is_constant() &&
+           llvm::all_of(op.operands,
+                        [&](ValueId part) { return size(part) == size(op.operands[0]); }) &&
+           llvm::any_of(op.operands,
+                        [&](ValueId part) { return moves(root_of(from_, part), concat); });
+  }
+
+  ValueId joined(ValueId concat) {
+    found_ = true;
+    const Op op = from_[concat];
+    const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+    const int64_t parts = static_cast<int64_t>(op.operands.size());
+    const int64_t size = from_[op.operands[0]].type.dims[axis].constant();
+    const auto repeat = [&](ValueId x) { return repeated(x, axis, parts); };
+    const bool same = llvm::all_equal(op.operands);
+    ValueId value = moved(op.operands.back(), concat, repeat, kMostOpsMoved);
+    for (int64_t part = same ? 0 : parts - 1; part-- > 0;) {
+      const ValueId own =
+          moved(op.operands[static_cast<size_t>(part)], concat, repeat, kMostOpsMoved);
+      const ValueId within = builder_.less(
+          positions(op.type.dims, axis),
+          builder_.constant(static_cast<double>((part + 1) * size), DType::i32));
+      value = builder_.op(OpKind::where, {within, own, value});
+    }
+    if (builder_.type(value).dims != op.type.dims || result_[value].kind == OpKind::reshape)
+      return builder_.op(OpKind::copy, {value}, {}, op.name);
+    result_[value].name = op.name;
+    return value;
+  }
+
+  /// Element i of an axis is element i mod its size of x.
+  ValueId repeated(ValueId x, size_t axis, int64_t times) {
+    Dims dims = builder_.type(x).dims;
+    const int64_t size = dims[axis].constant();
+    Dims apart = dims;
+    apart.insert(apart.begin() + axis, Dim(1));
+    const ValueId one = builder_.reshape(x, apart);
+    apart[axis] = Dim(times);
+    dims[axis] = Dim(times * size);
+    return builder_.reshape(broadcast(one, apart), dims);
+  }
+
+  ValueId positions(DimsRef dims, size_t axis) {
+    return builder_.op(OpKind::iota, {},
+                       Attributes()
+                           .set(AttrName::axis, static_cast<int64_t>(axis))
+                           .set(AttrName::dims, Dims(dims)));
+  }
+
+  // ---- values that are computed from what the caller gives
+
+  void widen_operands(ValueId reader, Op& op) {
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId operand = from_[reader].operands[i];
+      const ValueId root = root_of(from_, operand);
+      if (!moves(root, reader) || !is_given(root, reader, kMostOpsMoved)) continue;
+      const auto elements = [&](DimsRef dims) {
+        return volume(dims).upper_bound(builder_.symbols());
+      };
+      const bool larger = elements(op.type.dims) > elements(from_[root].type.dims);
+      if (!larger && !(is_generated(root) && !is_read_by(root, reader))) continue;
+      found_ = true;
+      const auto widen = [&](ValueId x) { return broadcast(x, op.type.dims); };
+      op.operands[i] = moved(operand, reader, widen, kMostOpsMoved);
+    }
+  }
+
+  /// Computed from inputs, weights and generators alone, by ops that move to the reader.
+  bool is_given(ValueId id, ValueId reader, int depth) const {
+    const Op& op = from_[id];
+    switch (op_class(op)) {
+      case OpClass::leaf:
+        return op.kind != OpKind::state;
+      case OpClass::generator:
+        return true;
+      case OpClass::view:
+        return is_given(op.operands[0], reader, depth);
+      default:
+        return depth > 0 && moves(id, reader) && llvm::all_of(op.operands, [&](ValueId operand) {
+                 return is_given(operand, id, depth - 1);
+               });
+    }
+  }
+
+  /// `view` of a value: views pass above the ops that move to the reader.
+  ValueId moved(ValueId id, ValueId reader, View view, int depth) {
+    const Op& op = from_[id];
+    const ValueId root = root_of(from_, id);
+    if (depth == 0 || !moves(root, reader)) return view(rewriter_[id]);
+    if (op_class(op) == OpClass::view)
+      return moved(op.operands[0], reader, [&](ValueId x) { return view(same_view(op, x)); },
+                   depth);
+    llvm::SmallVector<ValueId, 3> operands;
+    for (ValueId operand : op.operands)
+      operands.push_back(moved(
+          operand, root, [&](ValueId x) { return view(broadcast(x, op.type.dims)); },
+          depth - 1));
+    return builder_.op(op.kind, operands, op.attrs, op.name + ".there");
+  }
+
+  ValueId same_view(const Op& view, ValueId x) {
+    return builder_.op(view.kind, {x}, view.attrs);
+  }
+  ValueId broadcast(ValueId x, DimsRef dims) {
+    if (DimsRef(builder_.type(x).dims) == dims) return x;
+    return builder_.op(OpKind::broadcast, {x}, Attributes().set(AttrName::dims, Dims(dims)));
+  }
+
+  const Graph& from_;
+  Graph result_;
+  Builder builder_;
+  GraphRewriter rewriter_;
+  std::vector<llvm::SmallVector<ValueId, 2>> users_;
+  bool found_ = false;
+};
+
+}  // namespace
+
+bool recompute_parts(Module& module) {
+  bool changed = false;
+  for (Entry& entry : module.entries) {
+    PartsInPlace parts(entry.graph, module.symbols);
+    if (!parts.run()) continue;
+    entry.graph = parts.take();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace sinter

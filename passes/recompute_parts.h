@@ -1,0 +1,22 @@
+// Elementwise values that another elementwise op reads at other places are computed there, so that
+// they need no kernel of their own:
+//
+//   %n = neg %x2   %r = concat %n, %x1     =>   %r = where (position < size of a part),
+//                                                    neg of x2 repeated, x1 repeated
+//   %f = cast %freq : f32[16]              =>   %f = cast (broadcast of freq to [200, 16])
+//   %m = mul %f, %p : f32[200, 16]
+//
+// A part of a concatenation whose parts have one size is computed where the concatenation is; a
+// value that is computed from inputs, weights and generators alone, at the places of its larger
+// reader. Both have no other reader, unless they are made of generators alone. Views move above what
+// is computed; no bit changes.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// True if something changed.
+bool recompute_parts(Module& module);
+
+}  // namespace sinter
