@@ -16,6 +16,11 @@ Result<TensorType> infer_linear(const Inference& op) {
                         op.operands.size() == 3 ? ", bias " + op.show(op.operands[2]) : ""));
   TensorType result = x;
   result.dims.back() = w.dims[0];
+  if (!op.attrs.has(AttrName::dtype)) return result;
+  result.dtype = op.attrs.get<DType>(AttrName::dtype);
+  if (result.dtype != x.dtype && result.dtype != DType::f32)
+    return op.reject(16, fmt::format("x {}, the result {}: must be of the operands' type or f32",
+                                     op.show(x), op.show(result)));
   return result;
 }
 

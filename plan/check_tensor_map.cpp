@@ -54,7 +54,7 @@ class TensorMapCheck {
     return {};
   }
 
-  // A tensor without elements is not encoded: the launch has no blocks.
+  // A tensor without elements is not encoded: the kernel copies no box of it.
   void assume_elements() {
     for (const SymExpr& dim : map_.dims)
       if (dim.terms().size() == 1)

@@ -160,10 +160,10 @@ class AttentionBlock {
   SINTER_DEVICE void store_result(const float (&sums)[Sizes::value_width / 2], int row0,
                                   const Result& out) const {
     constexpr int width = Config::kValueWidth, chunks = (width + 7) / 8;
-    take_chunks<T, chunks>(sums, [&](int half, int chunk, uint4 words) {
+    take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk& values) {
       const int row = row0 + 8 * half;
       if (!is_there(row)) return;
-      write_port<width % 8 == 0, T>(out, element(row, width) + 8 * chunk, width - 8 * chunk, words);
+      write_port<width % 8 == 0>(out, element(row, width) + 8 * chunk, width - 8 * chunk, values);
     });
   }
 

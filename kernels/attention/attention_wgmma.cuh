@@ -276,7 +276,6 @@ class AttentionWarpgroup {
   }
 
   SINTER_DEVICE void multiply_keys(const Block& block, float (&dots)[Sizes::keys / 2]) {
-    wgmma_fence(dots);
     multiply_tiles<T, Sizes::rows, Sizes::keys, Sizes::width>(
         dots, block.queries(queries_.stage()), 64 * group_, block.keys(keys_.stage()), false);
     wgmma_commit_group();

@@ -57,12 +57,14 @@ Result<KernelBody> emit_tiled_linear(const EmitContext& context) {
   body.globals += fmt::format(
       "struct Config {{\n"
       "  using Element = {};\n"
+      "  using ResultElement = {};\n"
       "  static constexpr int kLength = {}, kResultColumns = {};\n"
       "  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"
       "  static constexpr bool kBias = {};\n"
       "}};\n\n",
-      memory_type(op.type.dtype), length, columns, config->rows, config->columns, kTiledLinearDepth,
-      config->stages, op.operands.size() == 3);
+      memory_type(context.group[op.operands[0]].type.dtype), memory_type(op.type.dtype), length,
+      columns, config->rows, config->columns, kTiledLinearDepth, config->stages,
+      op.operands.size() == 3);
   const SymExpr rows = volume(DimsRef(op.type.dims).drop_back());
   body.text = fmt::format(
       "{}{}multiply_matrices<Config>(t0, t1, {}, {}, PortResult{{memory}}, "

@@ -5,7 +5,8 @@
 // where a tile reaches beyond its operand; each of the other two warpgroups multiplies 64 rows.
 //
 // Config, the constants of a kernel:
-//   Element          of operands and result: f16 or bf16
+//   Element          of operands: f16 or bf16
+//   ResultElement    the same, or float
 //   kLength          elements of a row of both operands (K)
 //   kResultColumns   columns of the result: rows of the matrix
 //   kRows, kColumns  of a tile of the result
@@ -72,7 +73,6 @@ class TiledLinear {
 #pragma unroll 1
       for (int step = 0; step < kSteps; ++step) {
         stage_.consumer_wait();
-        wgmma_fence(sums);
         multiply_tiles<T, Config::kRows, Config::kColumns, Config::kDepth>(
             sums, row_tile(), 64 * group, column_tile(), step > 0);
         wgmma_commit_group();
@@ -109,11 +109,12 @@ class TiledLinear {
   SINTER_DEVICE void store(const float (&sums)[Config::kColumns / 2], int row, int column,
                            const Result& result) const {
     constexpr int columns = Config::kResultColumns;
-    take_chunks<T, Config::kColumns / 8>(sums, [&](int half, int chunk, uint4 words) {
+    using Rounded = typename Config::ResultElement;
+    take_chunks<Rounded, Config::kColumns / 8>(sums, [&](int half, int chunk, const Chunk& values) {
       const long long own = row + 8 * half;
       const int first = column + 8 * chunk;
       if (own < rows_ && first < columns)
-        write_port<columns % 8 == 0, T>(result, own * columns + first, columns - first, words);
+        write_port<columns % 8 == 0>(result, own * columns + first, columns - first, values);
     });
   }
 

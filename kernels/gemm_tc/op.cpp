@@ -1,5 +1,5 @@
 // tiled_linear. Constraint:
-//   C26  16-bit elements, rows of a multiple of 8 elements, at least one of each
+//   C26  operands of 16-bit elements, rows of a multiple of 8 elements, at least one of each
 #include "ir/inference.h"
 #include "kernels/gemm_tc/order.h"
 
@@ -7,8 +7,9 @@ namespace sinter {
 
 Result<TensorType> infer_tiled_linear(const Inference& op) {
   SINTER_LET(result, infer_linear(op));
-  if (dtype_info(result.dtype).bits != 16)
-    return op.reject(26, fmt::format("{} elements, must have 16 bits", to_string(result.dtype)));
+  const DType elements = op.operands[0].dtype;
+  if (dtype_info(elements).bits != 16)
+    return op.reject(26, fmt::format("{} elements, must have 16 bits", to_string(elements)));
   const Dims& w = op.operands[1].dims;
   if (w[0].is(0) || !is_tiled_linear_length(w[1].constant()))
     return op.reject(26, fmt::format("w {}: rows of tiled_linear have a multiple of {} elements",

@@ -2,9 +2,10 @@
 //
 // An element of the result is one float32 sum over K, a step of 16 elements after the other,
 // ascending; K is filled up with zeros to a whole number of steps. The bias is added to the sum,
-// which is rounded once. The order in which tensor cores add the products of a step is their own;
-// the host, and the CPU of the tests, add them in float64, elements ascending, and round once a
-// step. Neither the tile that computes an element nor the other rows and columns change its bits.
+// which is rounded once to the type of the result. The order in which tensor cores add the products
+// of a step is their own; the host, and the CPU of the tests, add them in float64, elements
+// ascending, and round once a step. Neither the tile that computes an element nor the other rows
+// and columns change its bits.
 #pragma once
 
 #include "ir/scalar_math.h"

@@ -19,11 +19,6 @@ Result<TensorType> infer_gemv(const Inference& op) {
   const int64_t tokens = SymExpr(x.dims[0]).upper_bound(op.symbols);
   if (tokens < 1 || tokens > kMaxGemvTokens)
     return op.reject(16, fmt::format("{} tokens, a gemv has 1 to {}", tokens, kMaxGemvTokens));
-  if (!op.attrs.has(AttrName::dtype)) return result;
-  result.dtype = op.attrs.get<DType>(AttrName::dtype);
-  if (result.dtype != x.dtype && result.dtype != DType::f32)
-    return op.reject(16, fmt::format("x {}, the result {}: a gemv gives its operands' type or f32",
-                                     op.show(x), op.show(result)));
   return result;
 }
 

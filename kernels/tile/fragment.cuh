@@ -49,7 +49,40 @@ SINTER_DEVICE void exchange_words(unsigned& first, unsigned& second, int lane) {
     second = other;
 }
 
-// Rounds the sums of a lane's two rows to T and calls take(half, chunk, words) for chunks of 8
+// Transposes four words of four neighbouring lanes: word i of lane j becomes word j of lane i.
+SINTER_DEVICE void transpose_words(unsigned (&words)[4], int lane) {
+  exchange_words<1>(words[0], words[1], lane);
+  exchange_words<1>(words[2], words[3], lane);
+  exchange_words<2>(words[0], words[2], lane);
+  exchange_words<2>(words[1], words[3], lane);
+}
+
+using Chunk = float[8];
+
+// A lane has two elements, `pairs[i]`, of each of four chunks; it gets all of chunk `lane` % 4,
+// rounded to T.
+template <typename T>
+SINTER_DEVICE void gather_chunk(Chunk& values, const T*, const float (&pairs)[4][2], int lane) {
+  unsigned words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    words[i] = pack(static_cast<const T*>(nullptr), pairs[i][0], pairs[i][1]);
+  transpose_words(words, lane);
+  widen(values, static_cast<const T*>(nullptr), make_uint4(words[0], words[1], words[2], words[3]));
+}
+SINTER_DEVICE void gather_chunk(Chunk& values, const float*, const float (&pairs)[4][2], int lane) {
+#pragma unroll
+  for (int element = 0; element < 2; ++element) {
+    unsigned words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) words[i] = math::float_bits(pairs[i][element]);
+    transpose_words(words, lane);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) values[2 * i + element] = math::bits_float(words[i]);
+  }
+}
+
+// Rounds the sums of a lane's two rows to T and calls take(half, chunk, values) for chunks of 8
 // elements: half 0 is the lane's first row, half 1 the row 8 on. `chunks`: of a row; what the sums
 // lack is not taken. Of every four chunks of a row, which are in four lanes, a lane takes one.
 template <typename T, int chunks, int count, typename Take>
@@ -59,18 +92,17 @@ SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int first = 0; first < chunks; first += 4) {
-      unsigned words[4] = {};
+      float pairs[4][2] = {};
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        if (first + i < count / 4)
-          words[i] = pack(static_cast<const T*>(nullptr), sums[4 * (first + i) + 2 * half],
-                          sums[4 * (first + i) + 2 * half + 1]);
-      exchange_words<1>(words[0], words[1], lane);
-      exchange_words<1>(words[2], words[3], lane);
-      exchange_words<2>(words[0], words[2], lane);
-      exchange_words<2>(words[1], words[3], lane);
+        if (first + i < count / 4) {
+          pairs[i][0] = sums[4 * (first + i) + 2 * half];
+          pairs[i][1] = sums[4 * (first + i) + 2 * half + 1];
+        }
+      Chunk values;
+      gather_chunk(values, static_cast<const T*>(nullptr), pairs, lane);
       const int chunk = first + lane % 4;
-      if (chunk < chunks) take(half, chunk, make_uint4(words[0], words[1], words[2], words[3]));
+      if (chunk < chunks) take(half, chunk, values);
     }
   }
 }

@@ -19,12 +19,10 @@ SINTER_DEVICE void read_port(float (&values)[8], const Operand& operand, long lo
   }
 }
 
-// Gives the result the 8 elements from element `at` on, in words of T, of which the first `valid`
-// are there.
-template <bool whole, typename T, typename Result>
-SINTER_DEVICE void write_port(const Result& result, long long at, int valid, uint4 words) {
-  float values[8];
-  widen(values, static_cast<const T*>(nullptr), words);
+// Gives the result the 8 elements from element `at` on, of which the first `valid` are there.
+template <bool whole, typename Result>
+SINTER_DEVICE void write_port(const Result& result, long long at, int valid,
+                              const float (&values)[8]) {
   if constexpr (whole) {
     result.set_chunk(at, values);
   } else {

@@ -35,6 +35,8 @@ Result<EncodedTensorMap> encode(const TensorMap& map, DType dtype, CudaAddress a
     box[d] = static_cast<uint32_t>(map.box[d]);
     element_strides[d] = 1;
   }
+  // The driver refuses a tensor without elements; no kernel copies a box of it.
+  if (llvm::is_contained(numbers->dims, 0)) return EncodedTensorMap{};
   const CudaAddress first = address + static_cast<uint64_t>(numbers->offset) * bytes;
   EncodedTensorMap encoded;
   const int code = device.api().tensor_map_encode_tiled(

@@ -12,7 +12,7 @@ struct alignas(kTensorMapArgumentAlignment) EncodedTensorMap {
   std::byte bytes[kTensorMapBytes];
 };
 
-/// `address`: of the input's first element.
+/// `address`: of the input's first element. The map of a tensor without elements is all zeros.
 Result<EncodedTensorMap> encode(const TensorMap& map, DType dtype, CudaAddress address,
                                 llvm::ArrayRef<int64_t> symbol_values, const CudaDevice& device);
 

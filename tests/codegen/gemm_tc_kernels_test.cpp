@@ -1,5 +1,6 @@
 // Kernels of tiled_linear have the bits of the host evaluator: random sizes with tails, views,
-// biases and neighbours. The kernel's text runs on the CPU, with NaN behind every operand.
+// biases, neighbours and results of both types. The kernel's text runs on the CPU, with NaN behind
+// every operand.
 //
 // SINTER_TRIES=N tries N kernels, each in two calls (6); SINTER_SEED=S draws others (7).
 #include <doctest/doctest.h>
@@ -21,6 +22,7 @@ class RandomProduct {
   std::string text() {
     const int64_t columns = extent(), length = 8 * between(1, 24);
     const int64_t before = 8 * between(0, 2), after = 8 * between(0, 2);
+    if (chance(30)) type_ = "f32";
     const bool view = chance(40), bias = chance(50), three = !view && chance(20);
     parameters_ = view ? fmt::format("%x: DTYPE[N, {}]", before + length + after)
                        : fmt::format("%x: DTYPE[{}N, {}]", three ? "3, " : "", length);
@@ -30,7 +32,9 @@ class RandomProduct {
     if (view)
       body_ = fmt::format("  %s = slice %x {{axis = 1, begin = {}, size = {}}} : DTYPE[N, {}]\n",
                           before, length, length);
-    line(fmt::format("tiled_linear {}, %w{}", view ? "%s" : "%x", bias ? ", %b" : ""), columns);
+    line(fmt::format("tiled_linear {}, %w{}{}", view ? "%s" : "%x", bias ? ", %b" : "",
+                     type_ == "f32" ? " {dtype = f32}" : ""),
+         columns);
     while (chance(55)) neighbour(columns);
     return fmt::format("graph({}) -> (%v{}) {{\n{}}}", parameters_, values_, body_);
   }
@@ -43,7 +47,7 @@ class RandomProduct {
   int64_t extent() { return chance(50) ? 8 * between(1, 40) : between(1, 270); }
 
   void line(std::string_view op, int64_t columns) {
-    body_ += fmt::format("  %v{} = {} : DTYPE[{}, {}]\n", ++values_, op, rows_, columns);
+    body_ += fmt::format("  %v{} = {} : {}[{}, {}]\n", ++values_, op, type_, rows_, columns);
   }
   /// An activation of the last value, or a sum with an operand of one of three shapes.
   void neighbour(int64_t columns) {
@@ -54,12 +58,12 @@ class RandomProduct {
     }
     const std::string shapes[] = {fmt::format("{}, {}", rows_, columns), fmt::format("{}", columns),
                                   fmt::format("{}, 1", rows_)};
-    parameters_ += fmt::format(", %p{}: DTYPE[{}]", values_, shapes[between(0, 2)]);
+    parameters_ += fmt::format(", %p{}: {}[{}]", values_, type_, shapes[between(0, 2)]);
     line(fmt::format("{} {}, %p{}", chance(50) ? "add" : "mul", last, values_), columns);
   }
 
   std::mt19937& random_;
-  std::string parameters_, body_, rows_;
+  std::string parameters_, body_, rows_, type_ = "DTYPE";  // of the results
   int values_ = 0;
 };
 

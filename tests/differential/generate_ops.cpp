@@ -11,8 +11,9 @@ void GraphGenerator::elementwise() {
   const ValueId a = pick_float();
   if (random_.chance(35)) {
     // exp and log less often than their number suggests: they make values leave the finite range.
-    op(random_.pick(std::array{neg, abs, exp, exp_neg_abs, sigmoid, log, sqrt, rsqrt, tanh, tanh,
-                               erf, sin, cos, neg, abs, floor, round, expm1, log1p}),
+    op(random_.pick(std::array{neg,  abs,   exp,   exp_neg_abs, exp_neg_abs, sigmoid, log,
+                               sqrt, rsqrt, tanh,  tanh,        erf,         sin,     cos,
+                               neg,  abs,   floor, round,       expm1,       log1p}),
        {a});
     return;
   }

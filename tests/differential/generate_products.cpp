@@ -116,7 +116,9 @@ void GraphGenerator::tiled_linear() {
   llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {rows_, Dim(inner)}}),
                                          random_.chance(80) ? weight(matrix) : value_of(matrix)};
   if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
-  op(OpKind::tiled_linear, operands);
+  Attributes attrs;
+  if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
+  op(OpKind::tiled_linear, operands, std::move(attrs));
 }
 
 }  // namespace sinter

@@ -249,7 +249,7 @@ constexpr OpExample kExamples[] = {
   })"},
     {OpKind::tiled_linear, "tiled_linear(x [..., K], w [M, K], bias [M]?) -> [..., M]",
      "`linear` of a 16-bit type on tensor cores, summed along K in steps of 16; K is a multiple of "
-     "8. The bias is added before the sum is rounded.",
+     "8. The bias is added before the sum is rounded. A `dtype` of f32 leaves the sum unrounded.",
      R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
   entry @e(%x: f16[40, 64]) -> (%y) {
     %y = tiled_linear %x, %w

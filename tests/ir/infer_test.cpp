@@ -273,6 +273,10 @@ TEST_CASE("C16 gemv") {
   const auto split = [](int64_t splits) { return with(AttrName::splits, splits); };
   gives(OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(1), f16({8, 5}));
   gives(OpKind::gemv, {f16({kFew, 8}), f16({1, 8}), f16({1})}, split(16), f16({kFew, 1}));
+  gives(OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(1).set(AttrName::dtype, DType::f32),
+        f32({8, 5}));
+  for (DType dtype : {DType::bf16, DType::i32})
+    rejects(16, OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(1).set(AttrName::dtype, dtype));
   rejects(1, OpKind::gemv, {f16({8, 16}), f16({5, 16})});
   for (int64_t splits : {-1, 0, 3, 12, 32})
     rejects(16, OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(splits));
@@ -291,6 +295,10 @@ TEST_CASE("C16 gemv") {
 TEST_CASE("C26 tiled_linear") {
   gives(OpKind::tiled_linear, {f16({kN, 16}), f16({5, 16})}, {}, f16({kN, 5}));
   gives(OpKind::tiled_linear, {f16({2, 3, 8}), f16({5, 8}), f16({5})}, {}, f16({2, 3, 5}));
+  gives(OpKind::tiled_linear, {f16({kN, 16}), f16({5, 16})}, with(AttrName::dtype, DType::f32),
+        f32({kN, 5}));
+  for (DType dtype : {DType::bf16, DType::i32})
+    rejects(16, OpKind::tiled_linear, {f16({kN, 16}), f16({5, 16})}, with(AttrName::dtype, dtype));
   rejects(16, OpKind::tiled_linear, {f16({kN, 16}), f16({5, 8})});
   rejects(26, OpKind::tiled_linear, {f32({kN, 16}), f32({5, 16})});
   rejects(26, OpKind::tiled_linear, {f16({kN, 12}), f16({5, 12})});

@@ -1,5 +1,5 @@
 // How kernels are launched: what a plan asks for reaches the driver (fake_driver.cpp), and a device
-// that cannot run a kernel says so when the plan is loaded.
+// that cannot run a kernel says so when the plan is loaded. Tensor maps that kernels get.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "ir/text.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/cuda/launch.h"
+#include "runtime/cuda/tensor_map.h"
 #include "runtime/fake_driver.h"
 #include "support/result.h"
 
@@ -151,6 +152,22 @@ TEST_CASE(
   CHECK(refused(device("SINTER_FAKE_SHARED", "166912")) ==
         "device 0 (Fake GPU 0): kernel neg_1 needs 232448 bytes of shared memory a block, the "
         "device has 166912; compile the plan for this device");
+}
+
+TEST_CASE("a tensor map of no rows is all zeros, since the driver encodes none") {
+  const auto on = device();
+  TensorMap map{.dims = {64, SymExpr(Dim(SymbolId{0}))}, .strides = {64}, .box = {64, 8}};
+  const auto encodings = [&](int64_t rows) {
+    driver().take_calls();
+    const auto encoded = encode(map, DType::f16, 256, {rows}, *on);
+    REQUIRE(encoded.has_value());
+    const auto calls = driver().take_calls();
+    return std::count_if(calls.begin(), calls.end(), [](const FakeCall& call) {
+      return call.name == "cuTensorMapEncodeTiled";
+    });
+  };
+  CHECK(encodings(3) == 1);
+  CHECK(encodings(0) == 0);
 }
 
 TEST_CASE("a call of a session that comes again is recorded, and then launched as a graph") {

@@ -568,10 +568,11 @@ int cuKernelSetAttribute(int attribute, int value, void* kernel, int) {
   shared_limits[kernel] = value;
   return 0;
 }
-int cuTensorMapEncodeTiled(void* map, int, unsigned, void*, const uint64_t*, const uint64_t*,
-                           const uint32_t*, const uint32_t*, int, int, int, int) {
+int cuTensorMapEncodeTiled(void* map, int, unsigned rank, void*, const uint64_t* dims,
+                           const uint64_t*, const uint32_t*, const uint32_t*, int, int, int, int) {
   const Entered entered("cuTensorMapEncodeTiled");
   if (entered.code != 0) return entered.code;
+  if (std::count(dims, dims + rank, 0) > 0) return kInvalid;
   std::memset(map, 0, 128);
   return 0;
 }

@@ -23,6 +23,7 @@ float in_order(const double* x, const double* w, int64_t length) {
 }
 
 double stored(float value, DType dtype) {
+  if (dtype == DType::f32) return value;
   return dtype == DType::f16 ? math::f16_to_float(math::float_to_f16(value))
                              : math::bf16_to_float(math::float_to_bf16(value));
 }
@@ -30,14 +31,19 @@ double stored(float value, DType dtype) {
 }  // namespace
 
 TEST_CASE("tiled_linear sums in steps of 16, adds the bias and rounds once") {
-  for (DType dtype : {DType::f16, DType::bf16})
+  constexpr std::pair<DType, DType> kTypes[] = {{DType::f16, DType::f16},
+                                                {DType::bf16, DType::bf16},
+                                                {DType::f16, DType::f32},
+                                                {DType::bf16, DType::f32}};
+  for (const auto& [dtype, result] : kTypes)
     for (int64_t length : {8, 16, 24, 40, 264}) {
       CAPTURE(length);
       const std::string type(to_string(dtype));
-      const Module module = module_of(
-          fmt::format("%x: {0}[{2}, {1}], %w: {0}[{3}, {1}], %b: {0}[{3}]", type, length, kTokens,
-                      kColumns),
-          fmt::format("%y = tiled_linear %x, %w, %b : {}[{}, {}]", type, kTokens, kColumns));
+      const Module module =
+          module_of(fmt::format("%x: {0}[{2}, {1}], %w: {0}[{3}, {1}], %b: {0}[{3}]", type, length,
+                                kTokens, kColumns),
+                    fmt::format("%y = tiled_linear %x, %w, %b {{dtype = {0}}} : {0}[{1}, {2}]",
+                                to_string(result), kTokens, kColumns));
       const auto seed = static_cast<uint64_t>(length);
       const std::vector<HostTensor> inputs = {
           random_tensor(dtype, {kTokens, length}, -2, 2, seed),
@@ -53,7 +59,7 @@ TEST_CASE("tiled_linear sums in steps of 16, adds the bias and rounds once") {
           const double *row = &x[m * length], *column = &w[n * length];
           const int64_t at = m * kColumns + n;
           const float sum = in_order(row, column, length) + static_cast<float>(b[n]);
-          CHECK(given[at] == stored(sum, dtype));
+          CHECK(given[at] == stored(sum, result));
           double exact = b[n];
           for (int64_t k = 0; k < length; ++k) exact += row[k] * column[k];
           CHECK(std::fabs(precise[at] - exact) <= ulp(DType::f32, exact));

@@ -6,6 +6,21 @@
 
 namespace sinter {
 
+struct TileChunk {
+  int row, chunk;
+};
+// The chunk that a thread loads in a round, of a tile of `chunks` chunks a row; the chunks of a
+// round follow one another. Where a round is whole rows, a thread has the same chunk of each: the
+// compiler does not see that by itself.
+template <int chunks, int threads>
+SINTER_DEVICE TileChunk tile_chunk(unsigned thread, int round) {
+  if constexpr (threads % chunks == 0)
+    return {static_cast<int>(thread / chunks) + round * (threads / chunks),
+            static_cast<int>(thread % chunks)};
+  const unsigned number = thread + static_cast<unsigned>(round * threads);
+  return {static_cast<int>(number / chunks), static_cast<int>(number % chunks)};
+}
+
 // A tile of `rows` rows of `width` elements, by `threads` threads of which this is number `thread`.
 // `first(row)`: the first element of a row, in the operand's elements.
 template <typename T, int rows, int width, int threads, typename Operand, typename First>
@@ -21,23 +36,22 @@ SINTER_DEVICE void load_dense(unsigned char* tile, const Operand& operand, First
                            : rounds == 1     ? 1
                                              : 2;
 #pragma unroll 1
-  for (int begin = thread; begin < all; begin += together * threads) {
+  for (int round = 0; round < rounds; round += together) {
     uint4 words[together];
 #pragma unroll
     for (int g = 0; g < together; ++g) {
-      const unsigned i = static_cast<unsigned>(begin + g * threads);
-      const int row = static_cast<int>(i / chunks), chunk = static_cast<int>(i % chunks);
-      if (all % (together * threads) != 0 && i >= all) break;
+      const TileChunk own = tile_chunk<chunks, threads>(thread, round + g);
+      if (all % (together * threads) != 0 && own.row >= rows) break;
       float values[8] = {};
-      read_port<width % 8 == 0>(values, operand, first(row) + 8 * chunk, width - 8 * chunk);
+      read_port<width % 8 == 0>(values, operand, first(own.row) + 8 * own.chunk,
+                                width - 8 * own.chunk);
       words[g] = narrow(static_cast<const T*>(nullptr), values);
     }
 #pragma unroll
     for (int g = 0; g < together; ++g) {
-      const unsigned i = static_cast<unsigned>(begin + g * threads);
-      if (all % (together * threads) != 0 && i >= all) break;
-      *reinterpret_cast<uint4*>(tile + tile_offset(rows, padded, static_cast<int>(i / chunks),
-                                                   static_cast<int>(i % chunks))) = words[g];
+      const TileChunk own = tile_chunk<chunks, threads>(thread, round + g);
+      if (all % (together * threads) != 0 && own.row >= rows) break;
+      *reinterpret_cast<uint4*>(tile + tile_offset(rows, padded, own.row, own.chunk)) = words[g];
     }
   }
 }
