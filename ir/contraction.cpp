@@ -203,7 +203,7 @@ std::optional<SymExpr> joined_stride(const StridedView& view, DimsRef dims, size
 
 std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id) {
   const Dims& dims = graph[id].type.dims;
-  SINTER_CHECK(dims.size() == 2, "%{} has rank {}", graph[id].name, dims.size());
+  if (dims.size() != 2) return std::nullopt;
   const Access access = resolve_access(graph, id, identity_map(2), dims);
   if (op_class(graph[access.root]) == OpClass::generator) return std::nullopt;
   const IndexExpr offset = linearize(graph[access.root].type.dims, access.coords);
