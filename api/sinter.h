@@ -329,6 +329,16 @@ struct Value {
   sinter_value id = UINT32_MAX;
 };
 
+/// Which keys the tokens of an attention see, and how scores are bounded.
+struct AttentionOptions {
+  std::int64_t window = 0;  ///< the most keys of a token, the last of its range; 0: all
+  double softcap = 0;       ///< c: scores become c * tanh(score / c); 0: they stay
+  /// i1: keys that are seen; of a float type: added to the scores.
+  std::optional<Value> mask;
+  bool any_range = false;   ///< first and last may be any numbers; keys that are there are seen
+  bool empty_zero = false;  ///< a token that sees no key gets zeros, and not NaN
+};
+
 namespace detail {
 
 /// A module under construction with the first error of it.
@@ -582,8 +592,14 @@ class Graph {
   /// softmax of scale * scores f32 [..., N, K]; token n sees the keys first[n] .. last[n].
   Value attention_softmax(Value scores, Value first, Value last, double scale, DType dtype,
                           Name name = {}) {
-    return op("attention_softmax", {scores, first, last},
-              Attributes().set("dtype", to_string(dtype)).set("scale", scale).text(), name);
+    return attention_softmax(scores, first, last, scale, dtype, AttentionOptions(), name);
+  }
+  /// first and last broadcast to [..., N], the mask to [..., N, K].
+  Value attention_softmax(Value scores, Value first, Value last, double scale, DType dtype,
+                          const AttentionOptions& options, Name name = {}) {
+    Attributes attributes;
+    attributes.set("dtype", to_string(dtype)).set("scale", scale);
+    return attention_op("attention_softmax", {scores, first, last}, attributes, options, name);
   }
   /// x [N, heads, head_dim], cos and sin [N, rotary/2]; pairing "half" or "interleaved".
   Value rope(Value x, Value cos, Value sin, std::int64_t rotary, std::string_view pairing = "half",
@@ -611,10 +627,18 @@ class Graph {
   /// `window`: how many of them at most, the last ones; 0: all.
   Value attention(Value q, Value keys, Value values, Value first, Value slot, std::int64_t heads,
                   std::int64_t kv_heads, double scale, std::int64_t window = 0, Name name = {}) {
+    AttentionOptions options;
+    options.window = window;
+    return attention(q, keys, values, first, slot, heads, kv_heads, scale, options, name);
+  }
+  /// With leading axes [..., N, heads * d], [..., R, kv_heads * d] and [..., N]: attention of
+  /// several sequences. The mask is [..., heads, N, R], each extent as it is or 1.
+  Value attention(Value q, Value keys, Value values, Value first, Value slot, std::int64_t heads,
+                  std::int64_t kv_heads, double scale, const AttentionOptions& options,
+                  Name name = {}) {
     Attributes attributes;
     attributes.set("heads", heads).set("kv_heads", kv_heads).set("scale", scale);
-    if (window > 0) attributes.set("window", window);
-    return op("attention", {q, keys, values, first, slot}, attributes.text(), name);
+    return attention_op("attention", {q, keys, values, first, slot}, attributes, options, name);
   }
   /// The choice of a token for each row of logits [N, V].
   Value sample(Value logits, Value temperature, Value top_k, Value top_p, Value seed, Value step,
@@ -637,6 +661,15 @@ class Graph {
       : graph_(graph), building_(std::move(building)) {}
   static Attributes typed(DType dtype, const Dims& dims) {
     return Attributes().set("dims", to_string(dims)).set("dtype", to_string(dtype));
+  }
+  Value attention_op(std::string_view name_of_op, std::vector<Value> operands,
+                     Attributes attributes, const AttentionOptions& options, Name name) {
+    if (options.softcap > 0) attributes.set("softcap", options.softcap);
+    if (options.window > 0) attributes.set("window", options.window);
+    if (options.any_range) attributes.set("any_range", std::int64_t{1});
+    if (options.empty_zero) attributes.set("empty_zero", std::int64_t{1});
+    if (options.mask) operands.push_back(*options.mask);
+    return op(name_of_op, operands, attributes.text(), name);
   }
 
   sinter_graph* graph_;

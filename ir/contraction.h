@@ -42,7 +42,7 @@ std::optional<StridedView> strided_view(const Graph& graph, ValueId id, DimsRef 
 std::optional<SymExpr> joined_stride(const StridedView& view, DimsRef dims, size_t count);
 
 /// A value [N, D] read through its views, as rows of neighbouring elements; nullopt where the views
-/// leave no such rows, the value is not in memory or has other axes.
+/// leave no such rows, the value is not in memory or has another rank.
 std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id);
 
 /// A value read through its views is in memory in its own order, from the first element of its root

@@ -51,10 +51,9 @@ class AttentionSoftmax {
     if (!__any_sync(kAll, largest[0] != largest_[0] || largest[1] != largest_[1])) return false;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const float base = attention_base(largest[half]);
       scale_[half] = attention_scale(largest_[half], largest[half], Config::kFactor);
       largest_[half] = largest[half];
-      shift_[half] = -math::mul(base, Config::kFactor);
+      shift_[half] = attention_shift(largest[half], Config::kFactor, Mask::kAdds);
 #pragma unroll
       for (int e = 0; e < 2; ++e) weights_[half][e] = math::mul(weights_[half][e], scale_[half]);
     }
@@ -71,7 +70,7 @@ class AttentionSoftmax {
       float p[2];
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        p[e] = attention_exp2(math::fma(logits[2 * i + e], Config::kFactor, shift_[half]));
+        p[e] = attention_weight(logits[2 * i + e], shift_[half], Config::kFactor, Mask::kAdds);
         weights_[half][e] = math::add(weights_[half][e], p[e]);
       }
       words[i] = pack(static_cast<const T*>(nullptr), p[0], p[1]);

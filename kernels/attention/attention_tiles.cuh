@@ -104,7 +104,7 @@ class AttentionBlock {
   }
   // A row that is not there sees all keys.
   SINTER_DEVICE SeenKeys seen_by(int row) const {
-    if (!is_there(row)) return {0, kMost};
+    if (!is_there(row)) return {0, static_cast<unsigned>(in_->cache_rows)};
     const long long token = sequence_token0() + token0() + row;
     const AttentionRange range = rows_of_cache(
         attention_range(in_->first(token), in_->last(token), Config::kWindow), in_->cache_rows);

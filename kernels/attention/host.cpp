@@ -125,10 +125,10 @@ class TiledAttention {
         for (float& element : out) element = math::mul(element, scale);
         for (float& sum : sums) sum = math::mul(sum, scale);
       }
-      const float shift = -math::mul(attention_base(largest), factor);
+      const float shift = attention_shift(largest, factor, in_.adds_mask());
       for (int64_t j = 0; j < tile_keys; ++j) {
         float& weight = logits[static_cast<size_t>(j)];
-        weight = attention_exp2(math::fma(weight, factor, shift));
+        weight = attention_weight(weight, shift, factor, in_.adds_mask());
         sums[j % 8] = math::add(sums[j % 8], weight);
         weight = rounded(weight, call_.op.type.dtype);
       }

@@ -13,7 +13,9 @@
 //      tile that the token does not see.
 //   3. m grows to the tile's largest logit. What was summed is multiplied by
 //      attention_exp2((old m - new m) * factor).
-//   4. A key's weight is attention_exp2(logit * factor - m * factor), a fused multiply-add. Weights
+//   4. A key's weight is attention_weight: 2^(logit * factor - m * factor), a fused multiply-add;
+//      with a mask of numbers 2^((logit - m) * factor), as the product with the factor may be
+//      infinite where the mask has the lowest number of its type. Weights
 //      are added to eight sums l, key j of the tile to sum j mod 8, upwards.
 //   5. The weights, rounded to the type of the values, are multiplied with the values as in 1, a
 //      step of 16 keys after the other, and added to the weighted sums.
@@ -85,6 +87,15 @@ SINTER_DEVICE float attention_exp2(float x) {
 /// The number that stands for m where weights are computed.
 SINTER_DEVICE float attention_base(float largest) {
   return largest == -math::infinity() ? 0.0f : largest;
+}
+/// What weights are computed with instead of m, and the weight of a logit.
+SINTER_DEVICE float attention_shift(float largest, float factor, bool adds_mask) {
+  const float base = attention_base(largest);
+  return adds_mask ? -base : -math::mul(base, factor);
+}
+SINTER_DEVICE float attention_weight(float logit, float shift, float factor, bool adds_mask) {
+  return attention_exp2(adds_mask ? math::mul(math::add(logit, shift), factor)
+                                  : math::fma(logit, factor, shift));
 }
 /// The factor by which sums are multiplied where m grows; 1 where it does not.
 SINTER_DEVICE float attention_scale(float before, float largest, float factor) {

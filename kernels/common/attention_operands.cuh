@@ -20,15 +20,16 @@ struct AttentionRows {
 
 // No key is hidden by a mask.
 struct NoMask {
-  static constexpr bool kIsThere = false;
+  static constexpr bool kIsThere = false, kAdds = false;
   struct Row {};
   SINTER_DEVICE Row row(long long, int, long long) const { return {}; }
 };
 
 // A mask in memory, with the elements to the next sequence, head, token and key; 0 where it repeats.
-template <typename T>
+// `adds`: it has numbers, and not truth values.
+template <typename T, bool adds>
 struct MaskInMemory {
-  static constexpr bool kIsThere = true;
+  static constexpr bool kIsThere = true, kAdds = adds;
   const T* from;
   long long sequence_stride, head_stride, token_stride;
   int key_stride;

@@ -74,7 +74,7 @@ class Attention {
     if (in_.has_mask()) {
       in_.read_mask(token, head, keys, mask_);
       for (size_t j = 0; j < row_.size(); ++j)
-        row_[j] = mask_[j] == -std::numeric_limits<T>::infinity() ? mask_[j] : row_[j] + mask_[j];
+        row_[j] = in_.adds_mask() || mask_[j] == 0 ? row_[j] + mask_[j] : mask_[j];
     }
     if (!row_.empty()) softmax();
   }

@@ -71,6 +71,41 @@ TEST_CASE("a module that is built is the one that its text says") {
   CHECK(model->tensors()[0].type == "f16[8]");
 }
 
+TEST_CASE("attention of several sequences with a mask") {
+  ModuleBuilder module("m");
+  const Symbol tokens = module.symbol("N", 1, 64);
+  Graph graph = module.entry("main");
+  const Value q = graph.input("q", DType::f16, {2, tokens, 32});
+  const Value keys = graph.input("keys", DType::f16, {2, 40, 16});
+  const Value rows = graph.input("rows", DType::i32, {2, tokens});
+  const Value scores = graph.input("scores", DType::f32, {2, 4, tokens, 40});
+  AttentionOptions options;
+  options.window = 7;
+  graph.output(graph.attention(q, keys, keys, rows, rows, 4, 2, 0.25, options, "windowed"));
+  options.window = 0;
+  options.softcap = 2;
+  options.mask = graph.input("mask", DType::i1, {2, 1, 1, 40});
+  options.any_range = options.empty_zero = true;
+  graph.output(graph.attention(q, keys, keys, rows, rows, 4, 2, 0.25, options, "masked"));
+  const Value row = graph.input("row", DType::i32, {tokens});
+  graph.output(graph.attention_softmax(scores, row, row, 1, DType::f16, options, "softmax"));
+  const auto model = module.build();
+  REQUIRE(model);
+  const auto text = model->text();
+  REQUIRE(text);
+  for (const char* line : {
+           "%windowed = attention %q, %keys, %keys, %rows, %rows "
+           "{heads = 4, kv_heads = 2, scale = 0x1p-2, window = 7} : f16[2, N, 32]",
+           "%masked = attention %q, %keys, %keys, %rows, %rows, %mask {any_range = 1, empty_zero = "
+           "1, heads = 4, kv_heads = 2, scale = 0x1p-2, softcap = 0x1p+1} : f16[2, N, 32]",
+           "%softmax = attention_softmax %scores, %row, %row, %mask {any_range = 1, empty_zero = "
+           "1, scale = 0x1p+0, softcap = 0x1p+1} : f16[2, 4, N, 40]"}) {
+    CAPTURE(*text);
+    CAPTURE(line);
+    CHECK(text->find(line) != std::string::npos);
+  }
+}
+
 TEST_CASE("the first error of a module is the one that build returns") {
   const Error shape = error_of([](ModuleBuilder&, Graph& graph) {
     const Value x = graph.input("x", DType::f16, {4, 8});

@@ -12,9 +12,10 @@
 namespace sinter {
 namespace {
 
-/// The number of tokens and the rows of the caches: none, few, whole tiles, broken ones.
+/// The number of tokens, the rows of the caches and the sequences: none, few, whole tiles, broken
+/// ones.
 const std::vector<std::vector<int64_t>> kSizes = {
-    {1, 0, 1, 0, 0}, {70, 0, 200, 0, 0}, {129, 0, 130, 0, 0}, {0, 0, 5, 0, 0}};
+    {1, 0, 1, 0, 3}, {70, 0, 200, 0, 2}, {129, 0, 130, 0, 1}, {0, 0, 5, 0, 2}};
 
 void run(const Capabilities& played, const char* arch, llvm::ArrayRef<int64_t> widths) {
   Trials trials;

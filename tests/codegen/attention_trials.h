@@ -1,9 +1,13 @@
 // Calls of kernels around a tiled_attention: which keys their tokens see.
 #pragma once
 
+#include <cmath>
 #include <random>
 
 #include "codegen/kernel_trials.h"
+#include "ir/attention_operands.h"
+#include "ir/row_numbers.h"
+#include "ir/scalar_math.h"
 
 namespace sinter {
 
@@ -61,33 +65,68 @@ inline const Op& attention_of(const Graph& group) {
                         [](const Op& op) { return op.kind == OpKind::tiled_attention; });
 }
 
-inline HostTensor& input_of(const Graph& group, ValueId id, std::vector<HostTensor>& inputs) {
-  return inputs[static_cast<size_t>(llvm::find(group.inputs, root_of(group, id)) -
-                                    group.inputs.begin())];
+/// The input that a value is a view of; null: it is computed.
+inline HostTensor* input_of(const Graph& group, ValueId id, std::vector<HostTensor>& inputs) {
+  const auto input = llvm::find(group.inputs, root_of(group, id));
+  return input == group.inputs.end() ? nullptr : &inputs[input - group.inputs.begin()];
 }
 
-/// Sets the ranges of keys that the tokens of a tiled_attention see, another pattern in each call.
+/// Sets the ranges of keys that the tokens of an attention see, another pattern in each call.
 struct VaryRanges {
   std::mt19937 random{7};
   size_t turn = 0;
 
-  void operator()(const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
+  void operator()(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
+                  std::vector<HostTensor>& inputs) {
     const Graph& group = kernel.group;
     const Op& op = attention_of(group);
-    HostTensor& first = input_of(group, op.operands[3], inputs);
-    HostTensor& last = input_of(group, op.operands[4], inputs);
-    const int64_t rows = input_of(group, op.operands[1], inputs).dims[0];
-    if (rows == 0) return;
+    HostTensor* first = input_of(group, op.operands[3], inputs);
+    HostTensor* last = input_of(group, op.operands[4], inputs);
+    const Dim dim = attention_key_rows(group, op);
+    const int64_t rows = dim.is_constant() ? dim.constant() : symbol_values[dim.symbol().index];
+    vary_mask(group, op, inputs);
+    if (rows == 0 || !first || !last) return;
     const Ranges ranges =
-        ranges_of(kPatterns[turn++ % std::size(kPatterns)], first.volume(), rows, random);
-    std::copy(ranges.last.begin(), ranges.last.end(), last.data<int32_t>());
-    if (&first != &last) std::copy(ranges.first.begin(), ranges.first.end(), first.data<int32_t>());
-    if (op.attrs.has(AttrName::checked)) {
-      for (int64_t n = 0; n < first.volume(); n += 3) {
-        first.data<int32_t>()[n] = n % 2 == 0 ? INT32_MIN : -7;
-        last.data<int32_t>()[n] = n % 2 == 0 ? static_cast<int32_t>(rows) + 9 : INT32_MAX;
-      }
+        ranges_of(kPatterns[turn++ % std::size(kPatterns)], first->volume(), rows, random);
+    std::copy(ranges.last.begin(), ranges.last.end(), last->data<int32_t>());
+    if (first != last) std::copy(ranges.first.begin(), ranges.first.end(), first->data<int32_t>());
+    if (clamps_rows(op)) set_rows_that_are_not_there(*first, *last, static_cast<int32_t>(rows));
+  }
+
+ private:
+  static void set_rows_that_are_not_there(HostTensor& first, HostTensor& last, int32_t rows) {
+    for (int64_t n = 0; n < first.volume(); n += 3) {
+      first.data<int32_t>()[n] = n % 2 == 0 ? INT32_MIN : -7;
+      last.data<int32_t>()[n] = n % 2 == 0 ? rows + 9 : INT32_MAX;
     }
+  }
+
+  /// Hides keys here and there; the first 150 of some rows of the mask, by the lowest number of its
+  /// type; and all of others. A hidden key that no token sees is NaN.
+  void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>& inputs) {
+    if (op.operands.size() < 6) return;
+    HostTensor& mask = *input_of(group, op.operands[5], inputs);
+    const int64_t keys = mask.dims.back();
+    for (int64_t i = 0; i < mask.volume(); ++i) {
+      const int64_t row = i / keys, key = i % keys;
+      if (row % 5 == 4 || random() % 4 == 0) hide(mask, i, -INFINITY);
+      if (row % 5 == 3 && key < 150) hide(mask, i, mask.dtype == DType::f16 ? -65504 : -0x1.fep127);
+    }
+    const Dims& dims = group[op.operands[5]].type.dims;
+    const bool of_keys = llvm::all_of(DimsRef(dims).take_back(3).drop_back(),
+                                      [](Dim dim) { return dim.is(1); });
+    HostTensor& rows = *input_of(group, op.operands[1], inputs);
+    if (mask.dtype != DType::i1 || !of_keys || rows.volume() == 0) return;
+    const int64_t width = rows.dims.back();
+    for (int64_t i = 0; i < rows.volume(); ++i)
+      if (mask.data<uint8_t>()[i / width % mask.volume()] == 0)
+        rows.data<uint16_t>()[i] = math::float_to_bf16(NAN);
+  }
+  static void hide(HostTensor& mask, int64_t i, double value) {
+    if (mask.dtype == DType::i1) mask.data<uint8_t>()[i] = 0;
+    if (mask.dtype == DType::f32) mask.data<float>()[i] = static_cast<float>(value);
+    if (mask.dtype == DType::f16) mask.data<uint16_t>()[i] = math::double_to_f16(value);
+    if (mask.dtype == DType::bf16) mask.data<uint16_t>()[i] = math::double_to_bf16(value);
   }
 };
 

@@ -80,6 +80,39 @@ Result<std::vector<double>> product_errors(const Graph& graph, const Op& op,
   return errors;
 }
 
+/// The mask of an attention: numbers that are added to scores, or truth values.
+class MaskValues {
+ public:
+  MaskValues(const Op& op, llvm::ArrayRef<const HostTensor*> operands) {
+    if (op.operands.size() < 6) return;
+    const HostTensor& mask = *operands[5];
+    values_ = to_doubles(mask);
+    dims_ = mask.dims;
+    leading_.assign(operands[0]->dims.begin(), operands[0]->dims.end() - 2);
+    hides_ = mask.dtype == DType::i1;
+  }
+
+  bool is_there() const { return !dims_.empty(); }
+  /// What is added to a score; -inf where the key is hidden.
+  double at(int64_t sequence, int64_t head, int64_t token, int64_t key) const {
+    llvm::SmallVector<int64_t, 6> index(dims_.size());
+    const size_t batch = dims_.size() - 3;
+    for (size_t axis = batch; axis-- > 0; sequence /= leading_[axis])
+      index[axis] = sequence % leading_[axis];
+    index[batch] = head, index[batch + 1] = token, index[batch + 2] = key;
+    int64_t place = 0;
+    for (size_t axis = 0; axis < dims_.size(); ++axis)
+      place = place * dims_[axis] + (dims_[axis] == 1 ? 0 : index[axis]);
+    const double value = values_[static_cast<size_t>(place)];
+    return !hides_ ? value : value != 0 ? 0 : -kInfinity;
+  }
+
+ private:
+  std::vector<double> values_;
+  std::vector<int64_t> dims_, leading_;
+  bool hides_ = false;
+};
+
 /// Scores are sums of products; an error E of the scores makes a factor e^±2E of a probability; the
 /// probabilities may be rounded to the element type; the result is a sum of products again.
 class AttentionErrors {
@@ -91,16 +124,18 @@ class AttentionErrors {
         values_(to_doubles(*operands[2])),
         first_(operands[3]->data<int32_t>()),
         last_(operands[4]->data<int32_t>()),
-        tokens_(operands[0]->dims[0]),
-        rows_(operands[1]->dims[0]),
+        mask_(op, operands),
+        all_tokens_(operands[3]->volume()),
+        tokens_(operands[3]->dims.back()),
+        rows_(operands[1]->dims[operands[1]->dims.size() - 2]),
         heads_(op.attrs.get<int64_t>(AttrName::heads)),
         kv_heads_(op.attrs.get<int64_t>(AttrName::kv_heads)),
-        width_(operands[1]->dims[1] / kv_heads_),
-        value_width_(operands[2]->dims[1] / kv_heads_) {}
+        width_(operands[1]->dims.back() / kv_heads_),
+        value_width_(operands[2]->dims.back() / kv_heads_) {}
 
   std::vector<double> run() const {
     std::vector<double> errors;
-    for (int64_t token = 0; token < tokens_; ++token)
+    for (int64_t token = 0; token < all_tokens_; ++token)
       for (int64_t head = 0; head < heads_; ++head) add(token, head, errors);
     return errors;
   }
@@ -109,12 +144,20 @@ class AttentionErrors {
   struct Score {
     double value, error;
   };
+  /// The keys from `first` on, and how wrong the scores may be of those whose weight is not 0.
+  struct Scores {
+    int64_t first;
+    std::vector<double> values;
+    double largest = -kInfinity, error = 0;
 
-  Score score(int64_t token, int64_t head, int64_t key) const {
+    int64_t count() const { return static_cast<int64_t>(values.size()); }
+  };
+
+  Score dot_product(int64_t token, int64_t head, int64_t key) const {
     double sum = 0, magnitude = 0;
     for (int64_t i = 0; i < width_; ++i) {
       const double product = q_[(token * heads_ + head) * width_ + i] *
-                             keys_[(key * kv_heads_ + kv_head(head)) * width_ + i];
+                             keys_[(row_of(token, key) * kv_heads_ + kv_head(head)) * width_ + i];
       sum += product, magnitude += std::abs(product);
     }
     const double scale = op_.attrs.get<double>(AttrName::scale);
@@ -127,53 +170,85 @@ class AttentionErrors {
     return {capped, error + gamma(16) * std::abs(capped)};
   }
 
-  void add(int64_t token, int64_t head, std::vector<double>& errors) const {
+  Score score(int64_t token, int64_t head, int64_t key) const {
+    Score score = dot_product(token, head, key);
+    if (!mask_.is_there()) return score;
+    const double added = mask_.at(token / tokens_, head, token % tokens_, key);
+    score.value += added;
+    if (added == -kInfinity) return score;
+    return {score.value, score.error + gamma(2) * std::abs(score.value)};
+  }
+
+  Scores scores(int64_t token, int64_t head) const {
     const int64_t last = last_[token];
-    int64_t first = first_[token];
+    Scores found{.first = first_[token], .values = {}};
     if (op_.attrs.has(AttrName::window))
-      first = std::max(first, last + 1 - op_.attrs.get<int64_t>(AttrName::window));
-    std::vector<double> scores;
-    double largest = -kInfinity, error = 0;
-    for (int64_t key = first; key <= last; ++key) {
+      found.first = std::max(found.first, last + 1 - op_.attrs.get<int64_t>(AttrName::window));
+    std::vector<double> errors;
+    double least = -kInfinity;  // that the largest score may be found to be
+    for (int64_t key = found.first; key <= last; ++key) {
       const Score one = score(token, head, key);
-      scores.push_back(one.value);
-      largest = std::max(largest, one.value);
-      error = std::max(error, one.error);
+      found.values.push_back(one.value);
+      errors.push_back(one.error);
+      found.largest = std::max(found.largest, one.value);
+      least = std::max(least, one.value - one.error);
     }
+    // exp of less than -104 is 0 in float32.
+    for (size_t i = 0; i < errors.size(); ++i)
+      if (!(found.values[i] + errors[i] < least - 104)) found.error = std::max(found.error, errors[i]);
+    return found;
+  }
+
+  /// Rows that the token does not see may be multiplied too, with their probability 0.
+  double largest_value(int64_t token, int64_t head, int64_t i) const {
+    double most = 0;
+    for (int64_t key = 0; key < rows_; ++key)
+      most = std::max(most, std::abs(value(token, key, head, i)) < kInfinity ? 0 : kInfinity);
+    return most;
+  }
+
+  void add(int64_t token, int64_t head, std::vector<double>& errors) const {
+    Scores seen = scores(token, head);
+    const int64_t count = seen.count();
+    const bool none = seen.largest == -kInfinity && seen.error < kInfinity;
     double sum = 0;
-    for (double& one : scores) sum += one = std::exp(one - largest);
+    for (double& one : seen.values) sum += one = std::exp(one - seen.largest);
     // Arguments of exp down to -104, below which it is 0 in float32, are rounded too.
-    const double relative = std::expm1(4 * error + 512 * kUnit) + gamma(16 * (last - first + 9)) +
+    const double relative = std::expm1(4 * seen.error + 512 * kUnit) + gamma(16 * (count + 8)) +
                             4 * tolerance(op_.type.dtype, 1).relative;
     for (int64_t i = 0; i < value_width_; ++i) {
-      double magnitude = 0, most = 0;
-      // A row that the token does not see may be multiplied too, with its probability 0.
-      for (int64_t key = 0; key < rows_; ++key)
-        most = std::max(most, std::abs(value(key, head, i)) < kInfinity ? 0 : kInfinity);
-      for (int64_t key = first; key <= last; ++key) {
-        const double size = std::abs(value(key, head, i));
-        magnitude += scores[key - first] / sum * size;
+      double magnitude = 0, most = largest_value(token, head, i);
+      if (none) {  // NaN, or 0 times a value
+        errors.push_back(op_.attrs.is_set(AttrName::empty_zero) ? most : 0);
+        continue;
+      }
+      for (int64_t j = 0; j < count; ++j) {
+        const double size = std::abs(value(token, seen.first + j, head, i));
+        magnitude += seen.values[static_cast<size_t>(j)] / sum * size;
         most = std::max(most, size);
       }
       // A probability that is too small for the element type loses 2^-25 at most (f16), and every
       // operation on a number that is too small for float32 half of the least one.
-      const auto keys = static_cast<double>(last - first + 1);
+      const auto keys = static_cast<double>(count);
       double bound = relative * magnitude + keys * 0x1p-25 * most + (4 * keys + 16) * kLeast;
       // The values may be added before the division by the sum of their weights, each at most 1.
       if (keys * most > kRange) bound = kInfinity;
-      errors.push_back(first > last ? 0 : bound < kInfinity ? bound : kInfinity);
+      errors.push_back(bound < kInfinity ? bound : kInfinity);
     }
   }
 
-  double value(int64_t key, int64_t head, int64_t i) const {
-    return values_[(key * kv_heads_ + kv_head(head)) * value_width_ + i];
+  double value(int64_t token, int64_t key, int64_t head, int64_t i) const {
+    return values_[(row_of(token, key) * kv_heads_ + kv_head(head)) * value_width_ + i];
   }
   int64_t kv_head(int64_t head) const { return head / (heads_ / kv_heads_); }
+  /// A row of the token's sequence among those of all sequences.
+  int64_t row_of(int64_t token, int64_t key) const { return token / tokens_ * rows_ + key; }
 
   const Op& op_;
   std::vector<double> q_, keys_, values_;
   const int32_t *first_, *last_;
-  int64_t tokens_, rows_, heads_, kv_heads_, width_, value_width_;
+  MaskValues mask_;
+  int64_t all_tokens_, tokens_, rows_, heads_, kv_heads_, width_, value_width_;
 };
 
 /// The numbers, rounded once to a float type.
@@ -189,7 +264,7 @@ struct SeenRows {
   HostTensor first, last;
   SeenRows(const Op& op, llvm::ArrayRef<const HostTensor*> operands)
       : first(*operands[3]), last(*operands[4]) {
-    const int64_t rows = operands[1]->dims[0];
+    const int64_t rows = operands[1]->dims[operands[1]->dims.size() - 2];
     const AttrValue* window = op.attrs.find(AttrName::window);
     for (int64_t i = 0; i < first.volume(); ++i) {
       int32_t &from = first.data<int32_t>()[i], &to = last.data<int32_t>()[i];

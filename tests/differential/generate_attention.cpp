@@ -2,6 +2,8 @@
 // own.
 #include <array>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "differential/graph_generator.h"
 
@@ -22,16 +24,98 @@ constexpr AttentionShape kUsualAttentions[] = {
 
 }  // namespace
 
-/// A value of that type [rows, width]; sometimes columns of a wider one.
+/// A value of that type [..., rows, width]; sometimes columns of a wider one.
 ValueId GraphGenerator::columns(const TensorType& type) {
   if (!random_.chance(20)) return value_of(type);
-  const int64_t width = type.dims[1].constant(), more = mostly({3, 8}, 1, 16);
-  const ValueId wide = value_of({type.dtype, {type.dims[0], Dim(width + more)}});
-  return must(OpKind::slice, {wide},
+  const int64_t width = type.dims.back().constant(), more = mostly({3, 8}, 1, 16);
+  TensorType wide = type;
+  wide.dims.back() = Dim(width + more);
+  return must(OpKind::slice, {value_of(wide)},
               Attributes()
-                  .set(AttrName::axis, int64_t{1})
+                  .set(AttrName::axis, static_cast<int64_t>(type.rank()) - 1)
                   .set(AttrName::begin, mostly({more}, 0, more))
                   .set(AttrName::size, Dim(width)));
+}
+
+/// Keys or values [..., rows, heads * width] of several sequences: rows of all heads, heads one
+/// after the other in memory, or rows that all sequences share.
+ValueId GraphGenerator::sequences_of_rows(const TensorType& type, int64_t heads) {
+  const size_t batch = type.rank() - 2;
+  const Dim rows = type.dims[batch], width = type.dims.back();
+  if (batch == 0 || random_.chance(40)) return columns(type);
+  if (random_.chance(30)) {
+    Dims shared(batch, Dim(1));
+    shared.append({rows, width});
+    return must(OpKind::broadcast, {value_of({type.dtype, shared})},
+                Attributes().set(AttrName::dims, type.dims));
+  }
+  Dims by_heads(type.dims.begin(), type.dims.end() - 2);
+  by_heads.append({Dim(heads), rows, Dim(width.constant() / heads)});
+  std::vector<int64_t> axes(by_heads.size());
+  std::iota(axes.begin(), axes.end(), int64_t{0});
+  std::swap(axes[batch], axes[batch + 1]);
+  const ValueId transposed = must(OpKind::transpose, {value_of({type.dtype, by_heads})},
+                                  Attributes().set(AttrName::axes, axes));
+  return must(OpKind::reshape, {transposed}, Attributes().set(AttrName::dims, type.dims));
+}
+
+/// A row number for each token of all sequences, from one for each token of a sequence.
+ValueId GraphGenerator::of_sequences(ValueId numbers, const Dims& batch) {
+  if (batch.empty()) return numbers;
+  Dims dims = batch;
+  dims.push_back(rows_);
+  if (random_.chance(50)) return input({DType::i32, dims});
+  return must(OpKind::broadcast, {numbers}, Attributes().set(AttrName::dims, dims));
+}
+
+/// A mask that broadcasts to these scores: truth values, or numbers, some of which hide their key.
+ValueId GraphGenerator::mask_of(const Dims& scores, size_t least_rank) {
+  Dims dims(DimsRef(scores).take_back(
+      static_cast<size_t>(random_.between(static_cast<int64_t>(least_rank),
+                                          static_cast<int64_t>(scores.size())))));
+  for (Dim& dim : dims)
+    if (random_.chance(25)) dim = Dim(1);
+  if (random_.chance(35)) return viewed({DType::i1, dims});
+  const DType dtype = any_float();
+  if (random_.chance(35)) return viewed({dtype, dims});
+  const auto number = [&](double value) {
+    return must(OpKind::constant, {},
+                Attributes()
+                    .set(AttrName::dims, Dims())
+                    .set(AttrName::dtype, dtype)
+                    .set(AttrName::value, value));
+  };
+  const double hidden = random_.chance(60)     ? -std::numeric_limits<double>::infinity()
+                        : dtype == DType::f16 ? -65504
+                                              : -0x1.fep127;
+  return must(OpKind::where, {viewed({DType::i1, dims}), number(0), number(hidden)});
+}
+
+/// A value of that type; sometimes columns of a wider one, or with its last two axes swapped.
+ValueId GraphGenerator::viewed(const TensorType& type) {
+  if (type.rank() >= 2 && random_.chance(15)) {
+    TensorType swapped = type;
+    std::swap(swapped.dims[type.rank() - 2], swapped.dims[type.rank() - 1]);
+    std::vector<int64_t> axes(type.rank());
+    std::iota(axes.begin(), axes.end(), int64_t{0});
+    std::swap(axes[axes.size() - 2], axes[axes.size() - 1]);
+    return must(OpKind::transpose, {value_of(swapped)}, Attributes().set(AttrName::axes, axes));
+  }
+  return type.rank() > 0 && type.dims.back().is_constant() ? columns(type) : value_of(type);
+}
+
+/// Leading axes of an attention whose operands stay small with them.
+Dims GraphGenerator::leading_axes(int64_t largest_operand, int64_t heads) {
+  Dims batch;
+  if (random_.chance(60)) return batch;
+  int64_t count = 1;
+  for (int64_t more = random_.chance(70) ? 1 : 2; more > 0; --more) {
+    const Dim dim = random_.chance(20) ? rows_ : Dim(mostly({2, 1, heads}, 1, 3));
+    count *= extent(dim);
+    if (count * largest_operand > kMaxElements) break;
+    batch.push_back(dim);
+  }
+  return batch;
 }
 
 /// Operands and attributes of an attention over caches of at most so many rows.
@@ -50,19 +134,54 @@ std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_row
   const int64_t kv_heads = shape.kv_heads, heads = kv_heads * shape.group, width = shape.width;
   const Dim rows = any_rows(std::min(shape.rows, max_rows));
   if (extent(rows) > 300) return std::nullopt;
-  Attended made{.operands = {}, .attrs = {}, .splits = shape.splits};
-  made.operands = {columns({main_dtype_, {rows_, Dim(heads * width)}}),
-                   columns({main_dtype_, {rows, Dim(kv_heads * width)}}),
-                   columns({main_dtype_, {rows, Dim(kv_heads * shape.value_width)}})};
   const Value slot = slots(rows_, rows);
   if (!slot) return std::nullopt;
-  made.operands.push_back(random_.chance(80) ? input({DType::i32, {rows_}}) : *ids(rows_, rows));
-  made.operands.push_back(*slot);
+  const int64_t most_width = std::max(width, shape.value_width);
+  const Dims batch = leading_axes(std::max(extent(rows_) * std::max(most_width, extent(rows)),
+                                           extent(rows) * most_width) *
+                                      heads,
+                                  heads);
+  const auto type = [&](Dim count, int64_t columns) {
+    Dims dims = batch;
+    dims.append({count, Dim(columns)});
+    return TensorType{main_dtype_, dims};
+  };
+  Attended made{.operands = {}, .attrs = {}, .splits = shape.splits};
+  made.operands = {columns(type(rows_, heads * width)),
+                   sequences_of_rows(type(rows, kv_heads * width), kv_heads),
+                   sequences_of_rows(type(rows, kv_heads * shape.value_width), kv_heads)};
+  add_ranges(made, batch, *slot, rows);
+  if (random_.chance(40)) {
+    Dims scores = batch;
+    scores.append({Dim(heads), rows_, rows});
+    made.operands.push_back(mask_of(scores, scores.size()));
+  }
+  if (random_.chance(30)) made.attrs.set(AttrName::empty_zero, int64_t{1});
   made.attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
   made.attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));
   if (shape.capped) made.attrs.set(AttrName::softcap, 5.0);
   if (shape.window > 0) made.attrs.set(AttrName::window, shape.window);
   return made;
+}
+
+/// First and last rows: those that are there, or any numbers.
+void GraphGenerator::add_ranges(Attended& made, const Dims& batch, ValueId slot, Dim rows) {
+  if (random_.chance(20)) {
+    Dims dims = batch;
+    dims.push_back(rows_);
+    made.attrs.set(AttrName::any_range, int64_t{1});
+    const auto any = [&] {
+      return random_.chance(50)
+                 ? value_of({DType::i32, dims})
+                 : of_sequences(any_integers(rows_, std::max<int64_t>(extent(rows), 1)), batch);
+    };
+    made.operands.push_back(any());
+    made.operands.push_back(any());
+    return;
+  }
+  const ValueId first = random_.chance(80) ? input({DType::i32, {rows_}}) : *ids(rows_, rows);
+  made.operands.push_back(of_sequences(first, batch));
+  made.operands.push_back(of_sequences(slot, batch));
 }
 
 void GraphGenerator::attention() {
@@ -102,9 +221,15 @@ void GraphGenerator::attention_softmax() {
   attrs.set(AttrName::dtype, any_float()).set(AttrName::scale, random_.pick(std::array{1.0, 0.25}));
   if (random_.chance(25)) attrs.set(AttrName::softcap, 5.0);
   if (random_.chance(25)) attrs.set(AttrName::window, random_.between(1, 6));
+  if (random_.chance(25)) attrs.set(AttrName::empty_zero, int64_t{1});
   const Value first = ids(rows_, keys), last = ids(rows_, keys);
-  if (first && last)
-    op(OpKind::attention_softmax, {value_of(scores), *first, *last}, std::move(attrs));
+  if (!first || !last) return;
+  Dims batch;  // row numbers of their own for each leading index
+  if (random_.chance(30)) batch.assign(dims.begin(), dims.end() - 2);
+  llvm::SmallVector<ValueId, 4> operands = {value_of(scores), of_sequences(*first, batch),
+                                            of_sequences(*last, batch)};
+  if (random_.chance(40)) operands.push_back(mask_of(dims, 0));
+  op(OpKind::attention_softmax, operands, std::move(attrs));
 }
 
 }  // namespace sinter

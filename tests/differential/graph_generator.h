@@ -138,11 +138,17 @@ class GraphGenerator {
 
   // Attention and what has a kernel of its own (generate_attention.cpp).
   struct Attended {
-    llvm::SmallVector<ValueId, 5> operands;
+    llvm::SmallVector<ValueId, 6> operands;
     Attributes attrs;
     int64_t splits;  // of decode_attention
   };
   ValueId columns(const TensorType& type);
+  ValueId sequences_of_rows(const TensorType& type, int64_t heads);
+  ValueId of_sequences(ValueId numbers, const Dims& batch);
+  ValueId mask_of(const Dims& scores, size_t least_rank);
+  ValueId viewed(const TensorType& type);
+  Dims leading_axes(int64_t largest_operand, int64_t heads);
+  void add_ranges(Attended& made, const Dims& batch, ValueId slot, Dim rows);
   std::optional<Attended> attended(int64_t max_rows);
   void attention();
   void decode_attention();

@@ -84,10 +84,11 @@ Rows DataMaker::rows_read_by(ValueId input) const {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const OperandRole role = operand_role(op.kind, i);
       const std::optional<Dim> named = named_rows(graph_, op, i);
-      if (op.operands[i] != input || !named) continue;
+      if (root_of(graph_, op.operands[i]) != input || !named) continue;
       limit(*named);
       rows.distinct = rows.distinct || role.kind == OperandRole::slot;
-      if (role.kind == OperandRole::first) rows.at_most = operand_with(op, OperandRole::last);
+      if (role.kind == OperandRole::first)
+        rows.at_most = root_of(graph_, operand_with(op, OperandRole::last));
     }
   return rows;
 }
@@ -157,9 +158,12 @@ Result<HostTensor> DataMaker::first_keys(const TensorType& type, const Rows& row
   SINTER_LET(tensor, empty(type));
   const auto slot = llvm::find(graph_.inputs, *rows.at_most);
   for (int64_t i = 0; i < tensor.volume(); ++i) {
-    // Slots that are no input are an iota.
-    const int64_t last =
-        slot == graph_.inputs.end() ? i : inputs[slot - graph_.inputs.begin()].data<int32_t>()[i];
+    // Slots that are no input are an iota. All sequences may have the same.
+    int64_t last = i % std::max<int64_t>(1, tensor.dims.back());
+    if (slot != graph_.inputs.end()) {
+      const HostTensor& slots = inputs[slot - graph_.inputs.begin()];
+      last = slots.data<int32_t>()[i % slots.volume()];
+    }
     // A token whose first key comes after its last sees none.
     const int64_t first = random_.chance(50)  ? 0
                           : random_.chance(4) ? std::min(last + 1, rows.limit - 1)

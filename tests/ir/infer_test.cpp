@@ -360,6 +360,96 @@ TEST_CASE("C18 attention") {
   rejects(18, OpKind::attention_softmax, scores, nan_scale.set(AttrName::scale, double(NAN)));
 }
 
+TEST_CASE("C18 attention of several sequences") {
+  const Types one = {f16({2, kN, 32}), f16({2, kM, 16}), f16({2, kM, 8}), i32({2, kN}),
+                     i32({2, kN})};
+  gives(OpKind::attention, one, attention(4, 2), f16({2, kN, 16}));
+  gives(OpKind::tiled_attention, one, attention(4, 2), f16({2, kN, 16}));
+  gives(OpKind::decode_attention, one, attention(4, 2).set(AttrName::splits, int64_t{2}),
+        f16({2, kN, 16}));
+  gives(OpKind::attention,
+        {f16({kL, 3, kN, 32}), f16({kL, 3, kM, 16}), f16({kL, 3, kM, 8}), i32({kL, 3, kN}),
+         i32({kL, 3, kN})},
+        attention(4, 2), f16({kL, 3, kN, 16}));
+  for (const auto& [operand, type] :
+       {std::pair<size_t, TensorType>{0, f16({kN, 32})}, {0, f16({3, kN, 32})},
+        {0, f16({1, kN, 32})}, {1, f16({kM, 16})}, {1, f16({1, kM, 16})}, {1, f16({3, kM, 16})},
+        {2, f16({2, 1, kM, 8})}, {2, f16({3, kM, 8})}, {2, f16({2, kN, 8})}, {3, i32({kN})},
+        {3, i32({1, kN})}, {3, i32({2, kM})}, {4, i32({kN, 2})}}) {
+    Types types = one;
+    types[operand] = type;
+    rejects(18, OpKind::attention, types, attention(4, 2));
+  }
+}
+
+TEST_CASE("C18 masks of attention") {
+  const Types one = {f16({2, kN, 32}), f16({2, kM, 16}), f16({2, kM, 8}), i32({2, kN}),
+                     i32({2, kN})};
+  const auto masked = [&](TensorType mask) {
+    Types types = one;
+    types.push_back(std::move(mask));
+    return types;
+  };
+  for (Dims dims : {Dims{2, 4, kN, kM}, Dims{1, 4, kN, kM}, Dims{2, 1, kN, kM}, Dims{2, 4, 1, kM},
+                    Dims{2, 4, kN, 1}, Dims{1, 1, 1, 1}})
+    for (DType dtype : {DType::i1, DType::f32, DType::f16, DType::bf16})
+      for (OpKind kind : {OpKind::attention, OpKind::tiled_attention})
+        gives(kind, masked({dtype, dims}), attention(4, 2), f16({2, kN, 16}));
+  for (Dims dims : {Dims{4, kN, kM}, Dims{1, 2, 4, kN, kM}, Dims{3, 4, kN, kM}, Dims{2, 2, kN, kM},
+                    Dims{2, 4, kM, kM}, Dims{2, 4, kN, kN}, Dims{2, 4, kN, 8}, Dims{}})
+    rejects(18, OpKind::attention, masked(i1(dims)), attention(4, 2));
+  for (DType dtype : {DType::i32, DType::i64})
+    rejects(18, OpKind::attention, masked({dtype, {2, 4, kN, kM}}), attention(4, 2));
+  // Of one sequence without leading axes.
+  const Types alone = {f16({kN, 32}), f16({kM, 16}), f16({kM, 8}), i32({kN}), i32({kN}),
+                       i1({1, kN, kM})};
+  gives(OpKind::attention, alone, attention(4, 2), f16({kN, 16}));
+  Types flat = alone;
+  flat[5] = i1({kN, kM});
+  rejects(18, OpKind::attention, flat, attention(4, 2));
+  Types seven = alone;
+  seven.push_back(alone[5]);
+  rejects(1, OpKind::attention, seven, attention(4, 2));
+}
+
+TEST_CASE("C18 attention_softmax: row numbers and masks that broadcast") {
+  const Attributes softmax =
+      Attributes().set(AttrName::dtype, DType::f16).set(AttrName::scale, 1.0);
+  const auto softmax_of = [](TensorType number) {
+    return Types{f32({2, 4, kN, kM}), number, number};
+  };
+  for (Dims dims : {Dims{kN}, Dims{1, kN}, Dims{4, kN}, Dims{2, 1, kN}, Dims{2, 4, kN}})
+    gives(OpKind::attention_softmax, softmax_of(i32(dims)), softmax, f16({2, 4, kN, kM}));
+  for (Dims dims : {Dims{}, Dims{1}, Dims{2, kN}, Dims{2, 4, 1}, Dims{3, 4, kN}, Dims{1, 2, 4, kN},
+                    Dims{2, 4, kM}})
+    rejects(18, OpKind::attention_softmax, softmax_of(i32(dims)), softmax);
+  rejects(18, OpKind::attention_softmax,
+          {f32({2, 4, kN, kM}), i32({2, 1, kN}), i32({2, 4, kN})}, softmax);
+  rejects(18, OpKind::attention_softmax, softmax_of(i64({kN})), softmax);
+  const auto masked = [&](TensorType mask) {
+    Types types = softmax_of(i32({kN}));
+    types.push_back(std::move(mask));
+    return types;
+  };
+  for (Dims dims : {Dims{}, Dims{kM}, Dims{1}, Dims{kN, 1}, Dims{4, 1, kM}, Dims{2, 4, kN, kM}})
+    for (DType dtype : {DType::i1, DType::f32, DType::bf16})
+      gives(OpKind::attention_softmax, masked({dtype, dims}), softmax, f16({2, 4, kN, kM}));
+  for (Dims dims : {Dims{kN}, Dims{2}, Dims{2, kN, kM}, Dims{1, 2, 4, kN, kM}})
+    rejects(18, OpKind::attention_softmax, masked(i1(dims)), softmax);
+  rejects(18, OpKind::attention_softmax, masked(i32({kM})), softmax);
+}
+
+TEST_CASE("C1 any_range and empty_zero are 0 or 1") {
+  const Types good = {f16({kN, 32}), f16({kM, 16}), f16({kM, 8}), i32({kN}), i32({kN})};
+  for (AttrName flag : {AttrName::any_range, AttrName::empty_zero}) {
+    for (int64_t value : {0, 1})
+      gives(OpKind::attention, good, attention(4, 2).set(flag, value), f16({kN, 16}));
+    for (int64_t value : {-1, 2})
+      rejects(1, OpKind::attention, good, attention(4, 2).set(flag, value));
+    rejects(1, OpKind::softmax, {f32({2, 3})}, Attributes().set(flag, int64_t{1}));
+  }
+}
+
 TEST_CASE("C19 literals and eps") {
   const auto literal = [](Dims shape, std::vector<double> values) {
     return dims(std::move(shape))

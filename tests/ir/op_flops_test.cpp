@@ -63,6 +63,21 @@ TEST_CASE("attention multiplies queries and weights with the rows that a token s
   CHECK(counted.of(OpKind::attention, types, attrs) == 40 * a_row);
 }
 
+TEST_CASE("each of several sequences sees rows of its own keys; a mask counts nothing") {
+  const Counted counted;
+  const TensorType numbers{DType::i32, {5, kTokens}};
+  std::vector<TensorType> types = {reals({5, kTokens, 8}), reals({5, kRows, 4}),
+                                   reals({5, kRows, 6}), numbers, numbers};
+  Attributes attrs;
+  attrs.set(AttrName::heads, int64_t{2}).set(AttrName::kv_heads, int64_t{1});
+  attrs.set(AttrName::scale, 0.5);
+  const double a_row = 5 * 2 * (3 * 8 + 3 * 12);
+  CHECK(counted.of(OpKind::attention, types, attrs) == 40 * a_row);
+  CHECK(counted.of(OpKind::attention, types, attrs, 7) == 7 * a_row);
+  types.push_back({DType::i1, {1, 2, kTokens, kRows}});
+  CHECK(counted.of(OpKind::attention, types, attrs, 7) == 7 * a_row);
+}
+
 TEST_CASE("a composite has the operations of its primitives, casts and views none") {
   const Counted counted;
   // Maximum, difference, exponential, sum, reciprocal and product; a row's reciprocal is one.

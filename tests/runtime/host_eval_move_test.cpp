@@ -267,6 +267,9 @@ TEST_CASE("every op takes empty tensors") {
       {OpKind::attention_softmax,
        {"%x: f32[2, N, M], %f: i32[N]",
         "%y = attention_softmax %x, %f, %f {dtype = f16, scale = 0x1p+0} : f16[2, N, M]"}},
+      {OpKind::attention_softmax,
+       {"%x: f32[M, 2, N, 8], %f: i32[M, 1, N], %m: i1[2, 1, 8]",
+        "%y = attention_softmax %x, %f, %f, %m {dtype = f16, scale = 0x1p+0} : f16[M, 2, N, 8]"}},
       {OpKind::rope,
        {"%x: f16[N, 2, 4], %c: f16[N, 1]",
         "%y = rope %x, %c, %c {rotary = 2, pairing = \"half\"} : f16[N, 2, 4]"}},
@@ -283,6 +286,23 @@ TEST_CASE("every op takes empty tensors") {
       {OpKind::attention,
        {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]",
         "%y = attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : f16[N, 4]"}},
+      {OpKind::attention,
+       {"%q: f16[M, 3, 4], %k: f16[M, N, 4], %f: i32[M, 3], %m: f32[1, 2, 3, N]",
+        "%y = attention %q, %k, %k, %f, %f, %m {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
+        "f16[M, 3, 4]"}},
+      {OpKind::tiled_attention,
+       {"%q: f16[2, 3, 4], %k: f16[2, N, 4], %f: i32[2, 3], %m: f16[2, 1, 3, N]",
+        "%y = tiled_attention %q, %k, %k, %f, %f, %m {heads = 2, kv_heads = 2, scale = 0x1p+0, "
+        "any_range = 1} : f16[2, 3, 4]",
+        24}},
+      {OpKind::decode_attention,
+       {"%q: f16[N, 3, 4], %k: f16[N, M, 4], %f: i32[N, 3], %m: i1[N, 1, 3, M]",
+        "%y = decode_attention %q, %k, %k, %f, %f, %m {heads = 2, kv_heads = 2, scale = 0x1p+0, "
+        "splits = 3} : f16[N, 3, 4]"}},
+      {OpKind::tiled_attention,
+       {"%q: f16[N, 3, 4], %k: f16[N, M, 4], %f: i32[N, 3], %m: f16[N, 1, 3, M]",
+        "%y = tiled_attention %q, %k, %k, %f, %f, %m {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
+        "f16[N, 3, 4]"}},
       {OpKind::decode_attention,
        {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]",
         "%y = decode_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0, splits "
