@@ -53,5 +53,9 @@ def write_json(path: pathlib.Path, content: dict) -> None:
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
+def read_json(path: pathlib.Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

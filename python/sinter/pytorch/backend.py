@@ -20,6 +20,7 @@ from torch._dynamo.backends.common import aot_autograd
 from .._bindings import Code
 from ..errors import SinterError, usage
 from . import importer
+from .attention_call import one_attention
 from .decompositions import decompositions
 from .importer import is_size
 from .layout import read_roots
@@ -193,11 +194,12 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
             return make_boxed_func(compile_aten(graph, chosen, phase, owner))
         return compile_phase
 
-    return aot_autograd(
+    compile_module = aot_autograd(
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"), decompositions=decompositions(),
-        partition_fn=forward_and_backward,
-        keep_inference_input_mutations=True)(module, example_inputs)
+        partition_fn=forward_and_backward, keep_inference_input_mutations=True)
+    with one_attention():
+        return compile_module(module, example_inputs)
 
 
 def register() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
 
 import torch
+import torch.nn.functional as F
 from torch._decomp import core_aten_decompositions
 from torch._prims_common import suggest_memory_format
 
-from . import library  # registers the ops
+from . import attention_call, library
 from .foreach import foreach_decompositions
 from .layout import Layout, stride_order
 
@@ -31,133 +31,105 @@ KEPT = (
 
 @functools.cache
 def decompositions() -> dict:
-    """The table for aot_autograd and torch.export."""
+    """The table for aot_autograd. It takes scaled_dot_product_attention in `one_attention`."""
     table = {**core_aten_decompositions(), **foreach_decompositions()}
-    for name in KEPT:
+    for name in (*KEPT, *KERNELS):
         packet = getattr(aten, name, None)
         for overload in packet.overloads() if packet is not None else ():
             table.pop(getattr(packet, overload), None)
-    for name, function in {**ATTENTION, **ROWS}.items():
-        packet = getattr(aten, name, None)
-        if packet is not None:
-            table[packet.default] = function
-    return table
+    return {**table, **defaults(OWN)}
 
 
-def default_scale(q: torch.Tensor, scale: float | None) -> float:
-    if scale is not None:
-        return scale
-    return 1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
+@functools.cache
+def export_decompositions() -> dict:
+    """The table for programs of torch.export."""
+    return {**decompositions(), **defaults(KERNELS),
+            attention_call.OP: attention_call.scaled_dot_product_attention}
 
 
-def _attention(q, k, v, mask, causal, scale, like_query=True):
-    """(result [B, H, S, E], logarithm of the softmax's denominator [B, H, S])
-
-    like_query: whether torch's op lays its result out as q; else as [B, S, H, E]."""
-    torch._check(k.shape[2] == v.shape[2])  # two symbols of torch, one length
-    out = torch.ops.sinter.attention(q, k, v, mask, causal,
-                                     default_scale(q, scale)).transpose(1, 2)
-    if like_query:
-        out = laid_out(out, stride_order(q))
-    # The sum is dropped where no one reads it.
-    return out, torch.logsumexp(library.scores(q, k, mask, causal, default_scale(q, scale)), -1)
+def defaults(functions: dict) -> dict:
+    """The functions by the default overloads of the ops that torch has."""
+    return {getattr(aten, name).default: function for name, function in functions.items()
+            if hasattr(aten, name)}
 
 
-def _backward(grad, q, k, v, mask, causal, scale, tokens_first=False):
-    """The gradients are laid out as torch's op lays them out: [B, S, H, D] where `tokens_first`, else
-    as q, k and v are."""
-    torch._check(k.shape[2] == v.shape[2])
-    grads = torch.ops.sinter.attention_backward(grad, q, k, v, mask, causal,
-                                                default_scale(q, scale))
-    orders = [(0, 2, 1, 3) if tokens_first else stride_order(x) for x in (q, k, v)]
-    return tuple(laid_out(x, order) for x, order in zip(grads, orders))
+def encoder_layer(x, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, use_gelu, norm_first,
+                  eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, weight_1, bias_1,
+                  weight_2, bias_2, mask=None, mask_type=None):
+    """The op that nn.TransformerEncoderLayer calls where no gradient is wanted."""
+    if x.is_nested:
+        return NotImplemented
+    norm1 = lambda y: F.layer_norm(y, (width,), norm_weight_1, norm_bias_1, eps)
+    norm2 = lambda y: F.layer_norm(y, (width,), norm_weight_2, norm_bias_2, eps)
+    mixed = lambda y: self_attention(y, heads, qkv_weight, qkv_bias, out_weight, out_bias,
+                                     seen_keys(mask, mask_type))
+    activation = F.gelu if use_gelu else F.relu
+    wide = lambda y: F.linear(activation(F.linear(y, weight_1, bias_1)), weight_2, bias_2)
+    if norm_first:
+        x = x + mixed(norm1(x))
+        return x + wide(norm2(x))
+    x = norm1(x + mixed(x))
+    return norm2(x + wide(x))
 
 
-def _bias_gradient(grad, q, k, v, bias, causal, scale):
-    """The gradient of a learned bias [B, H, S, T], that of the scores: P (dP - sum(P dP))."""
-    p = torch.softmax(library.scores(q, k, bias, causal, default_scale(q, scale)), -1)
-    dp = grad.float() @ library.repeated(v, q).float().transpose(-1, -2)
-    return (p * (dp - (p * dp).sum(-1, keepdim=True))).to(bias.dtype)
+def self_attention(x, heads, qkv_weight, qkv_bias, out_weight, out_bias, mask):
+    """x [B, S, width]"""
+    qkv = F.linear(x, qkv_weight, qkv_bias).unflatten(-1, (3, heads, x.shape[-1] // heads))
+    q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+    result = torch.ops.sinter.attention(q, k, v, mask, False, attention_call.default_scale(q, None))
+    return F.linear(result.flatten(-2), out_weight, out_bias)
 
 
-def laid_out(x, order):
-    """x with its axes in this order of memory."""
-    return x.permute(order).contiguous().permute(Layout(tuple(order)).inverse)
+OF_KEYS = 1  # the type of a mask [B, S] of encoder_layer; another one broadcasts to [B, heads, S, S]
 
+
+def seen_keys(mask, mask_type):
+    """The mask of attention for one of encoder_layer, which is true where a key is not seen, or a
+    number to add. A token that sees no key gets zeros, as with gradients; torch's op makes NaN of it."""
+    if mask is None:
+        return None
+    mask = mask.logical_not() if mask.dtype == torch.bool else mask
+    return mask[:, None, None] if mask_type == OF_KEYS else mask
+
+
+# The ops of torch's kernels of attention, which stand in programs that others exported and decomposed.
+# A compiled function has them where the user calls them by name; they run in eager there, because their
+# gradients read what they keep.
 
 def flash_cpu(q, k, v, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
-    if dropout_p:
-        return NotImplemented
-    return _attention(q, k, v, attn_mask, is_causal, scale)
-
-
-def flash_cpu_backward(grad, q, k, v, out, logsumexp, dropout_p, is_causal, *, attn_mask=None,
-                       scale=None):
-    if dropout_p:
-        return NotImplemented
-    return _backward(grad, q, k, v, attn_mask, is_causal, scale, tokens_first=True)
-
-
-def _seeds(q):
-    return [torch.empty((), dtype=torch.int64, device=q.device) for _ in range(2)]
+    return _of_kernel(2, q, k, v, attn_mask, dropout_p, is_causal, scale)
 
 
 def flash(q, k, v, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
-    if dropout_p or return_debug_mask:
-        return NotImplemented
-    out, total = _attention(q, k, v, None, is_causal, scale)
-    none = q.new_empty((0,))
-    return (out, total, None, None, q.shape[2], k.shape[2], *_seeds(q), none)
-
-
-def flash_backward(grad, q, k, v, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p,
-                   is_causal, philox_seed, philox_offset, *, scale=None):
-    if dropout_p:
-        return NotImplemented
-    return _backward(grad, q, k, v, None, is_causal, scale)
+    return _of_kernel(9, q, k, v, None, dropout_p, is_causal, scale)
 
 
 def efficient(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *,
               scale=None):
-    if dropout_p:
-        return NotImplemented
-    return (*_attention(q, k, v, attn_bias, is_causal, scale, False), *_seeds(q))
-
-
-def efficient_backward(grad, q, k, v, attn_bias, out, logsumexp, philox_seed, philox_offset,
-                       dropout_p, grad_input_mask, is_causal=False, *, scale=None):
-    if dropout_p:
-        return NotImplemented
-    grads = _backward(grad, q, k, v, attn_bias, is_causal, scale, tokens_first=True)
-    bias = _bias_gradient(grad, q, k, v, attn_bias, is_causal, scale) if grad_input_mask[3] else None
-    return (*grads, bias)
+    return _of_kernel(4, q, k, v, attn_bias, dropout_p, is_causal, scale, (0, 2, 1, 3))
 
 
 def cudnn(q, k, v, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False,
           return_debug_mask=False, *, scale=None):
-    if dropout_p or return_debug_mask:
-        return NotImplemented
-    out, total = _attention(q, k, v, attn_bias, is_causal, scale)
-    return (out, total, None, None, q.shape[2], k.shape[2], *_seeds(q), q.new_empty((0,)))
+    return _of_kernel(9, q, k, v, attn_bias, dropout_p, is_causal, scale)
 
 
-def cudnn_backward(grad, q, k, v, out, logsumexp, philox_seed, philox_offset, attn_bias,
-                   cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, *, scale=None):
+def _of_kernel(count, q, k, v, mask, dropout_p, causal, scale, order=None):
+    """(result [B, H, S, E], logarithm of the softmax's denominator [B, H, S], None ...): as many as the
+    op has. The result is laid out as q unless an order is given."""
     if dropout_p:
         return NotImplemented
-    return _backward(grad, q, k, v, attn_bias, is_causal, scale)
+    scale = attention_call.default_scale(q, scale)
+    out = torch.ops.sinter.attention(q, k, v, mask, causal, scale).transpose(1, 2)
+    out = attention_call.laid_out(out, order or stride_order(q))
+    total = torch.logsumexp(library.scores(q, k, mask, causal, scale), -1)
+    return (out, total, *[None] * (count - 2))
 
 
-ATTENTION = {
-    "_scaled_dot_product_flash_attention_for_cpu": flash_cpu,
-    "_scaled_dot_product_flash_attention_for_cpu_backward": flash_cpu_backward,
-    "_scaled_dot_product_flash_attention": flash,
-    "_scaled_dot_product_flash_attention_backward": flash_backward,
-    "_scaled_dot_product_efficient_attention": efficient,
-    "_scaled_dot_product_efficient_attention_backward": efficient_backward,
-    "_scaled_dot_product_cudnn_attention": cudnn,
-    "_scaled_dot_product_cudnn_attention_backward": cudnn_backward,
-}
+KERNELS = {"_scaled_dot_product_flash_attention_for_cpu": flash_cpu,
+           "_scaled_dot_product_flash_attention": flash,
+           "_scaled_dot_product_efficient_attention": efficient,
+           "_scaled_dot_product_cudnn_attention": cudnn}
 
 
 # The loss of labels in ops that torch's partitioner computes again in the backward pass: what the
@@ -234,5 +206,6 @@ def roll(x, shifts, dims=()):
     return x.permute(layout.order).roll(shifts, axes).permute(layout.inverse)
 
 
-ROWS = {"roll": roll, "_log_softmax": log_softmax, "_log_softmax_backward_data": log_softmax_backward,
-        "nll_loss_forward": nll_loss, "nll_loss_backward": nll_loss_backward}
+OWN = {"roll": roll, "_transformer_encoder_layer_fwd": encoder_layer, "_log_softmax": log_softmax,
+       "_log_softmax_backward_data": log_softmax_backward, "nll_loss_forward": nll_loss,
+       "nll_loss_backward": nll_loss_backward}

@@ -16,7 +16,7 @@ from ..compiled import Compiled, compile
 from ..errors import usage
 from ..module import Model
 from .caches import explained
-from .decompositions import decompositions
+from .decompositions import export_decompositions
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
 from .simplify import skip_assertions, skip_empty_operands, slice_operands
@@ -115,7 +115,7 @@ def class_of(program: ExportedProgram) -> str:
 
 def import_program(program: ExportedProgram, title: str, shapes: list, check: bool) -> TorchModel:
     """shapes: of each input what the user wrote of its sizes."""
-    program = program.run_decompositions(decompositions())
+    program = program.run_decompositions(export_decompositions())
     signature = program.graph_signature
     changed = [spec.target for spec in signature.output_specs
                if spec.kind is not OutputKind.USER_OUTPUT]

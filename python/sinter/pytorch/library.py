@@ -2,9 +2,9 @@
 concatenations, as Sinter takes them.
 
 torch has an op for each of its implementations of attention, and their gradients need a sum that the
-forward pass has to keep. In the backend's graphs they become these two ops, which any of them can be
-and whose gradient keeps nothing but q, k and v. Where Sinter does not take one, it runs in eager by
-the functions below.
+forward pass has to keep. In the backend's graphs all of them are these two ops (`attention_call.py`),
+whose gradient keeps nothing but q, k and v. Where Sinter does not take one, it runs in eager by the
+functions below.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from torch.library import custom_op
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
               causal: bool, scale: float) -> torch.Tensor:
     """softmax(scale q k' + mask) v. q [B, H, S, D], k [B, G, T, D], v [B, G, T, E] where G divides
-    H; the mask broadcasts to [B, H, S, T] (bool: True is seen). Result [B, S, H, E], dense. A token
-    that sees no key gets zeros. `causal`: token s sees the keys 0 .. s."""
+    H; the mask is None or broadcasts to [B, H, S, T]: bool, True where a key is seen, or numbers of q's
+    type or float32. Result [B, S, H, E], dense. A token that sees no key gets zeros. `causal`: token s
+    sees the keys 0 .. s, also where S and T differ."""
     k, v = repeated(k, q), repeated(v, q)
-    p = _probabilities(q, k, mask, causal, scale)
+    p = probabilities(q, k, mask, causal, scale)
     return torch.einsum("bhst,bhte->bshe", p.to(q.dtype), v).contiguous()
 
 
@@ -50,21 +51,45 @@ def attention_backward(
         mask: torch.Tensor | None, causal: bool, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of q, k and v, in their shapes, dense; grad [B, H, S, E]."""
+    return tuple(x.contiguous() for x in gradients(grad, q, k, v, mask, causal, scale))
+
+
+def gradients(grad, q, k, v, mask, causal, scale) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What `attention_backward` computes, in torch's ops, which have gradients of their own."""
     keys, values = k, v
     k, v = repeated(k, q), repeated(v, q)
-    p = _probabilities(q, k, mask, causal, scale)
+    p = probabilities(q, k, mask, causal, scale)
     dv = torch.einsum("bhst,bhse->bhte", p, grad.float())
     dp = torch.einsum("bhse,bhte->bhst", grad.float(), v.float())
     ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
     dq = torch.einsum("bhst,bhtd->bhsd", ds, k.float())
     dk = grouped_sum(torch.einsum("bhst,bhsd->bhtd", ds, q.float()), keys)
     dv = grouped_sum(dv, values)
-    return (dq.to(q.dtype).contiguous(), dk.to(k.dtype).contiguous(), dv.to(v.dtype).contiguous())
+    return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
 
 
 @attention_backward.register_fake
 def _(grad, q, k, v, mask, causal, scale):
     return tuple(x.new_empty(x.shape) for x in (q, k, v))
+
+
+@attention.register_vmap
+def _(info, axes, q, k, v, mask, causal, scale):
+    """The axis of vmap joins that of the batch."""
+    count = info.batch_size
+    q, k, v = (first_axis(x, axis, count) for x, axis in zip((q, k, v), axes))
+    batch = q.shape[1]
+    if mask is not None and (axes[3] is not None or mask.dim() == 4):
+        mask = first_axis(mask, axes[3], count)
+        mask = mask.reshape(count, *[1] * (5 - mask.dim()), *mask.shape[1:])
+        mask = mask.expand(count, batch, *mask.shape[2:]).flatten(0, 1)
+    result = attention(*(x.flatten(0, 1) for x in (q, k, v)), mask, causal, scale)
+    return result.unflatten(0, (count, batch)), 0
+
+
+def first_axis(x: torch.Tensor, axis: int | None, count: int) -> torch.Tensor:
+    """x with the axis of vmap as its first one."""
+    return x.unsqueeze(0).expand(count, *x.shape) if axis is None else x.movedim(axis, 0)
 
 
 @custom_op("sinter::row_numbers", mutates_args=())
@@ -95,7 +120,7 @@ def scores(q, k, mask, causal, scale):
     return s
 
 
-def _probabilities(q, k, mask, causal, scale):
+def probabilities(q, k, mask, causal, scale):
     """float32 [B, H, S, T]"""
     s = scores(q, k, mask, causal, scale)
     return torch.nan_to_num(torch.softmax(s, -1)) if mask is not None else torch.softmax(s, -1)

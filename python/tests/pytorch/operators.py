@@ -16,12 +16,13 @@ import warnings
 from dataclasses import dataclass, field
 
 import torch
+from torch._subclasses.functional_tensor import dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.func import functionalize
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from sinter.errors import SinterError
+from sinter.pytorch.attention_call import one_attention
 from sinter.pytorch.backend import compile_aten, read_options
 from sinter.pytorch.decompositions import decompositions
 
@@ -135,7 +136,8 @@ def run_sample(op, sample, errors: Errors) -> tuple[str, str | None]:
     except Exception:
         exact = expected
     try:
-        graph = make_fx(functionalize(function), decomposition_table=decompositions(),
+        traced = one_attention()(dispatch_functionalize(function))
+        graph = make_fx(traced, decomposition_table=decompositions(),
                         tracing_mode="fake")(*[tensor.clone() for tensor in tensors])
     except Exception as error:
         return "skipped", f"torch cannot trace it: {type(error).__name__}"

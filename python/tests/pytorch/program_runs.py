@@ -20,8 +20,9 @@ from program_recorder import DependsOnData, record, without_changes
 from programs import (EAGER_SCOPE, EPS, Input, Program, Reference, Statement, clones, function_of,
                       gradients, is_float)
 from sinter.pytorch import report
+from sinter.pytorch.attention_call import default_scale
 from sinter.pytorch.backend import compile_aten, compile_graph, read_options
-from sinter.pytorch.decompositions import decompositions
+from sinter.pytorch.decompositions import KERNELS, decompositions, defaults
 from torch._dynamo.source import ConstantSource
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.func import functionalize, vjp
@@ -255,10 +256,23 @@ def dense_strides(graph) -> list:
     return strides
 
 
+def attention_gradient(grad, q, k, v, out, logsumexp, dropout_p, is_causal, *, attn_mask=None,
+                       scale=None):
+    """The gradient of torch's op for attention on the CPU."""
+    return torch.ops.sinter.attention_backward(grad, q, k, v, attn_mask, is_causal,
+                                               default_scale(q, scale))
+
+
+# torch.func.functionalize takes scaled_dot_product_attention apart into the ops of a kernel. They stand
+# for the ops that torch.compile has in their place.
+TABLE = {**decompositions(), **defaults(KERNELS), **defaults(
+    {"_scaled_dot_product_flash_attention_for_cpu_backward": attention_gradient})}
+
+
 def run_fx(program: Program, device: str, is_recorded: bool = False) -> Outcome:
     references = [reference_of(program, program.sizes, device)]
     given = [*references[0].inputs, *references[0].cotangents]
-    graph, fits = trace(program, given, decompositions(), is_recorded)
+    graph, fits = trace(program, given, TABLE, is_recorded)
     strides = dense_strides(graph)
     report.reset()
     outcome = Outcome("passed")
