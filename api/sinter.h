@@ -662,14 +662,14 @@ class Graph {
   static Attributes typed(DType dtype, const Dims& dims) {
     return Attributes().set("dims", to_string(dims)).set("dtype", to_string(dtype));
   }
-  Value attention_op(std::string_view name_of_op, std::vector<Value> operands,
+  Value attention_op(const char* kind, std::vector<Value> operands,
                      Attributes attributes, const AttentionOptions& options, Name name) {
     if (options.softcap > 0) attributes.set("softcap", options.softcap);
     if (options.window > 0) attributes.set("window", options.window);
     if (options.any_range) attributes.set("any_range", std::int64_t{1});
     if (options.empty_zero) attributes.set("empty_zero", std::int64_t{1});
     if (options.mask) operands.push_back(*options.mask);
-    return op(name_of_op, operands, attributes.text(), name);
+    return op(kind, operands, attributes.text(), name);
   }
 
   sinter_graph* graph_;

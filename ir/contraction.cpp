@@ -175,11 +175,25 @@ std::optional<ContractionForm> contraction_form(const Graph& graph, const Op& op
   return form;
 }
 
+namespace {
+
+/// The strides of a dense value without elements.
+StridedView empty_view(ValueId root, DimsRef dims) {
+  StridedView view{root, 0, llvm::SmallVector<SymExpr, 4>(dims.size(), SymExpr(1))};
+  for (size_t axis = dims.size(); axis-- > 1;)
+    view.strides[axis - 1] = view.strides[axis] * SymExpr(dims[axis]);
+  return view;
+}
+
+}  // namespace
+
 std::optional<StridedView> strided_view(const Graph& graph, ValueId id, DimsRef dims) {
+  const ValueId root = root_of(graph, id);
+  if (op_class(graph[root]) == OpClass::generator) return std::nullopt;
+  if (volume(dims).is(0)) return empty_view(root, dims);
   const IndexExpr place = linearize(dims, identity_map(dims.size()));
   const Access access =
       resolve_access(graph, id, delinearize(graph[id].type.dims, place, dims), dims);
-  if (op_class(graph[access.root]) == OpClass::generator) return std::nullopt;
   const IndexExpr offset = linearize(graph[access.root].type.dims, access.coords);
   if (!offset.is_affine()) return std::nullopt;
   StridedView view{access.root, offset.constant(), {}};

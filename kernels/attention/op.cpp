@@ -1,6 +1,7 @@
 // tiled_attention. Constraint:
-//   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0
-#include "ir/attention_heads.h"
+//   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0, a mask that
+//        repeats along all leading axes or along none
+#include "ir/attention_operands.h"
 #include "ir/inference.h"
 #include "kernels/attention/order.h"
 
@@ -15,6 +16,9 @@ Result<TensorType> infer_tiled_attention(const Inference& op) {
     return op.reject(24, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
                                      heads.value_width, kMaxHeadWidth));
   if (op.attrs.get<double>(AttrName::scale) == 0) return op.reject(24, "scale is 0");
+  if (op.operands.size() == 6 && !is_whole_mask(op.operands[5].dims, whole.dims))
+    return op.reject(24, fmt::format("mask {} repeats along some leading axes of {}",
+                                     op.show(op.operands[5]), op.show(whole)));
   return whole;
 }
 

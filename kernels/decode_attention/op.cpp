@@ -1,5 +1,5 @@
 // decode_attention: an attention whose heads its kernel can take.
-#include "ir/attention_heads.h"
+#include "ir/attention_operands.h"
 #include "ir/inference.h"
 #include "kernels/decode_attention/order.h"
 
@@ -14,6 +14,9 @@ Result<TensorType> infer_decode_attention(const Inference& op) {
   if (!is_head_width(heads.width) || !is_head_width(heads.value_width))
     return op.reject(21, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
                                      heads.value_width, kMaxHeadWidth));
+  if (op.operands.size() == 6 && !is_whole_mask(op.operands[5].dims, whole.dims))
+    return op.reject(21, fmt::format("mask {} repeats along some leading axes of {}",
+                                     op.show(op.operands[5]), op.show(whole)));
   return whole;
 }
 

@@ -1,10 +1,11 @@
-// Random attention problems: heads, widths, windows, caps, views and neighbours of a
-// tiled_attention, and calls of it with random lengths and ranges of keys. The kernel's text, run
+// Random attention problems: heads, widths, windows, caps, views, sequences, masks and neighbours of
+// a tiled_attention, and calls of it with random lengths and ranges of keys. The kernel's text, run
 // on the CPU, has the bits of the host evaluator, as products of warps and of warpgroups.
 //
 // SINTER_TRIES=N tries N kernels, each in ten calls (3); SINTER_SEED=S draws others (11).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "codegen/attention_trials.h"
@@ -25,24 +26,31 @@ class RandomGroup {
     const int64_t width = any_width(), value_width = chance(70) ? width : any_width();
     const bool neighbours = chance(40), views = chance(20);
     const int64_t pad = views ? between(1, 9) : 0;
+    leading_ = chance(60) ? "" : chance(70) ? "2, " : "2, 2, ";
     std::string parameters = fmt::format(
-        "%x: DTYPE[N, {}], %c: DTYPE[K, {}], %d: DTYPE[K, {}], %first: i32[N], %last: i32[N]",
-        heads * width + pad, kv_heads * width + pad, kv_heads * value_width + pad);
+        "%x: DTYPE[{3}N, {0}], %c: DTYPE[{3}K, {1}], %d: DTYPE[{3}K, {2}], %first: i32[{3}N], "
+        "%last: i32[{3}N]",
+        heads * width + pad, kv_heads * width + pad, kv_heads * value_width + pad, leading_);
     std::string body = cut("q", "x", "N", heads * width, pad) +
                        cut("k", "c", "K", kv_heads * width, pad) +
                        cut("v", "d", "K", kv_heads * value_width, pad);
     const std::string q = neighbours ? ahead(parameters, body, heads, width) : "q";
+    const bool masked = chance(40);
+    if (masked) parameters += mask(heads);
     body += fmt::format(
-        "  %a = tiled_attention %{}, %k, %v, %first, %last {{heads = {}, kv_heads = {}, scale = "
-        "{}{}{}}} : DTYPE[N, {}]\n",
-        q, heads, kv_heads,
+        "  %a = tiled_attention %{}, %k, %v, %first, %last{} {{heads = {}, kv_heads = {}, scale = "
+        "{}{}{}{}{}}} : DTYPE[{}N, {}]\n",
+        q, masked ? ", %mask" : "", heads, kv_heads,
         chance(10) ? "-0.25" : fmt::format("{:.4f}", 0.02 + 0.01 * between(1, 90)),
         chance(25) ? fmt::format(", softcap = {}.0", between(1, 30)) : "",
-        chance(30) ? fmt::format(", window = {}", between(1, 300)) : "", heads * value_width);
+        chance(30) ? fmt::format(", window = {}", between(1, 300)) : "",
+        chance(20) ? ", any_range = 1" : "", chance(30) ? ", empty_zero = 1" : "", leading_,
+        heads * value_width);
     std::string result = "a";
     if (neighbours && chance(60)) {
-      parameters += fmt::format(", %gate: DTYPE[N, {}]", heads * value_width);
-      body += fmt::format("  %y = mul %a, %gate : DTYPE[N, {}]\n", heads * value_width);
+      const std::string type = fmt::format("DTYPE[{}N, {}]", leading_, heads * value_width);
+      parameters += fmt::format(", %gate: {}", type);
+      body += fmt::format("  %y = mul %a, %gate : {}\n", type);
       result = "y";
     }
     with_neighbours_ = neighbours;
@@ -61,15 +69,25 @@ class RandomGroup {
     return chance(80) ? 2 * between(1, 40) : between(1, 150);
   }
   /// %name: the columns of %of after the first `pad`, or all of it.
-  static std::string cut(std::string_view name, std::string_view of, std::string_view rows,
-                         int64_t width, int64_t pad) {
-    return fmt::format("  %{} = slice %{} {{axis = 1, begin = {}, size = {}}} : DTYPE[{}, {}]\n",
-                       name, of, pad, width, rows, width);
+  std::string cut(std::string_view name, std::string_view of, std::string_view rows, int64_t width,
+                  int64_t pad) const {
+    return fmt::format(
+        "  %{} = slice %{} {{axis = {}, begin = {}, size = {}}} : DTYPE[{}{}, {}]\n", name, of,
+        1 + leading_.size() / 3, pad, width, leading_, rows, width);
+  }
+  /// The parameter of a mask, which repeats along some axes.
+  std::string mask(int64_t heads) {
+    constexpr std::string_view kTypes[] = {"i1", "f16", "bf16", "f32"};
+    std::string dims = leading_;
+    if (chance(40)) std::replace(dims.begin(), dims.end(), '2', '1');
+    const auto extent = [&](std::string whole) { return chance(35) ? "1" : whole; };
+    return fmt::format(", %mask: {}[{}{}, {}, {}]", kTypes[between(0, 3)], dims,
+                       extent(std::to_string(heads)), extent("N"), extent("K"));
   }
   /// Adds rope or a bias on the queries; returns the name of the result.
   std::string ahead(std::string& parameters, std::string& body, int64_t heads, int64_t width) {
     const int64_t all = heads * width;
-    if (width % 2 == 0 && chance(50)) {
+    if (width % 2 == 0 && leading_.empty() && chance(50)) {
       const int64_t rotary = 2 * between(1, width / 2);
       parameters += fmt::format(", %cos: DTYPE[N, {0}], %sin: DTYPE[N, {0}]", rotary / 2);
       body += fmt::format(
@@ -79,12 +97,13 @@ class RandomGroup {
           heads, width, rotary, chance(50) ? "half" : "interleaved", all);
     } else {
       parameters += fmt::format(", %bias: DTYPE[{}]", all);
-      body += fmt::format("  %p = add %q, %bias : DTYPE[N, {}]\n", all);
+      body += fmt::format("  %p = add %q, %bias : DTYPE[{}N, {}]\n", leading_, all);
     }
     return "p";
   }
 
   std::mt19937& random_;
+  std::string leading_;  // axes: "2, "
   bool with_neighbours_ = false;
 };
 

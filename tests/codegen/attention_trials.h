@@ -71,6 +71,37 @@ inline HostTensor* input_of(const Graph& group, ValueId id, std::vector<HostTens
   return input == group.inputs.end() ? nullptr : &inputs[input - group.inputs.begin()];
 }
 
+/// Hides the key of an element of a mask: by a number, or a truth value.
+inline void hide(HostTensor& mask, int64_t i, double value) {
+  if (mask.dtype == DType::i1) mask.data<uint8_t>()[i] = 0;
+  if (mask.dtype == DType::f32) mask.data<float>()[i] = static_cast<float>(value);
+  if (mask.dtype == DType::f16) mask.data<uint16_t>()[i] = math::double_to_f16(value);
+  if (mask.dtype == DType::bf16) mask.data<uint16_t>()[i] = math::double_to_bf16(value);
+}
+
+/// Hides keys here and there; the first 150 of some rows of the mask, by the lowest number of its
+/// type; and all of others. A hidden key that no token sees is NaN.
+inline void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>& inputs,
+                      std::mt19937& random) {
+  if (op.operands.size() < 6) return;
+  HostTensor& mask = *input_of(group, op.operands[5], inputs);
+  const int64_t keys = mask.dims.back();
+  for (int64_t i = 0; i < mask.volume(); ++i) {
+    const int64_t row = i / keys, key = i % keys;
+    if (row % 5 == 4 || random() % 4 == 0) hide(mask, i, -INFINITY);
+    if (row % 5 == 3 && key < 150) hide(mask, i, mask.dtype == DType::f16 ? -65504 : -0x1.fep127);
+  }
+  const Dims& dims = group[op.operands[5]].type.dims;
+  const bool of_keys =
+      llvm::all_of(DimsRef(dims).take_back(3).drop_back(), [](Dim dim) { return dim.is(1); });
+  HostTensor& rows = *input_of(group, op.operands[1], inputs);
+  if (mask.dtype != DType::i1 || !of_keys || rows.dtype == DType::f32) return;
+  const int64_t width = rows.dims.back();
+  for (int64_t i = 0; i < rows.volume(); ++i)
+    if (mask.data<uint8_t>()[i / width % mask.volume()] == 0)
+      rows.data<uint16_t>()[i] = math::float_to_bf16(NAN);
+}
+
 /// Sets the ranges of keys that the tokens of an attention see, another pattern in each call.
 struct VaryRanges {
   std::mt19937 random{7};
@@ -84,7 +115,7 @@ struct VaryRanges {
     HostTensor* last = input_of(group, op.operands[4], inputs);
     const Dim dim = attention_key_rows(group, op);
     const int64_t rows = dim.is_constant() ? dim.constant() : symbol_values[dim.symbol().index];
-    vary_mask(group, op, inputs);
+    vary_mask(group, op, inputs, random);
     if (rows == 0 || !first || !last) return;
     const Ranges ranges =
         ranges_of(kPatterns[turn++ % std::size(kPatterns)], first->volume(), rows, random);
@@ -99,34 +130,6 @@ struct VaryRanges {
       first.data<int32_t>()[n] = n % 2 == 0 ? INT32_MIN : -7;
       last.data<int32_t>()[n] = n % 2 == 0 ? rows + 9 : INT32_MAX;
     }
-  }
-
-  /// Hides keys here and there; the first 150 of some rows of the mask, by the lowest number of its
-  /// type; and all of others. A hidden key that no token sees is NaN.
-  void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>& inputs) {
-    if (op.operands.size() < 6) return;
-    HostTensor& mask = *input_of(group, op.operands[5], inputs);
-    const int64_t keys = mask.dims.back();
-    for (int64_t i = 0; i < mask.volume(); ++i) {
-      const int64_t row = i / keys, key = i % keys;
-      if (row % 5 == 4 || random() % 4 == 0) hide(mask, i, -INFINITY);
-      if (row % 5 == 3 && key < 150) hide(mask, i, mask.dtype == DType::f16 ? -65504 : -0x1.fep127);
-    }
-    const Dims& dims = group[op.operands[5]].type.dims;
-    const bool of_keys = llvm::all_of(DimsRef(dims).take_back(3).drop_back(),
-                                      [](Dim dim) { return dim.is(1); });
-    HostTensor& rows = *input_of(group, op.operands[1], inputs);
-    if (mask.dtype != DType::i1 || !of_keys || rows.volume() == 0) return;
-    const int64_t width = rows.dims.back();
-    for (int64_t i = 0; i < rows.volume(); ++i)
-      if (mask.data<uint8_t>()[i / width % mask.volume()] == 0)
-        rows.data<uint16_t>()[i] = math::float_to_bf16(NAN);
-  }
-  static void hide(HostTensor& mask, int64_t i, double value) {
-    if (mask.dtype == DType::i1) mask.data<uint8_t>()[i] = 0;
-    if (mask.dtype == DType::f32) mask.data<float>()[i] = static_cast<float>(value);
-    if (mask.dtype == DType::f16) mask.data<uint16_t>()[i] = math::double_to_f16(value);
-    if (mask.dtype == DType::bf16) mask.data<uint16_t>()[i] = math::double_to_bf16(value);
   }
 };
 

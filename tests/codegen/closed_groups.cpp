@@ -66,6 +66,24 @@ graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %ranges: i32[2, 
   %last = reshape %column {dims = [N]} : i32[N]
   %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 3} : DTYPE[N, 64]
 })"},
+    {"attention_of_sequences_by_heads", 0, R"(
+graph(%q: DTYPE[2, N, 96], %c: DTYPE[2, 2, K, 16], %d: DTYPE[2, 2, K, 16], %first: i32[2, N], %last: i32[2, N], %mask: i1[2, 1, N, K]) -> (%y) {
+  %cs = transpose %c {axes = [0, 2, 1, 3]} : DTYPE[2, K, 2, 16]
+  %k = reshape %cs : DTYPE[2, K, 32]
+  %ds = transpose %d {axes = [0, 2, 1, 3]} : DTYPE[2, K, 2, 16]
+  %v = reshape %ds : DTYPE[2, K, 32]
+  %y = decode_attention %q, %k, %v, %first, %last, %mask {heads = 6, kv_heads = 2, scale = 0.25, splits = 3, empty_zero = 1} : DTYPE[2, N, 96]
+})"},
+    {"attention_of_sequences_that_share_keys", 0, R"(
+graph(%q: DTYPE[2, 2, N, 20], %c: DTYPE[1, 1, 200, 10], %v: DTYPE[2, 2, 200, 7], %first: i32[2, 2, N], %last: i32[2, 2, N], %wide: DTYPE[1, 1, 2, 1, 207]) -> (%y) {
+  %k = broadcast %c {dims = [2, 2, 200, 10]} : DTYPE[2, 2, 200, 10]
+  %mask = slice %wide {axis = 4, begin = 5, size = 200} : DTYPE[1, 1, 2, 1, 200]
+  %y = decode_attention %q, %k, %v, %first, %last, %mask {heads = 2, kv_heads = 1, scale = 0.25, splits = 2, any_range = 1, window = 90} : DTYPE[2, 2, N, 14]
+})"},
+    {"attention_of_masked_tokens", 0, R"(
+graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %first: i32[N], %last: i32[N], %mask: f32[4, N, 1]) -> (%y) {
+  %y = decode_attention %q, %k, %v, %first, %last, %mask {heads = 4, kv_heads = 2, scale = 0.25, splits = 5, softcap = 2.0, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
+})"},
     {"sample_of_slice", 0, R"(
 graph(%x: DTYPE[N, 120], %t: f32[N], %k: i32[N], %p: f32[N], %seed: i32[N], %step: i32[N]) -> (%y) {
   %l = slice %x {axis = 1, begin = 9, size = 101} : DTYPE[N, 101]

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "codegen/attention_trials.h"
 #include "codegen/kernel_trials.h"
 #include "codegen/offset_groups.h"
 #include "runtime/eval_case.h"
@@ -59,13 +60,21 @@ class ClosedOpInputs {
   }
 
   void vary_ranges() {
-    const Dim dim = group_[op_.operands[1]].type.dims[0];
+    const Dim dim = attention_key_rows(group_, op_);
     const int64_t rows = dim.is_constant() ? dim.constant() : values_[dim.symbol().index];
     // All keys, the first, three in the middle, the last, none, all but two, the second half, none.
     const int64_t first[] = {0, 0, rows / 3, rows - 1, 5, 1, rows / 2, 0};
     const int64_t last[] = {rows - 1, 0, rows / 3 + 2, rows - 1, 4, rows - 2, rows - 1, -1};
     set<int32_t>(3, [&](int64_t i) { return first[i % 8]; });
     if (op_.operands[4] != op_.operands[3]) set<int32_t>(4, [&](int64_t i) { return last[i % 8]; });
+    if (clamps_rows(op_)) {  // the same rows, and others that are not there
+      set<int32_t>(3, [&](int64_t i) { return first[i % 8] - (i % 8 < 2 ? 7 : 0); });
+      set<int32_t>(4, [&](int64_t i) {
+        return i % 8 == 0 ? INT32_MAX : last[i % 8] + (i % 8 == 3 ? 9 : 0);
+      });
+    }
+    std::mt19937 random(7);
+    vary_mask(group_, op_, inputs_, random);
   }
 
   void vary_choices() {

@@ -179,4 +179,86 @@ TEST_CASE("attention is within its bound, and other attention is not") {
   CHECK(overflowing.elements.compared == 2);
 }
 
+TEST_CASE("attention of several sequences with a mask is within its bound, and another is not") {
+  Random random(4);
+  const auto attention = [](std::vector<HostTensor> operands, bool zeros = false) {
+    Attributes attrs;
+    attrs.set(AttrName::heads, int64_t{2}).set(AttrName::kv_heads, int64_t{1});
+    attrs.set(AttrName::scale, 0.5).set(AttrName::any_range, int64_t{1});
+    if (zeros) attrs.set(AttrName::empty_zero, int64_t{1});
+    return Contraction(OpKind::attention, std::move(operands), std::move(attrs));
+  };
+  const auto numbers = [](const std::vector<int32_t>& values) {
+    HostTensor made = *make_tensor(DType::i32, {2, 3});
+    std::copy(values.begin(), values.end(), made.data<int32_t>());
+    return made;
+  };
+  const auto truths = [](const std::vector<int>& seen) {
+    HostTensor made = *make_tensor(DType::i1, {2, 2, 1, 6});
+    std::copy(seen.begin(), seen.end(), made.data<uint8_t>());
+    return made;
+  };
+  const std::vector<int> seen = {1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1,
+                                 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 1, 1};
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    CAPTURE(to_string(dtype));
+    const std::vector<HostTensor> operands = {
+        random_tensor(dtype, {2, 3, 16}, random), random_tensor(dtype, {2, 6, 8}, random),
+        random_tensor(dtype, {2, 6, 5}, random), numbers({-3, 1, 0, INT32_MIN, 2, 0}),
+        numbers({9, 4, 2, INT32_MAX, 3, 2}), truths(seen)};
+    Contraction right = attention(operands);
+    CHECK(right.check(right.evaluated()) == "");
+    // The last token's first head sees no key.
+    CHECK(std::isnan(to_doubles(right.evaluated())[50]));
+    CHECK(right.elements.compared == 60);
+    CHECK(right.check(attention(operands, true).evaluated()) != "");
+    Contraction zeros = attention(operands, true);
+    CHECK(zeros.check(zeros.evaluated()) == "");
+    CHECK(zeros.check(right.evaluated()) != "");
+    // The mask of the other head, and of the other sequence; keys of the other sequence.
+    std::vector<HostTensor> heads = operands, sequences = operands, keys = operands;
+    heads[5] = truths(seen), sequences[5] = truths(seen);
+    for (int i = 0; i < 24; ++i) {
+      heads[5].data<uint8_t>()[i] = static_cast<uint8_t>(seen[i / 12 * 12 + (i + 6) % 12]);
+      sequences[5].data<uint8_t>()[i] = static_cast<uint8_t>(seen[(i + 12) % 24]);
+    }
+    std::rotate(keys[1].bytes.begin(),
+                keys[1].bytes.begin() + static_cast<int64_t>(keys[1].bytes.size() / 2),
+                keys[1].bytes.end());
+    CHECK(right.check(attention(heads).evaluated()) != "");
+    CHECK(right.check(attention(sequences).evaluated()) != "");
+    CHECK(right.check(attention(keys).evaluated()) != "");
+  }
+}
+
+TEST_CASE("scores of numbers that a mask adds, down to the lowest one") {
+  const auto attention = [](const std::vector<float>& mask) {
+    return Contraction(OpKind::attention,
+                       {tensor(DType::f32, {1, 2}, {1, 2}),
+                        tensor(DType::f32, {3, 2}, {1, 0, 0, 1, 1, 1}),
+                        tensor(DType::f32, {3, 1}, {1, 2, 4}), i32_tensor({0}), i32_tensor({2}),
+                        tensor(DType::f32, {1, 1, 3}, mask)},
+                       Attributes()
+                           .set(AttrName::heads, int64_t{1})
+                           .set(AttrName::kv_heads, int64_t{1})
+                           .set(AttrName::scale, 1.0));
+  };
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  const auto result = [](float value) { return tensor(DType::f32, {1, 1}, {value}); };
+  Contraction one = attention({kLowest, 0.5f, -kInfinity});
+  CHECK(one.check(one.evaluated()) == "");
+  CHECK(one.check(result(2)) == "");
+  CHECK(one.check(result(2.01f)) != "");
+  Contraction two = attention({kLowest, 1, 0});
+  CHECK(two.check(result(3)) == "");
+  CHECK(two.check(result(2.99f)) != "");
+  CHECK(two.elements.compared == 2);
+  // Nothing is known of weights of scores that float32 cannot tell apart.
+  Contraction none = attention({kLowest, kLowest, kLowest});
+  CHECK(none.check(none.evaluated()) == "");
+  CHECK(none.elements.unbounded == 1);
+  CHECK(attention({-kInfinity, -kInfinity, -kInfinity}).check(result(kNan)) == "");
+  CHECK(attention({-kInfinity, -kInfinity, -kInfinity}).check(result(0)) != "");
+}
+
 }  // namespace sinter

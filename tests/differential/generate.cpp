@@ -77,7 +77,7 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
 
 void GraphGenerator::grow(size_t count) {
   static constexpr std::pair<void (GraphGenerator::*)(), int> kMakers[] = {
-      {&GraphGenerator::elementwise, 22},
+      {&GraphGenerator::elementwise, 25},
       {&GraphGenerator::of_integers, 4},
       {&GraphGenerator::comparison, 3},
       {&GraphGenerator::logical, 4},
@@ -95,7 +95,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::embedding, 5},
       {&GraphGenerator::gather, 3},
       {&GraphGenerator::scatter, 3},
-      {&GraphGenerator::append, 4},
+      {&GraphGenerator::append, 5},
       {&GraphGenerator::linear, 4},
       {&GraphGenerator::einsum, 11},
       {&GraphGenerator::attention, 3},

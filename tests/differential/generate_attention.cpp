@@ -1,5 +1,6 @@
 // Attention, which passes expand by the number of tokens, and the ops that have kernels of their
 // own.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -75,6 +76,7 @@ ValueId GraphGenerator::mask_of(const Dims& scores, size_t least_rank) {
                                           static_cast<int64_t>(scores.size())))));
   for (Dim& dim : dims)
     if (random_.chance(25)) dim = Dim(1);
+  if (dims.size() > 3 && random_.chance(30)) std::fill(dims.begin(), dims.end() - 3, Dim(1));
   if (random_.chance(35)) return viewed({DType::i1, dims});
   const DType dtype = any_float();
   if (random_.chance(35)) return viewed({dtype, dims});

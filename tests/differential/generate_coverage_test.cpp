@@ -166,6 +166,44 @@ TEST_CASE("row numbers are computed, for tables, states and caches") {
     CHECK_MESSAGE(makers.contains(kind), op_info(kind).name);
 }
 
+TEST_CASE("attentions have leading axes, masks of every type, and any ranges") {
+  std::map<std::string, uint64_t> found;
+  const auto note = [&](bool holds, std::string what) { found[what] += holds; };
+  for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
+    const Case test = generate(seed);
+    const Graph& graph = test.module.entries[0].graph;
+    for (const Op& op : graph.ops()) {
+      if (!reads_cache(op)) continue;
+      const std::string name(op_info(op.kind).name);
+      note(op.type.rank() > 2, name + ", sequences");
+      note(op.type.rank() > 3, "two leading axes");
+      note(op.attrs.is_set(AttrName::any_range), name + ", any range");
+      note(op.attrs.is_set(AttrName::empty_zero), name + ", zeros");
+      const Op& keys = graph[op.operands[1]];
+      note(keys.kind == OpKind::broadcast, "shared keys");
+      note(keys.kind == OpKind::reshape && graph[keys.operands[0]].kind == OpKind::transpose,
+           "keys by heads");
+      for (size_t i : {3, 4})
+        note(graph[root_of(graph, op.operands[i])].kind != OpKind::input, "computed range");
+      if (op.operands.size() < 6) continue;
+      const TensorType& mask = graph[op.operands[5]].type;
+      note(true, fmt::format("{}, mask", name));
+      note(true, fmt::format("mask of {}", to_string(mask.dtype)));
+      for (size_t axis = 1; axis <= 3; ++axis)
+        note(mask.dims[mask.rank() - axis].is(1), fmt::format("mask, axis -{} repeats", axis));
+      note(mask.rank() > 3 && mask.dims[0].is(1) && !op.type.dims[0].is(1), "mask of all sequences");
+    }
+  }
+  for (const char* op : {"attention", "decode_attention", "tiled_attention"})
+    for (const char* what : {"sequences", "any range", "zeros", "mask"})
+      CHECK_MESSAGE(found[fmt::format("{}, {}", op, what)] > 2, op << " " << what);
+  for (const char* what :
+       {"two leading axes", "shared keys", "keys by heads", "computed range", "mask of i1",
+        "mask of f32", "mask of f16", "mask of bf16", "mask, axis -1 repeats",
+        "mask, axis -2 repeats", "mask, axis -3 repeats", "mask of all sequences"})
+    CHECK_MESSAGE(found[what] > 4, std::string(what));
+}
+
 TEST_CASE("einsums have several summed axes, and symbolic axes of every role") {
   uint64_t several = 0, symbolic_sum = 0, symbolic_batch = 0, symbolic_free = 0, empty_sum = 0;
   uint64_t no_sum = 0, scalars = 0;

@@ -188,12 +188,16 @@ constexpr OpExample kExamples[] = {
     %p = softmax %x
   })"},
     {OpKind::attention_softmax,
-     "attention_softmax(scores f32[..., N, K], first i32[N], slot i32[N]) -> dtype[..., N, K]",
+     "attention_softmax(scores f32[..., N, K], first i32[..., N], slot i32[..., N], mask?) -> "
+     "dtype[..., N, K]",
      "Softmax over the last axis of scale · scores, where token n sees the keys first[n] .. "
      "slot[n] and the others have the probability 0. With `softcap` c the scores are first "
-     "c · tanh(scores / c); with `window` w only the last w of the keys are seen.",
-     R"(  entry @e(%scores: f32[4, N, 64], %first: i32[N], %slot: i32[N]) -> (%p) {
-    %p = attention_softmax %scores, %first, %slot {dtype = f16, scale = 0.125}
+     "c · tanh(scores / c); with `window` w only the last w of the keys are seen. first and slot "
+     "broadcast to the axes of the scores but the last, the mask to all of them: of i1, it says "
+     "which keys are seen too; of a float type, it is added to the scores. A token that sees no key, "
+     "or whose scores are all -inf, gets NaN; `empty_zero` = 1: zeros.",
+     R"(  entry @e(%scores: f32[4, N, 64], %first: i32[N], %slot: i32[N], %seen: i1[N, 64]) -> (%p) {
+    %p = attention_softmax %scores, %first, %slot, %seen {dtype = f16, scale = 0.125}
   })"},
     {OpKind::rope, "rope(x [N, heads, head_dim], cos [N, rotary/2], sin [N, rotary/2]) -> x",
      "Rotary positions: the pair (a, b) becomes (a·cos - b·sin, b·cos + a·sin). `pairing` \"half\" "
@@ -219,16 +223,18 @@ constexpr OpExample kExamples[] = {
     %scores = einsum %a, %b {spec = "qhd,khd->hqk", dtype = f32}
   })"},
     {OpKind::attention,
-     "attention(q [N, heads·hd], keys [R, kv_heads·hd], values [R, kv_heads·vd], first i32[N], "
-     "slot "
-     "i32[N]) -> [N, heads·vd]",
+     "attention(q [..., N, heads·hd], keys [..., R, kv_heads·hd], values [..., R, kv_heads·vd], "
+     "first i32[..., N], slot i32[..., N], mask?) -> [..., N, heads·vd]",
      "Token n attends to the rows first[n] .. slot[n] of the cache, both included: with first = 0 "
      "and slot = its position attention is causal, once its own row is appended. With `window` w "
-     "only "
-     "the last w of them; one that sees none gets NaN. Query head j uses the key/value head j / "
-     "(heads / "
-     "kv_heads). An infinity or NaN in a row of values may reach tokens that do not see the row. "
-     "The keys and values are a state, a version of one, or values of the same call.",
+     "only the last w of them. Query head j uses the key/value head j / (heads / kv_heads). The "
+     "keys and values are a state, a version of one, or values of the same call; with leading axes "
+     "each sequence has its own.\n\n"
+     "The mask has the axes [..., heads, N, R], each of its extent or of 1, which is repeated. Of "
+     "i1, it says which keys are seen too; of a float type, it is added to the scores. `any_range` = "
+     "1 allows any numbers as first and slot: a token sees those of the rows first .. slot that are "
+     "there. A token that sees no key, or whose scores are all -inf, gets NaN; `empty_zero` = 1: "
+     "zeros. An infinity or NaN in a row of values may reach tokens that do not see the row.",
      R"(  symbol R in [1, 128]
   state %k : f16[R, 32]
   state %v : f16[R, 32]
@@ -254,7 +260,8 @@ constexpr OpExample kExamples[] = {
   entry @e(%x: f16[40, 64]) -> (%y) {
     %y = tiled_linear %x, %w
   })"},
-    {OpKind::decode_attention, "decode_attention(q, keys, values, first, slot) -> as attention",
+    {OpKind::decode_attention,
+     "decode_attention(q, keys, values, first, slot, mask?) -> as attention",
      "`attention` of at most eight tokens; the keys that a token sees are cut into `splits` parts "
      "of "
      "equal length.",
@@ -263,7 +270,8 @@ constexpr OpExample kExamples[] = {
   entry @e(%q: f16[2, 64], %first: i32[2], %slot: i32[2]) -> (%y) {
     %y = decode_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25, splits = 2}
   })"},
-    {OpKind::tiled_attention, "tiled_attention(q, keys, values, first, slot) -> as attention",
+    {OpKind::tiled_attention,
+     "tiled_attention(q, keys, values, first, slot, mask?) -> as attention",
      "`attention` of many tokens of a 16-bit type, on tensor cores: weights are rounded to the "
      "type "
      "before they are multiplied with the values.",

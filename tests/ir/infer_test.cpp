@@ -400,6 +400,12 @@ TEST_CASE("C18 masks of attention") {
     rejects(18, OpKind::attention, masked(i1(dims)), attention(4, 2));
   for (DType dtype : {DType::i32, DType::i64})
     rejects(18, OpKind::attention, masked({dtype, {2, 4, kN, kM}}), attention(4, 2));
+  // Kernels take a mask for each sequence or one for all.
+  const Types two = {f16({2, 3, kN, 32}), f16({2, 3, kM, 16}), f16({2, 3, kM, 8}), i32({2, 3, kN}),
+                     i32({2, 3, kN}),     i1({2, 1, 4, kN, kM})};
+  gives(OpKind::attention, two, attention(4, 2), f16({2, 3, kN, 16}));
+  rejects(24, OpKind::tiled_attention, two, attention(4, 2));
+  rejects(21, OpKind::decode_attention, two, attention(4, 2).set(AttrName::splits, int64_t{2}));
   // Of one sequence without leading axes.
   const Types alone = {f16({kN, 32}), f16({kM, 16}), f16({kM, 8}), i32({kN}), i32({kN}),
                        i1({1, kN, kM})};

@@ -78,5 +78,37 @@ TEST_CASE("inputs of an entry point into their tables") {
   CHECK_FALSE(random_inputs(graph, symbols, {{40, 39}}, 9));
 }
 
+TEST_CASE("the tokens of each sequence see rows of its own keys") {
+  const std::vector<Symbol> symbols = {{.name = "N", .low = 1, .high = 64}};
+  const Dim n(SymbolId{0});
+  Graph graph;
+  Builder b(graph, symbols);
+  const ValueId q = b.leaf(OpKind::input, {DType::f32, {3, n, 8}}, "q");
+  const ValueId keys = b.leaf(OpKind::input, {DType::f32, {3, 20, 8}}, "keys");
+  llvm::SmallVector<ValueId, 4> numbers;
+  for (const char* name : {"first", "last", "any_first", "any_last"})
+    numbers.push_back(b.leaf(OpKind::input, {DType::i32, {3, n}}, name));
+  const Attributes attrs = Attributes()
+                               .set(AttrName::heads, int64_t{1})
+                               .set(AttrName::kv_heads, int64_t{1})
+                               .set(AttrName::scale, 1.0);
+  graph.outputs = {b.op(OpKind::attention, {q, keys, keys, numbers[0], numbers[1]}, attrs),
+                   b.op(OpKind::attention, {q, keys, keys, numbers[2], numbers[3]},
+                        Attributes(attrs).set(AttrName::any_range, int64_t{1}))};
+  const auto inputs = random_inputs(graph, symbols, {{15}}, 9);
+  if (!inputs) FAIL(inputs.error().message());
+  const auto at = [&](size_t input, int64_t i) { return (*inputs)[input].data<int32_t>()[i]; };
+  int64_t sequences = 0, any = 0;
+  for (int64_t i = 0; i < 45; ++i) {
+    CHECK(at(3, i) == i % 15);
+    CHECK((at(2, i) == i % 15 || (i % 15 > 0 && at(2, i) == at(2, i - 1))));
+    sequences += at(2, i) == i % 15;
+    any += at(4, i) > at(5, i);
+  }
+  CHECK(sequences > 4);
+  CHECK(any > 0);
+  CHECK_FALSE(random_inputs(graph, symbols, {{21}}, 9));
+}
+
 }  // namespace
 }  // namespace sinter
