@@ -83,7 +83,7 @@ graph(%q: DTYPE[N, 48], %k: DTYPE[200, 16], %v: DTYPE[200, 16], %first: i32[N], 
   %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 3, kv_heads = 1, scale = 0.25, empty_zero = 1} : DTYPE[N, 48]
 })"},
     {"tiled_masked_keys_of_computed_ranges", 0, R"(
-graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, K, 16], %v: DTYPE[2, K, 16], %length: i32[2, 1], %seen: i1[2, K]) -> (%y) {
+graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, K, 16], %v: DTYPE[2, K, 16], %length: i32[2, 1], %seen: i1[2, K]) -> (%last, %y) {
   %n = iota {axis = 1} : i32[2, N]
   %last = minimum %n, %length : i32[2, N]
   %first = constant {value = 0} : i32[2, N]
