@@ -74,7 +74,13 @@ class PartsInPlace {
   }
   bool moves(ValueId id, ValueId reader) const {
     const Op& op = from_[id];
-    return is_elementwise(op) && is_cheap(op) && (is_read_by(id, reader) || is_generated(id));
+    return is_elementwise(op) && is_cheap(op) &&
+           (is_read_by(id, reader) || is_generated(id) || is_widening(op));
+  }
+  /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.
+  bool is_widening(const Op& op) const {
+    return op.kind == OpKind::cast && dtype_info(from_[op.operands[0]].type.dtype).bits <
+                                          dtype_info(op.type.dtype).bits;
   }
   /// Made of generators alone, by few ops.
   bool is_generated(ValueId id, int depth = kMostGenerated) const {
@@ -148,7 +154,8 @@ class PartsInPlace {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const ValueId operand = from_[reader].operands[i];
       const ValueId root = root_of(from_, operand);
-      if (!moves(root, reader) || !is_given(root, reader, kMostOpsMoved)) continue;
+      const bool given = is_given(root, reader, kMostOpsMoved);
+      if (!moves(root, reader) || (!given && !is_widening(from_[root]))) continue;
       const auto elements = [&](DimsRef dims) {
         return volume(dims).upper_bound(builder_.symbols());
       };
@@ -156,7 +163,7 @@ class PartsInPlace {
       if (!larger && !(is_generated(root) && !is_read_by(root, reader))) continue;
       found_ = true;
       const auto widen = [&](ValueId x) { return broadcast(x, op.type.dims); };
-      op.operands[i] = moved(operand, reader, widen, kMostOpsMoved);
+      op.operands[i] = moved(operand, reader, widen, given ? kMostOpsMoved : 1);
     }
   }
 

@@ -6,10 +6,10 @@
 //   %f = cast %freq : f32[16]              =>   %f = cast (broadcast of freq to [200, 16])
 //   %m = mul %f, %p : f32[200, 16]
 //
-// A part of a concatenation whose parts have one size is computed where the concatenation is; a
-// value that is computed from inputs, weights and generators alone, at the places of its larger
-// reader. Both have no other reader, unless they are made of generators alone. Views move above what
-// is computed; no bit changes.
+// So are the parts of a concatenation that have one size, and values that are computed from inputs,
+// weights and generators alone, for a larger reader: where nothing else reads them, or they are made
+// of generators alone. A cast to a wider type is computed for each larger reader. Views move above
+// what is computed; no bit changes.
 #pragma once
 
 #include "ir/graph.h"

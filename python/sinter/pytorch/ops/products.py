@@ -78,6 +78,8 @@ def bmm(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
     need_real(a)
     if has_no_terms(a, 2):
         return c.number(0, c.dtype).expand(c.shape)
+    if a.is_one(2):  # an outer product
+        return a * b + 0.0  # a sum starts at +0
     return multiply(c, "bnk,bkm->bnm", a, b)
 
 
