@@ -124,6 +124,8 @@ Result<CompileOptions> read_compile_options(OptionReader& reader) {
                   OptionReader::where("numerics"), {}, ExitCode::usage);
     if (*numerics == "fast") compile.fusion.numerics = Numerics::fast;
   }
+  if (const auto attention = reader.text("attention"))
+    SINTER_TRY(choose_attention(*attention, OptionReader::where("attention"), compile.families));
   compile.entries = reader.list("entries");
   reader.pairs(compile.fusion);
   return compile;

@@ -180,6 +180,7 @@ struct CompileOptions {
   /// Row numbers in inputs are checked by the kernels, so that inputs may be in device memory. Not
   /// set: true for modules, false for language models.
   std::optional<bool> device_inputs;
+  std::string attention;  ///< "tiled", "composed" or "relaxed" (commands.md); empty: tiled
   std::vector<std::pair<std::string, std::string>> required;   ///< pairs that must share a kernel
   std::vector<std::pair<std::string, std::string>> forbidden;  ///< pairs that must not
   Progress progress;
@@ -242,6 +243,7 @@ class Options {
     if (!compile.fuse) set("fuse", "false");
     if (compile.fast) set("numerics", "fast");
     set_if("entries", joined(compile.entries));
+    set_if("attention", compile.attention);
     if (compile.device_inputs) set("device-inputs", *compile.device_inputs ? "true" : "false");
     for (const auto& [a, b] : compile.required) pair(true, a, b);
     for (const auto& [a, b] : compile.forbidden) pair(false, a, b);

@@ -200,7 +200,8 @@ typedef struct sinter_decision sinter_decision;
 /** Compiles a model. Of a model that is the folder of a plan, the plan is taken as it is; options
  *  of the compilation are refused then.
  *  Options: target (a device: "sm_90a", the default; sinter_device_target), fuse (flag, true),
- *  numerics (strict, the default, or fast), entries ("prefill,decode"; the default: all),
+ *  numerics (strict, the default, or fast), attention (tiled, the default, composed or relaxed),
+ *  entries ("prefill,decode"; the default: all),
  *  device-inputs (flag, true for modules: row numbers in inputs are checked by the kernels, so that
  *  inputs may be in device memory). Pairs of sinter_options_pair. Progress: stage "passes",
  *  "fusion". */

@@ -81,9 +81,10 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->default_str("strict");
   command
       .add_option("--attention", options.attention,
-                  "of many tokens: tiled, one kernel on tensor cores (16-bit types), or composed, "
-                  "products and a softmax with scores in memory")
-      ->type_name("tiled|composed")
+                  "of many tokens: tiled, one kernel on tensor cores (16-bit types); composed, "
+                  "products and a softmax with scores in memory; or relaxed, tiled even where a "
+                  "module rounds the scores to 16 bits")
+      ->type_name("tiled|composed|relaxed")
       ->default_str("tiled");
   command
       .add_option("--products", options.products,
@@ -280,11 +281,8 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   if (!options.phase.empty()) request.compile.entries = {options.phase};
   SINTER_LET(sizes, parse_sizes(options.sizes));
   request.compile.sizes = std::move(sizes);
-  if (options.attention == "composed")
-    request.compile.families.left_out = {"attention"};
-  else if (!options.attention.empty() && options.attention != "tiled")
-    return fail(fmt::format("no such attention: \"{}\"", printable(options.attention)),
-                "--attention", "give tiled or composed", ExitCode::usage);
+  if (!options.attention.empty())
+    SINTER_TRY(choose_attention(options.attention, "--attention", request.compile.families));
   if (options.products == "own")
     request.compile.families.requested = {"gemm_tc"};
   else if (!options.products.empty() && options.products != "library")

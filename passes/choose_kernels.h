@@ -14,10 +14,12 @@
 
 namespace sinter {
 
-/// Kernel families, by name.
+/// Kernel families, by name, and what is taken for an op that they choose.
 struct FamilyChoice {
   std::vector<std::string> left_out = {};   // they choose no ops
   std::vector<std::string> requested = {};  // of those with KernelFamily::on_request
+  /// Attention in primitives may lose roundings of its scores (recognize_attention.h).
+  bool relaxed_attention = false;
 };
 
 /// True if something changed.

@@ -9,6 +9,7 @@
 #include "passes/fold_positions.h"
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
+#include "passes/recognize_attention.h"
 #include "passes/recompute_parts.h"
 #include "passes/shared_heads.h"
 
@@ -29,8 +30,13 @@ bool check_rows_of(Module& module, const PassOptions& options) {
   return check_rows(module, options.device_inputs);
 }
 
+bool recognize_attention_of(Module& module, const PassOptions& options) {
+  return recognize_attention(module, options.families.relaxed_attention);
+}
+
 constexpr Pass kPipeline[] = {
     {"canonicalize", plain<canonicalize>},
+    {"recognize_attention", recognize_attention_of},
     {"fold_positions", plain<fold_positions>},
     {"attention_masks", plain<attention_masks>},
     {"shared_heads", plain<shared_heads>},

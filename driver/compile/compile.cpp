@@ -68,6 +68,17 @@ std::string describe(const Verdict& verdict, const Graph& graph) {
   return text;
 }
 
+Status choose_attention(std::string_view text, std::string where, FamilyChoice& families) {
+  if (text == "composed")
+    families.left_out = {"attention"};
+  else if (text == "relaxed")
+    families.relaxed_attention = true;
+  else if (text != "tiled")
+    return fail(fmt::format("no such attention: \"{}\"", printable(text)), std::move(where),
+                "give tiled, composed or relaxed", ExitCode::usage);
+  return {};
+}
+
 Result<DType> parse_dtype_option(std::string_view text) {
   if (const auto dtype = parse_dtype(text); dtype && is_float(*dtype)) return *dtype;
   return fail(fmt::format("no type is called \"{}\"", printable(text)), "--dtype",

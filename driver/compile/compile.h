@@ -52,6 +52,9 @@ Result<Compiled> compile(Module frozen, const CompileOptions& options);
 Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
                                                        const CompileOptions& options);
 
+/// "tiled", "composed" or "relaxed". `where`: the option, for the error.
+Status choose_attention(std::string_view text, std::string where, FamilyChoice& families);
+
 /// "fp32", "fp16", "bf16", and the IR's own names of these.
 Result<DType> parse_dtype_option(std::string_view text);
 

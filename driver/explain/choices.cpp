@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include "kernels/registry.h"
+#include "passes/recognize_attention.h"
 
 namespace sinter {
 namespace {
@@ -35,6 +36,11 @@ std::vector<LedgerChoice> choices_of(const Graph& graph) {
       add(op, op_info(op.kind).name, family->explain_choice(op));
     if (op.kind == OpKind::attention_softmax) add(op, "composed", {"attention", why_composed(op)});
   }
+  for (ValueId id : rounded_attentions(graph))
+    add(graph[id], "composed",
+        {"attention", fmt::format("its scores are rounded to {}; --attention relaxed keeps them in "
+                                  "float32 and makes it one kernel",
+                                  to_string(graph[id].type.dtype))});
   return choices;
 }
 

@@ -124,6 +124,8 @@ class ManifestReader {
     FamilyChoice& families = manifest_.compile.families;
     if (view["left_out"].present()) SINTER_TRY(read(view["left_out"], families.left_out));
     if (view["requested"].present()) SINTER_TRY(read(view["requested"], families.requested));
+    SINTER_LET(relaxed, view["relaxed_attention"].boolean_or(false));
+    families.relaxed_attention = relaxed;
     SINTER_TRY(read(view["require"], fusion.required));
     return read(view["forbid"], fusion.forbidden);
   }
@@ -237,7 +239,8 @@ std::string write_manifest(const Manifest& manifest) {
                      {"forbid", fusion.forbidden},
                      {"device_inputs", manifest.compile.device_inputs},
                      {"left_out", manifest.compile.families.left_out},
-                     {"requested", manifest.compile.families.requested}};
+                     {"requested", manifest.compile.families.requested},
+                     {"relaxed_attention", manifest.compile.families.relaxed_attention}};
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();
   if (spec && spec->streaming)

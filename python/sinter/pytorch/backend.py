@@ -39,6 +39,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "require_full": (False, "an op that would run in eager is an error"),
     "fuse": (True, "False: a kernel for each op, for comparing bits"),
     "numerics": ("strict", "strict or fast"),
+    "attention": ("tiled", "tiled, composed, or relaxed: attention in primitives is one kernel even where "
+                           "its scores are rounded to 16 bits"),
     "check": (False, "on a GPU every call waits, and a row number that names no row is an error"),
     "target": (None, "the architecture to compile for; the default: the device's"),
 }
@@ -56,7 +58,7 @@ def read_options(options: dict[str, Any] | None) -> dict[str, Any]:
 
 def compile_options(options: dict[str, Any]) -> dict[str, Any]:
     """Options of sinter_compile."""
-    chosen = {"fuse": options["fuse"], "numerics": options["numerics"]}
+    chosen = {name: options[name] for name in ("fuse", "numerics", "attention")}
     return {**chosen, "target": options["target"]} if options["target"] else chosen
 
 
