@@ -664,8 +664,8 @@ class Graph {
   static Attributes typed(DType dtype, const Dims& dims) {
     return Attributes().set("dims", to_string(dims)).set("dtype", to_string(dtype));
   }
-  Value attention_op(const char* kind, std::vector<Value> operands,
-                     Attributes attributes, const AttentionOptions& options, Name name) {
+  Value attention_op(const char* kind, std::vector<Value> operands, Attributes attributes,
+                     const AttentionOptions& options, Name name) {
     if (options.softcap > 0) attributes.set("softcap", options.softcap);
     if (options.window > 0) attributes.set("window", options.window);
     if (options.any_range) attributes.set("any_range", std::int64_t{1});

@@ -35,8 +35,8 @@ struct StridedView {
   SymExpr offset;
   llvm::SmallVector<SymExpr, 4> strides;
 };
-/// The value with the axes `dims`, a reshape of its own; nullopt where its views leave no strides or
-/// it is not in memory.
+/// The value with the axes `dims`, a reshape of its own; nullopt where its views leave no strides
+/// or it is not in memory.
 std::optional<StridedView> strided_view(const Graph& graph, ValueId id, DimsRef dims);
 /// The stride of the first `count` axes as one; nullopt where they do not step together.
 std::optional<SymExpr> joined_stride(const StridedView& view, DimsRef dims, size_t count);

@@ -25,15 +25,17 @@
 //        and tiled_linear: a result of the operands' type or f32
 //   C17  einsum: a spec of the form "ab,bc->ac", extents that agree, one float type
 //   C18  attention: q [..., N, heads*hd], keys [..., R, kv_heads*hd], values [..., R, kv_heads*vd]
-//        of one float type and constant widths, first and slot i32 [..., N], a mask of i1 or a float
-//        type with the axes [..., heads, N, R] or 1 in their place; attention_softmax: scores f32
-//        [..., N, K], first and slot that broadcast to [..., N] and end in N, a mask that broadcasts
-//        to the scores; kv_heads divides heads; scale finite; softcap > 0, finite; window >= 1
+//        of one float type and constant widths, first and slot i32 [..., N], a mask of i1 or a
+//        float type with the axes [..., heads, N, R] or 1 in their place; attention_softmax: scores
+//        f32
+//        [..., N, K], first and slot that broadcast to [..., N] and end in N, a mask that
+//        broadcasts to the scores; kv_heads divides heads; scale finite; softcap > 0, finite;
+//        window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the result has at most 2^48 bytes and elements for all values of the symbols
 //   C21  decode_attention: 1 .. 8 splits, heads of 1 .. 256 elements, a mask that repeats along all
-//        leading axes or along none; sample: logits [N, V] of a float type, V a constant, 1 .. 2^20;
-//        temperature and top_p f32 [N], the others i32 [N]
+//        leading axes or along none; sample: logits [N, V] of a float type, V a constant, 1 ..
+//        2^20; temperature and top_p f32 [N], the others i32 [N]
 // Constraints from C22 on are listed with the rules of the families' ops, kernels/*/op.cpp.
 #include "ir/infer.h"
 

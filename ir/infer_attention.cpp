@@ -104,8 +104,8 @@ Result<TensorType> infer_attention_softmax(const Inference& op) {
     return op.reject(18, fmt::format("scores {}, first {}, slot {}", op.show(scores),
                                      op.show(first), op.show(op.operands[2])));
   if (op.operands.size() == 4 && !is_mask(op.operands[3], scores.dims))
-    return op.reject(
-        18, fmt::format("mask {}, scores {}", op.show(op.operands[3]), op.show(scores)));
+    return op.reject(18,
+                     fmt::format("mask {}, scores {}", op.show(op.operands[3]), op.show(scores)));
   SINTER_TRY(check_scores(op));
   return TensorType{dtype, scores.dims};
 }

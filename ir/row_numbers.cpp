@@ -43,9 +43,7 @@ std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) 
   return std::nullopt;
 }
 
-bool is_checked(const Op& op) {
-  return op.attrs.is_set(AttrName::checked);
-}
+bool is_checked(const Op& op) { return op.attrs.is_set(AttrName::checked); }
 
 bool clamps_rows(const Op& op) { return is_checked(op) || op.attrs.is_set(AttrName::any_range); }
 

@@ -43,8 +43,8 @@ Result<std::string> AttentionText::mask() const {
 
 std::string AttentionText::mask_type() const {
   if (op_.operands.size() < 6) return "NoMask";
-  return fmt::format("MaskInMemory<{}, {}>", memory_type(context_.group[op_.operands[5]].type.dtype),
-                     adds_mask());
+  return fmt::format("MaskInMemory<{}, {}>",
+                     memory_type(context_.group[op_.operands[5]].type.dtype), adds_mask());
 }
 
 bool AttentionText::adds_mask() const {

@@ -31,8 +31,8 @@ namespace sinter {
 // takes those of the result: out.set(at, x), out.set_chunk(at, values). `shared`: bytes of shared
 // memory, at a multiple of 1024.
 template <typename Config, typename Query, typename Result>
-SINTER_DEVICE void attend(const Query& q, const AttentionOperands<Config>& in,
-                          const Result& out, unsigned char* shared) {
+SINTER_DEVICE void attend(const Query& q, const AttentionOperands<Config>& in, const Result& out,
+                          unsigned char* shared) {
   const AttentionTiles<Config> work_tiles(in, shared);
 #if SINTER_HAS_WGMMA
   if constexpr (Config::kWarpgroups)

@@ -306,8 +306,8 @@ class AttentionWarpgroup {
 
 template <typename Config, typename Query, typename Result>
 SINTER_DEVICE void attend_by_warpgroups(const AttentionTiles<Config>& work_tiles,
-                                        const AttentionOperands<Config>& in,
-                                        unsigned char* tiles, const Query& q, const Result& out) {
+                                        const AttentionOperands<Config>& in, unsigned char* tiles,
+                                        const Query& q, const Result& out) {
   static_assert(Config::kThreads == (kLoadingWarpgroups + Config::kRows / 64) * kWarpgroupThreads,
                 "two warpgroups load, and one multiplies 64 rows");
   __shared__ AttentionShared<Config> shared;

@@ -14,8 +14,7 @@ class AttentionTiles {
 
  public:
   // Made by all threads of a block, with a barrier.
-  SINTER_DEVICE AttentionTiles(const AttentionOperands<Config>& in,
-                               unsigned char* shared)
+  SINTER_DEVICE AttentionTiles(const AttentionOperands<Config>& in, unsigned char* shared)
       : in_(in),
         shared_(shared),
         row_tiles_(row_tiles(in)),

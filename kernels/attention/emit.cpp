@@ -57,8 +57,8 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       "}};\n\n",
       memory_type(op.type.dtype), operands.mask_type(), heads.count, heads.kv_count, heads.width,
       heads.value_width, form->rows, form->threads, form->stages, form->query_stages,
-      form->warpgroups, operands.aligned(), !sequences.is(1),
-      op.attrs.is_set(AttrName::empty_zero), literal(scale), literal(softcap),
+      form->warpgroups, operands.aligned(), !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
+      literal(scale), literal(softcap),
       literal(attention_factor(scale, softcap, operands.adds_mask())),
       window ? std::get<int64_t>(*window) : 0);
   body.text = fmt::format(
@@ -66,12 +66,13 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       "PortOperand4{{memory}}, {}, {}, {}, {}}}, PortResult{{memory}}, shared_memory);\n{}",
       kTileMemory, ports.memory_value, keys, values, mask, operands.size(sequences),
       operands.size(tokens), operands.size(attention_key_rows(group, op)), ports.stores);
-  set_tile_launch(body, context.device,
-                  {.work_tiles = sequences * (tokens + SymExpr(form->rows - 1)) * SymExpr(heads.count),
-                   .units_per_tile = form->rows,
-                   .threads = form->threads,
-                   .shared_bytes = form->shared_bytes,
-                   .persistent = form->warpgroups});
+  set_tile_launch(
+      body, context.device,
+      {.work_tiles = sequences * (tokens + SymExpr(form->rows - 1)) * SymExpr(heads.count),
+       .units_per_tile = form->rows,
+       .threads = form->threads,
+       .shared_bytes = form->shared_bytes,
+       .persistent = form->warpgroups});
   body.moves_registers = form->warpgroups;
   body.minimum_arch = kFirstArchWithAsyncCopies;
   return body;

@@ -97,8 +97,8 @@ class TiledAttention {
   }
 
   void attend(int64_t token, int64_t head, SeenRows keys, std::vector<float>& out) const {
-    const int64_t tile_keys = attention_key_tile(static_cast<int>(heads_.width),
-                                                 static_cast<int>(heads_.value_width));
+    const int64_t tile_keys =
+        attention_key_tile(static_cast<int>(heads_.width), static_cast<int>(heads_.value_width));
     const int64_t end = keys.low + keys.count;
     const float* q = in_.query(token, head);
     const float factor = attention_factor(scale_, softcap_, in_.adds_mask());

@@ -1,5 +1,6 @@
 // tiled_attention. Constraint:
-//   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0, a mask that
+//   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0, a mask
+//   that
 //        repeats along all leading axes or along none
 #include "ir/attention_operands.h"
 #include "ir/inference.h"

@@ -21,7 +21,8 @@
 //      step of 16 keys after the other, and added to the weighted sums.
 //
 // At the end l = ((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7)), and an element is its weighted
-// sum times attention_inverse(l). Until a token sees a key, 0 stands for m in 3 and 4, where m is -inf.
+// sum times attention_inverse(l). Until a token sees a key, 0 stands for m in 3 and 4, where m is
+// -inf.
 //
 // A tile in which m does not grow multiplies nothing in 3. One in which a token sees no key changes
 // nothing: m stays, weights are 0. So a token's bits depend on its own keys alone and not on the

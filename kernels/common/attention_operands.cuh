@@ -25,8 +25,8 @@ struct NoMask {
   SINTER_DEVICE Row row(long long, int, long long) const { return {}; }
 };
 
-// A mask in memory, with the elements to the next sequence, head, token and key; 0 where it repeats.
-// `adds`: it has numbers, and not truth values.
+// A mask in memory, with the elements to the next sequence, head, token and key; 0 where it
+// repeats. `adds`: it has numbers, and not truth values.
 template <typename T, bool adds>
 struct MaskInMemory {
   static constexpr bool kIsThere = true, kAdds = adds;

@@ -101,8 +101,7 @@ struct TokenMask {
 // the last.
 template <bool full, typename Config, typename T>
 SINTER_DEVICE void attention_scores(AttentionScores<Config>& score,
-                                    AttentionQuery<Config, T>& query,
-                                    const TokenMask<Config>& mask,
+                                    AttentionQuery<Config, T>& query, const TokenMask<Config>& mask,
                                     const Packed<T> (&keys)[kAttentionBlock], unsigned row,
                                     unsigned end, int lane) {
   using Scores = AttentionScores<Config>;

@@ -76,15 +76,14 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   body.waits = early;
   body.early_inputs = context.overlap.early_inputs;
   const std::string start =
-      early ? fmt::format("attention.start_early({});\n{}",
-                          size_code(tokens, context.parameters),
+      early ? fmt::format("attention.start_early({});\n{}", size_code(tokens, context.parameters),
                           wait_text(context.overlap))
             : "attention.start();\n";
   const std::string rows_type = clamps_rows(op) ? ", RowsOfCache" : "";
   const std::string of_rows =
-      clamps_rows(op) ? fmt::format(", RowsOfCache{{{}}}",
-                                    operands.size(attention_key_rows(context.group, op)))
-                      : "";
+      clamps_rows(op)
+          ? fmt::format(", RowsOfCache{{{}}}", operands.size(attention_key_rows(context.group, op)))
+          : "";
   const auto attend = [&](std::string_view launched) {
     return fmt::format(
         "DecodeAttention<Config, {}, {}{}> attention({{{}, {}, {}, {}, {}, {}, {}}}, shared{});\n"

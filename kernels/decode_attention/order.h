@@ -17,8 +17,8 @@
 // m). An element of the result is its sum divided by l (attention_result).
 //
 // A score is the dot product q·k times `scale`: chunks of 8 elements, each a chain of fused
-// multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ... A mask of
-// numbers is added to it; where one of truth values is false, it is -inf.
+// multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ... A mask
+// of numbers is added to it; where one of truth values is false, it is -inf.
 #pragma once
 
 #include "kernels/common/visible_keys.cuh"

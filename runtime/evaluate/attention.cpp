@@ -55,7 +55,8 @@ class Attention {
                  row_.empty() && !in_.empty_zero() ? std::numeric_limits<T>::quiet_NaN() : T{0});
     for (int64_t j = 0; j < keys.count; ++j) {
       const T* values = in_.value(token, keys.low + j, kv_head);
-      for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += row_[static_cast<size_t>(j)] * values[i];
+      for (size_t i = 0; i < sums_.size(); ++i)
+        sums_[i] += row_[static_cast<size_t>(j)] * values[i];
     }
   }
 

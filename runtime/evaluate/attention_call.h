@@ -72,7 +72,8 @@ class AttentionCall {
   bool has_mask() const { return !mask_.dims.empty(); }
   /// The mask has numbers, which are added to the scores; else truth values.
   bool adds_mask() const { return has_mask() && mask_.storage != Storage::i1; }
-  /// The mask of a token's head for a run of keys: numbers, or 0 and -inf for keys that are not seen.
+  /// The mask of a token's head for a run of keys: numbers, or 0 and -inf for keys that are not
+  /// seen.
   void read_mask(int64_t token, int64_t head, SeenRows keys, std::vector<T>& out) const {
     out.resize(static_cast<size_t>(keys.count));
     const std::byte* data =

@@ -195,7 +195,8 @@ class AttentionErrors {
     }
     // exp of less than -104 is 0 in float32.
     for (size_t i = 0; i < errors.size(); ++i)
-      if (!(found.values[i] + errors[i] < least - 104)) found.error = std::max(found.error, errors[i]);
+      if (!(found.values[i] + errors[i] < least - 104))
+        found.error = std::max(found.error, errors[i]);
     return found;
   }
 

@@ -204,8 +204,8 @@ TEST_CASE("attention of several sequences with a mask is within its bound, and a
     CAPTURE(to_string(dtype));
     const std::vector<HostTensor> operands = {
         random_tensor(dtype, {2, 3, 16}, random), random_tensor(dtype, {2, 6, 8}, random),
-        random_tensor(dtype, {2, 6, 5}, random), numbers({-3, 1, 0, INT32_MIN, 2, 0}),
-        numbers({9, 4, 2, INT32_MAX, 3, 2}), truths(seen)};
+        random_tensor(dtype, {2, 6, 5}, random),  numbers({-3, 1, 0, INT32_MIN, 2, 0}),
+        numbers({9, 4, 2, INT32_MAX, 3, 2}),      truths(seen)};
     Contraction right = attention(operands);
     CHECK(right.check(right.evaluated()) == "");
     // The last token's first head sees no key.
@@ -233,15 +233,15 @@ TEST_CASE("attention of several sequences with a mask is within its bound, and a
 
 TEST_CASE("scores of numbers that a mask adds, down to the lowest one") {
   const auto attention = [](const std::vector<float>& mask) {
-    return Contraction(OpKind::attention,
-                       {tensor(DType::f32, {1, 2}, {1, 2}),
-                        tensor(DType::f32, {3, 2}, {1, 0, 0, 1, 1, 1}),
-                        tensor(DType::f32, {3, 1}, {1, 2, 4}), i32_tensor({0}), i32_tensor({2}),
-                        tensor(DType::f32, {1, 1, 3}, mask)},
-                       Attributes()
-                           .set(AttrName::heads, int64_t{1})
-                           .set(AttrName::kv_heads, int64_t{1})
-                           .set(AttrName::scale, 1.0));
+    return Contraction(
+        OpKind::attention,
+        {tensor(DType::f32, {1, 2}, {1, 2}), tensor(DType::f32, {3, 2}, {1, 0, 0, 1, 1, 1}),
+         tensor(DType::f32, {3, 1}, {1, 2, 4}), i32_tensor({0}), i32_tensor({2}),
+         tensor(DType::f32, {1, 1, 3}, mask)},
+        Attributes()
+            .set(AttrName::heads, int64_t{1})
+            .set(AttrName::kv_heads, int64_t{1})
+            .set(AttrName::scale, 1.0));
   };
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   const auto result = [](float value) { return tensor(DType::f32, {1, 1}, {value}); };

@@ -71,9 +71,8 @@ ValueId GraphGenerator::of_sequences(ValueId numbers, const Dims& batch) {
 
 /// A mask that broadcasts to these scores: truth values, or numbers, some of which hide their key.
 ValueId GraphGenerator::mask_of(const Dims& scores, size_t least_rank) {
-  Dims dims(DimsRef(scores).take_back(
-      static_cast<size_t>(random_.between(static_cast<int64_t>(least_rank),
-                                          static_cast<int64_t>(scores.size())))));
+  Dims dims(DimsRef(scores).take_back(static_cast<size_t>(
+      random_.between(static_cast<int64_t>(least_rank), static_cast<int64_t>(scores.size())))));
   for (Dim& dim : dims)
     if (random_.chance(25)) dim = Dim(1);
   if (dims.size() > 3 && random_.chance(30)) std::fill(dims.begin(), dims.end() - 3, Dim(1));
@@ -87,7 +86,7 @@ ValueId GraphGenerator::mask_of(const Dims& scores, size_t least_rank) {
                     .set(AttrName::dtype, dtype)
                     .set(AttrName::value, value));
   };
-  const double hidden = random_.chance(60)     ? -std::numeric_limits<double>::infinity()
+  const double hidden = random_.chance(60)    ? -std::numeric_limits<double>::infinity()
                         : dtype == DType::f16 ? -65504
                                               : -0x1.fep127;
   return must(OpKind::where, {viewed({DType::i1, dims}), number(0), number(hidden)});
@@ -139,10 +138,10 @@ std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_row
   const Value slot = slots(rows_, rows);
   if (!slot) return std::nullopt;
   const int64_t most_width = std::max(width, shape.value_width);
-  const Dims batch = leading_axes(std::max(extent(rows_) * std::max(most_width, extent(rows)),
-                                           extent(rows) * most_width) *
-                                      heads,
-                                  heads);
+  const Dims batch = leading_axes(
+      std::max(extent(rows_) * std::max(most_width, extent(rows)), extent(rows) * most_width) *
+          heads,
+      heads);
   const auto type = [&](Dim count, int64_t columns) {
     Dims dims = batch;
     dims.append({count, Dim(columns)});

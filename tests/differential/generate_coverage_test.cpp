@@ -191,7 +191,8 @@ TEST_CASE("attentions have leading axes, masks of every type, and any ranges") {
       note(true, fmt::format("mask of {}", to_string(mask.dtype)));
       for (size_t axis = 1; axis <= 3; ++axis)
         note(mask.dims[mask.rank() - axis].is(1), fmt::format("mask, axis -{} repeats", axis));
-      note(mask.rank() > 3 && mask.dims[0].is(1) && !op.type.dims[0].is(1), "mask of all sequences");
+      note(mask.rank() > 3 && mask.dims[0].is(1) && !op.type.dims[0].is(1),
+           "mask of all sequences");
     }
   }
   for (const char* op : {"attention", "decode_attention", "tiled_attention"})

@@ -194,7 +194,8 @@ constexpr OpExample kExamples[] = {
      "slot[n] and the others have the probability 0. With `softcap` c the scores are first "
      "c · tanh(scores / c); with `window` w only the last w of the keys are seen. first and slot "
      "broadcast to the axes of the scores but the last, the mask to all of them: of i1, it says "
-     "which keys are seen too; of a float type, it is added to the scores. A token that sees no key, "
+     "which keys are seen too; of a float type, it is added to the scores. A token that sees no "
+     "key, "
      "or whose scores are all -inf, gets NaN; `empty_zero` = 1: zeros.",
      R"(  entry @e(%scores: f32[4, N, 64], %first: i32[N], %slot: i32[N], %seen: i1[N, 64]) -> (%p) {
     %p = attention_softmax %scores, %first, %slot, %seen {dtype = f16, scale = 0.125}
@@ -231,8 +232,10 @@ constexpr OpExample kExamples[] = {
      "keys and values are a state, a version of one, or values of the same call; with leading axes "
      "each sequence has its own.\n\n"
      "The mask has the axes [..., heads, N, R], each of its extent or of 1, which is repeated. Of "
-     "i1, it says which keys are seen too; of a float type, it is added to the scores. `any_range` = "
-     "1 allows any numbers as first and slot: a token sees those of the rows first .. slot that are "
+     "i1, it says which keys are seen too; of a float type, it is added to the scores. `any_range` "
+     "= "
+     "1 allows any numbers as first and slot: a token sees those of the rows first .. slot that "
+     "are "
      "there. A token that sees no key, or whose scores are all -inf, gets NaN; `empty_zero` = 1: "
      "zeros. An infinity or NaN in a row of values may reach tokens that do not see the row.",
      R"(  symbol R in [1, 128]

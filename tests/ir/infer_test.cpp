@@ -371,11 +371,19 @@ TEST_CASE("C18 attention of several sequences") {
         {f16({kL, 3, kN, 32}), f16({kL, 3, kM, 16}), f16({kL, 3, kM, 8}), i32({kL, 3, kN}),
          i32({kL, 3, kN})},
         attention(4, 2), f16({kL, 3, kN, 16}));
-  for (const auto& [operand, type] :
-       {std::pair<size_t, TensorType>{0, f16({kN, 32})}, {0, f16({3, kN, 32})},
-        {0, f16({1, kN, 32})}, {1, f16({kM, 16})}, {1, f16({1, kM, 16})}, {1, f16({3, kM, 16})},
-        {2, f16({2, 1, kM, 8})}, {2, f16({3, kM, 8})}, {2, f16({2, kN, 8})}, {3, i32({kN})},
-        {3, i32({1, kN})}, {3, i32({2, kM})}, {4, i32({kN, 2})}}) {
+  for (const auto& [operand, type] : {std::pair<size_t, TensorType>{0, f16({kN, 32})},
+                                      {0, f16({3, kN, 32})},
+                                      {0, f16({1, kN, 32})},
+                                      {1, f16({kM, 16})},
+                                      {1, f16({1, kM, 16})},
+                                      {1, f16({3, kM, 16})},
+                                      {2, f16({2, 1, kM, 8})},
+                                      {2, f16({3, kM, 8})},
+                                      {2, f16({2, kN, 8})},
+                                      {3, i32({kN})},
+                                      {3, i32({1, kN})},
+                                      {3, i32({2, kM})},
+                                      {4, i32({kN, 2})}}) {
     Types types = one;
     types[operand] = type;
     rejects(18, OpKind::attention, types, attention(4, 2));
@@ -401,14 +409,14 @@ TEST_CASE("C18 masks of attention") {
   for (DType dtype : {DType::i32, DType::i64})
     rejects(18, OpKind::attention, masked({dtype, {2, 4, kN, kM}}), attention(4, 2));
   // Kernels take a mask for each sequence or one for all.
-  const Types two = {f16({2, 3, kN, 32}), f16({2, 3, kM, 16}), f16({2, 3, kM, 8}), i32({2, 3, kN}),
-                     i32({2, 3, kN}),     i1({2, 1, 4, kN, kM})};
+  const Types two = {f16({2, 3, kN, 32}), f16({2, 3, kM, 16}), f16({2, 3, kM, 8}),
+                     i32({2, 3, kN}),     i32({2, 3, kN}),     i1({2, 1, 4, kN, kM})};
   gives(OpKind::attention, two, attention(4, 2), f16({2, 3, kN, 16}));
   rejects(24, OpKind::tiled_attention, two, attention(4, 2));
   rejects(21, OpKind::decode_attention, two, attention(4, 2).set(AttrName::splits, int64_t{2}));
   // Of one sequence without leading axes.
-  const Types alone = {f16({kN, 32}), f16({kM, 16}), f16({kM, 8}), i32({kN}), i32({kN}),
-                       i1({1, kN, kM})};
+  const Types alone = {f16({kN, 32}), f16({kM, 16}), f16({kM, 8}),
+                       i32({kN}),     i32({kN}),     i1({1, kN, kM})};
   gives(OpKind::attention, alone, attention(4, 2), f16({kN, 16}));
   Types flat = alone;
   flat[5] = i1({kN, kM});
@@ -429,8 +437,8 @@ TEST_CASE("C18 attention_softmax: row numbers and masks that broadcast") {
   for (Dims dims : {Dims{}, Dims{1}, Dims{2, kN}, Dims{2, 4, 1}, Dims{3, 4, kN}, Dims{1, 2, 4, kN},
                     Dims{2, 4, kM}})
     rejects(18, OpKind::attention_softmax, softmax_of(i32(dims)), softmax);
-  rejects(18, OpKind::attention_softmax,
-          {f32({2, 4, kN, kM}), i32({2, 1, kN}), i32({2, 4, kN})}, softmax);
+  rejects(18, OpKind::attention_softmax, {f32({2, 4, kN, kM}), i32({2, 1, kN}), i32({2, 4, kN})},
+          softmax);
   rejects(18, OpKind::attention_softmax, softmax_of(i64({kN})), softmax);
   const auto masked = [&](TensorType mask) {
     Types types = softmax_of(i32({kN}));

@@ -54,7 +54,8 @@ HostTensor mask_of(const MaskedCase& c) {
 }
 
 /// The place of a score in the mask, whose axes of extent 1 repeat.
-int64_t mask_place(const MaskedCase& c, int64_t sequence, int64_t head, int64_t token, int64_t key) {
+int64_t mask_place(const MaskedCase& c, int64_t sequence, int64_t head, int64_t token,
+                   int64_t key) {
   std::vector<int64_t> index = {head, token, key};
   for (size_t axis = c.batch.size(); axis-- > 0; sequence /= c.batch[axis])
     index.insert(index.begin(), sequence % c.batch[axis]);
@@ -71,7 +72,8 @@ struct MaskedInputs {
   MaskedInputs(const MaskedCase& c, DType dtype) {
     std::vector<double> firsts, lasts;
     const double low[] = {0, 2, 5, 0, 7, 3}, high[] = {11, 9, 5, 3, 6, 10};
-    const double far_low[] = {-9, 2, INT32_MIN, 0, 12, 3}, far_high[] = {50, 9, INT32_MAX, -1, 30, 10};
+    const double far_low[] = {-9, 2, INT32_MIN, 0, 12, 3},
+                 far_high[] = {50, 9, INT32_MAX, -1, 30, 10};
     const int64_t tokens = product(c.batch) * kTokens;
     for (int64_t i = 0; i < tokens; ++i) {
       firsts.push_back(c.any_range ? far_low[i % 6] : low[i % 6]);
@@ -147,16 +149,16 @@ std::string attributes(const MaskedCase& c) {
 Module module_with(const MaskedCase& c, std::string_view op, std::string_view more, DType dtype) {
   const std::vector<int64_t> rows = joined(c.batch, {kTokens});
   std::string parameters = fmt::format(
-      "%q: {}, %k: {}, %v: {}, %f: {}, %l: {}",
-      type_text(dtype, joined(rows, {kHeads * kWidth})),
+      "%q: {}, %k: {}, %v: {}, %f: {}, %l: {}", type_text(dtype, joined(rows, {kHeads * kWidth})),
       type_text(dtype, joined(c.batch, {kRows, kKvHeads * kWidth})),
       type_text(dtype, joined(c.batch, {kRows, kKvHeads * kValueWidth})),
       type_text(DType::i32, rows), type_text(DType::i32, rows));
   if (!c.mask.empty()) parameters += fmt::format(", %m: {}", type_text(c.mask_type, c.mask));
-  return module_of(parameters,
-                   fmt::format("%y = {} %q, %k, %v, %f, %l{} {{heads = {}, kv_heads = {}, {}{}}} : {}",
-                               op, c.mask.empty() ? "" : ", %m", kHeads, kKvHeads, attributes(c),
-                               more, type_text(dtype, joined(rows, {kHeads * kValueWidth}))));
+  return module_of(
+      parameters,
+      fmt::format("%y = {} %q, %k, %v, %f, %l{} {{heads = {}, kv_heads = {}, {}{}}} : {}", op,
+                  c.mask.empty() ? "" : ", %m", kHeads, kKvHeads, attributes(c), more,
+                  type_text(dtype, joined(rows, {kHeads * kValueWidth}))));
 }
 
 /// The elements that are farther apart than that; NaN is at NaN.
@@ -168,8 +170,8 @@ int64_t far_apart(const std::vector<double>& got, const std::vector<double>& wan
   return count;
 }
 
-/// Scores of at most 60, or near the lowest number of f16 where nothing else is seen, are rounded to
-/// float32; a weight has the errors of two.
+/// Scores of at most 60, or near the lowest number of f16 where nothing else is seen, are rounded
+/// to float32; a weight has the errors of two.
 double error_of_weights(const MaskedCase& c) {
   return (c.mask_type == DType::f16 ? 65504 : 60) * 4 * 0x1p-24;
 }
@@ -232,17 +234,16 @@ TEST_CASE("attention_softmax of several sequences with masks has their weights")
     std::vector<HostTensor> inputs = {tensor(DType::f32, dims, scores), in.tensors[3],
                                       in.tensors[4]};
     inputs[1].dims = inputs[2].dims = rows;
-    std::string parameters =
-        fmt::format("%s: {}, %f: {}, %l: {}", type_text(DType::f32, dims),
-                    type_text(DType::i32, rows), type_text(DType::i32, rows));
+    std::string parameters = fmt::format("%s: {}, %f: {}, %l: {}", type_text(DType::f32, dims),
+                                         type_text(DType::i32, rows), type_text(DType::i32, rows));
     if (!c.mask.empty()) {
       parameters += fmt::format(", %m: {}", type_text(c.mask_type, c.mask));
       inputs.push_back(in.tensors[5]);
     }
-    const Module module =
-        module_of(parameters, fmt::format("%y = attention_softmax %s, %f, %l{} {{dtype = f32, {}}} : {}",
-                                          c.mask.empty() ? "" : ", %m", attributes(c),
-                                          type_text(DType::f32, dims)));
+    const Module module = module_of(
+        parameters,
+        fmt::format("%y = attention_softmax %s, %f, %l{} {{dtype = f32, {}}} : {}",
+                    c.mask.empty() ? "" : ", %m", attributes(c), type_text(DType::f32, dims)));
     CAPTURE(attributes(c));
     CAPTURE(type_text(c.mask_type, c.mask));
     CHECK(far_apart(values_of(evaluated(module, inputs)), wanted, error_of_weights(c)) == 0);
@@ -265,12 +266,11 @@ TEST_CASE("a key that a mask of truth values hides may be NaN, its value must no
       "%y = tiled_attention %q, %k, %v, %f, %l, %m {heads = 1, kv_heads = 1, scale = 0x1p+0} : "
       "f16[1, 2]");
   const auto attend = [&](double hidden_value) {
-    return values_of(evaluated(
-        module, {tensor(DType::f16, {1, 2}, {1, 1}),
-                 tensor(DType::f16, {3, 2}, {NAN, 1, 1, 1, INFINITY, 1}),
-                 tensor(DType::f16, {3, 2}, {hidden_value, 1, 5, 6, 7, 8}),
-                 tensor(DType::i32, {1}, {0}), tensor(DType::i32, {1}, {2}),
-                 tensor(DType::i1, {1, 1, 3}, {0, 1, 0})}));
+    return values_of(evaluated(module, {tensor(DType::f16, {1, 2}, {1, 1}),
+                                        tensor(DType::f16, {3, 2}, {NAN, 1, 1, 1, INFINITY, 1}),
+                                        tensor(DType::f16, {3, 2}, {hidden_value, 1, 5, 6, 7, 8}),
+                                        tensor(DType::i32, {1}, {0}), tensor(DType::i32, {1}, {2}),
+                                        tensor(DType::i1, {1, 1, 3}, {0, 1, 0})}));
   };
   CHECK(attend(3) == std::vector<double>{5, 6});
   CHECK(std::isnan(attend(NAN)[0]));
