@@ -80,9 +80,10 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->type_name("strict|fast")
       ->default_str("strict");
   command
-      .add_option("--attention", options.attention,
-                  "of many tokens: tiled, one kernel on tensor cores (16-bit types), or composed, "
-                  "products and a softmax with scores in memory")
+      .add_option(
+          "--attention", options.attention,
+          "of many tokens: tiled, one kernel (of 16-bit types on tensor cores), or composed, "
+          "products and a softmax with scores in memory")
       ->type_name("tiled|composed")
       ->default_str("tiled");
   command
@@ -281,7 +282,7 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   SINTER_LET(sizes, parse_sizes(options.sizes));
   request.compile.sizes = std::move(sizes);
   if (options.attention == "composed")
-    request.compile.families.left_out = {"attention"};
+    request.compile.families.left_out = {"attention", "attention_f32"};
   else if (!options.attention.empty() && options.attention != "tiled")
     return fail(fmt::format("no such attention: \"{}\"", printable(options.attention)),
                 "--attention", "give tiled or composed", ExitCode::usage);
