@@ -81,7 +81,7 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->default_str("strict");
   command
       .add_option("--attention", options.attention,
-                  "of many tokens: tiled, one kernel on tensor cores (16-bit types); composed, "
+                  "of many tokens: tiled, one kernel (of 16-bit types on tensor cores); composed, "
                   "products and a softmax with scores in memory; or relaxed, tiled even where a "
                   "module rounds the scores to 16 bits")
       ->type_name("tiled|composed|relaxed")

@@ -17,7 +17,7 @@ double launch_seconds(const DeviceDescription& device, double blocks, double byt
   return device.launch_s + bytes / (device.memory_bytes_per_s * share);
 }
 
-KernelCost tensor_core_cost(const GroupView& group, double blocks, int64_t threads) {
+KernelCost product_cost(const GroupView& group, double blocks, int64_t threads) {
   const FusionProblem& problem = group.problem;
   const DeviceDescription& device = problem.device();
   const Op& op = problem.graph()[group.anchor()];

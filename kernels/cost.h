@@ -31,9 +31,9 @@ double kernel_seconds(const FusionProblem& problem, llvm::ArrayRef<PartView> par
 /// Time in seconds of a launch of `blocks` blocks that moves `bytes` bytes.
 double launch_seconds(const DeviceDescription& device, double blocks, double bytes);
 
-/// The cost of a kernel on tensor cores of that many blocks: the group's bytes or its anchor's
+/// The cost of a kernel of products, of that many blocks: the group's bytes or its anchor's
 /// operations, whichever take longer.
-KernelCost tensor_core_cost(const GroupView& group, double blocks, int64_t threads);
+KernelCost product_cost(const GroupView& group, double blocks, int64_t threads);
 /// The cost for families that neighbours cannot join: a full device moves the group's bytes.
 std::optional<KernelCost> streaming_cost(const GroupView& group, int64_t min_threads);
 

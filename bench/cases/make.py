@@ -138,6 +138,23 @@ CAUSAL_ATTENTIONS = [CausalAttention(32, 32, 128, 512), CausalAttention(32, 32, 
                      CausalAttention(32, 8, 128, 2048), CausalAttention(32, 32, 128, 8192, window=1024),
                      CausalAttention(16, 8, 256, 2048), CausalAttention(32, 32, 128, 2048, dtype="f16")]
 
+
+@dataclasses.dataclass(frozen=True)
+class EncoderAttention:
+    """Texts of `length` tokens, each of which sees its whole text."""
+    heads: int
+    width: int
+    length: int
+    texts: int
+    dtype: str = "f32"
+
+    @property
+    def name(self) -> str:
+        return f"encoder.{self.heads}x{self.width}.{self.texts}x{self.length}.{self.dtype}"
+
+
+ENCODER_ATTENTIONS = [EncoderAttention(8, 64, 128, texts=32), EncoderAttention(12, 64, 1024, texts=4)]
+
 # temperature, top_k, top_p
 CHOICES = {"greedy": (0.0, 0, 1.0), "draw": (1.0, 0, 1.0), "top_k": (1.0, 50, 1.0), "top_p": (1.0, 0, 0.9)}
 VOCABULARIES = [32000, 128256]
@@ -209,6 +226,19 @@ def causal_module(case: CausalAttention) -> str:
         f"    %y = attention %q, %keys, %values, %first, %last {{{attributes}}} : {q}", "  }", "}"]) + "\n"
 
 
+def encoder_module(case: EncoderAttention) -> str:
+    value = f"{case.dtype}[{case.texts}, {case.length}, {case.heads * case.width}]"
+    rows = f"i32[{case.texts}, {case.length}]"
+    attributes = f"heads = {case.heads}, kv_heads = {case.heads}, scale = {case.width ** -0.5!r}"
+    return "\n".join([
+        f"// Made by make.py: attention of {case.texts} texts of {case.length} tokens, each of its whole text.",
+        f"module @{case.name.replace('.', '_')} {{",
+        f"  entry @f(%q: {value}, %keys: {value}, %values: {value}) -> (%y) {{",
+        f"    %first = constant {{value = 0}} : {rows}",
+        f"    %last = constant {{value = {case.length - 1}}} : {rows}",
+        f"    %y = attention %q, %keys, %values, %first, %last {{{attributes}}} : {value}", "  }", "}"]) + "\n"
+
+
 def choice_module(name: str, width: int) -> str:
     temperature, top_k, top_p = CHOICES[name]
     lines = [f"// Made by make.py: the choice of a token, {name}, from {width} logits.",
@@ -255,6 +285,8 @@ def main() -> None:
         (FOLDER / f"{case.name}.sir").write_text(attention_module(case), encoding="utf-8")
     for case in CAUSAL_ATTENTIONS:
         (FOLDER / f"{case.name}.sir").write_text(causal_module(case), encoding="utf-8")
+    for case in ENCODER_ATTENTIONS:
+        (FOLDER / f"{case.name}.sir").write_text(encoder_module(case), encoding="utf-8")
     for folder, cases, are_inputs in ((FOLDER, SPEED, False), (FOLDER / "numerics", NUMERICS, True)):
         folder.mkdir(exist_ok=True)
         for name, dtype, widths in cases:

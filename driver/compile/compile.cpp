@@ -70,7 +70,7 @@ std::string describe(const Verdict& verdict, const Graph& graph) {
 
 Status choose_attention(std::string_view text, std::string where, FamilyChoice& families) {
   if (text == "composed")
-    families.left_out = {"attention"};
+    families.left_out = {"attention", "attention_f32"};
   else if (text == "relaxed")
     families.relaxed_attention = true;
   else if (text != "tiled")

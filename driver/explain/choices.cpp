@@ -8,14 +8,8 @@
 namespace sinter {
 namespace {
 
-/// Why attention of many tokens is not one kernel, by the scores' and the probabilities' types:
-/// kernels/attention takes 16-bit elements.
-std::string why_composed(const Op& softmax) {
-  const DType dtype = softmax.type.dtype;
-  if (dtype_info(dtype).bits != 16)
-    return fmt::format("of {}: tensor cores would round its operands to 16 bits", to_string(dtype));
-  return "by --attention composed, or heads that no kernel takes";
-}
+/// Why attention of many tokens is not one kernel.
+constexpr const char* kWhyComposed = "by --attention composed, or heads that no kernel takes";
 
 }  // namespace
 
@@ -34,7 +28,7 @@ std::vector<LedgerChoice> choices_of(const Graph& graph) {
     const KernelFamily* family = anchored_by(op.kind);
     if (family && family->explain_choice)
       add(op, op_info(op.kind).name, family->explain_choice(op));
-    if (op.kind == OpKind::attention_softmax) add(op, "composed", {"attention", why_composed(op)});
+    if (op.kind == OpKind::attention_softmax) add(op, "composed", {"attention", kWhyComposed});
   }
   for (ValueId id : rounded_attentions(graph))
     add(graph[id], "composed",

@@ -41,8 +41,8 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   if (!form) return std::nullopt;
   const double tiles = group.problem.count(volume(DimsRef(op.type.dims).drop_back())) /
                        static_cast<double>(form->rows);
-  return tensor_core_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count),
-                          form->threads);
+  return product_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count),
+                      form->threads);
 }
 
 /// q and the row numbers are computed through their views, the caches are read by heads of

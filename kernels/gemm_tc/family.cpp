@@ -32,9 +32,8 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
   if (!config) return std::nullopt;
   const double rows = problem.count(volume(DimsRef(dims).drop_back()));
   const auto column_tiles = static_cast<double>(ceil_div(columns, config->columns));
-  return tensor_core_cost(group,
-                          std::max(1.0, rows / static_cast<double>(config->rows)) * column_tiles,
-                          config->threads);
+  return product_cost(group, std::max(1.0, rows / static_cast<double>(config->rows)) * column_tiles,
+                      config->threads);
 }
 
 bool tiled_linear_addresses(const Graph& graph, const Op& op, size_t operand,

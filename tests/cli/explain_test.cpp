@@ -372,8 +372,10 @@ TEST_CASE("the ledger says how attention is computed, and why") {
   CHECK(run_program({"explain", spec, "--attention", "composed"})
             .out.find("attention: 32 by composed (by --attention composed") != std::string::npos);
   CHECK(run_program({"explain", spec, "--dtype", "fp32"})
-            .out.find("attention: 32 by composed (of f32: tensor cores would round its operands") !=
+            .out.find("attention: 32 by float_attention (many tokens of f32)") !=
         std::string::npos);
+  CHECK(run_program({"explain", spec, "--dtype", "fp32", "--attention", "composed"})
+            .out.find("attention: 32 by composed (by --attention composed") != std::string::npos);
   const auto entry = json_of({"explain", spec, "--phase", "prefill", "--json"})["entries"][0];
   CHECK(entry["choices"][0]["by"] == "tiled_attention");
   CHECK(entry["choices"][0]["values"].size() == 32);

@@ -196,10 +196,11 @@ void GraphGenerator::decode_attention() {
   op(OpKind::decode_attention, made->operands, std::move(made->attrs));
 }
 
+/// By tiles of keys: tiled_attention, or float_attention in a module of float32.
 void GraphGenerator::tiled_attention() {
-  if (dtype_info(main_dtype_).bits != 16) return;
-  if (auto made = attended(200))
-    op(OpKind::tiled_attention, made->operands, std::move(made->attrs));
+  const OpKind kind =
+      dtype_info(main_dtype_).bits == 16 ? OpKind::tiled_attention : OpKind::float_attention;
+  if (auto made = attended(200)) op(kind, made->operands, std::move(made->attrs));
 }
 
 void GraphGenerator::sample() {

@@ -158,8 +158,9 @@ TEST_CASE("row numbers are computed, for tables, states and caches") {
   CHECK(modules["kv_append 2"] > kCoverageSeeds / 10);
   CHECK(modules["gather 1"] > kCoverageSeeds / 50);
   CHECK(modules["scatter_add 0"] > kCoverageSeeds / 50);
-  for (const char* reader : {"attention 3", "attention 4", "decode_attention 3",
-                             "decode_attention 4", "tiled_attention 3", "tiled_attention 4"})
+  for (const char* reader :
+       {"attention 3", "attention 4", "decode_attention 3", "decode_attention 4",
+        "tiled_attention 3", "tiled_attention 4", "float_attention 3", "float_attention 4"})
     CHECK_MESSAGE(modules[reader] > 0, reader);
   for (OpKind kind : {OpKind::iota, OpKind::add, OpKind::sub, OpKind::maximum, OpKind::minimum,
                       OpKind::cumulative_sum})

@@ -31,9 +31,10 @@ constexpr ClassText kClasses[] = {
      "Sums of products in float32, rounded once. They become calls of a matrix library, or "
      "generated kernels where at most eight rows are multiplied."},
     {OpClass::anchor, "Ops with a kernel of their own",
-     "`gemv`, `tiled_linear`, `decode_attention` and `tiled_attention` are what a pass makes of "
-     "`linear` and "
-     "`attention`; in a module of your own write these. The others are yours to use."},
+     "`gemv`, `tiled_linear`, `decode_attention`, `tiled_attention` and `float_attention` are what "
+     "a "
+     "pass makes of `linear` and `attention`; in a module of your own write these. The others are "
+     "yours to use."},
 };
 
 constexpr OpExample kExamples[] = {
@@ -282,6 +283,13 @@ constexpr OpExample kExamples[] = {
   state %v : f16[128, 32]
   entry @e(%q: f16[20, 64], %first: i32[20], %slot: i32[20]) -> (%y) {
     %y = tiled_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
+  })"},
+    {OpKind::float_attention, "float_attention(q, keys, values, first, slot) -> as attention",
+     "`attention` of many tokens of f32, all sums in float32.",
+     R"(  state %k : f32[128, 32]
+  state %v : f32[128, 32]
+  entry @e(%q: f32[20, 64], %first: i32[20], %slot: i32[20]) -> (%y) {
+    %y = float_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
   })"},
     {OpKind::sample,
      "sample(logits [N, V], temperature f32[N], top_k i32[N], top_p f32[N], seed i32[N], step "

@@ -531,6 +531,22 @@ TEST_CASE("C24 tiled_attention") {
   rejects(18, OpKind::tiled_attention, good, attention(4, 3));
 }
 
+TEST_CASE("C27 float_attention") {
+  const auto widths = [](int64_t width, int64_t value_width) -> Types {
+    return {f32({kN, 4 * width}), f32({kM, 2 * width}), f32({kM, 2 * value_width}), i32({kN}),
+            i32({kN})};
+  };
+  gives(OpKind::float_attention, widths(8, 3), attention(4, 2).set(AttrName::scale, 0.0),
+        f32({kN, 12}));
+  gives(OpKind::float_attention, widths(256, 256), attention(4, 2), f32({kN, 1024}));
+  gives(OpKind::float_attention, widths(1, 1), attention(4, 2), f32({kN, 4}));
+  for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
+    rejects(27, OpKind::float_attention, widths(width, value_width), attention(4, 2));
+  rejects(27, OpKind::float_attention,
+          {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})}, attention(4, 2));
+  rejects(18, OpKind::float_attention, widths(8, 3), attention(4, 3));
+}
+
 TEST_CASE("C25 scatter_add") {
   const auto rows = [](Dim count) { return with(AttrName::rows, count); };
   gives(OpKind::scatter_add, {i32({kN}), f16({kN, 8})}, rows(7), f16({7, 8}));

@@ -87,6 +87,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"gemv", "row stream bias"},
     {"decode_attention", "row cache cache first(1) last(1) value"},
     {"tiled_attention", "row cache cache first(1) last(1) value"},
+    {"float_attention", "row cache cache first(1) last(1) value"},
     {"tiled_linear", "row matrix bias"},
     {"sample", "row value value value value value"},
     {"cumulative_sum", "row"},

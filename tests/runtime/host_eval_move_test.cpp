@@ -313,6 +313,10 @@ TEST_CASE("every op takes empty tensors") {
         "%y = tiled_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
         "f16[N, "
         "4]"}},
+      {OpKind::float_attention,
+       {"%q: f32[N, 4], %k: f32[M, 4], %f: i32[N]",
+        "%y = float_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
+        "f32[N, 4]"}},
       {OpKind::tiled_linear,
        {"%x: f16[N, 8], %w: f16[3, 8]", "%y = tiled_linear %x, %w : f16[N, 3]"}},
       {OpKind::sample,

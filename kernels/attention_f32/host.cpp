@@ -1,0 +1,153 @@
+// float_attention in the order of kernels/attention_f32/order.h; in precise evaluation the same
+// sums in float64.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/attention_f32/order.h"
+#include "runtime/evaluate/attention_call.h"
+
+namespace sinter {
+namespace {
+
+/// The functions of order.h, in float64 without their roundings.
+template <typename T>
+struct AttentionSteps;
+template <>
+struct AttentionSteps<float> {
+  static float score(float dot, float scale, float softcap) {
+    return attention_score(dot, scale, softcap);
+  }
+  static float weight(float score, float largest) { return attention_weight(score, largest); }
+  static float growth(float before, float largest) { return attention_growth(before, largest); }
+  static float multiply_add(float a, float b, float c) { return math::fma(a, b, c); }
+  static float larger(float a, float b) { return math::maximum(a, b); }
+};
+template <>
+struct AttentionSteps<double> {
+  static double score(double dot, double scale, double softcap) {
+    const double score = dot * scale;
+    return softcap == 0 ? score : std::tanh(score / softcap) * softcap;
+  }
+  static double weight(double score, double largest) {
+    return score == -INFINITY ? 0 : std::exp(score - largest);
+  }
+  static double growth(double before, double largest) {
+    return before == largest ? 1 : weight(before, largest);
+  }
+  static double multiply_add(double a, double b, double c) { return a * b + c; }
+  static double larger(double a, double b) { return a != a || b != b ? NAN : std::max(a, b); }
+};
+
+template <typename T>
+class FloatAttention {
+  using Steps = AttentionSteps<T>;
+  using SeenRows = typename AttentionCall<T>::SeenRows;
+
+ public:
+  explicit FloatAttention(const OpCall& call)
+      : call_(call),
+        in_(call),
+        heads_(in_.heads()),
+        scale_(static_cast<T>(in_.number(AttrName::scale))),
+        softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
+
+  Result<HostView> run() {
+    SINTER_LET(value, allocate(call_.dims, call_.storage));
+    std::byte* out = value.out;
+    for (int64_t token = 0; token < in_.tokens(); ++token) {
+      SINTER_LET(range, in_.seen_by(token));
+      for (int64_t head = 0; head < heads_.count; ++head) {
+        if (in_.has_mask()) in_.read_mask(token, head, range, mask_);
+        const std::vector<T> result = attend({token, head, range});
+        store_run(result.data(), heads_.value_width, call_.storage, out);
+        out += heads_.value_width * whole_bytes(call_.storage);
+      }
+    }
+    return value.view;
+  }
+
+ private:
+  struct Query {
+    int64_t token, head;
+    SeenRows range;
+  };
+  struct Sums {
+    std::vector<T> values;
+    T weights[8] = {}, largest = -INFINITY;
+
+    void grow(T to) {
+      if (to == largest) return;
+      const T by = Steps::growth(largest, to);
+      for (T& value : values) value *= by;
+      for (T& weight : weights) weight *= by;
+      largest = to;
+    }
+    T all_weights() const {
+      return ((weights[0] + weights[1]) + (weights[2] + weights[3])) +
+             ((weights[4] + weights[5]) + (weights[6] + weights[7]));
+    }
+  };
+
+  std::vector<T> attend(const Query& q) const {
+    Sums sums;
+    sums.values.assign(static_cast<size_t>(heads_.value_width), T{0});
+    const int64_t end = q.range.low + q.range.count;
+    for (int64_t row = q.range.low; row < end;) {
+      const int64_t tile_end = std::min(end, (row / kFloatTileKeys + 1) * kFloatTileKeys);
+      add_tile(sums, q, row, tile_end);
+      row = tile_end;
+    }
+    const T by = sums.all_weights();
+    for (T& value : sums.values) value = in_.empty_zero() && by == 0 ? T{0} : value / by;
+    return std::move(sums.values);
+  }
+
+  /// Adds the rows before `end`, all of one tile.
+  void add_tile(Sums& sums, const Query& q, int64_t row, int64_t end) const {
+    const int64_t kv_head = q.head / heads_.group();
+    llvm::SmallVector<std::pair<int64_t, T>, kFloatTileKeys> scores;
+    T largest = sums.largest;
+    for (; row < end; ++row) {
+      if (!sees(q, row)) continue;
+      scores.emplace_back(row, score(q, row, kv_head));
+      largest = Steps::larger(largest, scores.back().second);
+    }
+    sums.grow(largest);
+    for (const auto& [key, score] : scores) {
+      const T weight = Steps::weight(score, largest);
+      const T* value = in_.value(q.token, key, kv_head);
+      for (int64_t i = 0; i < heads_.value_width; ++i)
+        sums.values[i] = Steps::multiply_add(weight, value[i], sums.values[i]);
+      sums.weights[key % 8] += weight;
+    }
+  }
+
+  T masked(const Query& q, int64_t row) const {
+    return mask_[static_cast<size_t>(row - q.range.low)];
+  }
+  bool sees(const Query& q, int64_t row) const {
+    return !in_.has_mask() || masked(q, row) != -INFINITY;
+  }
+  T score(const Query& q, int64_t row, int64_t kv_head) const {
+    const T *a = in_.query(q.token, q.head), *b = in_.key(q.token, row, kv_head);
+    T dot = 0;
+    for (int64_t i = 0; i < heads_.width; ++i) dot = Steps::multiply_add(a[i], b[i], dot);
+    const T score = Steps::score(dot, scale_, softcap_);
+    return in_.adds_mask() ? score + masked(q, row) : score;
+  }
+
+  const OpCall& call_;
+  AttentionCall<T> in_;
+  AttentionHeads heads_;
+  T scale_, softcap_;
+  std::vector<T> mask_;  // of a token's head, for the keys of its range
+};
+
+}  // namespace
+
+Result<HostView> evaluate_float_attention(const OpCall& call) {
+  return call.options.precise ? FloatAttention<double>(call).run()
+                              : FloatAttention<float>(call).run();
+}
+
+}  // namespace sinter

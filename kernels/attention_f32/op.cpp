@@ -1,0 +1,20 @@
+// float_attention. Constraint:
+//   C27  elements of f32, heads of at most kMaxHeadWidth elements
+#include "ir/attention_heads.h"
+#include "ir/inference.h"
+#include "kernels/attention_f32/order.h"
+
+namespace sinter {
+
+Result<TensorType> infer_float_attention(const Inference& op) {
+  SINTER_LET(whole, infer_attention(op));
+  if (whole.dtype != DType::f32)
+    return op.reject(27, fmt::format("{} elements, must be f32", to_string(whole.dtype)));
+  const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
+  if (!is_head_width(heads.width) || !is_head_width(heads.value_width))
+    return op.reject(27, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
+                                     heads.value_width, kMaxHeadWidth));
+  return whole;
+}
+
+}  // namespace sinter
