@@ -31,13 +31,15 @@ std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> 
 }
 
 std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
-                                        llvm::ArrayRef<int64_t> symbol_values) {
+                                        llvm::ArrayRef<int64_t> symbol_values, bool outputs_apart) {
   std::vector<int64_t> slots;
-  for (const Buffer& buffer : entry.buffers) {
+  for (uint32_t i = 0; i < entry.buffers.size(); ++i) {
+    const Buffer& buffer = entry.buffers[i];
     if (buffer.place != Buffer::Place::arena) continue;
     const auto bytes = buffer.size_bytes.evaluate(symbol_values);
     if (!bytes || *bytes < 0 || buffer.slot >= entry.buffers.size()) return std::nullopt;
     if (buffer.slot >= slots.size()) slots.resize(buffer.slot + 1, 0);
+    if (outputs_apart && llvm::is_contained(entry.outputs, i)) continue;
     slots[buffer.slot] = std::max(slots[buffer.slot], *bytes);
   }
   ArenaLayout layout;

@@ -178,20 +178,29 @@ Status BoundCall::prepare_on_gpu() {
     return fail("the call is not prepared, and its stream is being captured",
                 "entry " + printable(entry_.name), "prepare the call before the capture",
                 ExitCode::usage);
-  SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_));
+  const Addresses outputs = output_addresses();
+  SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_,
+                                        !llvm::is_contained(outputs, CudaAddress{0})));
   SINTER_LET(arena, session_->arena_of(bytes));
   Addresses inputs(entry_.inputs.size(), 0);
-  SINTER_LET(call, session.place(entry_.name, symbol_values_, inputs, arena));
+  SINTER_LET(call, session.place(entry_.name, symbol_values_, inputs, arena, outputs));
   SINTER_TRY(place_rows(call));
   call_ = std::move(call);
   move_to_tensors();
   return session.prepare(call_);
 }
 
-void BoundCall::move_to_tensors() {
-  Addresses inputs, outputs(entry_.outputs.size(), 0);
-  for (const Tensor& input : inputs_) inputs.push_back(address_of(*input.view));
+/// By the entry's outputs; 0 where the caller has bound none.
+BoundCall::Addresses BoundCall::output_addresses() const {
+  Addresses outputs(entry_.outputs.size(), 0);
   for (const Tensor& output : outputs_) outputs[output.index] = address_of(*output.view);
+  return outputs;
+}
+
+void BoundCall::move_to_tensors() {
+  Addresses inputs;
+  const Addresses outputs = output_addresses();
+  for (const Tensor& input : inputs_) inputs.push_back(address_of(*input.view));
   call_.move_to(inputs, outputs);
   copies_.clear();
   for (const Tensor& output : outputs_) {

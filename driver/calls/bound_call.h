@@ -99,6 +99,7 @@ class BoundCall {
   Status prepare_on_gpu();
   Status place_rows(CudaCall& call);
   /// The call's inputs and outputs where their tensors are now, and the copies that this takes.
+  Addresses output_addresses() const;
   void move_to_tensors();
   Status run_on_cpu();
 

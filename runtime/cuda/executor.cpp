@@ -167,17 +167,19 @@ Result<HostTensor> CudaSession::state(size_t index) const {
 
 namespace {
 
-Result<ArenaLayout> layout_of(const EntryPlan& entry, llvm::ArrayRef<int64_t> symbol_values) {
-  if (auto layout = arena_layout(entry, symbol_values)) return std::move(*layout);
+Result<ArenaLayout> layout_of(const EntryPlan& entry, llvm::ArrayRef<int64_t> symbol_values,
+                              bool outputs_apart) {
+  if (auto layout = arena_layout(entry, symbol_values, outputs_apart)) return std::move(*layout);
   return fail("the arena's size exceeds 63 bits", "entry " + printable(entry.name));
 }
 
 }  // namespace
 
 Result<size_t> CudaSession::arena_bytes(std::string_view entry,
-                                        llvm::ArrayRef<int64_t> symbol_values) const {
+                                        llvm::ArrayRef<int64_t> symbol_values,
+                                        bool outputs_apart) const {
   SINTER_LET(plan, find_call(model_->program(), entry, symbol_values, symbol_values_));
-  SINTER_LET(layout, layout_of(*plan, symbol_values));
+  SINTER_LET(layout, layout_of(*plan, symbol_values, outputs_apart));
   return static_cast<size_t>(layout.bytes);
 }
 
@@ -187,7 +189,9 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
                                     llvm::ArrayRef<CudaAddress> outputs) const {
   CudaCall call;
   SINTER_LET(entry, find_call(model_->program(), entry_name, symbol_values, symbol_values_));
-  SINTER_LET(layout, layout_of(*entry, symbol_values));
+  const bool outputs_apart =
+      outputs.size() == entry->outputs.size() && !llvm::is_contained(outputs, CudaAddress{0});
+  SINTER_LET(layout, layout_of(*entry, symbol_values, outputs_apart));
   SINTER_CHECK(inputs.size() == entry->inputs.size(), "{} inputs for entry {}", inputs.size(),
                entry_name);
   call.entry = entry;

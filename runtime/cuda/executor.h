@@ -119,8 +119,8 @@ class CudaSession final : public Session {
   Result<HostTensor> state(size_t index) const override;
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
-  /// `outputs` instead of the arena where that is not 0. Addresses of inputs and outputs are
-  /// aligned to kPointerAlignment.
+  /// `outputs` instead of the arena where that is not 0: if that is none of them, they take no room
+  /// in the arena. Addresses of inputs and outputs are aligned to kPointerAlignment.
   Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                          llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
                          llvm::ArrayRef<CudaAddress> outputs = {}) const;
@@ -146,8 +146,10 @@ class CudaSession final : public Session {
 
   const CudaStream& stream() const { return stream_; }
   const CudaModel& model() const { return *model_; }
-  /// Bytes of the entry's arena for these symbol values.
-  Result<size_t> arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values) const;
+  /// Bytes of the entry's arena for these symbol values. `outputs_apart`: all outputs have other
+  /// memory.
+  Result<size_t> arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
+                             bool outputs_apart = false) const;
 
  private:
   /// `begin`: of the step's first launch; `overlapped` afterwards, if a kernel was launched.
