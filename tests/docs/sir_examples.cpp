@@ -234,11 +234,11 @@ constexpr OpExample kExamples[] = {
      "each sequence has its own.\n\n"
      "The mask has the axes [..., heads, N, R], each of its extent or of 1, which is repeated. Of "
      "i1, it says which keys are seen too; of a float type, it is added to the scores. `any_range` "
-     "= "
-     "1 allows any numbers as first and slot: a token sees those of the rows first .. slot that "
-     "are "
-     "there. A token that sees no key, or whose scores are all -inf, gets NaN; `empty_zero` = 1: "
-     "zeros. An infinity or NaN in a row of values may reach tokens that do not see the row.",
+     "= 1 allows any numbers as first and slot: a token sees those of the rows first .. slot that "
+     "are there. A token that sees no key, or whose scores are all -inf, gets NaN; `empty_zero` = "
+     "1: zeros. An infinity or NaN in a row of values may reach tokens that do not see the row.\n\n"
+     "The scores are float32. The kernel that takes the op sums in an order of its own, and rounds "
+     "the weights to the element type before or after they are divided by their sum.",
      R"(  symbol R in [1, 128]
   state %k : f16[R, 32]
   state %v : f16[R, 32]

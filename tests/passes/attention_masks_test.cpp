@@ -36,6 +36,7 @@ class MaskModule {
     const ValueId k = input(DType::f32, {Dim(kBatch), keys_, Dim(kHeads)}, "k");
     row_ = input(DType::i32, {Dim(kBatch), tokens_}, "row");
     wide_row_ = input(DType::i64, {tokens_}, "wide_row");
+    wide_key_ = input(DType::i64, {keys_}, "wide_key");
     of_key_ = input(DType::i32, {Dim(kBatch), keys_}, "of_key");
     seen_ = input(DType::i1, {Dim(kBatch), keys_}, "seen");
     ValueId mask = truth(3);
@@ -114,6 +115,9 @@ class MaskModule {
   ValueId comparison() {
     const OpKind kind =
         random_.pick(std::array{OpKind::less, OpKind::less_equal, OpKind::less, OpKind::equal});
+    if (random_.chance(8))
+      return b_.op(kind, {b_.reshape(wide_row_, {Dim(1), Dim(1), tokens_, Dim(1)}),
+                          b_.reshape(wide_key_, {Dim(1), Dim(1), Dim(1), keys_})});
     const int depth = random_.chance(60) ? 1 : 2;
     return b_.op(kind, {integer(depth), integer(depth)});
   }
@@ -166,7 +170,7 @@ class MaskModule {
   Entry entry_;
   Builder b_;
   Dim tokens_, keys_;
-  ValueId row_, wide_row_, of_key_, seen_;
+  ValueId row_, wide_row_, wide_key_, of_key_, seen_;
 };
 
 const Op& attention_of(const Graph& graph) {

@@ -63,11 +63,34 @@ class Explanation:
         for entry in graph.entries:
             one = entry.compiled.entry()
             lines.append(f"  {entry.name}: {one.costs()}; unfused {one.unfused_costs()}")
+            lines += attention_lines(entry)
         reasons = Counter((op.op, op.location, op.reason) for op in graph.eager)
         for (op, location, reason), times in reasons.items():
             again = f" ({times} times)" if times > 1 else ""
             lines.append(f"  in eager: {op}{again}: {reason}" + (f"\n    {location}" if location else ""))
         return lines
+
+
+def attention_lines(entry) -> list[str]:
+    """Which kernel computes each attention of an entry, and why one is composed, with the user's line."""
+    choices = [choice for ledger in entry.compiled.ledger["entries"] for choice in ledger["choices"]
+               if choice["what"] == "attention"]
+    lines = []
+    for choice in choices:
+        lines.append(f"  attention: {len(choice['values'])} by {choice['by']} ({choice['why']})")
+        if choice["by"] == "composed":
+            places = {place_of(value, entry.locations) for value in choice["values"]} - {None}
+            lines += [f"    {place}" for place in sorted(places)]
+    return lines
+
+
+def place_of(value: str, locations: dict[str, str]) -> str | None:
+    """The place in the user's source of a value, which may be a part of what a line there made."""
+    while value:
+        if value in locations:
+            return locations[value]
+        value = value.rpartition(".")[0]
+    return None
 
 
 def count(number: int, noun: str) -> str:
