@@ -27,8 +27,7 @@
 //   C18  attention: q [..., N, heads*hd], keys [..., R, kv_heads*hd], values [..., R, kv_heads*vd]
 //        of one float type and constant widths, first and slot i32 [..., N], a mask of i1 or a
 //        float type with the axes [..., heads, N, R] or 1 in their place; attention_softmax: scores
-//        f32
-//        [..., N, K], first and slot that broadcast to [..., N] and end in N, a mask that
+//        f32 [..., N, K], first and slot that broadcast to [..., N] and end in N, a mask that
 //        broadcasts to the scores; kv_heads divides heads; scale finite; softcap > 0, finite;
 //        window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0

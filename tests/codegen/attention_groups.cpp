@@ -58,24 +58,27 @@ graph(%x: DTYPE[N, 32], %bias: DTYPE[32], %gate: DTYPE[N, 32], %k: DTYPE[K, 16],
 graph(%q: DTYPE[N, 32], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %i: i32[N], %last: i32[N]) -> (%y) {
   %y = tiled_attention %q, %k, %v, %i, %last {heads = 1, kv_heads = 1, scale = 0.25, checked = 1} : DTYPE[N, 32]
 })"},
+};
+
+const std::vector<GroupText> kSequenceGroups = {
     {"tiled_sequences_in_any_range", 0, R"(
 graph(%q: DTYPE[B, N, 32], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 24], %first: i32[B, N], %last: i32[B, N]) -> (%y) {
   %y = tiled_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, window = 90, any_range = 1, empty_zero = 1} : DTYPE[B, N, 48]
 })"},
     {"tiled_sequences_by_heads", 0, R"(
-graph(%x: DTYPE[2, 4, N, 16], %c: DTYPE[2, 2, K, 16], %d: DTYPE[2, 2, K, 24], %first: i32[2, N], %last: i32[2, N], %mask: i1[2, 1, N, K]) -> (%y) {
-  %xs = transpose %x {axes = [0, 2, 1, 3]} : DTYPE[2, N, 4, 16]
-  %q = reshape %xs : DTYPE[2, N, 64]
+graph(%x: DTYPE[2, 2, N, 16], %c: DTYPE[2, 2, K, 16], %d: DTYPE[2, 2, K, 24], %first: i32[2, N], %last: i32[2, N], %mask: i1[2, 1, N, K]) -> (%y) {
+  %xs = transpose %x {axes = [0, 2, 1, 3]} : DTYPE[2, N, 2, 16]
+  %q = reshape %xs : DTYPE[2, N, 32]
   %cs = transpose %c {axes = [0, 2, 1, 3]} : DTYPE[2, K, 2, 16]
   %k = reshape %cs : DTYPE[2, K, 32]
   %ds = transpose %d {axes = [0, 2, 1, 3]} : DTYPE[2, K, 2, 24]
   %v = reshape %ds : DTYPE[2, K, 48]
-  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 4, kv_heads = 2, scale = 0.25, empty_zero = 1} : DTYPE[2, N, 96]
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 2, kv_heads = 2, scale = 0.25, empty_zero = 1} : DTYPE[2, N, 48]
 })"},
     {"tiled_sequences_that_share_keys", 0, R"(
-graph(%q: DTYPE[2, 2, N, 32], %c: DTYPE[1, 1, K, 16], %v: DTYPE[2, 2, K, 16], %first: i32[2, 2, N], %last: i32[2, 2, N], %mask: f32[1, 1, 2, 1, K]) -> (%y) {
+graph(%q: DTYPE[2, 2, N, 16], %c: DTYPE[1, 1, K, 16], %v: DTYPE[2, 2, K, 16], %first: i32[2, 2, N], %last: i32[2, 2, N], %mask: f32[1, 1, 1, 1, K]) -> (%y) {
   %k = broadcast %c {dims = [2, 2, K, 16]} : DTYPE[2, 2, K, 16]
-  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 2, kv_heads = 1, scale = -0.25, softcap = 3.0} : DTYPE[2, 2, N, 32]
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 1, kv_heads = 1, scale = -0.25, softcap = 3.0} : DTYPE[2, 2, N, 16]
 })"},
     {"tiled_masked_by_columns", 0, R"(
 graph(%q: DTYPE[N, 48], %k: DTYPE[200, 16], %v: DTYPE[200, 16], %first: i32[N], %last: i32[N], %wide: DTYPE[3, N, 205]) -> (%y) {
@@ -83,12 +86,12 @@ graph(%q: DTYPE[N, 48], %k: DTYPE[200, 16], %v: DTYPE[200, 16], %first: i32[N], 
   %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 3, kv_heads = 1, scale = 0.25, empty_zero = 1} : DTYPE[N, 48]
 })"},
     {"tiled_masked_keys_of_computed_ranges", 0, R"(
-graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, K, 16], %v: DTYPE[2, K, 16], %length: i32[2, 1], %seen: i1[2, K]) -> (%last, %y) {
+graph(%q: DTYPE[2, N, 16], %k: DTYPE[2, K, 16], %v: DTYPE[2, K, 16], %length: i32[2, 1], %seen: i1[2, K]) -> (%last, %y) {
   %n = iota {axis = 1} : i32[2, N]
   %last = minimum %n, %length : i32[2, N]
   %first = constant {value = 0} : i32[2, N]
   %mask = reshape %seen : i1[2, 1, 1, K]
-  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 2, kv_heads = 1, scale = 0.25, any_range = 1} : DTYPE[2, N, 32]
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 1, kv_heads = 1, scale = 0.25, any_range = 1} : DTYPE[2, N, 16]
 })"},
     {"tiled_masked_tokens", 0, R"(
 graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, K, 32], %v: DTYPE[2, K, 32], %first: i32[2, N], %last: i32[2, N], %mask: bf16[2, 2, N, 1]) -> (%y) {

@@ -12,10 +12,25 @@
 namespace sinter {
 namespace {
 
-/// The number of tokens, the rows of the caches and the sequences: none, few, whole tiles, broken
-/// ones.
+/// The number of tokens and the rows of the caches: none, few, whole tiles, broken ones.
 const std::vector<std::vector<int64_t>> kSizes = {
-    {1, 0, 1, 0, 3}, {70, 0, 200, 0, 2}, {129, 0, 130, 0, 1}, {0, 0, 5, 0, 2}};
+    {1, 0, 1, 0, 0}, {70, 0, 200, 0, 0}, {129, 0, 130, 0, 0}, {0, 0, 5, 0, 0}};
+/// The same, and the number of sequences.
+const std::vector<std::vector<int64_t>> kSequenceSizes = {
+    {1, 0, 1, 0, 3}, {70, 0, 200, 0, 2}, {129, 0, 40, 0, 1}, {0, 0, 5, 0, 2}};
+
+/// On few multiprocessors, where blocks of warpgroups take tiles of several sequences.
+void run_sequences(const Capabilities& played, const char* arch) {
+  DeviceDescription few = *find_device(arch);
+  few.multiprocessors = 3;
+  Trials trials;
+  trials.played = played;
+  trials.special_values = false;
+  for (size_t i = 0; i < kSequenceGroups.size(); ++i)
+    trials.add(kSequenceGroups[i], kAttentionTypes[i % 2], 64, few);
+  VaryRanges vary;
+  run_trials(trials, kSequenceSizes, std::ref(vary));
+}
 
 void run(const Capabilities& played, const char* arch, llvm::ArrayRef<int64_t> widths) {
   Trials trials;
@@ -35,6 +50,12 @@ TEST_CASE("attention by products of warps") { run({}, "sm_80", {80, 96, 128, 256
 
 TEST_CASE("attention by products of warpgroups") {
   run({.mma = true, .wgmma = true}, "sm_90a", {80, 96, 128, 256});
+}
+
+TEST_CASE("sequences and masks by products of warps") { run_sequences({}, "sm_80"); }
+
+TEST_CASE("sequences and masks by products of warpgroups") {
+  run_sequences({.mma = true, .wgmma = true}, "sm_90a");
 }
 
 TEST_CASE("blocks that take several items, sorted by the keys that they see") {

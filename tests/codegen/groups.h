@@ -37,6 +37,8 @@ extern const std::vector<GroupText> kClosedGroups;
 /// One tiled_attention each, with a prologue and an epilogue; of 16-bit types. The first has heads
 /// of WIDTH elements.
 extern const std::vector<GroupText> kAttentionGroups;
+/// The same of several sequences, with masks and computed row numbers.
+extern const std::vector<GroupText> kSequenceGroups;
 /// One gemv each, with a prologue and an epilogue.
 extern const std::vector<GroupText> kGemvGroups;
 /// Checked ops; the row numbers are the first input of i32, or the sum or difference of it and the

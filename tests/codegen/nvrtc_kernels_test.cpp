@@ -58,8 +58,9 @@ TEST_CASE("emitted kernels compile") {
     for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);
     for (const GroupText& text : kClosedGroups)
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(text, dtype, 0);
-    for (size_t i = 0; i < kAttentionGroups.size(); ++i)
-      add(kAttentionGroups[i], i % 2 == 0 ? DType::f16 : DType::bf16, 64);
+    for (const auto* groups : {&kAttentionGroups, &kSequenceGroups})
+      for (size_t i = 0; i < groups->size(); ++i)
+        add((*groups)[i], i % 2 == 0 ? DType::f16 : DType::bf16, 64);
     // Gemvs take long to compile: one with everything around it for each type, and the plain one.
     for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(kGemvGroups[4], dtype, 1024);
     add(kGemvGroups[0], DType::bf16, 4096);
