@@ -21,23 +21,18 @@ std::optional<AttentionRowsPlace> attention_rows(const Graph& graph, const Op& o
                             view->strides[batch + 1]};
 }
 
-namespace {
-
-/// The mask repeats along all of its leading axes, or along none.
-bool has_whole_mask(DimsRef mask, const Op& op) {
+bool is_whole_mask(DimsRef mask, DimsRef result) {
   const DimsRef leading = mask.drop_back(3);
-  return leading == DimsRef(op.type.dims).drop_back(2) ||
+  return leading == result.drop_back(2) ||
          llvm::all_of(leading, [](Dim dim) { return dim.is(1); });
 }
-
-}  // namespace
 
 std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op) {
   const DimsRef dims = graph[op.operands[5]].type.dims;
   const size_t batch = dims.size() - 3;
   const auto view = strided_view(graph, op.operands[5], dims);
   if (!view) return std::nullopt;
-  if (!has_whole_mask(dims, op)) return std::nullopt;
+  if (!is_whole_mask(dims, op.type.dims)) return std::nullopt;
   const auto sequence = joined_stride(*view, dims, batch);
   if (!sequence) return std::nullopt;
   return AttentionMaskPlace{view->root,           view->offset,
@@ -56,7 +51,8 @@ std::optional<AttentionQueriesPlace> attention_queries(const Graph& graph, const
 
 llvm::SmallVector<ValueId, 6> with_whole_mask(Builder& b, const Op& op) {
   llvm::SmallVector<ValueId, 6> operands(op.operands.begin(), op.operands.end());
-  if (operands.size() < 6 || has_whole_mask(b.type(operands[5]).dims, op)) return operands;
+  if (operands.size() < 6 || is_whole_mask(b.type(operands[5]).dims, op.type.dims))
+    return operands;
   Dims dims(DimsRef(op.type.dims).drop_back(2));
   llvm::append_range(dims, DimsRef(b.type(operands[5]).dims).take_back(3));
   operands[5] = b.op(OpKind::broadcast, {operands[5]}, Attributes().set(AttrName::dims, dims),

@@ -30,8 +30,10 @@ struct AttentionMaskPlace {
 };
 std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op);
 
-/// The operands of `op` with a mask that repeats along all of its leading axes or along none: one
-/// that repeats along some is repeated to all.
+/// A mask repeats along all leading axes of an attention's result, or along none. Those of kernels
+/// do.
+bool is_whole_mask(DimsRef mask, DimsRef result);
+/// The operands of `op` with such a mask: one that repeats along some axes is repeated to all.
 llvm::SmallVector<ValueId, 6> with_whole_mask(Builder& b, const Op& op);
 
 /// Sequences of an attention, the tokens of each, and the rows of keys of each.

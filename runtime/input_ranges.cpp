@@ -57,14 +57,14 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
     const Graph& group = facts.kernel->group;
     for (const Op& op : group.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
-        if (!operand_role(op.kind, i).is_address()) continue;
+        const std::optional<Dim> named = named_rows(group, op, i);
+        if (!named || !operand_role(op.kind, i).is_address()) continue;
         const std::optional<uint32_t> input = input_of(group, op.operands[i]);
         if (!input) continue;
         const Buffer& buffer = entry.buffers[facts.reads[*input]];
         if (buffer.place != Buffer::Place::input) continue;
-        const Dim extent = *named_rows(group, op, i);
         const int64_t count =
-            extent.is_constant() ? extent.constant() : symbol_values[extent.symbol().index];
+            named->is_constant() ? named->constant() : symbol_values[named->symbol().index];
         rows[buffer.index] = std::min(rows[buffer.index], count);
       }
   }

@@ -39,7 +39,7 @@ class Random {
 
 // The uses of an integer input.
 struct Role {
-  bool slots = false, first = false;
+  bool slots = false, last = false, first = false;
   int64_t rows = INT64_MAX;  // of the smallest table or state that it points into
 };
 
@@ -58,22 +58,25 @@ class InputMaker {
     if (op.type.dtype != DType::i32)
       return random_tensor(op.type.dtype, std::move(dims), seed, {1, 0, kOtherIntegers - 1});
     const Role role = role_of(input);
-    if (!role.slots && !role.first) {
+    if (!role.slots && !role.last && !role.first) {
       const int64_t rows = role.rows == INT64_MAX ? kOtherIntegers : role.rows;
       if (rows == 0 && !llvm::is_contained(dims, 0))
         return fail(fmt::format("%{} points into an empty table", op.name));
       return random_tensor(op.type.dtype, std::move(dims), seed, {1, 0, rows - 1});
     }
     SINTER_LET(tensor, make_tensor(op.type.dtype, std::move(dims)));
-    const int64_t tokens = tensor.volume();
+    // The tokens of each sequence see the first rows of its keys; an append writes other rows for
+    // each token.
+    const int64_t tokens = role.slots || tensor.dims.empty() ? tensor.volume() : tensor.dims.back();
     if (tokens > role.rows)
       return fail(fmt::format("{} tokens, but the state has {} rows", tokens, role.rows),
                   "%" + op.name, "make the state larger");
     Random random(seed);
     int32_t first = 0;
-    for (int64_t i = 0; i < tokens; ++i) {
-      if (random.integer(0, 7) == 0) first = static_cast<int32_t>(i);
-      tensor.data<int32_t>()[i] = role.slots ? static_cast<int32_t>(i) : first;
+    for (int64_t i = 0; i < tensor.volume(); ++i) {
+      const auto token = static_cast<int32_t>(i % tokens);
+      if (random.integer(0, 7) == 0 || token == 0) first = token;
+      tensor.data<int32_t>()[i] = role.slots || role.last ? token : first;
     }
     return std::move(tensor);
   }
@@ -88,10 +91,12 @@ class InputMaker {
     for (const Op& op : graph_.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
         const OperandRole as = operand_role(op.kind, i);
-        if (!as.is_address() || root_of(graph_, op.operands[i]) != input) continue;
-        role.slots |= as.kind == OperandRole::slot || as.kind == OperandRole::last;
+        const std::optional<Dim> named = named_rows(graph_, op, i);
+        if (!named || !as.is_address() || root_of(graph_, op.operands[i]) != input) continue;
+        role.slots |= as.kind == OperandRole::slot;
+        role.last |= as.kind == OperandRole::last;
         role.first |= as.kind == OperandRole::first;
-        role.rows = std::min(role.rows, extent(*named_rows(graph_, op, i)));
+        role.rows = std::min(role.rows, extent(*named));
       }
     return role;
   }
