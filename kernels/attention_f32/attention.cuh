@@ -55,7 +55,7 @@ SINTER_DEVICE void attend_floats(const Query& q, const FloatAttentionOperands<Co
 #pragma unroll 1
     for (int part = 0; part < of_values; ++part) {
       const float* values = parts.take(begin, of_keys + part + 1);
-      if (seen_by_warp) lane.add_values(values, part);
+      if (seen_by_warp) lane.add_values(values, part, begin);
     }
   }
   lane.store(out);

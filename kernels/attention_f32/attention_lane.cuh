@@ -1,8 +1,9 @@
 // A lane's work in float_attention: the online softmax and the weighted sums of its rows.
 //
-// Of a warp's 16 rows it has row() + 4 i, of a tile's keys column() + 8 j, of a result's elements
-// 32 g + 4 column() + 0 .. 3. Bits of the lane number are dealt to both so that of 2 neighbouring
-// pairs of lanes one has the same row and one the same column: their reads of 16 bytes are one.
+// A lane has 4 rows of the warp's 16, row(i); of a tile's keys column() + 8 j; of a result's
+// elements 32 g + 4 column() + 0 .. 3. Lanes that differ in bit 0 of their number have the same
+// column, those that differ in bit 1 the same row: a warp's read of 16 bytes a lane takes two
+// passes, not four.
 #pragma once
 
 #include "kernels/attention_f32/attention_block.cuh"
@@ -59,7 +60,7 @@ class FloatAttentionLane {
     q += part * kPartElements;
     keys += column() * kKeyStride;
     const int here = chunks % most == 0 || part < chunks / most ? most : chunks % most;
-#pragma unroll 2
+#pragma unroll 1
     for (int chunk = 0; chunk < here; ++chunk) {
       float a[kLaneRows][4];
 #pragma unroll
@@ -79,16 +80,14 @@ class FloatAttentionLane {
 
   // Leaves the weights of a tile's keys in shared memory, and scales what was summed.
   SINTER_DEVICE void weigh(float (&scores)[kLaneRows][kLaneKeys], int begin) {
-    const KeyRange all = ranges()[0];
-    whole_ = !Mask::kIsThere && begin >= all.low && begin + kFloatTileKeys <= all.end;
 #pragma unroll
     for (int i = 0; i < kLaneRows; ++i)
 #pragma unroll
       for (int j = 0; j < kLaneKeys; ++j)
         scores[i][j] = attention_score(scores[i][j], Config::kScale, Config::kSoftcap);
-    const unsigned hidden = whole_ ? 0u : hide_keys(scores, begin);
+    const unsigned hidden = sees_whole_tile(begin) ? 0u : hide_keys(scores, begin);
     grow(scores);
-    float* const weights = warp_weights() + 16 * column();
+    float* const weights = warp_weights() + kWarpRows * column();
 #pragma unroll
     for (int j = 0; j < kLaneKeys; ++j) {
       float weight[kLaneRows];
@@ -98,13 +97,14 @@ class FloatAttentionLane {
         weights_[i] = math::add(weights_[i], weight[i]);
         if (hidden >> (i * kLaneKeys + j) & 1) weight[i] = kNoWeight;
       }
-      store_quad(weights + 8 * 16 * j, weight);
+      store_quad(weights + kWarpRows * 8 * j, weight);
     }
   }
 
-  // Adds the values of part `part` of a tile's keys, with the weights that weigh() has left.
-  SINTER_DEVICE void add_values(const float* values, int part) {
-    if (whole_)
+  // Adds the values of part `part` of the keys of the tile that begins at key `begin`, with the
+  // weights that weigh() has left.
+  SINTER_DEVICE void add_values(const float* values, int part, int begin) {
+    if (sees_whole_tile(begin))
       add_values<false>(values, part);
     else
       add_values<true>(values, part);
@@ -160,6 +160,11 @@ class FloatAttentionLane {
   // The keys that all rows of the warp see, and those that any sees.
   SINTER_DEVICE KeyRange* ranges() const {
     return block_.seen() + Config::kRows + 2 * (thread_ / 32);
+  }
+  // All rows of the warp see all keys of a tile.
+  SINTER_DEVICE bool sees_whole_tile(int begin) const {
+    const KeyRange all = ranges()[0];
+    return !Mask::kIsThere && begin >= all.low && begin + kFloatTileKeys <= all.end;
   }
   // The weights of the warp's rows for key 0 of a tile, from this lane's first row on.
   SINTER_DEVICE float* warp_weights() const {
@@ -223,12 +228,12 @@ class FloatAttentionLane {
   template <bool hides>
   SINTER_DEVICE void add_values(const float* values, int part) {
     constexpr int keys = value_part_keys(Config::kValueWidth);
-    const float* weights = warp_weights() + part * keys * 16;
+    const float* weights = warp_weights() + part * keys * kWarpRows;
     values += 4 * column();
 #pragma unroll 4
     for (int key = 0; key < keys; ++key) {
       float weight[kLaneRows];
-      load_quad(weight, weights + 16 * key);
+      load_quad(weight, weights + kWarpRows * key);
 #pragma unroll
       for (int g = 0; g < kGroups; ++g) {
         float value[4];
@@ -246,7 +251,6 @@ class FloatAttentionLane {
 
   const FloatAttentionBlock<Config>& block_;
   unsigned thread_ = threadIdx.x;
-  bool whole_ = true;  // all rows of the warp see all keys of the tile
   float largest_[kLaneRows] = {-math::infinity(), -math::infinity(), -math::infinity(),
                                -math::infinity()};
   float weights_[kLaneRows] = {};

@@ -22,7 +22,7 @@ class FloatAttentionParts {
     load_part(begin, 0);
   }
 
-  // The buffer that is being loaded, once all of it is there: valid until the call after the next.
+  // The buffer that is being loaded, once all of it is there: valid until the next call.
   // Keys outside of those seen have any numbers. Begins to load part `next` of the tile that begins
   // at key `begin`. All threads of the block call it.
   SINTER_DEVICE const float* take(int begin, int next) {

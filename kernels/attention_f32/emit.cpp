@@ -31,7 +31,7 @@ std::string attribute_constants(const Op& op) {
 Result<KernelBody> emit_float_attention(const EmitContext& context) {
   const Op& op = context.anchor_op();
   const AttentionHeads heads = attention_heads(context.group, op);
-  const FloatAttentionForm form = float_attention_form(heads.width, context.device);
+  const FloatAttentionForm form = float_attention_form(heads, context.device);
   AttentionText operands(context);
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));
@@ -64,8 +64,8 @@ Result<KernelBody> emit_float_attention(const EmitContext& context) {
        .units_per_tile = form.rows,
        .threads = form.threads,
        .shared_bytes = form.shared_bytes});
-  body.resident_blocks = heads.value_width <= 128 ? 3 : 1;  // as many as leave room for the sums
-  body.minimum_arch = 80;                                   // cp.async
+  body.resident_blocks = form.resident_blocks;
+  body.minimum_arch = 80;  // cp.async
   return body;
 }
 

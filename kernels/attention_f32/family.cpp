@@ -35,7 +35,7 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const Graph& graph = group.problem.graph();
   const Op& op = graph[group.anchor()];
   const AttentionHeads heads = attention_heads(graph, op);
-  const FloatAttentionForm form = float_attention_form(heads.width, group.problem.device());
+  const FloatAttentionForm form = float_attention_form(heads, group.problem.device());
   const double tiles = group.problem.count(volume(DimsRef(op.type.dims).drop_back())) /
                        static_cast<double>(form.rows);
   return product_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count), form.threads);

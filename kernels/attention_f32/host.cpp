@@ -126,7 +126,7 @@ class FloatAttention {
     return mask_[static_cast<size_t>(row - q.range.low)];
   }
   bool sees(const Query& q, int64_t row) const {
-    return !in_.has_mask() || masked(q, row) != -INFINITY;
+    return !in_.has_mask() || in_.adds_mask() || masked(q, row) == 0;
   }
   T score(const Query& q, int64_t row, int64_t kv_head) const {
     const T *a = in_.query(q.token, q.head), *b = in_.key(q.token, row, kv_head);

@@ -1,6 +1,7 @@
 // float_attention. Constraint:
-//   C27  elements of f32, heads of at most kMaxHeadWidth elements
-#include "ir/attention_heads.h"
+//   C27  elements of f32, heads of at most kMaxHeadWidth elements, a mask that repeats along all
+//        leading axes or along none
+#include "ir/attention_operands.h"
 #include "ir/inference.h"
 #include "kernels/attention_f32/order.h"
 
@@ -14,6 +15,9 @@ Result<TensorType> infer_float_attention(const Inference& op) {
   if (!is_head_width(heads.width) || !is_head_width(heads.value_width))
     return op.reject(27, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
                                      heads.value_width, kMaxHeadWidth));
+  if (op.operands.size() == 6 && !is_whole_mask(op.operands[5].dims, whole.dims))
+    return op.reject(27, fmt::format("mask {} repeats along some leading axes of {}",
+                                     op.show(op.operands[5]), op.show(whole)));
   return whole;
 }
 

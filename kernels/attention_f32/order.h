@@ -3,8 +3,8 @@
 //
 // The rows of the caches are cut into tiles of kFloatTileKeys rows, at multiples of that number. A
 // token's head walks the tiles in which it sees keys, upwards (the online softmax of Milakov and
-// Gimelshein 2018). It sees the keys of its range but those whose mask is false or -inf. It keeps
-// the largest score m, eight sums of weights l and per element the weighted sum of values. For each
+// Gimelshein 2018). It sees the keys of its range but those whose mask is false. It keeps the
+// largest score m, eight sums of weights l and per element the weighted sum of values. For each
 // tile:
 //
 //   1. The dot product q·k of each key: a chain of fused multiply-adds from 0 on, elements
@@ -36,8 +36,8 @@ SINTER_DEVICE float attention_growth(float before, float largest) {
   return before == largest ? 1.0f : attention_weight(before, largest);
 }
 
-/// The mask lets the token see the key.
+/// A token sees a key with that in its mask: a truth value, or a number, which hides no key.
 SINTER_DEVICE bool attention_sees(bool seen) { return seen; }
-SINTER_DEVICE bool attention_sees(float added) { return added != -math::infinity(); }
+SINTER_DEVICE bool attention_sees(float) { return true; }
 
 }  // namespace sinter

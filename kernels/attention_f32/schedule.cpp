@@ -1,5 +1,7 @@
 #include "kernels/attention_f32/schedule.h"
 
+#include <algorithm>
+
 #include "kernels/attention_f32/layout.h"
 
 namespace sinter {
@@ -13,9 +15,14 @@ FloatAttentionForm form_of_rows(int rows, int64_t width) {
 
 }  // namespace
 
-FloatAttentionForm float_attention_form(int64_t width, const DeviceDescription& device) {
-  const FloatAttentionForm form = form_of_rows(64, width);
-  return form.shared_bytes <= device.max_shared_bytes ? form : form_of_rows(32, width);
+FloatAttentionForm float_attention_form(const AttentionHeads& heads,
+                                        const DeviceDescription& device) {
+  FloatAttentionForm form = form_of_rows(64, heads.width);
+  if (form.shared_bytes > device.max_shared_bytes) form = form_of_rows(32, heads.width);
+  // Three, with 168 registers a thread, where shared memory and the sums of a row leave room.
+  if (heads.value_width <= 128)
+    form.resident_blocks = std::clamp<int64_t>(device.max_shared_bytes / form.shared_bytes, 1, 3);
+  return form;
 }
 
 }  // namespace sinter

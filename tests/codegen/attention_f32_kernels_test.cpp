@@ -37,11 +37,11 @@ struct VaryKeys {
   void operator()(const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
     const Graph& group = kernel.group;
     const Op& op = float_attention_of(group);
-    HostTensor& first = input_of(group, op.operands[3], inputs);
-    HostTensor& last = input_of(group, op.operands[4], inputs);
-    const HostTensor& keys = input_of(group, op.operands[1], inputs);
+    HostTensor& first = *input_of(group, op.operands[3], inputs);
+    HostTensor& last = *input_of(group, op.operands[4], inputs);
+    const HostTensor& keys = *input_of(group, op.operands[1], inputs);
     const int64_t rows = keys.dims[keys.dims.size() - 2];
-    if (op.operands.size() == 6) hide_some(input_of(group, op.operands[5], inputs), random);
+    if (op.operands.size() == 6) hide_some(*input_of(group, op.operands[5], inputs), random);
     if (rows == 0) return;
     const Ranges ranges =
         ranges_of(kPatterns[turn++ % std::size(kPatterns)], first.volume(), rows, random);

@@ -545,6 +545,14 @@ TEST_CASE("C27 float_attention") {
   rejects(27, OpKind::float_attention,
           {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})}, attention(4, 2));
   rejects(18, OpKind::float_attention, widths(8, 3), attention(4, 3));
+  const auto masked = [](Dims mask) -> Types {
+    return {f32({2, 3, kN, 32}), f32({2, 3, kM, 32}), f32({2, 3, kM, 32}),
+            i32({2, 3, kN}),     i32({2, 3, kN}),     f32(std::move(mask))};
+  };
+  for (const Dims& mask : {Dims{1, 1, 1, kN, kM}, Dims{2, 3, 4, 1, kM}})
+    gives(OpKind::float_attention, masked(mask), attention(4, 4), f32({2, 3, kN, 32}));
+  for (const Dims& mask : {Dims{2, 1, 1, kN, kM}, Dims{1, 3, 4, 1, kM}})
+    rejects(27, OpKind::float_attention, masked(mask), attention(4, 4));
 }
 
 TEST_CASE("C25 scatter_add") {

@@ -156,14 +156,14 @@ TEST_CASE(
 
 TEST_CASE("a tensor map of no rows is all zeros, since the driver encodes none") {
   const auto on = device();
-  TensorMap map{.dims = {64, SymExpr(Dim(SymbolId{0}))}, .strides = {64}, .box = {64, 8}};
+  TensorMap map{.offset = {}, .dims = {64, SymExpr(Dim(SymbolId{0}))}, .strides = {64}, .box = {64, 8}};
   const auto encodings = [&](int64_t rows) {
     driver().take_calls();
     const auto encoded = encode(map, DType::f16, 256, {rows}, *on);
     REQUIRE(encoded.has_value());
     const auto calls = driver().take_calls();
     return std::count_if(calls.begin(), calls.end(), [](const FakeCall& call) {
-      return call.name == "cuTensorMapEncodeTiled";
+      return std::string_view(call.name) == "cuTensorMapEncodeTiled";
     });
   };
   CHECK(encodings(3) == 1);

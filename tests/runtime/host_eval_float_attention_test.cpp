@@ -121,7 +121,7 @@ TEST_CASE("float_attention with a mask of truth values, and one of numbers") {
 
 TEST_CASE("float_attention: what a mask hides takes no part, whatever it is") {
   const Module module = module_of(
-      "%q: f32[N, 1], %k: f32[3, 1], %v: f32[3, 1], %f: i32[N], %l: i32[N], %m: f32[1, 1, 3]",
+      "%q: f32[N, 1], %k: f32[3, 1], %v: f32[3, 1], %f: i32[N], %l: i32[N], %m: i1[1, 1, 3]",
       "%y = float_attention %q, %k, %v, %f, %l, %m {heads = 1, kv_heads = 1, scale = 0x1p+0} : "
       "f32[N, 1]");
   const std::vector<HostTensor> inputs = {tensor(DType::f32, {1, 1}, {1}),
@@ -129,7 +129,7 @@ TEST_CASE("float_attention: what a mask hides takes no part, whatever it is") {
                                           tensor(DType::f32, {3, 1}, {2, INFINITY, 4}),
                                           tensor(DType::i32, {1}, {0}),
                                           tensor(DType::i32, {1}, {2}),
-                                          tensor(DType::f32, {1, 1, 3}, {0, -INFINITY, 0})};
+                                          tensor(DType::i1, {1, 1, 3}, {1, 0, 1})};
   for (bool precise : {false, true})
     CHECK(values_of(evaluated(module, inputs, {1, 0}, {.precise = precise}))[0] == 3);
 }
