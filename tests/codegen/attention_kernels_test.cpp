@@ -17,7 +17,7 @@ const std::vector<std::vector<int64_t>> kSizes = {
     {1, 0, 1, 0, 0}, {70, 0, 200, 0, 0}, {129, 0, 130, 0, 0}, {0, 0, 5, 0, 0}};
 /// The same, and the number of sequences.
 const std::vector<std::vector<int64_t>> kSequenceSizes = {
-    {1, 0, 1, 0, 3}, {70, 0, 200, 0, 2}, {129, 0, 40, 0, 1}, {0, 0, 5, 0, 2}};
+    {1, 0, 1, 0, 3}, {70, 0, 200, 0, 2}, {129, 0, 130, 0, 1}, {0, 0, 5, 0, 2}};
 
 /// On few multiprocessors, where blocks of warpgroups take tiles of several sequences.
 void run_sequences(const Capabilities& played, const char* arch) {
