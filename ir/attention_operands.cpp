@@ -23,8 +23,7 @@ std::optional<AttentionRowsPlace> attention_rows(const Graph& graph, const Op& o
 
 bool is_whole_mask(DimsRef mask, DimsRef result) {
   const DimsRef leading = mask.drop_back(3);
-  return leading == result.drop_back(2) ||
-         llvm::all_of(leading, [](Dim dim) { return dim.is(1); });
+  return leading == result.drop_back(2) || llvm::all_of(leading, [](Dim dim) { return dim.is(1); });
 }
 
 std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op) {
@@ -35,9 +34,12 @@ std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& o
   if (!is_whole_mask(dims, op.type.dims)) return std::nullopt;
   const auto sequence = joined_stride(*view, dims, batch);
   if (!sequence) return std::nullopt;
-  return AttentionMaskPlace{view->root,           view->offset,
-                            *sequence,            view->strides[batch],
-                            view->strides[batch + 1], view->strides[batch + 2]};
+  return AttentionMaskPlace{view->root,
+                            view->offset,
+                            *sequence,
+                            view->strides[batch],
+                            view->strides[batch + 1],
+                            view->strides[batch + 2]};
 }
 
 std::optional<AttentionQueriesPlace> attention_queries(const Graph& graph, const Op& op) {
@@ -51,8 +53,7 @@ std::optional<AttentionQueriesPlace> attention_queries(const Graph& graph, const
 
 llvm::SmallVector<ValueId, 6> with_whole_mask(Builder& b, const Op& op) {
   llvm::SmallVector<ValueId, 6> operands(op.operands.begin(), op.operands.end());
-  if (operands.size() < 6 || is_whole_mask(b.type(operands[5]).dims, op.type.dims))
-    return operands;
+  if (operands.size() < 6 || is_whole_mask(b.type(operands[5]).dims, op.type.dims)) return operands;
   Dims dims(DimsRef(op.type.dims).drop_back(2));
   llvm::append_range(dims, DimsRef(b.type(operands[5]).dims).take_back(3));
   operands[5] = b.op(OpKind::broadcast, {operands[5]}, Attributes().set(AttrName::dims, dims),
