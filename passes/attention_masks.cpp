@@ -19,8 +19,8 @@ constexpr double kNoScore = -0x1p100;  // numbers below it hide a key whose scor
 Dims score_dims(const Graph& graph, const Op& op) {
   const DimsRef q = graph[op.operands[0]].type.dims, keys = graph[op.operands[1]].type.dims;
   Dims dims(q.drop_back(2));
-  dims.append({Dim(op.attrs.get<int64_t>(AttrName::heads)), q.drop_back().back(),
-               keys.drop_back().back()});
+  dims.append(
+      {Dim(op.attrs.get<int64_t>(AttrName::heads)), q.drop_back().back(), keys.drop_back().back()});
   return dims;
 }
 
@@ -49,8 +49,8 @@ class MaskReader {
     return !hides_by_number_ || (rest_.empty() && every_token_sees_a_key());
   }
 
-  /// The operands of the attention with the range, in the builder's graph; `op` has operands of that
-  /// graph.
+  /// The operands of the attention with the range, in the builder's graph; `op` has operands of
+  /// that graph.
   llvm::SmallVector<ValueId, 6> rewritten(Builder& b, const Op& op,
                                           llvm::function_ref<ValueId(ValueId)> moved) {
     llvm::SmallVector<ValueId, 6> operands(op.operands.begin(), op.operands.end());
@@ -83,8 +83,7 @@ class MaskReader {
     const Op& op = graph_[access.root];
     const auto operand = [&](size_t i) {
       const ValueId from = op.operands[i];
-      return std::pair(from,
-                       broadcast_coords(graph_[from].type.dims, op.type.dims, access.coords));
+      return std::pair(from, broadcast_coords(graph_[from].type.dims, op.type.dims, access.coords));
     };
     if (const auto number = float_constant(op)) {
       if (*number == 0) return Term{1};
@@ -160,7 +159,9 @@ class MaskReader {
 
   bool every_token_sees_a_key() {
     if (!range_.conditions.empty() || !sees_all(op_)) return false;
-    const auto at_most = [&](const Term& a, const Term& b) { return terms_.is_at_most_zero(a - b); };
+    const auto at_most = [&](const Term& a, const Term& b) {
+      return terms_.is_at_most_zero(a - b);
+    };
     const bool ordered = llvm::all_of(range_.lows, [&](const Term& low) {
       return is_key(low) &&
              llvm::all_of(range_.highs, [&](const Term& high) { return at_most(low, high); });

@@ -46,7 +46,9 @@ ValueId folded(Builder& b, ValueId id) {
     std::iota(axes.begin(), axes.end(), 0);
     const Graph& graph = b.graph();
     if (op.kind == OpKind::cast && graph[op.operands[0]].kind == OpKind::iota) return id;
-    value = b.cast(TermBuilder(b, terms, axes, [](ValueId same) { return same; }, true).build(term),
+    value = b.cast(TermBuilder(
+                       b, terms, axes, [](ValueId same) { return same; }, true)
+                       .build(term),
                    dtype);
   } else {
     return id;

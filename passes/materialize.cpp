@@ -119,8 +119,8 @@ class Materializer {
     return product;
   }
 
-  /// A reshape of a `linear` that keeps its rows: the linear with the reshape's axes, whose operand is
-  /// reshaped. Invalid: it is none.
+  /// A reshape of a `linear` that keeps its rows: the linear with the reshape's axes, whose operand
+  /// is reshaped. Invalid: it is none.
   ValueId linear_of_axes(ValueId id) {
     const Op view = result_[id];
     if (view.kind != OpKind::reshape) return {};

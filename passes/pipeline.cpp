@@ -35,18 +35,12 @@ bool recognize_attention_of(Module& module, const PassOptions& options) {
 }
 
 constexpr Pass kPipeline[] = {
-    {"canonicalize", plain<canonicalize>},
-    {"recognize_attention", recognize_attention_of},
-    {"fold_positions", plain<fold_positions>},
-    {"attention_masks", plain<attention_masks>},
-    {"shared_heads", plain<shared_heads>},
-    {"merge_linears", plain<merge_linears>},
-    {"choose_kernels", choose_kernels_of},
-    {"expand_attention", plain<expand_attention>},
-    {"materialize", plain<materialize>},
-    {"cleanup", plain<canonicalize>},
-    {"recompute_parts", plain<recompute_parts>},
-    {"check_rows", check_rows_of},
+    {"canonicalize", plain<canonicalize>},       {"recognize_attention", recognize_attention_of},
+    {"fold_positions", plain<fold_positions>},   {"attention_masks", plain<attention_masks>},
+    {"shared_heads", plain<shared_heads>},       {"merge_linears", plain<merge_linears>},
+    {"choose_kernels", choose_kernels_of},       {"expand_attention", plain<expand_attention>},
+    {"materialize", plain<materialize>},         {"cleanup", plain<canonicalize>},
+    {"recompute_parts", plain<recompute_parts>}, {"check_rows", check_rows_of},
 };
 
 }  // namespace

@@ -75,7 +75,8 @@ Term PositionTerms::function(OpKind kind, std::vector<Term> operands) {
     if (first_is_less || is_at_most_zero(b - a))
       return first_is_less == (kind == OpKind::maximum) ? b : a;
   }
-  return node({.kind = TermNode::Kind::function, .function = kind, .operands = std::move(operands)});
+  return node(
+      {.kind = TermNode::Kind::function, .function = kind, .operands = std::move(operands)});
 }
 
 Term PositionTerms::joined(OpKind kind, llvm::ArrayRef<Term> all) {
@@ -94,7 +95,9 @@ Term PositionTerms::logical(OpKind kind, std::vector<Term> operands) {
   if (kind == OpKind::logical_not) {
     if (operands[0].is_constant()) return Term{1 - operands[0].constant};
     const TermNode inner = nodes_[operands[0].factors.begin()->first];
-    const auto negated = [&](size_t i) { return logical(OpKind::logical_not, {inner.operands[i]}); };
+    const auto negated = [&](size_t i) {
+      return logical(OpKind::logical_not, {inner.operands[i]});
+    };
     if (inner.kind == TermNode::Kind::truth) switch (inner.function) {
         case OpKind::less_equal:
           return at_most_zero(Term{1} - inner.operands[0]);
@@ -199,9 +202,8 @@ bool PositionTerms::depends_on(const Term& term, uint32_t variable) const {
   const auto in_index = [&](const IndexExpr& expression) {
     const auto occurs = [&](const auto& self, const IndexExpr& e) -> bool {
       return llvm::any_of(e.terms(), [&](const IndexExpr::Term& part) {
-        return part.atom.kind == IndexExpr::Atom::Kind::variable
-                   ? part.atom.variable == variable
-                   : self(self, *part.atom.operand);
+        return part.atom.kind == IndexExpr::Atom::Kind::variable ? part.atom.variable == variable
+                                                                 : self(self, *part.atom.operand);
       });
     };
     return occurs(occurs, expression);
@@ -257,8 +259,7 @@ Term PositionTerms::read_root(const Op& op, ValueId root, const IndexMap& coords
     if (known.coords == coords) return known.term;
   if (depth_ == kMostReads) return element(root, coords);
   ++depth_;
-  const auto term =
-      op.type.dtype == DType::i1 ? read_truth(op, coords) : read_integer(op, coords);
+  const auto term = op.type.dtype == DType::i1 ? read_truth(op, coords) : read_integer(op, coords);
   --depth_;
   const Term result = term && fits(*term, op.type.dtype) ? *term : element(root, coords);
   known_[root.index].push_back({coords, result});
@@ -310,7 +311,8 @@ std::optional<Term> PositionTerms::read_integer(const Op& op, const IndexMap& co
       if (!a.is_constant() && !b.is_constant()) return std::nullopt;
       const Term& scaled = a.is_constant() ? b : a;
       const int64_t by = a.is_constant() ? a.constant : b.constant;
-      if (std::abs(by) > std::numeric_limits<int32_t>::max() || !bounds(scaled)) return std::nullopt;
+      if (std::abs(by) > std::numeric_limits<int32_t>::max() || !bounds(scaled))
+        return std::nullopt;
       return scaled * by;
     }
     case OpKind::abs: {
@@ -384,18 +386,18 @@ std::optional<Term> PositionTerms::read_truth(const Op& op, const IndexMap& coor
       return logical(op.kind, {operand(0)});
     case OpKind::where: {
       const Term condition = operand(0);
-      return logical(OpKind::logical_or,
-                     {logical(OpKind::logical_and, {condition, operand(1)}),
-                      logical(OpKind::logical_and,
-                              {logical(OpKind::logical_not, {condition}), operand(2)})});
+      return logical(
+          OpKind::logical_or,
+          {logical(OpKind::logical_and, {condition, operand(1)}),
+           logical(OpKind::logical_and, {logical(OpKind::logical_not, {condition}), operand(2)})});
     }
     case OpKind::cast: {
       const DType from = graph_[op.operands[0]].type.dtype;
       if (!is_integer(from)) return std::nullopt;
       const Term number = operand(0);
-      return logical(OpKind::logical_not,
-                     {logical(OpKind::logical_and,
-                              {at_most_zero(number), at_most_zero(number * -1)})});
+      return logical(
+          OpKind::logical_not,
+          {logical(OpKind::logical_and, {at_most_zero(number), at_most_zero(number * -1)})});
     }
     case OpKind::less:
     case OpKind::less_equal:
@@ -434,8 +436,8 @@ std::optional<Term> PositionTerms::read_cast(const Op& op, const IndexMap& coord
 /// One sum that all parts are, each at its places.
 std::optional<Term> PositionTerms::read_concat(const Op& op, const IndexMap& coords) {
   const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
-  const auto longest = std::max_element(
-      op.operands.begin(), op.operands.end(), [&](ValueId a, ValueId b) {
+  const auto longest =
+      std::max_element(op.operands.begin(), op.operands.end(), [&](ValueId a, ValueId b) {
         return upper_bound(graph_[a].type.dims[axis], symbols_) <
                upper_bound(graph_[b].type.dims[axis], symbols_);
       });
@@ -543,11 +545,10 @@ ValueId TermBuilder::position(uint32_t variable) {
     dims.assign(axes_.size(), Dim(1));
     dims[axis] = terms_.extents()[variable];
   }
-  return b_.cast(b_.op(OpKind::iota, {},
-                       Attributes()
-                           .set(AttrName::axis, static_cast<int64_t>(axis))
-                           .set(AttrName::dims, dims)),
-                 dtype_);
+  return b_.cast(
+      b_.op(OpKind::iota, {},
+            Attributes().set(AttrName::axis, static_cast<int64_t>(axis)).set(AttrName::dims, dims)),
+      dtype_);
 }
 
 Dims TermBuilder::extents() const {

@@ -3,8 +3,8 @@
 //   %k = iota {axis = 1} : i32[1, 64]         the element at (q, k):  k
 //   %d = sub %q, %k                                                   q - k
 //
-// Positions are the loop variables of a reader. What is no such sum is a node of its own: an element
-// in memory, or a function of terms (a quotient, a maximum).
+// Positions are the loop variables of a reader. What is no such sum is a node of its own: an
+// element in memory, or a function of terms (a quotient, a maximum).
 #pragma once
 
 #include <llvm/ADT/DenseMap.h>
@@ -116,8 +116,8 @@ class PositionTerms {
 };
 
 /// Builds values of terms in another graph: their elements for all positions of `axes`, loop
-/// variables of the reader, one axis each. An axis on which a term does not depend has the extent 1;
-/// with `whole`, a term that is no constant has all extents.
+/// variables of the reader, one axis each. An axis on which a term does not depend has the extent
+/// 1; with `whole`, a term that is no constant has all extents.
 class TermBuilder {
  public:
   /// `moved`: the value of the builder's graph that stands for one of the reader's graph.

@@ -24,7 +24,7 @@ std::optional<double> scalar(const Graph& graph, ValueId id) {
 /// The einsum is a product of matrices, repeated along leading axes that both operands have first:
 /// its letters "...ab,...bc->...ac" with the last two of an operand in either order.
 struct MatrixProduct {
-  ValueId a, b;          // operands
+  ValueId a, b;             // operands
   bool a_turned, b_turned;  // the summed axis is a's last but one, is b's last
 };
 std::optional<MatrixProduct> matrix_product(const Graph& graph, ValueId id) {

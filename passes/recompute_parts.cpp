@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostParts = 4;
 constexpr int kMostGenerated = 4;  // ops that are computed anew for each reader
-constexpr int kMostOpsMoved = 8;  // ops on the way from a value to what it is computed from
+constexpr int kMostOpsMoved = 8;   // ops on the way from a value to what it is computed from
 
 using View = llvm::function_ref<ValueId(ValueId)>;
 
@@ -68,8 +68,8 @@ class PartsInPlace {
   /// All readers, through views, are `reader`.
   bool is_read_by(ValueId id, ValueId reader) const {
     return llvm::all_of(users_[id.index], [&](ValueId user) {
-      return user == reader || (user != id && op_class(from_[user]) == OpClass::view &&
-                                is_read_by(user, reader));
+      return user == reader ||
+             (user != id && op_class(from_[user]) == OpClass::view && is_read_by(user, reader));
     });
   }
   bool moves(ValueId id, ValueId reader) const {
@@ -79,8 +79,8 @@ class PartsInPlace {
   }
   /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.
   bool is_widening(const Op& op) const {
-    return op.kind == OpKind::cast && dtype_info(from_[op.operands[0]].type.dtype).bits <
-                                          dtype_info(op.type.dtype).bits;
+    return op.kind == OpKind::cast &&
+           dtype_info(from_[op.operands[0]].type.dtype).bits < dtype_info(op.type.dtype).bits;
   }
   /// Made of generators alone, by few ops.
   bool is_generated(ValueId id, int depth = kMostGenerated) const {
@@ -118,9 +118,9 @@ class PartsInPlace {
     for (int64_t part = same ? 0 : parts - 1; part-- > 0;) {
       const ValueId own =
           moved(op.operands[static_cast<size_t>(part)], concat, repeat, kMostOpsMoved);
-      const ValueId within = builder_.less(
-          positions(op.type.dims, axis),
-          builder_.constant(static_cast<double>((part + 1) * size), DType::i32));
+      const ValueId within =
+          builder_.less(positions(op.type.dims, axis),
+                        builder_.constant(static_cast<double>((part + 1) * size), DType::i32));
       value = builder_.op(OpKind::where, {within, own, value});
     }
     if (builder_.type(value).dims != op.type.dims || result_[value].kind == OpKind::reshape)
@@ -190,19 +190,16 @@ class PartsInPlace {
     const ValueId root = root_of(from_, id);
     if (depth == 0 || !moves(root, reader)) return view(rewriter_[id]);
     if (op_class(op) == OpClass::view)
-      return moved(op.operands[0], reader, [&](ValueId x) { return view(same_view(op, x)); },
-                   depth);
+      return moved(
+          op.operands[0], reader, [&](ValueId x) { return view(same_view(op, x)); }, depth);
     llvm::SmallVector<ValueId, 3> operands;
     for (ValueId operand : op.operands)
       operands.push_back(moved(
-          operand, root, [&](ValueId x) { return view(broadcast(x, op.type.dims)); },
-          depth - 1));
+          operand, root, [&](ValueId x) { return view(broadcast(x, op.type.dims)); }, depth - 1));
     return builder_.op(op.kind, operands, op.attrs, op.name + ".there");
   }
 
-  ValueId same_view(const Op& view, ValueId x) {
-    return builder_.op(view.kind, {x}, view.attrs);
-  }
+  ValueId same_view(const Op& view, ValueId x) { return builder_.op(view.kind, {x}, view.attrs); }
   ValueId broadcast(ValueId x, DimsRef dims) {
     if (DimsRef(builder_.type(x).dims) == dims) return x;
     return builder_.op(OpKind::broadcast, {x}, Attributes().set(AttrName::dims, Dims(dims)));

@@ -62,8 +62,7 @@ bool shared_heads(Module& module) {
         found = true;
         const int64_t heads = op.attrs.get<int64_t>(AttrName::kv_heads);
         for (size_t operand : {1, 2})
-          op.operands[operand] =
-              without_repetitions(builder, op.operands[operand], heads, times);
+          op.operands[operand] = without_repetitions(builder, op.operands[operand], heads, times);
         op.attrs.set(AttrName::kv_heads, heads / times);
       }
       return rewriter.add(std::move(op));

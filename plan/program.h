@@ -147,7 +147,8 @@ struct ArenaLayout {
 };
 
 /// Nothing where a size is negative or exceeds 63 bits, or where a slot's number is too large.
-/// `outputs_apart`: the caller has other memory for all outputs, and they take no room in the arena.
+/// `outputs_apart`: the caller has other memory for all outputs, and they take no room in the
+/// arena.
 std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
                                         llvm::ArrayRef<int64_t> symbol_values,
                                         bool outputs_apart = false);

@@ -1,6 +1,8 @@
 // Random masks of attention: what attention_masks makes of one leaves every token the same keys.
 //
 // SINTER_TRIES=N draws N masks (1000); SINTER_SEED=S others (5).
+#include "passes/attention_masks.h"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -8,7 +10,6 @@
 #include "differential/random.h"
 #include "ir/builder.h"
 #include "ir/verifier.h"
-#include "passes/attention_masks.h"
 #include "passes/fold_positions.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
@@ -24,7 +25,8 @@ int64_t number_from(const char* name, int64_t otherwise) {
 constexpr int64_t kBatch = 2, kHeads = 2;
 constexpr int64_t kSizes[][2] = {{1, 1}, {1, 9}, {7, 7}, {9, 4}, {5, 12}};  // tokens, keys
 
-/// Draws a mask [B, heads, N, R] with 1 in the place of some extents, and the attention that has it.
+/// Draws a mask [B, heads, N, R] with 1 in the place of some extents, and the attention that has
+/// it.
 class MaskModule {
  public:
   explicit MaskModule(uint64_t seed) : random_(seed), b_(entry_.graph, symbols()) {
@@ -43,15 +45,14 @@ class MaskModule {
     if (random_.chance(30)) mask = numbers(mask);
     const ValueId zero = b_.constant(0, DType::i32, {Dim(kBatch), tokens_});
     const ValueId all = b_.constant(2147483647, DType::i32, {Dim(kBatch), tokens_});
-    const ValueId attention =
-        b_.op(OpKind::attention, {q, k, k, zero, all, shaped(mask)},
-              Attributes()
-                  .set(AttrName::heads, kHeads)
-                  .set(AttrName::kv_heads, kHeads)
-                  .set(AttrName::scale, 1.0)
-                  .set(AttrName::any_range, int64_t{1})
-                  .set(AttrName::empty_zero, int64_t{1}),
-              "y");
+    const ValueId attention = b_.op(OpKind::attention, {q, k, k, zero, all, shaped(mask)},
+                                    Attributes()
+                                        .set(AttrName::heads, kHeads)
+                                        .set(AttrName::kv_heads, kHeads)
+                                        .set(AttrName::scale, 1.0)
+                                        .set(AttrName::any_range, int64_t{1})
+                                        .set(AttrName::empty_zero, int64_t{1}),
+                                    "y");
     entry_.graph.outputs = {attention};
     module_.name = "m";
     module_.entries.push_back(std::move(entry_));
@@ -190,9 +191,8 @@ std::vector<HostTensor> call_inputs(const Graph& graph, llvm::ArrayRef<int64_t> 
     for (int64_t i = 0; i < tensor.volume(); ++i) {
       const bool extreme = random.chance(3);
       if (type.dtype == DType::i32)
-        tensor.data<int32_t>()[i] =
-            extreme ? (random.chance(50) ? INT32_MIN : INT32_MAX)
-                    : static_cast<int32_t>(random.between(-4, 12));
+        tensor.data<int32_t>()[i] = extreme ? (random.chance(50) ? INT32_MIN : INT32_MAX)
+                                            : static_cast<int32_t>(random.between(-4, 12));
       else if (type.dtype == DType::i64)
         tensor.data<int64_t>()[i] =
             extreme ? (random.chance(50) ? INT64_MIN : INT64_MAX) : random.between(-4, 12);
@@ -227,7 +227,8 @@ std::vector<bool> seen_keys(const Module& module, llvm::ArrayRef<int64_t> sizes,
       for (int64_t n = 0; n < tokens; ++n)
         for (int64_t r = 0; r < keys; ++r) {
           const int64_t token = b * tokens + n;
-          bool sees = values[0].data<int32_t>()[token] <= r && r <= values[1].data<int32_t>()[token];
+          bool sees =
+              values[0].data<int32_t>()[token] <= r && r <= values[1].data<int32_t>()[token];
           if (masked) {
             const auto& dims = values[2].dims;
             int64_t place = 0;

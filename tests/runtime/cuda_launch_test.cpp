@@ -156,7 +156,8 @@ TEST_CASE(
 
 TEST_CASE("a tensor map of no rows is all zeros, since the driver encodes none") {
   const auto on = device();
-  TensorMap map{.offset = {}, .dims = {64, SymExpr(Dim(SymbolId{0}))}, .strides = {64}, .box = {64, 8}};
+  TensorMap map{
+      .offset = {}, .dims = {64, SymExpr(Dim(SymbolId{0}))}, .strides = {64}, .box = {64, 8}};
   const auto encodings = [&](int64_t rows) {
     driver().take_calls();
     const auto encoded = encode(map, DType::f16, 256, {rows}, *on);
