@@ -24,11 +24,20 @@ bool may_fold(const Op& op) {
   }
 }
 
-/// A sum of few positions: no more work than what it replaces.
-bool is_short(const PositionTerms& terms, const Term& term) {
-  return term.factors.size() <= 2 && llvm::all_of(term.factors, [&](const auto& part) {
-           return terms[part.first].kind == TermNode::Kind::position;
-         });
+/// A sum of few positions: no more work than what it replaces. `made_of_generators`: that is one op.
+bool is_short(const PositionTerms& terms, const Term& term, bool made_of_generators) {
+  const bool sum = llvm::all_of(term.factors, [&](const auto& part) {
+    return terms[part.first].kind == TermNode::Kind::position;
+  });
+  const bool one_position =
+      term.factors.size() == 1 && term.constant == 0 && term.factors.begin()->second == 1;
+  return sum && (one_position || (term.factors.size() <= 2 && !made_of_generators));
+}
+
+bool is_made_of_generators(const Graph& graph, const Op& op) {
+  return llvm::all_of(op.operands, [&](ValueId operand) {
+    return op_class(graph[root_of(graph, operand)]) == OpClass::generator;
+  });
 }
 
 /// The value that stands for `id` of the builder's graph, which has just been added.
@@ -41,7 +50,7 @@ ValueId folded(Builder& b, ValueId id) {
   ValueId value;
   if (term.is_constant()) {
     value = b.constant(static_cast<double>(term.constant), dtype, op.type.dims);
-  } else if (dtype != DType::i1 && terms.is_known(term) && is_short(terms, term)) {
+  } else if (dtype != DType::i1 && is_short(terms, term, is_made_of_generators(b.graph(), op))) {
     std::vector<uint32_t> axes(op.type.rank());
     std::iota(axes.begin(), axes.end(), 0);
     const Graph& graph = b.graph();

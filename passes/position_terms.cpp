@@ -54,6 +54,11 @@ Term PositionTerms::node(TermNode node) {
   return Term{0, {{number, 1}}};
 }
 
+Term PositionTerms::position(uint32_t variable) {
+  if (extents_[variable].is(1)) return Term{};
+  return node({.kind = TermNode::Kind::position, .variable = variable});
+}
+
 Term PositionTerms::element(ValueId root, IndexMap coords) {
   return node({.kind = TermNode::Kind::element, .root = root, .coords = std::move(coords)});
 }
@@ -188,14 +193,6 @@ bool PositionTerms::is_at_most_zero(const Term& x) const {
     }
   }
   return false;
-}
-
-bool PositionTerms::is_known(const Term& term) const {
-  return llvm::all_of(term.factors, [&](const auto& part) {
-    const TermNode& node = nodes_[part.first];
-    return node.kind != TermNode::Kind::element &&
-           llvm::all_of(node.operands, [&](const Term& operand) { return is_known(operand); });
-  });
 }
 
 bool PositionTerms::depends_on(const Term& term, uint32_t variable) const {

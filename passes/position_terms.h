@@ -62,7 +62,7 @@ class PositionTerms {
   /// The integer, or the truth value as 0 or 1, that `id` has at `coords`. Sums that might wrap
   /// around are elements of their own.
   Term read(ValueId id, const IndexMap& coords);
-  Term position(uint32_t variable) { return node({TermNode::Kind::position, variable}); }
+  Term position(uint32_t variable);
   Term element(ValueId root, IndexMap coords);
   Term function(OpKind kind, std::vector<Term> operands);
   /// The maximum or minimum of one term or more.
@@ -78,8 +78,6 @@ class PositionTerms {
   std::optional<Bounds> bounds(const Term& term) const;
   /// x <= 0 for all positions and all values of the symbols.
   bool is_at_most_zero(const Term& x) const;
-  /// The term is made of positions alone.
-  bool is_known(const Term& term) const;
   /// The loop variable stands in the term.
   bool depends_on(const Term& term, uint32_t variable) const;
 

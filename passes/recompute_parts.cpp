@@ -196,7 +196,8 @@ class PartsInPlace {
     for (ValueId operand : op.operands)
       operands.push_back(moved(
           operand, root, [&](ValueId x) { return view(broadcast(x, op.type.dims)); }, depth - 1));
-    return builder_.op(op.kind, operands, op.attrs, op.name + ".there");
+    const std::string name = is_read_by(root, reader) ? op.name : op.name + ".there";
+    return builder_.op(op.kind, operands, op.attrs, name);
   }
 
   ValueId same_view(const Op& view, ValueId x) { return builder_.op(view.kind, {x}, view.attrs); }
