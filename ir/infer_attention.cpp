@@ -49,8 +49,8 @@ Dims score_dims(const TensorType& q, const TensorType& keys, int64_t heads) {
 std::optional<int64_t> result_width(const TensorType& q, const TensorType& keys,
                                     const TensorType& values, int64_t heads, int64_t kv_heads) {
   const size_t rank = q.rank();
-  if (rank < 2 || rank > kMostAxes || keys.rank() != rank || values.rank() != rank || !is_float(q.dtype) ||
-      keys.dtype != q.dtype || values.dtype != q.dtype)
+  if (rank < 2 || rank > kMostAxes || keys.rank() != rank || values.rank() != rank ||
+      !is_float(q.dtype) || keys.dtype != q.dtype || values.dtype != q.dtype)
     return std::nullopt;
   const auto batch = [&](const TensorType& type) { return DimsRef(type.dims).drop_back(2); };
   if (batch(keys) != batch(q) || batch(values) != batch(q) ||

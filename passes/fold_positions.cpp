@@ -24,7 +24,8 @@ bool may_fold(const Op& op) {
   }
 }
 
-/// A sum of few positions: no more work than what it replaces. `made_of_generators`: that is one op.
+/// A sum of few positions: no more work than what it replaces. `made_of_generators`: that is one
+/// op.
 bool is_short(const PositionTerms& terms, const Term& term, bool made_of_generators) {
   const bool sum = llvm::all_of(term.factors, [&](const auto& part) {
     return terms[part.first].kind == TermNode::Kind::position;

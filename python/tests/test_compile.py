@@ -56,7 +56,7 @@ def test_why_answers_for_both_verdicts():
 
 def test_why_tells_the_path_between_two_values_and_its_first_refusal():
     answer = sinter.compile(SAMPLES / "pre_ln_block.sir", random_weights=1).why("norm1", "attn")
-    assert (answer.reason, answer.path) == ("port.closed", ("norm1", "qkv", "attn"))
+    assert (answer.reason, answer.path) == ("convexity.path", ("norm1", "qkv", "attn"))
     assert len(answer.path_launches) == 3 and None not in answer.path_launches
     assert (answer.path_launches[0], answer.path_launches[2]) == answer.launches
     first = answer.first_refusal
