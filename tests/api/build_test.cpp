@@ -96,10 +96,10 @@ TEST_CASE("attention of several sequences with a mask") {
   for (const char* line :
        {"%windowed = attention %q, %keys, %keys, %rows, %rows "
         "{heads = 4, kv_heads = 2, scale = 0x1p-2, window = 7} : f16[2, N, 32]",
-        "%masked = attention %q, %keys, %keys, %rows, %rows, %mask {any_range = 1, empty_zero = "
-        "1, heads = 4, kv_heads = 2, scale = 0x1p-2, softcap = 0x1p+1} : f16[2, N, 32]",
-        "%softmax = attention_softmax %scores, %row, %row, %mask {any_range = 1, empty_zero = "
-        "1, scale = 0x1p+0, softcap = 0x1p+1} : f16[2, 4, N, 40]"}) {
+        "%masked = attention %q, %keys, %keys, %rows, %rows, %mask {heads = 4, kv_heads = 2, "
+        "scale = 0x1p-2, softcap = 0x1p+1, any_range = 1, empty_zero = 1} : f16[2, N, 32]",
+        "%softmax = attention_softmax %scores, %row, %row, %mask {scale = 0x1p+0, softcap = "
+        "0x1p+1, any_range = 1, empty_zero = 1} : f16[2, 4, N, 40]"}) {
     CAPTURE(*text);
     CAPTURE(line);
     CHECK(text->find(line) != std::string::npos);

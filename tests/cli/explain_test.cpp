@@ -186,7 +186,8 @@ TEST_CASE("a question is answered for every entry that has both values") {
   CHECK(
       unknown.err.find("no value or module is called \"l0.norm9\"; near it: l0.norm1, l0.norm2") !=
       std::string::npos);
-  const ProgramRun apart = run_program({"explain", llama, "--why", "l0.attn.probs", "next.step"});
+  const ProgramRun apart =
+      run_program({"explain", llama, "--why", "final_norm.wanted", "next.step"});
   CHECK(apart.code == 2);
   CHECK(apart.err.find("no entry has both") != std::string::npos);
 }
@@ -196,7 +197,7 @@ TEST_CASE("between values that others part, the path is told with its kernels an
     const char *phase, *between, *product, *refusal;
   };
   const Expected all[] = {
-      {"prefill", "l0.v_append", "  l0.qkv: launch 2, gemm\n",
+      {"prefill", "l0.q_rot", "  l0.qkv: launch 2, gemm\n",
        "  first on the path, l0.norm1 and l0.qkv do not share a kernel: a library call: its inputs "
        "and outputs go through memory (port.closed): l0.qkv\n"},
       {"decode", "l0.q_rot", "  l0.qkv: launch 1, embedding_rms_norm_gemv_rope_append_",

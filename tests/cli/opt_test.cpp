@@ -69,7 +69,8 @@ TEST_CASE("passes that run one by one leave what the whole pipeline leaves") {
   const std::string llama = SINTER_TESTS_DIR "/golden/llama";
   std::string text = opt_text({llama, "--pass", "canonicalize"});
   for (const char* pass :
-       {"merge_linears", "choose_kernels", "expand_attention", "materialize", "cleanup"}) {
+       {"recognize_attention", "fold_positions", "attention_masks", "shared_heads", "merge_linears",
+        "choose_kernels", "expand_attention", "materialize", "cleanup", "recompute_parts"}) {
     write_whole(file.module, text);
     text = opt_text({file.module, "--pass", pass});
   }
@@ -118,7 +119,8 @@ TEST_CASE("a pass that does not exist and a module that does not verify are told
   const ModuleFile file;
   check_one_line(
       run_program({"opt", file.module, "--pass", "canonicalise"}), 2,
-      "no pass is called \"canonicalise\"; the passes are canonicalize, merge_linears, ");
+      "no pass is called \"canonicalise\"; the passes are canonicalize, "
+      "recognize_attention, fold_positions, attention_masks, shared_heads, merge_linears, ");
   write_whole(file.module,
               "module @m {\n  entry @f(%x: f32[4]) -> (%a) {\n"
               "    %a = exp %x : f32[5]\n  }\n}\n");

@@ -383,7 +383,7 @@ graph(%q: f32[N, 16], %k: f32[9, 16], %first: i32[N]) -> (%y) {
 graph(%q: f32[N, 4], %t: f32[4, 9], %first: i32[N]) -> (%y) {
   %k = transpose %t {axes = [1, 0]} : f32[9, 4]
   %y = decode_attention %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 4]
-})") == "decode_attention reads a matrix without rows of neighbouring elements");
+})") == "decode_attention reads keys and values where they lie, but cannot address them");
   // Values of one element a row have no offset and no stride of their own.
   CHECK(refused(0, R"(
 graph(%x: f32[3, 9], %t: f32[4], %k: i32[3]) -> (%y) {

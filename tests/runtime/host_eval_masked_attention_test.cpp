@@ -21,6 +21,14 @@ struct MaskedCase {
   double softcap = 0;
 };
 
+/// The mask repeats along all leading axes or along none.
+bool is_whole(const MaskedCase& c) {
+  if (c.mask.empty()) return true;
+  const llvm::ArrayRef<int64_t> leading = llvm::ArrayRef(c.mask).drop_back(3);
+  return leading == llvm::ArrayRef(c.batch) ||
+         llvm::all_of(leading, [](int64_t extent) { return extent == 1; });
+}
+
 int64_t product(llvm::ArrayRef<int64_t> dims) {
   int64_t count = 1;
   for (int64_t extent : dims) count *= extent;
@@ -199,6 +207,7 @@ TEST_CASE("attention of several sequences with masks is a sum over what is seen"
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
       for (const auto& [op, more] : kOps) {
         if (dtype == DType::f32 && op == "tiled_attention") continue;
+        if (op != "attention" && !is_whole(c)) continue;  // kernels take no other masks
         const MaskedInputs in(c, dtype);
         const std::vector<double> wanted = attended(c, in);
         const Module module = module_with(c, op, more, dtype);

@@ -15,25 +15,26 @@ using namespace sinter;
 struct Config {
   static constexpr int kHeads = 32, kKvHeads = 8, kTile = 2, kWidth = 64, kValueWidth = 64;
   static constexpr int kSplits = 8;
-  static constexpr bool kAligned = true;
+  static constexpr bool kAligned = true, kSequences = false, kEmptyZero = false;
   static constexpr float kScale = 0x1p-3f, kSoftcap = 0x0p+0f;
   static constexpr long long kWindow = 0;
+  using Mask = NoMask;
 };
 
 __device__ __noinline__ void attend_alone(AttentionShared<Config>& shared, const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
-  DecodeAttention<Config, bf16, WithoutClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
+  DecodeAttention<Config, bf16, WithoutClusters> attention({x0, 3072, {x1, 0, 512, 64}, {x2, 0, 512, 64}, x3, x4, {}, n0}, shared);
   attention.start();
   attention.run(y0);
 }
 extern "C" __global__ void __launch_bounds__(512)
-decode_attention_7c5d1530(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+decode_attention_5d0df8de(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   griddepcontrol_launch_dependents();
   griddepcontrol_wait();
   __shared__ AttentionShared<Config> shared;
   if (cluster_nctaid_x() == 1) {
     attend_alone(shared, x0, x1, x2, x3, x4, y0, n0, n1);
   } else {
-    DecodeAttention<Config, bf16, InClusters> attention({x0, 3072, {x1, 512, x2, 512}, x3, x4}, shared);
+    DecodeAttention<Config, bf16, InClusters> attention({x0, 3072, {x1, 0, 512, 64}, {x2, 0, 512, 64}, x3, x4, {}, n0}, shared);
     attention.start();
     attention.run(y0);
   }
