@@ -149,7 +149,7 @@ class MaskReader {
     std::iota(axes.begin(), axes.end(), 0);
     return axes;
   }
-  /// Those of the row numbers: the leading axes and the tokens.
+  /// The axes of row numbers: the leading ones and the tokens.
   std::vector<uint32_t> token_axes() const {
     std::vector<uint32_t> axes = score_axes();
     axes.pop_back();

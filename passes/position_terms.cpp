@@ -114,7 +114,7 @@ Term PositionTerms::logical(OpKind kind, std::vector<Term> operands) {
           return inner.operands[0];
       }
   } else {
-    // What decides alone, and what decides nothing.
+    // A constant decides the result, or leaves it to the other operand.
     const int64_t decides = kind == OpKind::logical_or ? 1 : 0;
     for (size_t i : {0, 1})
       if (operands[i].is_constant())
@@ -510,7 +510,7 @@ ValueId TermBuilder::build_truth(const Term& truth) {
   return b_.op(node.function, operands);
 }
 
-/// What is added is at most what is taken away.
+/// The parts that are added are at most those that are taken away.
 ValueId TermBuilder::build_at_most_zero(const Term& x) {
   Term added{std::max<int64_t>(x.constant, 0)}, taken{std::max<int64_t>(-x.constant, 0)};
   for (const auto& [node, factor] : x.factors)

@@ -34,7 +34,7 @@ struct Term {
   friend bool operator==(const Term&, const Term&) = default;
 };
 
-/// What a term adds up.
+/// A part of a term.
 struct TermNode {
   enum class Kind : uint8_t {
     position,  // loop variable `variable`

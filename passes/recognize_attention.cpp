@@ -57,7 +57,7 @@ std::vector<llvm::SmallVector<ValueId, 2>> readers_of(const Graph& graph) {
   return readers;
 }
 
-/// What stands between the products of an attention, from its last product backwards.
+/// Reads the ops between the products of an attention, from its last product backwards.
 class AttentionInPrimitives {
  public:
   AttentionInPrimitives(const Graph& graph, llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> users,

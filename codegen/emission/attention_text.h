@@ -24,7 +24,7 @@ class AttentionText {
   Result<std::string> mask() const;
   std::string mask_type() const;
   bool adds_mask() const;
-  /// What was asked for begins and continues at multiples of 8 elements.
+  /// The operands that were asked for begin and continue at multiples of 8 elements.
   bool aligned() const { return aligned_; }
   std::string size(const SymExpr& expression) const;
 

@@ -5,7 +5,7 @@
 
 namespace sinter {
 
-/// Of element type f32. The first has heads of WIDTH elements.
+/// Groups of element type f32. The first has heads of WIDTH elements.
 extern const std::vector<GroupText> kFloatAttentionGroups;
 
 }  // namespace sinter

@@ -93,7 +93,7 @@ class MaskValues {
   }
 
   bool is_there() const { return !dims_.empty(); }
-  /// What is added to a score; -inf where the key is hidden.
+  /// The number that the mask adds to a score; -inf where the key is hidden.
   double at(int64_t sequence, int64_t head, int64_t token, int64_t key) const {
     llvm::SmallVector<int64_t, 6> index(dims_.size());
     const size_t batch = dims_.size() - 3;

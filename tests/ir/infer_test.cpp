@@ -414,7 +414,7 @@ TEST_CASE("C18 masks of attention") {
   gives(OpKind::attention, two, attention(4, 2), f16({2, 3, kN, 16}));
   rejects(24, OpKind::tiled_attention, two, attention(4, 2));
   rejects(21, OpKind::decode_attention, two, attention(4, 2).set(AttrName::splits, int64_t{2}));
-  // Of one sequence without leading axes.
+  // One sequence, without leading axes.
   const Types alone = {f16({kN, 32}), f16({kM, 16}), f16({kM, 8}),
                        i32({kN}),     i32({kN}),     i1({1, kN, kM})};
   gives(OpKind::attention, alone, attention(4, 2), f16({kN, 16}));
