@@ -20,6 +20,14 @@ inline AttentionHeads attention_heads(const Attributes& attrs, const TensorType&
   return {attrs.get<int64_t>(AttrName::heads), kv_count, keys.dims.back().constant() / kv_count,
           values.dims.back().constant() / kv_count};
 }
+/// The axes [..., heads, N, R] of the scores of q [..., N, heads*hd] and keys [..., R,
+/// kv_heads*hd].
+inline Dims attention_score_dims(const TensorType& q, const TensorType& keys, int64_t heads) {
+  Dims dims(DimsRef(q.dims).drop_back(2));
+  dims.append({Dim(heads), q.dims[q.rank() - 2], keys.dims[keys.rank() - 2]});
+  return dims;
+}
+
 inline AttentionHeads attention_heads(const Graph& graph, const Op& op) {
   return attention_heads(op.attrs, graph[op.operands[1]].type, graph[op.operands[2]].type);
 }

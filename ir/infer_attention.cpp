@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ir/attention_heads.h"
 #include "ir/inference.h"
 
 namespace sinter {
@@ -35,13 +36,6 @@ bool repeats_to(DimsRef from, DimsRef to) {
 
 bool is_mask(const TensorType& mask, DimsRef scores) {
   return (mask.dtype == DType::i1 || is_float(mask.dtype)) && repeats_to(mask.dims, scores);
-}
-
-/// The axes [..., heads, N, R] of an attention's scores.
-Dims score_dims(const TensorType& q, const TensorType& keys, int64_t heads) {
-  Dims dims(q.dims.begin(), q.dims.end() - 2);
-  dims.append({Dim(heads), q.dims[q.rank() - 2], keys.dims[keys.rank() - 2]});
-  return dims;
 }
 
 /// q [..., N, heads*hd], keys [..., R, kv_heads*hd] and values [..., R, kv_heads*vd] fit together;
@@ -84,9 +78,10 @@ Result<TensorType> infer_attention(const Inference& op) {
                         op.show(op.operands[4]), heads, kv_heads));
   if (op.operands.size() == 6) {
     const TensorType& mask = op.operands[5];
-    if (mask.rank() != q.rank() + 1 || !is_mask(mask, score_dims(q, keys, heads)))
-      return op.reject(18, fmt::format("mask {}, scores {}", op.show(mask),
-                                       op.show({DType::f32, score_dims(q, keys, heads)})));
+    if (mask.rank() != q.rank() + 1 || !is_mask(mask, attention_score_dims(q, keys, heads)))
+      return op.reject(18,
+                       fmt::format("mask {}, scores {}", op.show(mask),
+                                   op.show({DType::f32, attention_score_dims(q, keys, heads)})));
   }
   SINTER_TRY(check_scores(op));
   Dims dims = q.dims;

@@ -6,9 +6,11 @@
 #include <limits>
 #include <numeric>
 
-#include "ir/builder.h"
-#include "ir/graph_rewriter.h"
+#include "ir/attention_heads.h"
+#include "ir/float_constant.h"
 #include "passes/key_ranges.h"
+#include "passes/rewrite_graph.h"
+#include "passes/term_builder.h"
 
 namespace sinter {
 namespace {
@@ -16,26 +18,14 @@ namespace {
 constexpr size_t kMask = 5;            // operand
 constexpr double kNoScore = -0x1p100;  // numbers below it hide a key whose score is finite
 
-Dims score_dims(const Graph& graph, const Op& op) {
-  const DimsRef q = graph[op.operands[0]].type.dims, keys = graph[op.operands[1]].type.dims;
-  Dims dims(q.drop_back(2));
-  dims.append(
-      {Dim(op.attrs.get<int64_t>(AttrName::heads)), q.drop_back().back(), keys.drop_back().back()});
-  return dims;
-}
-
-std::optional<double> float_constant(const Op& op) {
-  if (op.kind != OpKind::constant || !is_float(op.type.dtype)) return std::nullopt;
-  return op.attrs.get<Number>(AttrName::value).to_float(op.type.dtype);
-}
-
 /// The mask of one attention.
 class MaskReader {
  public:
   MaskReader(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols)
       : graph_(graph),
         op_(op),
-        dims_(score_dims(graph, op)),
+        dims_(attention_score_dims(graph[op.operands[0]].type, graph[op.operands[1]].type,
+                                   op.attrs.get<int64_t>(AttrName::heads))),
         terms_(graph, dims_, symbols),
         head_(static_cast<uint32_t>(dims_.size()) - 3),
         ranges_(terms_, head_ + 2, llvm::ArrayRef(head_)) {}
@@ -243,35 +233,23 @@ class MaskReader {
 }  // namespace
 
 bool attention_masks(Module& module) {
-  bool changed = false;
-  for (Entry& entry : module.entries) {
-    Graph& graph = entry.graph;
-    const auto has_mask = [](const Op& op) {
-      return op.kind == OpKind::attention && op.operands.size() > kMask;
-    };
-    if (llvm::none_of(graph.ops(), has_mask)) continue;
-    Graph result;
-    Builder builder(result, module.symbols);
-    GraphRewriter rewriter(graph, result);
-    bool found = false;
-    rewriter.rewrite([&](ValueId id, Op op) {
-      if (has_mask(op)) {
-        MaskReader mask(graph, graph[id], module.symbols);
-        if (mask.read()) {
+  const auto has_mask = [](const Op& op) {
+    return op.kind == OpKind::attention && op.operands.size() > kMask;
+  };
+  return rewrite_graphs(
+      module, has_mask, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
+        bool found = false;
+        rewriter.rewrite([&](ValueId id, Op op) {
+          if (!has_mask(op)) return rewriter.add(std::move(op));
+          MaskReader mask(graph, graph[id], module.symbols);
+          if (!mask.read()) return rewriter.add(std::move(op));
           found = true;
           op.operands = mask.rewritten(builder, op, [&](ValueId old) { return rewriter[old]; });
           op.attrs.set(AttrName::any_range, int64_t{1});
-        }
-      }
-      return rewriter.add(std::move(op));
-    });
-    if (!found) continue;
-    remove_dead_ops(result);
-    make_names_unique(result);
-    graph = std::move(result);
-    changed = true;
-  }
-  return changed;
+          return rewriter.add(std::move(op));
+        });
+        return found;
+      });
 }
 
 }  // namespace sinter

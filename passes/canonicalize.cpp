@@ -3,6 +3,7 @@
 #include <llvm/ADT/StringSet.h>
 
 #include "ir/common_subexpressions.h"
+#include "ir/float_constant.h"
 #include "ir/op_roles.h"
 #include "ir/scalar_math.h"
 
@@ -13,13 +14,6 @@ float round_to(DType dtype, float x) {
   if (dtype == DType::f16) return math::f16_to_float(math::float_to_f16(x));
   if (dtype == DType::bf16) return math::bf16_to_float(math::float_to_bf16(x));
   return x;
-}
-
-/// The scalar of a `constant`, as its dtype stores it.
-std::optional<float> float_constant(const Graph& graph, ValueId id) {
-  const Op& op = graph[id];
-  if (op.kind != OpKind::constant || !is_float(op.type.dtype)) return std::nullopt;
-  return op.attrs.get<Number>(AttrName::value).to_float(op.type.dtype);
 }
 
 /// The formula of an elementwise op of the domain `real`, for folding.
@@ -108,8 +102,8 @@ class Canonicalizer {
 
   void fold(Op& op) {
     if (op_class(op) != OpClass::elementwise || !is_float(op.type.dtype)) return;
-    const auto a = float_constant(graph_, op.operands[0]);
-    const auto b = op.operands.size() > 1 ? float_constant(graph_, op.operands[1]) : a;
+    const auto a = float_constant(graph_[op.operands[0]]);
+    const auto b = op.operands.size() > 1 ? float_constant(graph_[op.operands[1]]) : a;
     if (!a || !b) return;
     const auto value = apply(op.kind, *a, *b);
     if (!value) return;

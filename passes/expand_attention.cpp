@@ -1,13 +1,12 @@
 #include "passes/expand_attention.h"
 
 #include "ir/attention_heads.h"
-#include "ir/builder.h"
-#include "ir/graph_rewriter.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
 
-/// Appends what stands for one `attention`, whose operands are values of the builder's graph.
+/// Appends the ops that replace one `attention`, whose operands are values of the builder's graph.
 class ComposedAttention {
  public:
   ComposedAttention(Builder& builder, const Op& op)
@@ -58,7 +57,7 @@ class ComposedAttention {
     return b_.op(OpKind::attention_softmax, operands, attrs, op_.name + ".probs");
   }
 
-  /// A row number of each token as [..., 1, 1, N], beside scores [..., kv_heads, group, N, R].
+  /// A row number of each token as [..., 1, 1, N], for scores [..., kv_heads, group, N, R].
   ValueId per_token(size_t operand) {
     if (batch_ == 0) return op_.operands[operand];
     Dims dims(DimsRef(type(operand).dims).drop_back());
@@ -88,22 +87,15 @@ class ComposedAttention {
 }  // namespace
 
 bool expand_attention(Module& module) {
-  bool changed = false;
-  for (Entry& entry : module.entries) {
-    Graph& graph = entry.graph;
-    const auto is_attention = [](const Op& op) { return op.kind == OpKind::attention; };
-    if (llvm::none_of(graph.ops(), is_attention)) continue;
-    Graph result;
-    Builder builder(result, module.symbols);
-    GraphRewriter rewriter(graph, result);
-    rewriter.rewrite([&](ValueId, Op op) {
-      return is_attention(op) ? ComposedAttention(builder, op).run() : rewriter.add(std::move(op));
-    });
-    make_names_unique(result);
-    graph = std::move(result);
-    changed = true;
-  }
-  return changed;
+  const auto is_attention = [](const Op& op) { return op.kind == OpKind::attention; };
+  return rewrite_graphs(module, is_attention,
+                        [&](const Graph&, Builder& builder, GraphRewriter& rewriter) {
+                          rewriter.rewrite([&](ValueId, Op op) {
+                            return is_attention(op) ? ComposedAttention(builder, op).run()
+                                                    : rewriter.add(std::move(op));
+                          });
+                          return true;
+                        });
 }
 
 }  // namespace sinter

@@ -4,9 +4,9 @@
 
 #include <numeric>
 
-#include "ir/graph_rewriter.h"
 #include "ir/op_roles.h"
-#include "passes/position_terms.h"
+#include "passes/rewrite_graph.h"
+#include "passes/term_builder.h"
 
 namespace sinter {
 namespace {
@@ -72,27 +72,17 @@ ValueId folded(Builder& b, ValueId id) {
 }  // namespace
 
 bool fold_positions(Module& module) {
-  bool changed = false;
-  for (Entry& entry : module.entries) {
-    Graph& graph = entry.graph;
-    if (llvm::none_of(graph.ops(), may_fold)) continue;
-    Graph result;
-    Builder builder(result, module.symbols);
-    GraphRewriter rewriter(graph, result);
-    bool found = false;
-    rewriter.rewrite([&](ValueId, Op op) {
-      const ValueId added = rewriter.add(std::move(op));
-      const ValueId value = folded(builder, added);
-      found = found || value != added;
-      return value;
-    });
-    if (!found) continue;
-    remove_dead_ops(result);
-    make_names_unique(result);
-    graph = std::move(result);
-    changed = true;
-  }
-  return changed;
+  return rewrite_graphs(module, may_fold,
+                        [](const Graph&, Builder& builder, GraphRewriter& rewriter) {
+                          bool found = false;
+                          rewriter.rewrite([&](ValueId, Op op) {
+                            const ValueId added = rewriter.add(std::move(op));
+                            const ValueId value = folded(builder, added);
+                            found = found || value != added;
+                            return value;
+                          });
+                          return found;
+                        });
 }
 
 }  // namespace sinter

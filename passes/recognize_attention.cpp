@@ -5,20 +5,19 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/builder.h"
-#include "ir/graph_rewriter.h"
+#include "ir/float_constant.h"
 #include "ir/infer.h"
 #include "ir/sym_expr.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+/// The number of a constant, read through views.
 std::optional<double> scalar(const Graph& graph, ValueId id) {
-  const Op& op = graph[root_of(graph, id)];
-  if (op.kind != OpKind::constant || !is_float(op.type.dtype)) return std::nullopt;
-  return op.attrs.get<Number>(AttrName::value).to_float(op.type.dtype);
+  return float_constant(graph[root_of(graph, id)]);
 }
 
 /// The einsum is a product of matrices, repeated along leading axes that both operands have first:
@@ -50,19 +49,12 @@ std::optional<MatrixProduct> matrix_product(const Graph& graph, ValueId id) {
   return product;
 }
 
-/// By value; an output is its own reader.
-std::vector<llvm::SmallVector<ValueId, 2>> readers_of(const Graph& graph) {
-  auto readers = graph.users();
-  for (ValueId id : graph.outputs) readers[id.index].push_back(id);
-  return readers;
-}
-
 /// Reads the ops between the products of an attention, from its last product backwards.
 class AttentionInPrimitives {
  public:
-  AttentionInPrimitives(const Graph& graph, llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> users,
+  AttentionInPrimitives(const Graph& graph, llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> readers,
                         bool relaxed)
-      : graph_(graph), users_(users), relaxed_(relaxed) {}
+      : graph_(graph), readers_(readers), relaxed_(relaxed) {}
 
   /// False: the product `id` is not the last of an attention.
   bool read(ValueId id) {
@@ -103,7 +95,7 @@ class AttentionInPrimitives {
 
  private:
   /// The value's only reader is the op after it.
-  bool has_one_reader(ValueId id) const { return users_[id.index].size() == 1; }
+  bool has_one_reader(ValueId id) const { return readers_[id.index].size() == 1; }
 
   /// Passes casts between float types and reshapes that keep the last two axes. A rounding to a
   /// narrower type is allowed where `rounds`.
@@ -309,7 +301,7 @@ class AttentionInPrimitives {
   };
 
   const Graph& graph_;
-  llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> users_;
+  llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> readers_;
   bool relaxed_;
   MatrixProduct scores_, values_;
   DType dtype_ = DType::f32;
@@ -323,38 +315,28 @@ class AttentionInPrimitives {
 
 std::vector<ValueId> rounded_attentions(const Graph& graph) {
   std::vector<ValueId> found;
-  const auto users = readers_of(graph);
+  const auto readers = readers_of(graph);
   for (uint32_t i = 0; i < graph.size(); ++i)
-    if (AttentionInPrimitives(graph, users, true).read({i}) &&
-        !AttentionInPrimitives(graph, users, false).read({i}))
+    if (AttentionInPrimitives(graph, readers, true).read({i}) &&
+        !AttentionInPrimitives(graph, readers, false).read({i}))
       found.push_back({i});
   return found;
 }
 
 bool recognize_attention(Module& module, bool relaxed) {
-  bool changed = false;
-  for (Entry& entry : module.entries) {
-    Graph& graph = entry.graph;
-    const auto is_softmax = [](const Op& op) { return op.kind == OpKind::softmax; };
-    if (llvm::none_of(graph.ops(), is_softmax)) continue;
-    const auto users = readers_of(graph);
-    Graph result;
-    Builder builder(result, module.symbols);
-    GraphRewriter rewriter(graph, result);
-    bool found = false;
-    rewriter.rewrite([&](ValueId id, Op op) {
-      AttentionInPrimitives attention(graph, users, relaxed);
-      if (op.kind != OpKind::einsum || !attention.read(id)) return rewriter.add(std::move(op));
-      found = true;
-      return attention.build(builder, op, [&](ValueId old) { return rewriter[old]; });
-    });
-    if (!found) continue;
-    remove_dead_ops(result);
-    make_names_unique(result);
-    graph = std::move(result);
-    changed = true;
-  }
-  return changed;
+  const auto is_softmax = [](const Op& op) { return op.kind == OpKind::softmax; };
+  return rewrite_graphs(
+      module, is_softmax, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
+        const auto readers = readers_of(graph);
+        bool found = false;
+        rewriter.rewrite([&](ValueId id, Op op) {
+          AttentionInPrimitives attention(graph, readers, relaxed);
+          if (op.kind != OpKind::einsum || !attention.read(id)) return rewriter.add(std::move(op));
+          found = true;
+          return attention.build(builder, op, [&](ValueId old) { return rewriter[old]; });
+        });
+        return found;
+      });
 }
 
 }  // namespace sinter

@@ -10,7 +10,7 @@
 // by a constant, a soft cap, masks that are added or choose -inf. The scores are float32 from the
 // product to the softmax, so that the only rounding is that of the probabilities: `attention` may
 // sum in an order of its own and rounds the weights in its place. With `relaxed`, roundings of the
-// scores to 16 bits are left out too. Nothing else may read what stands between the products.
+// scores to 16 bits are left out too. No other op may read a value between the products.
 #pragma once
 
 #include "ir/graph.h"

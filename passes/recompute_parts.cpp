@@ -3,9 +3,8 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 
-#include "ir/builder.h"
-#include "ir/graph_rewriter.h"
 #include "ir/sym_expr.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
@@ -45,11 +44,10 @@ bool is_elementwise(const Op& op) {
 
 class PartsInPlace {
  public:
-  PartsInPlace(const Graph& from, llvm::ArrayRef<Symbol> symbols)
-      : from_(from), builder_(result_, symbols), rewriter_(from, result_), users_(from.users()) {
-    for (ValueId id : from.outputs) users_[id.index].push_back(id);  // an output is a reader
-  }
+  PartsInPlace(const Graph& from, Builder& builder, GraphRewriter& rewriter)
+      : from_(from), builder_(builder), rewriter_(rewriter), readers_(readers_of(from)) {}
 
+  /// False: nothing changed.
   bool run() {
     rewriter_.rewrite([&](ValueId id, Op op) {
       if (op.kind == OpKind::concat && has_part_in_place(id)) return joined(id);
@@ -58,18 +56,13 @@ class PartsInPlace {
     });
     return found_;
   }
-  Graph take() {
-    remove_dead_ops(result_);
-    make_names_unique(result_);
-    return std::move(result_);
-  }
 
  private:
   /// All readers, through views, are `reader`.
   bool is_read_by(ValueId id, ValueId reader) const {
-    return llvm::all_of(users_[id.index], [&](ValueId user) {
-      return user == reader ||
-             (user != id && op_class(from_[user]) == OpClass::view && is_read_by(user, reader));
+    return llvm::all_of(readers_[id.index], [&](ValueId other) {
+      return other == reader ||
+             (other != id && op_class(from_[other]) == OpClass::view && is_read_by(other, reader));
     });
   }
   bool moves(ValueId id, ValueId reader) const {
@@ -123,9 +116,7 @@ class PartsInPlace {
                         builder_.constant(static_cast<double>((part + 1) * size), DType::i32));
       value = builder_.op(OpKind::where, {within, own, value});
     }
-    if (builder_.type(value).dims != op.type.dims || result_[value].kind == OpKind::reshape)
-      return builder_.op(OpKind::copy, {value}, {}, op.name);
-    result_[value].name = op.name;
+    builder_.graph()[value].name = op.name;
     return value;
   }
 
@@ -207,24 +198,19 @@ class PartsInPlace {
   }
 
   const Graph& from_;
-  Graph result_;
-  Builder builder_;
-  GraphRewriter rewriter_;
-  std::vector<llvm::SmallVector<ValueId, 2>> users_;
+  Builder& builder_;
+  GraphRewriter& rewriter_;
+  std::vector<llvm::SmallVector<ValueId, 2>> readers_;
   bool found_ = false;
 };
 
 }  // namespace
 
 bool recompute_parts(Module& module) {
-  bool changed = false;
-  for (Entry& entry : module.entries) {
-    PartsInPlace parts(entry.graph, module.symbols);
-    if (!parts.run()) continue;
-    entry.graph = parts.take();
-    changed = true;
-  }
-  return changed;
+  return rewrite_graphs(module, is_elementwise,
+                        [](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
+                          return PartsInPlace(graph, builder, rewriter).run();
+                        });
 }
 
 }  // namespace sinter

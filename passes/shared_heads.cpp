@@ -2,10 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
-#include "ir/attention_heads.h"
-#include "ir/builder.h"
 #include "ir/contraction.h"
-#include "ir/graph_rewriter.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
@@ -47,33 +45,24 @@ ValueId without_repetitions(Builder& b, ValueId id, int64_t heads, int64_t times
 }  // namespace
 
 bool shared_heads(Module& module) {
-  bool changed = false;
-  for (Entry& entry : module.entries) {
-    Graph& graph = entry.graph;
-    const auto is_attention = [](const Op& op) { return op.kind == OpKind::attention; };
-    if (llvm::none_of(graph.ops(), is_attention)) continue;
-    Graph result;
-    Builder builder(result, module.symbols);
-    GraphRewriter rewriter(graph, result);
-    bool found = false;
-    rewriter.rewrite([&](ValueId id, Op op) {
-      const int64_t times = is_attention(op) ? repetitions(graph, graph[id]) : 1;
-      if (times > 1) {
-        found = true;
-        const int64_t heads = op.attrs.get<int64_t>(AttrName::kv_heads);
-        for (size_t operand : {1, 2})
-          op.operands[operand] = without_repetitions(builder, op.operands[operand], heads, times);
-        op.attrs.set(AttrName::kv_heads, heads / times);
-      }
-      return rewriter.add(std::move(op));
-    });
-    if (!found) continue;
-    remove_dead_ops(result);
-    make_names_unique(result);
-    graph = std::move(result);
-    changed = true;
-  }
-  return changed;
+  const auto is_attention = [](const Op& op) { return op.kind == OpKind::attention; };
+  return rewrite_graphs(
+      module, is_attention, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
+        bool found = false;
+        rewriter.rewrite([&](ValueId id, Op op) {
+          const int64_t times = is_attention(op) ? repetitions(graph, graph[id]) : 1;
+          if (times > 1) {
+            found = true;
+            const int64_t heads = op.attrs.get<int64_t>(AttrName::kv_heads);
+            for (size_t operand : {1, 2})
+              op.operands[operand] =
+                  without_repetitions(builder, op.operands[operand], heads, times);
+            op.attrs.set(AttrName::kv_heads, heads / times);
+          }
+          return rewriter.add(std::move(op));
+        });
+        return found;
+      });
 }
 
 }  // namespace sinter

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "codegen/emission/kernel_body.h"
-#include "ir/attention_operands.h"
 #include "kernels/attention/schedule.h"
+#include "kernels/attention_ports.h"
 
 namespace sinter {
 
@@ -15,21 +15,6 @@ std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op);
 namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::tiled_attention};
-
-/// A block computes its own queries, once, which of the keys its tokens see, and gives its own
-/// elements of the result.
-Ports attention_ports(const Graph& graph, const Op& op) {
-  const auto row_axes = static_cast<uint32_t>(op.type.rank() - 1);
-  const auto element = [&](size_t operand) {
-    return Ports::Place{.port = Port::element,
-                        .row_axes = row_axes,
-                        .walked = graph[op.operands[operand]].type.dims};
-  };
-  Ports ports;
-  ports.operands = {element(0), {}, {}, element(3), element(4)};
-  ports.result = {.port = Port::element, .row_axes = row_axes, .walked = {}};
-  return ports;
-}
 
 /// (Causal attention of a whole text sees half of the keys; how many a call sees is known to its
 /// inputs alone.)
@@ -43,13 +28,6 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
                        static_cast<double>(form->rows);
   return product_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count),
                       form->threads);
-}
-
-/// q and the row numbers are computed through their views, the caches are read by heads of
-/// neighbouring elements.
-bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
-  if (operand == 1 || operand == 2) return attention_rows(graph, op, operand).has_value();
-  return operand != 5 || attention_mask(graph, op).has_value();
 }
 
 KernelChoice explain_choice(const Op& own) {

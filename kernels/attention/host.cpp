@@ -38,19 +38,11 @@ class TiledAttention {
         softcap_(in_.number(AttrName::softcap)) {}
 
   Result<HostView> run() {
-    SINTER_LET(value, allocate(call_.dims, call_.storage));
-    std::byte* out = value.out;
-    std::vector<T> result(static_cast<size_t>(heads_.value_width));
-    for (int64_t token = 0; token < in_.tokens(); ++token) {
-      SINTER_LET(keys, in_.seen_by(token));
-      for (int64_t head = 0; head < heads_.count; ++head) {
-        if (in_.has_mask()) in_.read_mask(token, head, keys, mask_);
-        attend(token, head, keys, result);
-        store_run(result.data(), heads_.value_width, call_.storage, out);
-        out += heads_.value_width * whole_bytes(call_.storage);
-      }
-    }
-    return value.view;
+    return in_.evaluate([&](int64_t token, int64_t head, SeenRows keys) {
+      std::vector<T> result(static_cast<size_t>(heads_.value_width));
+      attend(token, head, keys, result);
+      return result;
+    });
   }
 
  private:
@@ -68,11 +60,8 @@ class TiledAttention {
     for (int64_t j = 0; j < keys.count; ++j) {
       double dot = 0;
       for (int64_t i = 0; i < heads_.width; ++i) dot += q[i] * key(token, keys.low + j, head)[i];
-      double score = softcap_ == 0 ? dot * scale_ : std::tanh(dot * scale_ / softcap_) * softcap_;
-      if (in_.has_mask()) {
-        const double mask = mask_[static_cast<size_t>(j)];
-        score = in_.adds_mask() || mask == 0 ? score + mask : mask;
-      }
+      const double score = in_.masked(
+          softcap_ == 0 ? dot * scale_ : std::tanh(dot * scale_ / softcap_) * softcap_, j);
       scores.push_back(score);
       largest = largest != largest || score != score ? NAN : std::max(largest, score);
     }
@@ -91,7 +80,7 @@ class TiledAttention {
   float logit(float dot, int64_t j) const {
     const float scale = static_cast<float>(scale_), softcap = static_cast<float>(softcap_);
     if (!in_.has_mask()) return attention_logit(dot, scale, softcap);
-    const float mask = static_cast<float>(mask_[static_cast<size_t>(j)]);
+    const float mask = static_cast<float>(in_.mask(j));
     return in_.adds_mask() ? attention_logit(dot, scale, softcap, mask)
                            : attention_logit(dot, scale, softcap, mask == 0);
   }
@@ -152,7 +141,6 @@ class TiledAttention {
   const OpCall& call_;
   AttentionCall<T> in_;
   AttentionHeads heads_;
-  std::vector<T> mask_;  // of a token's head, for the keys that the token sees
   double scale_, softcap_;
 };
 

@@ -89,7 +89,7 @@ SINTER_DEVICE float attention_exp2(float x) {
 SINTER_DEVICE float attention_base(float largest) {
   return largest == -math::infinity() ? 0.0f : largest;
 }
-/// What weights are computed with instead of m, and the weight of a logit.
+/// The number that stands for m in the exponent of a weight.
 SINTER_DEVICE float attention_shift(float largest, float factor, bool adds_mask) {
   const float base = attention_base(largest);
   return adds_mask ? -base : -math::mul(base, factor);
@@ -104,7 +104,7 @@ SINTER_DEVICE float attention_scale(float before, float largest, float factor) {
   return attention_exp2(math::mul(math::sub(before, attention_base(largest)), factor));
 }
 
-/// What a weighted sum is multiplied by at the end. No key was seen where l is 0: NaN or, with
+/// The factor of a weighted sum at the end. No key was seen where l is 0: NaN or, with
 /// `empty_zero`, zeros.
 SINTER_DEVICE float attention_inverse(float weights, bool empty_zero) {
   return empty_zero && weights == 0.0f ? 0.0f : math::div(1.0f, weights);

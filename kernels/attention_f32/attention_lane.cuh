@@ -123,7 +123,7 @@ class FloatAttentionLane {
       for (int e = 0; e < 4 * kGroups; ++e)
         sums_[i][e] = attention_result(sums_[i][e], weights, Config::kEmptyZero);
     }
-    // Of two lanes with neighbouring elements one stores 8 elements of two rows, the other of the
+    // One of two lanes with neighbouring elements stores 8 elements of two rows, the other of the
     // other two.
     const bool odd = column() % 2 != 0;
 #pragma unroll

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "codegen/emission/kernel_body.h"
-#include "ir/attention_operands.h"
 #include "kernels/attention_f32/schedule.h"
+#include "kernels/attention_ports.h"
 
 namespace sinter {
 
@@ -16,21 +16,6 @@ namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::float_attention};
 
-/// A block computes its own queries, once, which of the keys its tokens see, and gives its own
-/// elements of the result.
-Ports attention_ports(const Graph& graph, const Op& op) {
-  const auto row_axes = static_cast<uint32_t>(op.type.rank() - 1);
-  const auto element = [&](size_t operand) {
-    return Ports::Place{.port = Port::element,
-                        .row_axes = row_axes,
-                        .walked = graph[op.operands[operand]].type.dims};
-  };
-  Ports ports;
-  ports.operands = {element(0), {}, {}, element(3), element(4)};
-  ports.result = {.port = Port::element, .row_axes = row_axes, .walked = {}};
-  return ports;
-}
-
 std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const Graph& graph = group.problem.graph();
   const Op& op = graph[group.anchor()];
@@ -39,13 +24,6 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const double tiles = group.problem.count(volume(DimsRef(op.type.dims).drop_back())) /
                        static_cast<double>(form.rows);
   return product_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count), form.threads);
-}
-
-/// q and the row numbers are computed through their views, the caches are read by heads of
-/// neighbouring elements.
-bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
-  if (operand == 1 || operand == 2) return attention_rows(graph, op, operand).has_value();
-  return operand != 5 || attention_mask(graph, op).has_value();
 }
 
 KernelChoice explain_choice(const Op&) { return {"attention", "many tokens of f32"}; }

@@ -45,25 +45,15 @@ class FloatAttention {
 
  public:
   explicit FloatAttention(const OpCall& call)
-      : call_(call),
-        in_(call),
+      : in_(call),
         heads_(in_.heads()),
         scale_(static_cast<T>(in_.number(AttrName::scale))),
         softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
 
   Result<HostView> run() {
-    SINTER_LET(value, allocate(call_.dims, call_.storage));
-    std::byte* out = value.out;
-    for (int64_t token = 0; token < in_.tokens(); ++token) {
-      SINTER_LET(range, in_.seen_by(token));
-      for (int64_t head = 0; head < heads_.count; ++head) {
-        if (in_.has_mask()) in_.read_mask(token, head, range, mask_);
-        const std::vector<T> result = attend({token, head, range});
-        store_run(result.data(), heads_.value_width, call_.storage, out);
-        out += heads_.value_width * whole_bytes(call_.storage);
-      }
-    }
-    return value.view;
+    return in_.evaluate([&](int64_t token, int64_t head, SeenRows range) {
+      return attend({token, head, range});
+    });
   }
 
  private:
@@ -122,25 +112,19 @@ class FloatAttention {
     }
   }
 
-  T masked(const Query& q, int64_t row) const {
-    return mask_[static_cast<size_t>(row - q.range.low)];
-  }
   bool sees(const Query& q, int64_t row) const {
-    return !in_.has_mask() || in_.adds_mask() || masked(q, row) == 0;
+    return !in_.has_mask() || in_.adds_mask() || in_.mask(row - q.range.low) == 0;
   }
   T score(const Query& q, int64_t row, int64_t kv_head) const {
     const T *a = in_.query(q.token, q.head), *b = in_.key(q.token, row, kv_head);
     T dot = 0;
     for (int64_t i = 0; i < heads_.width; ++i) dot = Steps::multiply_add(a[i], b[i], dot);
-    const T score = Steps::score(dot, scale_, softcap_);
-    return in_.adds_mask() ? score + masked(q, row) : score;
+    return in_.masked(Steps::score(dot, scale_, softcap_), row - q.range.low);
   }
 
-  const OpCall& call_;
   AttentionCall<T> in_;
   AttentionHeads heads_;
   T scale_, softcap_;
-  std::vector<T> mask_;  // of a token's head, for the keys of its range
 };
 
 }  // namespace

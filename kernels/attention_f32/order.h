@@ -31,7 +31,7 @@ namespace sinter {
 
 constexpr int kFloatTileKeys = 64;
 
-/// What sums taken under the maximum `before` are multiplied by where it becomes `largest`.
+/// The factor of sums taken under the maximum `before` where it becomes `largest`.
 SINTER_DEVICE float attention_growth(float before, float largest) {
   return before == largest ? 1.0f : attention_weight(before, largest);
 }

@@ -96,10 +96,11 @@ Partial<T> join_splits(const std::vector<Partial<T>>& splits, int64_t width) {
 
 template <typename T>
 class DecodeAttention {
+  using SeenRows = typename AttentionCall<T>::SeenRows;
+
  public:
   explicit DecodeAttention(const OpCall& call)
-      : call_(call),
-        in_(call),
+      : in_(call),
         heads_(in_.heads()),
         lanes_(
             attention_lanes(static_cast<int>(heads_.width), static_cast<int>(heads_.value_width))),
@@ -108,21 +109,12 @@ class DecodeAttention {
         softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
 
   Result<HostView> run() {
-    SINTER_LET(value, allocate(call_.dims, call_.storage));
-    std::byte* out = value.out;
-    for (int64_t token = 0; token < in_.tokens(); ++token) {
-      SINTER_LET(seen, in_.seen_by(token));
-      for (int64_t head = 0; head < heads_.count; ++head) {
-        if (in_.has_mask()) in_.read_mask(token, head, seen, mask_);
-        Partial<T> joined = attend({token, head, seen.low}, {seen.low, seen.count});
-        const T by = joined.weights;
-        for (T& element : joined.values)
-          element = in_.empty_zero() && by == 0 ? T{0} : element / by;
-        store_run(joined.values.data(), heads_.value_width, call_.storage, out);
-        out += heads_.value_width * whole_bytes(call_.storage);
-      }
-    }
-    return value.view;
+    return in_.evaluate([&](int64_t token, int64_t head, SeenRows seen) {
+      Partial<T> joined = attend({token, head, seen.low}, {seen.low, seen.count});
+      const T by = joined.weights;
+      for (T& element : joined.values) element = in_.empty_zero() && by == 0 ? T{0} : element / by;
+      return joined.values;
+    });
   }
 
  private:
@@ -174,19 +166,13 @@ class DecodeAttention {
   T score(const Query& q, int64_t row, int64_t kv_head) const {
     const T dot = dot_product(in_.query(q.token, q.head), in_.key(q.token, row, kv_head),
                               heads_.width, lanes_);
-    const T score = score_of(dot, scale_, softcap_);
-    if (!in_.has_mask()) return score;
-    const T mask = mask_[static_cast<size_t>(row - q.low)];
-    if (in_.adds_mask()) return score + mask;
-    return mask == 0 ? score : mask;
+    return in_.masked(score_of(dot, scale_, softcap_), row - q.low);
   }
 
-  const OpCall& call_;
   AttentionCall<T> in_;
   AttentionHeads heads_;
   int lanes_, splits_;
   T scale_, softcap_;
-  std::vector<T> mask_;  // of a token's head, for the keys that the token sees
 };
 
 }  // namespace

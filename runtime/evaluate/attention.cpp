@@ -33,31 +33,22 @@ class Attention {
         softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
 
   Result<HostView> run() {
-    SINTER_LET(value, allocate(call_.dims, call_.storage));
-    std::byte* out = value.out;
-    const int64_t width = in_.heads().value_width;
-    for (int64_t token = 0; token < in_.tokens(); ++token) {
-      SINTER_LET(keys, in_.seen_by(token));
-      for (int64_t head = 0; head < in_.heads().count; ++head) {
-        attend(token, head, keys);
-        store_run(sums_.data(), width, call_.storage, out);
-        out += width * whole_bytes(call_.storage);
-      }
-    }
-    return value.view;
+    return in_.evaluate(
+        [&](int64_t token, int64_t head, SeenRows keys) { return attend(token, head, keys); });
   }
 
  private:
-  void attend(int64_t token, int64_t head, SeenRows keys) {
+  std::vector<T> attend(int64_t token, int64_t head, SeenRows keys) {
     const int64_t kv_head = head / in_.heads().group();
     find_probabilities(token, head, kv_head, keys);
-    sums_.assign(static_cast<size_t>(in_.heads().value_width),
-                 row_.empty() && !in_.empty_zero() ? std::numeric_limits<T>::quiet_NaN() : T{0});
+    std::vector<T> sums(
+        static_cast<size_t>(in_.heads().value_width),
+        row_.empty() && !in_.empty_zero() ? std::numeric_limits<T>::quiet_NaN() : T{0});
     for (int64_t j = 0; j < keys.count; ++j) {
       const T* values = in_.value(token, keys.low + j, kv_head);
-      for (size_t i = 0; i < sums_.size(); ++i)
-        sums_[i] += row_[static_cast<size_t>(j)] * values[i];
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += row_[static_cast<size_t>(j)] * values[i];
     }
+    return sums;
   }
 
   void find_probabilities(int64_t token, int64_t head, int64_t kv_head, SeenRows keys) {
@@ -70,12 +61,7 @@ class Attention {
       for (int64_t i = 0; i < in_.heads().width; ++i) score += q[i] * k[i];
       score *= scale_;
       if (softcap_ != 0) score = tanh(score / softcap_) * softcap_;
-      row_.push_back(score);
-    }
-    if (in_.has_mask()) {
-      in_.read_mask(token, head, keys, mask_);
-      for (size_t j = 0; j < row_.size(); ++j)
-        row_[j] = in_.adds_mask() || mask_[j] == 0 ? row_[j] + mask_[j] : mask_[j];
+      row_.push_back(in_.masked(score, j));
     }
     if (!row_.empty()) softmax();
   }
@@ -96,7 +82,7 @@ class Attention {
   const OpCall& call_;
   AttentionCall<T> in_;
   T scale_, softcap_;
-  std::vector<T> row_, mask_, sums_;
+  std::vector<T> row_;
 };
 
 }  // namespace

@@ -31,32 +31,15 @@ class AttentionCall {
     const size_t rank = call.dims.size();
     sequence_tokens_ = call.dims[rank - 2];
     rows_ = call.operands[1].dims[rank - 2];
-    if (call.operands.size() == 6) read_mask();
+    if (call.operands.size() == 6) repeat_mask();
   }
 
   const AttentionHeads& heads() const { return heads_; }
-  int64_t tokens() const {
-    return call_.operands[0].volume() / std::max<int64_t>(1, heads_.count * heads_.width);
-  }
   bool empty_zero() const { return call_.op.attrs.is_set(AttrName::empty_zero); }
   /// An attribute that may be absent: 0.
   double number(AttrName name) const {
     const AttrValue* value = call_.op.attrs.find(name);
     return value != nullptr ? std::get<double>(*value) : 0;
-  }
-
-  /// An error if the token sees rows that are not there and the op does not allow it.
-  Result<SeenRows> seen_by(int64_t token) const {
-    int64_t low = first_[token], last = last_[token];
-    if (low <= last && !clamps_rows(call_.op) && (low < 0 || last >= rows_))
-      return call_.error(
-          fmt::format("token {} sees rows {} .. {} of 0 .. {}", token, low, last, rows_ - 1),
-          "check the inputs");
-    if (const AttrValue* window = call_.op.attrs.find(AttrName::window))
-      low = std::max(low, last - std::min(std::get<int64_t>(*window), kMostRows) + 1);
-    low = std::max<int64_t>(low, 0);
-    last = std::min(last, rows_ - 1);
-    return last < low ? SeenRows{} : SeenRows{low, last - low + 1};
   }
 
   const T* query(int64_t token, int64_t head) const {
@@ -72,25 +55,66 @@ class AttentionCall {
   bool has_mask() const { return !mask_.dims.empty(); }
   /// The mask has numbers, which are added to the scores; else truth values.
   bool adds_mask() const { return has_mask() && mask_.storage != Storage::i1; }
-  /// The mask of a token's head for a run of keys: numbers, or 0 and -inf for keys that are not
-  /// seen.
-  void read_mask(int64_t token, int64_t head, SeenRows keys, std::vector<T>& out) const {
-    out.resize(static_cast<size_t>(keys.count));
-    const std::byte* data =
-        mask_.data + mask_place(token, head, keys.low) * whole_bytes(mask_.storage);
-    const int64_t stride = mask_.strides.back();
-    if (adds_mask()) return load_run(mask_.storage, data, stride, keys.count, out.data());
-    std::vector<uint8_t> truths(out.size());
-    load_run(mask_.storage, data, stride, keys.count, truths.data());
-    std::transform(truths.begin(), truths.end(), out.begin(),
-                   [](uint8_t seen) { return seen ? T{0} : -std::numeric_limits<T>::infinity(); });
+  /// The mask of key `j` of those that the token sees, of the head that evaluate() is at: a number,
+  /// or 0 or -inf.
+  T mask(int64_t j) const { return masks_[static_cast<size_t>(j)]; }
+  /// The score of that key with its mask.
+  T masked(T score, int64_t j) const {
+    if (!has_mask()) return score;
+    return adds_mask() ? score + mask(j) : mask(j) == 0 ? score : mask(j);
+  }
+
+  /// The op's result: attend(token, head, keys) gives the elements of a head.
+  template <typename Attend>
+  Result<HostView> evaluate(Attend&& attend) {
+    SINTER_LET(value, allocate(call_.dims, call_.storage));
+    std::byte* out = value.out;
+    for (int64_t token = 0; token < tokens(); ++token) {
+      SINTER_LET(keys, seen_by(token));
+      for (int64_t head = 0; head < heads_.count; ++head) {
+        if (has_mask()) read_mask(token, head, keys);
+        const std::vector<T> elements = attend(token, head, keys);
+        store_run(elements.data(), heads_.value_width, call_.storage, out);
+        out += heads_.value_width * whole_bytes(call_.storage);
+      }
+    }
+    return value.view;
   }
 
  private:
   static constexpr int64_t kMostRows = int64_t{1} << 48;
 
+  int64_t tokens() const {
+    return call_.operands[0].volume() / std::max<int64_t>(1, heads_.count * heads_.width);
+  }
+  /// An error if the token sees rows that are not there and the op does not allow it.
+  Result<SeenRows> seen_by(int64_t token) const {
+    int64_t low = first_[token], last = last_[token];
+    if (low <= last && !clamps_rows(call_.op) && (low < 0 || last >= rows_))
+      return call_.error(
+          fmt::format("token {} sees rows {} .. {} of 0 .. {}", token, low, last, rows_ - 1),
+          "check the inputs");
+    if (const AttrValue* window = call_.op.attrs.find(AttrName::window))
+      low = std::max(low, last - std::min(std::get<int64_t>(*window), kMostRows) + 1);
+    low = std::max<int64_t>(low, 0);
+    last = std::min(last, rows_ - 1);
+    return last < low ? SeenRows{} : SeenRows{low, last - low + 1};
+  }
+
+  void read_mask(int64_t token, int64_t head, SeenRows keys) {
+    masks_.resize(static_cast<size_t>(keys.count));
+    const std::byte* data =
+        mask_.data + mask_place(token, head, keys.low) * whole_bytes(mask_.storage);
+    const int64_t stride = mask_.strides.back();
+    if (adds_mask()) return load_run(mask_.storage, data, stride, keys.count, masks_.data());
+    std::vector<uint8_t> truths(masks_.size());
+    load_run(mask_.storage, data, stride, keys.count, truths.data());
+    std::transform(truths.begin(), truths.end(), masks_.begin(),
+                   [](uint8_t seen) { return seen ? T{0} : -std::numeric_limits<T>::infinity(); });
+  }
+
   /// The mask repeated to the axes [..., heads, N, R].
-  void read_mask() {
+  void repeat_mask() {
     const auto& q = call_.operands[0].dims;
     Extents dims(q.begin(), q.end() - 2);
     dims.append({heads_.count, sequence_tokens_, rows_});
@@ -117,6 +141,7 @@ class AttentionCall {
   const T *q_, *keys_, *values_;
   const int32_t *first_, *last_;
   HostView mask_;
+  std::vector<T> masks_;  // of the keys that a token's head sees
   int64_t sequence_tokens_ = 0, rows_ = 0;
 };
 

@@ -1,0 +1,32 @@
+// Passes that make each entry's graph anew.
+#pragma once
+
+#include "ir/builder.h"
+#include "ir/graph_rewriter.h"
+
+namespace sinter {
+
+/// By value of a graph: the ops that read it. An output is its own reader.
+std::vector<llvm::SmallVector<ValueId, 2>> readers_of(const Graph& graph);
+
+/// For each entry of which `concerns(op)` holds for some op: run(graph, builder, rewriter) makes a new
+/// graph with the builder and the rewriter, and returns whether it differs. The new graph, without
+/// dead ops, then takes the place of the old one. True if some graph changed.
+template <typename Concerns, typename Run>
+bool rewrite_graphs(Module& module, Concerns&& concerns, Run&& run) {
+  bool changed = false;
+  for (Entry& entry : module.entries) {
+    if (llvm::none_of(entry.graph.ops(), concerns)) continue;
+    Graph result;
+    Builder builder(result, module.symbols);
+    GraphRewriter rewriter(entry.graph, result);
+    if (!run(std::as_const(entry.graph), builder, rewriter)) continue;
+    remove_dead_ops(result);
+    make_names_unique(result);
+    entry.graph = std::move(result);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace sinter
