@@ -9,9 +9,9 @@ namespace sinter {
 /// By value of a graph: the ops that read it. An output is its own reader.
 std::vector<llvm::SmallVector<ValueId, 2>> readers_of(const Graph& graph);
 
-/// For each entry of which `concerns(op)` holds for some op: run(graph, builder, rewriter) makes a new
-/// graph with the builder and the rewriter, and returns whether it differs. The new graph, without
-/// dead ops, then takes the place of the old one. True if some graph changed.
+/// For each entry of which `concerns(op)` holds for some op: run(graph, builder, rewriter) makes a
+/// new graph with the builder and the rewriter, and returns whether it differs. The new graph,
+/// without dead ops, then takes the place of the old one. True if some graph changed.
 template <typename Concerns, typename Run>
 bool rewrite_graphs(Module& module, Concerns&& concerns, Run&& run) {
   bool changed = false;
