@@ -1,12 +1,17 @@
 // The fusion decisions of a plan and their reasons.
 #include "api/plan.h"
+#include "ir/variants.h"
 
 namespace sinter {
 namespace {
 
 Result<size_t> find_entry(const sinter_plan& plan, const char* name) {
-  for (size_t i = 0; i < plan.program->entries.size(); ++i)
-    if (plan.program->entries[i].name == name) return i;
+  const Program& program = *plan.program;
+  for (size_t i = 0; i < program.entries.size(); ++i) {
+    const EntryPlan& entry = program.entries[i];
+    if (entry.name == name || entry_title(entry.name, entry.range, program.symbols) == name)
+      return i;
+  }
   return fail(fmt::format("no entry is called \"{}\"", printable(name)), {}, {}, ExitCode::usage);
 }
 

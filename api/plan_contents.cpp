@@ -2,6 +2,7 @@
 #include "api/plan.h"
 #include "driver/compile/plan_summary.h"
 #include "driver/compile/predicted.h"
+#include "ir/variants.h"
 
 namespace sinter {
 namespace {
@@ -26,22 +27,23 @@ const Step* step_at(const sinter_plan* plan, size_t entry, size_t step) {
   return at && step < at->steps.size() ? &at->steps[step] : nullptr;
 }
 
-Result<std::vector<int64_t>> sizes_of(const Program& program, const char* const* symbols,
+/// `known`: those of the plan, narrowed to the entry's range.
+Result<std::vector<int64_t>> sizes_of(llvm::ArrayRef<Symbol> known, const char* const* symbols,
                                       const int64_t* values, size_t count) {
-  std::vector<int64_t> sizes = usual_sizes(program.symbols);
+  std::vector<int64_t> sizes = usual_sizes(known);
   if (count > 0) {
     SINTER_TRY(require(symbols, "symbols"));
     SINTER_TRY(require(values, "values"));
   }
   for (size_t i = 0; i < count; ++i) {
     SINTER_TRY(require(symbols[i], "symbols"));
-    const auto at = llvm::find_if(program.symbols,
-                                  [&](const Symbol& symbol) { return symbol.name == symbols[i]; });
-    if (at == program.symbols.end())
+    const auto at =
+        llvm::find_if(known, [&](const Symbol& symbol) { return symbol.name == symbols[i]; });
+    if (at == known.end())
       return fail(fmt::format("no symbol is called \"{}\"", printable(symbols[i])), {}, {},
                   ExitCode::usage);
     SINTER_TRY(check_symbol_value(*at, values[i]));
-    sizes[static_cast<size_t>(at - program.symbols.begin())] = values[i];
+    sizes[static_cast<size_t>(at - known.begin())] = values[i];
   }
   return sizes;
 }
@@ -94,6 +96,15 @@ const char* sinter_plan_entry_name(const sinter_plan* plan, size_t entry) {
   const EntryPlan* at = entry_at(plan, entry);
   return at ? at->name.c_str() : nullptr;
 }
+int sinter_plan_entry_range(const sinter_plan* plan, size_t entry, const char** symbol,
+                            int64_t* low, int64_t* high) {
+  const EntryPlan* at = entry_at(plan, entry);
+  if (!at || !at->range) return 0;
+  if (symbol) *symbol = plan->program->symbols[at->range->symbol.index].name.c_str();
+  if (low) *low = at->range->low;
+  if (high) *high = at->range->high;
+  return 1;
+}
 size_t sinter_plan_input_count(const sinter_plan* plan, size_t entry) {
   return plan && entry < plan->entries.size() ? plan->entries[entry].inputs.size() : 0;
 }
@@ -122,8 +133,9 @@ sinter_error* sinter_plan_costs(const sinter_plan* plan, size_t entry, const cha
   return make_handle(costs, [&]() -> Result<std::unique_ptr<sinter_costs>> {
     SINTER_TRY(require(plan, "plan"));
     SINTER_TRY(check_entry(*plan, entry));
-    SINTER_LET(sizes, sizes_of(*plan->program, symbols, values, symbol_count));
     const EntryPlan& at = plan->program->entries[entry];
+    SINTER_LET(sizes,
+               sizes_of(narrowed(plan->program->symbols, at.range), symbols, values, symbol_count));
     const PlanCosts all = plan_costs(*plan->program, at, sizes);
     const auto arena = arena_layout(at, sizes);
     if (!arena) return fail("the arena's size exceeds 63 bits", "entry " + printable(at.name));

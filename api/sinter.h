@@ -815,6 +815,12 @@ struct ValueInfo {
   std::string type;  ///< "f16[N, 4096]"
 };
 
+/// The values of a symbol that a variant of an entry is for: low .. high.
+struct VariantRange {
+  std::string symbol;
+  std::int64_t low = 0, high = 0;
+};
+
 /// A launch of an entry.
 struct StepInfo {
   std::string kind;          ///< "kernel", "gemm" (a call of the library) or "copy"
@@ -877,6 +883,15 @@ class Plan {
     return values;
   }
   /// Parameters of entry `entry`, counted from 0.
+  /// Of a variant, one of several entries of its name: the values of a symbol that it is for.
+  std::optional<VariantRange> range(std::size_t entry = 0) const {
+    const char* symbol = nullptr;
+    VariantRange range;
+    if (!sinter_plan_entry_range(get(), entry, &symbol, &range.low, &range.high))
+      return std::nullopt;
+    range.symbol = symbol;
+    return range;
+  }
   std::vector<ValueInfo> inputs(std::size_t entry = 0) const {
     std::vector<ValueInfo> values;
     for (std::size_t i = 0; i < sinter_plan_input_count(get(), entry); ++i)

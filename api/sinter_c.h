@@ -233,6 +233,11 @@ SINTER_API const char* sinter_plan_state_type(const sinter_plan* plan, size_t st
 
 SINTER_API size_t sinter_plan_entry_count(const sinter_plan* plan);
 SINTER_API const char* sinter_plan_entry_name(const sinter_plan* plan, size_t entry);
+/** Whether the entry is a variant: one of several of its name, which are for different values of a
+ * symbol and stand one after the other. Then *symbol, *low and *high are the symbol's name, owned
+ * by the plan, and the smallest and the largest value; each may be NULL. */
+SINTER_API int sinter_plan_entry_range(const sinter_plan* plan, size_t entry, const char** symbol,
+                                       int64_t* low, int64_t* high);
 SINTER_API size_t sinter_plan_input_count(const sinter_plan* plan, size_t entry);
 SINTER_API const char* sinter_plan_input_name(const sinter_plan* plan, size_t entry, size_t input);
 SINTER_API const char* sinter_plan_input_type(const sinter_plan* plan, size_t entry, size_t input);

@@ -94,6 +94,18 @@ const Weight* Module::find_weight(std::string_view name) const { return find_nam
 const State* Module::find_state(std::string_view name) const { return find_named(states, name); }
 const Entry* Module::find_entry(std::string_view name) const { return find_named(entries, name); }
 
+namespace {
+constexpr std::string_view kTokens[] = {"any", "invariant", "one_each"};
+}  // namespace
+
+std::string_view to_string(Tokens tokens) { return kTokens[static_cast<size_t>(tokens)]; }
+
+std::optional<Tokens> parse_tokens(std::string_view text) {
+  const auto at = llvm::find(kTokens, text);
+  if (at == std::end(kTokens)) return std::nullopt;
+  return static_cast<Tokens>(at - std::begin(kTokens));
+}
+
 ValueId root_of(const Graph& graph, ValueId id) {
   while (op_class(graph[id]) == OpClass::view) id = graph[id].operands[0];
   return id;

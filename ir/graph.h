@@ -101,13 +101,25 @@ struct State {
   TensorType type;
 };
 
+/// The tokens of an entry's calls, which decide the orders of its ops (passes/choose_kernels.h).
+enum class Tokens : uint8_t {
+  any,        // orders may differ by how many there are
+  invariant,  // a token's results do not depend on how many there are: one order for all
+  one_each,   // one token of each sequence
+};
+
 struct Entry {
   std::string name;  // prefill, decode, ...
   Graph graph;
   /// The names of a run's results: those of the outputs before any pass replaced them. Set by
   /// canonicalize; empty: the outputs' own names.
   std::vector<std::string> output_names = {};
+  Tokens tokens = Tokens::any;
+  /// The entry's calls have these values of a symbol alone. Entries of the same name are its
+  /// variants: they stand one after the other, and their ranges cover the symbol.
+  std::optional<SymbolRange> range = {};
 };
+inline constexpr size_t kMaxVariants = 4;  // of an entry
 
 /// Weights, state and the entry points that share them. Leaves `weight` and `state` of an entry's
 /// graph refer to them by name.
@@ -120,8 +132,13 @@ struct Module {
 
   const Weight* find_weight(std::string_view name) const;
   const State* find_state(std::string_view name) const;
+  /// The entry of that name; of variants, the first.
   const Entry* find_entry(std::string_view name) const;
 };
+
+/// "any", "invariant" or "one_each".
+std::string_view to_string(Tokens tokens);
+std::optional<Tokens> parse_tokens(std::string_view text);
 
 /// The value that `id` reads through views (itself if it is none).
 ValueId root_of(const Graph& graph, ValueId id);

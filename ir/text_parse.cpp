@@ -40,12 +40,14 @@ class Parser {
   Status weight();
   Status state();
   Status entry();
+  Status tokens(Entry& entry);
+  Status range(Entry& entry);
   Status inputs(Scope& scope);
   Result<std::vector<Token>> output_names();
   /// Ops up to the word or brace `end`, which stays.
   Status ops(Scope& scope, std::string_view end);
-  /// Inputs, outputs and ops of an entry or a graph alone.
-  Status body(Scope& scope);
+  /// Ops in braces, then the graph's outputs.
+  Status body(Scope& scope, llvm::ArrayRef<Token> outputs);
   Result<Op> expression(Scope& scope);
   /// The type of an op whose text states none.
   Result<TensorType> inferred(const Scope& scope, const Op& op, const Token& name) const;
@@ -292,9 +294,7 @@ Result<std::vector<Token>> Parser::output_names() {
   return names;
 }
 
-Status Parser::body(Scope& scope) {
-  SINTER_TRY(inputs(scope));
-  SINTER_LET(outputs, output_names());
+Status Parser::body(Scope& scope, llvm::ArrayRef<Token> outputs) {
   SINTER_TRY(cursor_.expect("{"));
   SINTER_TRY(ops(scope, "}"));
   for (const Token& name : outputs) {
@@ -304,16 +304,54 @@ Status Parser::body(Scope& scope) {
   return cursor_.advance();
 }
 
+Status Parser::tokens(Entry& entry) {
+  SINTER_LET(stated, cursor_.accept("tokens"));
+  if (!stated) return {};
+  SINTER_LET(word, cursor_.take(Token::Kind::word, "any, invariant or one_each"));
+  const std::optional<Tokens> tokens = parse_tokens(word.text);
+  if (!tokens)
+    return cursor_.error(fmt::format("an entry has no tokens '{}'", printable(word.text)), word.at,
+                         "any, invariant or one_each");
+  entry.tokens = *tokens;
+  return {};
+}
+
+Status Parser::range(Entry& entry) {
+  SINTER_LET(stated, cursor_.accept("where"));
+  if (!stated) return {};
+  const TextPosition at = cursor_.token().at;
+  SINTER_LET(symbol, cursor_.dim());
+  if (symbol.is_constant())
+    return cursor_.error("a constant stands after where", at, "name a symbol");
+  SymbolRange range{symbol.symbol()};
+  SINTER_TRY(cursor_.expect("in"));
+  SINTER_TRY(cursor_.expect("["));
+  SINTER_LET(low, cursor_.integer("the smallest value"));
+  SINTER_TRY(cursor_.expect(","));
+  SINTER_LET(high, cursor_.integer("the largest value"));
+  SINTER_TRY(cursor_.expect("]"));
+  range.low = low;
+  range.high = high;
+  entry.range = range;
+  return {};
+}
+
 Status Parser::entry() {
   SINTER_LET(name, cursor_.take(Token::Kind::global, "an entry's name, @name"));
   const auto [at, fresh] = entries_.try_emplace(name.text, name.at);
-  if (!fresh) return redefinition(name, at->second);
   Scope scope;
   scope.sees_module = true;
-  SINTER_TRY(body(scope));
+  Entry entry{name.text, {}};
+  SINTER_TRY(inputs(scope));
+  SINTER_LET(outputs, output_names());
+  SINTER_TRY(tokens(entry));
+  SINTER_TRY(range(entry));
+  if (!fresh && !entry.range) return redefinition(name, at->second);
+  SINTER_TRY(body(scope, outputs));
+  entry.graph = std::move(scope.graph);
   scope.positions.push_back(name.at);
   entry_ops_.push_back(std::move(scope.positions));
-  module_.entries.push_back(Entry{name.text, std::move(scope.graph)});
+  module_.entries.push_back(std::move(entry));
   return {};
 }
 
@@ -381,7 +419,9 @@ Result<Graph> Parser::graph_alone(llvm::ArrayRef<Symbol> symbols) {
   start_ = cursor_.token().at;
   SINTER_TRY(cursor_.expect("graph"));
   Scope scope;
-  SINTER_TRY(body(scope));
+  SINTER_TRY(inputs(scope));
+  SINTER_LET(outputs, output_names());
+  SINTER_TRY(body(scope, outputs));
   SINTER_TRY(end_of_text());
   scope.positions.push_back(start_);
   entry_ops_.push_back(std::move(scope.positions));

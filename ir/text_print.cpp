@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/text.h"
+#include "ir/variants.h"
 
 namespace sinter {
 namespace {
@@ -130,7 +131,7 @@ void Printer::signature(const Graph& graph) {
        [&](ValueId id) { put("%{}: {}", quoted_name(graph[id].name), type(graph[id].type)); });
   out_ += ") -> (";
   list(graph.outputs, [&](ValueId id) { put("%{}", quoted_name(graph[id].name)); });
-  out_ += ") {\n";
+  out_ += ')';
 }
 
 void Printer::symbol(const Symbol& symbol) {
@@ -166,6 +167,9 @@ void Printer::module(const Module& module) {
   for (const Entry& entry : module.entries) {
     put("  entry @{}", quoted_name(entry.name));
     signature(entry.graph);
+    if (entry.tokens != Tokens::any) put(" tokens {}", to_string(entry.tokens));
+    if (entry.range) put(" where {}", to_string(*entry.range, symbols_));
+    out_ += " {\n";
     ops(entry.graph, "    ", false);
     out_ += "  }\n";
   }
@@ -175,6 +179,7 @@ void Printer::module(const Module& module) {
 void Printer::graph(const Graph& graph) {
   out_ += "graph";
   signature(graph);
+  out_ += " {\n";
   ops(graph, "  ", true);
   out_ += "}\n";
 }

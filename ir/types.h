@@ -27,6 +27,15 @@ struct Symbol {
   std::optional<SymbolId> at_most = {};  // an earlier symbol that is never smaller
 };
 
+/// Some of a symbol's values: those from `low` to `high`.
+struct SymbolRange {
+  SymbolId symbol;
+  int64_t low = 0, high = 0;
+
+  bool contains(int64_t value) const { return value >= low && value <= high; }
+  friend bool operator==(const SymbolRange&, const SymbolRange&) = default;
+};
+
 /// One extent of a tensor: a constant >= 0 or a symbol.
 class Dim {
  public:

@@ -25,8 +25,15 @@
 //        not the writer; no output is such a version
 //   V17  an operand of role `stream` in an entry is a weight or an input as it stands in memory: a
 //        kernel reads it before earlier kernels are complete
+//   V18  variants of an entry are 2 to 4 entries of one name, one after the other, whose ranges
+//        of one symbol ascend and cover its values, none twice; they have the same inputs, types of
+//        outputs, tokens and written states. No other entry has a range
 #include "ir/verifier.h"
 
+#include <array>
+
+#include "ir/op_roles.h"
+#include "ir/variants.h"
 #include "ir/verify_graph.h"
 
 namespace sinter {
@@ -107,6 +114,67 @@ Checked check_weight(const Weight& weight, Place place, llvm::ArrayRef<Symbol> s
   return {};
 }
 
+/// Values with their types, and their names if wanted: what variants have in common.
+std::string listed(const Graph& graph, llvm::ArrayRef<ValueId> values, bool with_names,
+                   llvm::ArrayRef<Symbol> symbols) {
+  std::vector<std::string> parts;
+  for (ValueId id : values)
+    parts.push_back((with_names ? "%" + graph[id].name + ": " : "") +
+                    to_string(graph[id].type, symbols));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string written_states(const Graph& graph) {
+  std::vector<std::string_view> names;  // sorted, since variants may write in another order
+  for (const Op& op : graph.ops())
+    if (writes_state(op))
+      if (const Op& state = graph[operand_with(op, OperandRole::state)]; !writes_state(state))
+        names.push_back(state.name);
+  llvm::sort(names);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool is_first_variant(const Module& module, uint32_t index) {
+  return index == 0 || module.entries[index].name != module.entries[index - 1].name;
+}
+
+/// The range alone, so that the entry's graph can be looked at.
+Checked check_range(const Entry& entry, llvm::ArrayRef<Symbol> symbols, Place place) {
+  const SymbolRange& range = *entry.range;
+  if (range.symbol.index < symbols.size()) {
+    const Symbol& symbol = symbols[range.symbol.index];
+    if (range.low >= symbol.low && range.low <= range.high && range.high <= symbol.high) return {};
+  }
+  return broken(18,
+                fmt::format("entry @{} has a range that its symbol lacks", printable(entry.name)),
+                place, "give it some of the symbol's values");
+}
+
+Checked check_variants(llvm::ArrayRef<Entry> variants, llvm::ArrayRef<Symbol> symbols,
+                       Place place) {
+  const auto refuse = [&](const std::string& what) {
+    return broken(18, fmt::format("entry @{} {}", printable(variants[0].name), what), place,
+                  "give it one variant for each of 2 to 4 ranges of a symbol, or one entry");
+  };
+  std::vector<std::optional<SymbolRange>> ranges;
+  for (const Entry& entry : variants) ranges.push_back(entry.range);
+  if (const auto fault = fault_of_ranges(ranges, symbols)) return refuse(*fault);
+  const Entry& first = variants[0];
+  const auto parts = [&](const Entry& entry) {
+    const Graph& graph = entry.graph;
+    return std::array{std::pair("inputs", listed(graph, graph.inputs, true, symbols)),
+                      std::pair("outputs", listed(graph, graph.outputs, false, symbols)),
+                      std::pair("tokens", std::string(to_string(entry.tokens))),
+                      std::pair("written states", written_states(graph))};
+  };
+  for (const Entry& other : variants.drop_front())
+    for (const auto& [a, b] : llvm::zip(parts(first), parts(other)))
+      if (a != b)
+        return refuse(fmt::format("has a variant with the {} \"{}\" and one with \"{}\"", a.first,
+                                  printable(a.second), printable(b.second)));
+  return {};
+}
+
 Checked check_module(const Module& module) {
   SINTER_TRY(check_text(
       module.name, [] { return "the module's name"; }, Place{}));
@@ -133,11 +201,17 @@ Checked check_module(const Module& module) {
     leaves[state.name] = ModuleLeaf{OpKind::state, &state.type};
   }
   for (uint32_t i = 0; i < module.entries.size(); ++i) {
+    const Entry& entry = module.entries[i];
     const Place place{Place::Part::entry, i, {}};
-    SINTER_TRY(entry_names.add(module.entries[i].name, place));
-    SINTER_TRY(check_graph(module.entries[i].graph,
-                           GraphContext{GraphRole::entry, place, module.symbols, &leaves}));
+    if (is_first_variant(module, i)) SINTER_TRY(entry_names.add(entry.name, place));
+    if (entry.range) SINTER_TRY(check_range(entry, module.symbols, place));
+    const std::vector<Symbol> symbols = narrowed(module.symbols, entry.range);
+    SINTER_TRY(check_graph(entry.graph, GraphContext{GraphRole::entry, place, symbols, &leaves}));
   }
+  for (uint32_t i = 0; i < module.entries.size(); ++i)
+    if (is_first_variant(module, i))
+      SINTER_TRY(check_variants(variants_of(module.entries, module.entries[i].name), module.symbols,
+                                Place{Place::Part::entry, i, {}}));
   return {};
 }
 

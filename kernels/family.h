@@ -85,7 +85,7 @@ struct Tuning {
 /// An op's way of being computed, where several families could take the op.
 struct KernelChoice {
   std::string_view what;  // "attention"
-  std::string why;        // "at most 8 tokens"
+  std::string why;        // "more than 8 tokens of f16"
 };
 
 struct KernelFamily {
@@ -120,9 +120,9 @@ struct KernelFamily {
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
   /// Chooses ops only where the caller requests the family by its name (passes/choose_kernels.h).
   bool on_request = false;
-  /// Replaces a general op by the family's own: `linear` by `gemv`. The operands of `op` are values
-  /// of the builder's graph. nullopt: the op stays.
-  std::optional<ValueId> (*choose)(Builder&, const Op&) = nullptr;
+  /// Replaces a general op of an entry with such tokens by the family's own: `linear` by `gemv`.
+  /// The operands of `op` are values of the builder's graph. nullopt: the op stays.
+  std::optional<ValueId> (*choose)(Builder&, const Op&, Tokens) = nullptr;
   /// The decision of `choose` about an op of the family, for reports. null: it is not reported.
   KernelChoice (*explain_choice)(const Op& own) = nullptr;
   /// Its kernel can read the operand of `op` where it is. null: matrices must have rows of

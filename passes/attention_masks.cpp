@@ -241,7 +241,7 @@ bool attention_masks(Module& module) {
         bool found = false;
         rewriter.rewrite([&](ValueId id, Op op) {
           if (!has_mask(op)) return rewriter.add(std::move(op));
-          MaskReader mask(graph, graph[id], module.symbols);
+          MaskReader mask(graph, graph[id], builder.symbols());
           if (!mask.read()) return rewriter.add(std::move(op));
           found = true;
           op.operands = mask.rewritten(builder, op, [&](ValueId old) { return rewriter[old]; });

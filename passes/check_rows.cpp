@@ -7,14 +7,20 @@
 #include "ir/grouping.h"
 #include "ir/op_roles.h"
 #include "ir/row_numbers.h"
+#include "ir/variants.h"
 
 namespace sinter {
 namespace {
 
 class RowChecks {
  public:
-  RowChecks(const Graph& from, const Module& module, bool device_inputs)
-      : from_(from), module_(module), builder_(result_, module.symbols), rewriter_(from, result_) {
+  RowChecks(const Entry& entry, const Module& module, bool device_inputs)
+      : from_(entry.graph),
+        module_(module),
+        symbols_(narrowed(module.symbols, entry.range)),
+        builder_(result_, symbols_),
+        rewriter_(from_, result_) {
+    const Graph& from = from_;
     const std::vector<RowNumbers> all = row_numbers(from);
     for (const RowNumbers& numbers : all)
       if ((device_inputs && are_given_addresses(from, numbers)) ||
@@ -46,9 +52,9 @@ class RowChecks {
   bool known(const RowNumbers& numbers, bool checked) const {
     const Op& root = from_[root_of(from_, numbers.values)];
     if (root.kind != OpKind::weight || checked)
-      return are_known(from_, numbers.values, numbers.rows, module_.symbols);
+      return are_known(from_, numbers.values, numbers.rows, symbols_);
     const Graph& init = module_.find_weight(root.name)->init;
-    return are_known(init, init.outputs[0], numbers.rows, module_.symbols);
+    return are_known(init, init.outputs[0], numbers.rows, symbols_);
   }
 
   /// A value of its own with the numbers, which stays as it is until the call ends: no view or
@@ -68,6 +74,7 @@ class RowChecks {
 
   const Graph& from_;
   const Module& module_;
+  std::vector<Symbol> symbols_;
   Graph result_;
   Builder builder_;
   GraphRewriter rewriter_;
@@ -81,7 +88,7 @@ class RowChecks {
 bool check_rows(Module& module, bool device_inputs) {
   bool changed = false;
   for (Entry& entry : module.entries) {
-    RowChecks checks(entry.graph, module, device_inputs);
+    RowChecks checks(entry, module, device_inputs);
     if (!checks.finds_any()) continue;
     entry.graph = checks.run();
     changed = true;

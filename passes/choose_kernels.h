@@ -7,6 +7,7 @@
 // The families are asked in the order of the registry; the first that takes an op has it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct FamilyChoice {
   /// Attention in primitives may lose roundings of its scores (recognize_attention.h).
   bool relaxed_attention = false;
 };
+
+/// The entry's graph with the families' ops where the symbols have these ranges; nullopt: no family
+/// takes an op.
+std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
+                                         const FamilyChoice& choice);
 
 /// True if something changed.
 bool choose_kernels(Module& module, const FamilyChoice& choice = {});

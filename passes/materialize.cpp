@@ -9,6 +9,7 @@
 #include "ir/index_map.h"
 #include "ir/infer.h"
 #include "ir/op_roles.h"
+#include "ir/variants.h"
 #include "kernels/registry.h"
 
 namespace sinter {
@@ -170,7 +171,8 @@ class Materializer {
 bool materialize(Module& module) {
   bool changed = false;
   for (Entry& entry : module.entries) {
-    Materializer materializer(entry.graph, module.symbols);
+    const std::vector<Symbol> symbols = narrowed(module.symbols, entry.range);
+    Materializer materializer(entry.graph, symbols);
     Graph graph = materializer.run();
     remove_dead_ops(graph);
     make_names_unique(graph);

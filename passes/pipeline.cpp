@@ -5,6 +5,7 @@
 #include "passes/canonicalize.h"
 #include "passes/check_rows.h"
 #include "passes/choose_kernels.h"
+#include "passes/entry_variants.h"
 #include "passes/expand_attention.h"
 #include "passes/fold_positions.h"
 #include "passes/materialize.h"
@@ -26,6 +27,10 @@ bool choose_kernels_of(Module& module, const PassOptions& options) {
   return choose_kernels(module, options.families);
 }
 
+bool entry_variants_of(Module& module, const PassOptions& options) {
+  return entry_variants(module, options.families);
+}
+
 bool check_rows_of(Module& module, const PassOptions& options) {
   return check_rows(module, options.device_inputs);
 }
@@ -35,12 +40,19 @@ bool recognize_attention_of(Module& module, const PassOptions& options) {
 }
 
 constexpr Pass kPipeline[] = {
-    {"canonicalize", plain<canonicalize>},       {"recognize_attention", recognize_attention_of},
-    {"fold_positions", plain<fold_positions>},   {"attention_masks", plain<attention_masks>},
-    {"shared_heads", plain<shared_heads>},       {"merge_linears", plain<merge_linears>},
-    {"choose_kernels", choose_kernels_of},       {"expand_attention", plain<expand_attention>},
-    {"materialize", plain<materialize>},         {"cleanup", plain<canonicalize>},
-    {"recompute_parts", plain<recompute_parts>}, {"check_rows", check_rows_of},
+    {"canonicalize", plain<canonicalize>},
+    {"recognize_attention", recognize_attention_of},
+    {"fold_positions", plain<fold_positions>},
+    {"attention_masks", plain<attention_masks>},
+    {"shared_heads", plain<shared_heads>},
+    {"merge_linears", plain<merge_linears>},
+    {"entry_variants", entry_variants_of},
+    {"choose_kernels", choose_kernels_of},
+    {"expand_attention", plain<expand_attention>},
+    {"materialize", plain<materialize>},
+    {"cleanup", plain<canonicalize>},
+    {"recompute_parts", plain<recompute_parts>},
+    {"check_rows", check_rows_of},
 };
 
 }  // namespace

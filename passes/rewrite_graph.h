@@ -3,6 +3,7 @@
 
 #include "ir/builder.h"
 #include "ir/graph_rewriter.h"
+#include "ir/variants.h"
 
 namespace sinter {
 
@@ -18,7 +19,8 @@ bool rewrite_graphs(Module& module, Concerns&& concerns, Run&& run) {
   for (Entry& entry : module.entries) {
     if (llvm::none_of(entry.graph.ops(), concerns)) continue;
     Graph result;
-    Builder builder(result, module.symbols);
+    const std::vector<Symbol> symbols = narrowed(module.symbols, entry.range);
+    Builder builder(result, symbols);
     GraphRewriter rewriter(entry.graph, result);
     if (!run(std::as_const(entry.graph), builder, rewriter)) continue;
     remove_dead_ops(result);

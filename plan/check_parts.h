@@ -49,6 +49,8 @@ Result<std::vector<LiveRange>> check_steps(const Program& program, const EntryPl
 Status check_row_numbers(const Program& program, const EntryPlan& entry);
 /// Values that kernels read before their wait are complete when these kernels begin.
 Status check_early_reads(const Program& program, const EntryPlan& entry);
+/// Entries of one name are the variants of one entry.
+Status check_variants(const Program& program);
 /// Slots of the arena and the lives of their buffers.
 Status check_arena(const Program& program, const EntryPlan& entry,
                    llvm::ArrayRef<LiveRange> ranges);

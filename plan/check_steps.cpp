@@ -2,6 +2,7 @@
 // is read in the version that its buffer names.
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/variants.h"
 #include "plan/check_parts.h"
 
 namespace sinter::checker {
@@ -36,8 +37,17 @@ class StepWalk {
     if (step.kernel >= program_.kernels.size())
       return bad(fmt::format("kernel {} of {}", step.kernel, program_.kernels.size()));
     const Kernel& kernel = program_.kernels[step.kernel];
+    if (kernel.range && !has_values_of(*kernel.range))
+      return bad(fmt::format("kernel {} is made for {} alone", kernel.name,
+                             to_string(*kernel.range, program_.symbols)));
     SINTER_TRY(arguments(step.inputs, kernel.group, kernel.group.inputs, "input"));
     return arguments(step.outputs, kernel.group, kernel.group.outputs, "output");
+  }
+
+  /// All values that the entry's symbol can have are in the range.
+  bool has_values_of(const SymbolRange& range) const {
+    const Symbol& symbol = program_.symbols[range.symbol.index];  // narrowed to the entry's range
+    return range.contains(symbol.low) && range.contains(symbol.high);
   }
 
   Status gemm_step(const GemmStep& gemm) const {

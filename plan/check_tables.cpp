@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/op_roles.h"
+#include "ir/variants.h"
 #include "plan/check_parts.h"
 #include "plan/kernel_text.h"
 
@@ -29,6 +30,21 @@ Status check_symbols(llvm::ArrayRef<Symbol> symbols) {
           fmt::format("range {}..{} with multiple {}", symbol.low, symbol.high, symbol.multiple),
           "symbol " + printable(symbol.name));
   }
+  return {};
+}
+
+Status check_range(const Program& program, const std::optional<SymbolRange>& range,
+                   const std::string& where) {
+  if (!range) return {};
+  if (range->symbol.index >= program.symbols.size())
+    return violation(
+        fmt::format("a range of symbol {} of {}", range->symbol.index, program.symbols.size()),
+        where);
+  const Symbol& symbol = program.symbols[range->symbol.index];
+  if (range->low < symbol.low || range->low > range->high || range->high > symbol.high)
+    return violation(fmt::format("made for {}, the symbol is in [{}, {}]",
+                                 to_string(*range, program.symbols), symbol.low, symbol.high),
+                     where);
   return {};
 }
 
@@ -176,8 +192,11 @@ Status check_tables(const Program& program) {
     SINTER_TRY(check_type(weight.type, program.symbols, "weight " + printable(weight.name)));
   for (const State& state : program.states)
     SINTER_TRY(check_type(state.type, program.symbols, "state " + printable(state.name)));
+  for (const EntryPlan& entry : program.entries)
+    SINTER_TRY(check_range(program, entry.range, "entry " + printable(entry.name)));
   std::set<std::string_view> names;
   for (const Kernel& kernel : program.kernels) {
+    SINTER_TRY(check_range(program, kernel.range, "kernel " + printable(kernel.name)));
     if (!is_identifier(kernel.name))
       return violation(fmt::format("kernel name \"{}\" is no identifier", printable(kernel.name)),
                        {});

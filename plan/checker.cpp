@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/variants.h"
 #include "plan/check_parts.h"
 
 namespace sinter {
@@ -97,20 +98,40 @@ Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::s
 
 }  // namespace checker
 
+namespace {
+
+/// Calls prove(the program with the symbols of that range); only such symbols' values count.
+template <typename Prove>
+Status prove_in_range(const Program& program, const std::optional<SymbolRange>& range,
+                      Prove&& prove) {
+  if (!range) return prove(program);
+  Program narrow = program;
+  narrow.symbols = narrowed(program.symbols, range);
+  return prove(narrow);
+}
+
+Status check_entry(const Program& program, const EntryPlan& entry) {
+  SINTER_TRY(checker::check_buffers(program, entry));
+  SINTER_LET(ranges, checker::check_steps(program, entry));
+  SINTER_TRY(checker::check_early_reads(program, entry));
+  SINTER_TRY(checker::check_row_numbers(program, entry));
+  return checker::check_arena(program, entry, ranges);
+}
+
+}  // namespace
+
 Status check(const Program& program) {
   SINTER_TRY(checker::check_tables(program));
   for (const Kernel& kernel : program.kernels) {
-    SINTER_TRY(checker::check_kernel(program, kernel));
+    SINTER_TRY(prove_in_range(program, kernel.range, [&](const Program& narrow) {
+      return checker::check_kernel(narrow, kernel);
+    }));
     SINTER_TRY(checker::check_overlap(kernel));
   }
-  for (const EntryPlan& entry : program.entries) {
-    SINTER_TRY(checker::check_buffers(program, entry));
-    SINTER_LET(ranges, checker::check_steps(program, entry));
-    SINTER_TRY(checker::check_early_reads(program, entry));
-    SINTER_TRY(checker::check_row_numbers(program, entry));
-    SINTER_TRY(checker::check_arena(program, entry, ranges));
-  }
-  return {};
+  for (const EntryPlan& entry : program.entries)
+    SINTER_TRY(prove_in_range(program, entry.range,
+                              [&](const Program& narrow) { return check_entry(narrow, entry); }));
+  return checker::check_variants(program);
 }
 
 }  // namespace sinter

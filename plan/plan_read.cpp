@@ -7,6 +7,7 @@
 #include "ir/activation_names.h"
 #include "ir/c_locale.h"
 #include "ir/text.h"
+#include "ir/variants.h"
 #include "plan/checker.h"
 #include "plan/plan_file.h"
 #include "plan/plan_text.h"
@@ -171,6 +172,29 @@ class PlanReader {
     return {};
   }
 
+  Status symbol_id(const Node& node, SymbolId& out) const {
+    SINTER_LET(name, node.string());
+    const auto it =
+        llvm::find_if(program_.symbols, [&](const Symbol& s) { return s.name == name; });
+    if (it == program_.symbols.end()) return node.bad(fmt::format("no symbol {}", printable(name)));
+    out = {static_cast<uint32_t>(it - program_.symbols.begin())};
+    return {};
+  }
+
+  Status range(const Node& node, std::optional<SymbolRange>& out) const {
+    if (!node.present()) return {};
+    SymbolRange range;
+    SINTER_TRY(symbol_id(node["symbol"], range.symbol));
+    SINTER_TRY(read(node["low"], range.low));
+    SINTER_TRY(read(node["high"], range.high));
+    const Symbol& symbol = program_.symbols[range.symbol.index];
+    if (range.low < symbol.low || range.low > range.high || range.high > symbol.high)
+      return node.bad(fmt::format("a range that symbol {} in [{}, {}] does not have", symbol.name,
+                                  symbol.low, symbol.high));
+    out = range;
+    return {};
+  }
+
   Status kernel(const Node& node, Kernel& out) const {
     SINTER_TRY(read(node["name"], out.name));
     SINTER_TRY(read(node["hash"], out.source_hash));
@@ -187,13 +211,9 @@ class PlanReader {
     }
     SINTER_LET(symbols, node["symbols"].items());
     for (const Node& symbol : symbols) {
-      SINTER_LET(name, symbol.string());
-      const auto it =
-          llvm::find_if(program_.symbols, [&](const Symbol& s) { return s.name == name; });
-      if (it == program_.symbols.end())
-        return symbol.bad(fmt::format("no symbol {}", printable(name)));
-      out.symbols.push_back({static_cast<uint32_t>(it - program_.symbols.begin())});
+      SINTER_TRY(symbol_id(symbol, out.symbols.emplace_back()));
     }
+    SINTER_TRY(range(node["range"], out.range));
     const Node launch = node["launch"];
     SINTER_TRY(expr(launch["rows"], out.launch.rows));
     SINTER_TRY(read(launch["items_per_row"], out.launch.items_per_row));
@@ -207,7 +227,8 @@ class PlanReader {
     if (launch["most_blocks"].present())
       SINTER_TRY(read(launch["most_blocks"], out.launch.most_blocks));
     SINTER_LET(text, read_lines(node["group"]));
-    SINTER_LET(group, parse_graph(text, node["group"].where(), program_.symbols));
+    SINTER_LET(group,
+               parse_graph(text, node["group"].where(), narrowed(program_.symbols, out.range)));
     out.group = std::move(group);
     return {};
   }
@@ -323,6 +344,7 @@ class PlanReader {
 
   Status entry(const Node& node, EntryPlan& out) const {
     SINTER_TRY(read(node["name"], out.name));
+    SINTER_TRY(range(node["range"], out.range));
     SINTER_TRY(read(node["inputs"], out.inputs));
     SINTER_TRY(read(node["outputs"], out.outputs));
     SINTER_TRY(read(node["output_names"], out.output_names));

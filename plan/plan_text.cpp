@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "ir/text.h"
+#include "ir/variants.h"
 #include "plan/kernel_text.h"
 #include "plan/plan_file.h"
 
@@ -109,7 +110,7 @@ Status attach_source(Program& program, size_t index, std::string source) {
     return fail(fmt::format("hash {} of the kernel's text is not the plan's, {}", hash,
                             printable(kernel.source_hash)),
                 kernel_path(kernel), "compile the model again");
-  SINTER_TRY(check_text(kernel, program.symbols, source));
+  SINTER_TRY(check_text(kernel, narrowed(program.symbols, kernel.range), source));
   kernel.source = std::move(source);
   return {};
 }

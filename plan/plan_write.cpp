@@ -86,6 +86,7 @@ class PlanWriter {
     if (llvm::any_of(program_.kernels, [](const Kernel& k) { return !k.tensor_maps.empty(); }))
       features.insert("tensor_maps");
     for (const EntryPlan& entry : program_.entries) {
+      if (entry.range) features.insert("variants");
       if (!entry.row_checks.empty()) features.insert("row_checks");
       for (const Step& step : entry.steps)
         visit(
@@ -114,6 +115,12 @@ class PlanWriter {
 
   std::string text(const SymExpr& expr) const { return to_string(expr, program_.symbols); }
 
+  OrderedJson range(const SymbolRange& range) const {
+    return {{"symbol", program_.symbols[range.symbol.index].name},
+            {"low", range.low},
+            {"high", range.high}};
+  }
+
   OrderedJson kernel(const Kernel& kernel) const {
     OrderedJson symbols = OrderedJson::array();
     for (SymbolId id : kernel.symbols) symbols.push_back(program_.symbols[id.index].name);
@@ -128,6 +135,7 @@ class PlanWriter {
                        {"early_inputs", kernel.overlap.early_inputs},
                        {"early_caches", kernel.overlap.early_caches}};
     json["symbols"] = std::move(symbols);
+    if (kernel.range) json["range"] = range(*kernel.range);
     json["launch"] = {{"rows", text(launch.rows)},
                       {"items_per_row", launch.items_per_row},
                       {"symbolic_items", text(launch.symbolic_items)},
@@ -228,6 +236,7 @@ class PlanWriter {
   OrderedJson entry(const EntryPlan& entry) const {
     OrderedJson json;
     json["name"] = entry.name;
+    if (entry.range) json["range"] = range(*entry.range);
     json["inputs"] = entry.inputs;
     json["outputs"] = entry.outputs;
     json["output_names"] = entry.output_names;

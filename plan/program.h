@@ -111,6 +111,8 @@ struct Kernel {
   Launch launch;
   Overlap overlap;
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
+  /// Made for these values of a symbol alone; nothing: for all.
+  std::optional<SymbolRange> range = {};
 };
 
 /// False where some op of the kernel has the device's own order (ir/device_order.h), so that the
@@ -127,9 +129,10 @@ struct RowCheck {
   std::string op;  // that uses them
 };
 
-/// One entry point for one range of its symbols.
+/// An entry point, or one of its variants (ir/variants.h), which stand one after the other.
 struct EntryPlan {
   std::string name;
+  std::optional<SymbolRange> range = {};
   std::vector<Buffer> buffers;
   std::vector<uint32_t> inputs, outputs;  // buffers, in the entry's order
   std::vector<std::string> output_names;
@@ -163,6 +166,7 @@ struct Program {
   std::vector<Kernel> kernels;
   std::vector<EntryPlan> entries;
 
+  /// The entry of that name; of variants, the first.
   const EntryPlan* find_entry(std::string_view name) const;
 };
 

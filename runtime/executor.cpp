@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/tensor_source.h"
+#include "ir/variants.h"
 #include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
@@ -48,9 +49,9 @@ std::vector<int64_t> greatest_symbol_values(llvm::ArrayRef<Symbol> symbols) {
 Result<const EntryPlan*> find_call(const Program& program, std::string_view entry_name,
                                    llvm::ArrayRef<int64_t> symbol_values,
                                    llvm::ArrayRef<int64_t> session_values) {
-  const EntryPlan* entry = program.find_entry(entry_name);
-  if (!entry) return fail(fmt::format("the plan has no entry {}", printable(entry_name)));
   SINTER_TRY(check_symbol_values(program.symbols, symbol_values));
+  const EntryPlan* entry = variant_for(program.entries, entry_name, symbol_values);
+  if (!entry) return fail(fmt::format("the plan has no entry {}", printable(entry_name)));
   for (const State& state : program.states)
     for (Dim dim : state.type.dims) {
       if (dim.is_constant()) continue;

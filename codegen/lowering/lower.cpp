@@ -13,39 +13,100 @@
 #include "ir/fault.h"
 #include "ir/row_numbers.h"
 #include "ir/text.h"
+#include "ir/variants.h"
 #include "kernels/registry.h"
+#include "plan/kernel_text.h"
 
 namespace sinter {
 namespace {
 
-/// Kernels of all entries; equal groups share one.
+/// Kernels of all entries; equal groups share one. Of variants, they do where the text does not
+/// depend on the range.
 class KernelTable {
  public:
   KernelTable(Program& program, const DeviceDescription& device, const TunedForms& forms)
       : program_(program), device_(device), forms_(forms) {}
 
-  Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts,
-                       const Overlap& overlap) {
-    std::string key =
-        fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.triggers_after_wait,
-                    fmt::join(overlap.early_inputs, " "), fmt::join(overlap.early_caches, " "));
-    for (const KernelPart& part : parts)
-      key += fmt::format("{}: {}\n", part.prefix_rank, fmt::join(part.outputs, " "));
-    key += print_graph(group, program_.symbols);
-    const auto [at, is_new] = known_.try_emplace(key, 0);
-    if (!is_new) return at->second;
-    SINTER_LET(kernel, emit_kernel(group, parts, program_.symbols, device_, overlap, forms_));
-    at->second = static_cast<uint32_t>(program_.kernels.size());
-    // Different groups may still decompose into the same kernel.
-    llvm::SmallVector<uint32_t, 1>& namesakes = by_name_[kernel.name];
-    for (uint32_t i : namesakes)
-      if (is_same(program_.kernels[i], kernel)) return at->second = i;
-    namesakes.push_back(at->second);
-    program_.kernels.push_back(std::move(kernel));
-    return at->second;
+  Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts, const Overlap& overlap,
+                       std::optional<SymbolRange> range) {
+    if (range && !llvm::is_contained(symbols_of(group), range->symbol)) range.reset();
+    const Request request{group, parts, overlap};
+    std::vector<Known>& known = known_[key_of(request)];
+    for (const Known& kernel : known)
+      if (kernel.range == range) return kernel.index;
+    SINTER_LET(kernel, emit(request, range));
+    if (!known.empty() && known.back().range && range)
+      if (const auto shared = widened(request, known.back(), kernel)) {
+        known.push_back({range, *shared});
+        return *shared;
+      }
+    known.push_back({range, index_of(std::move(kernel))});
+    return known.back().index;
   }
 
  private:
+  struct Request {
+    const Graph& group;
+    llvm::ArrayRef<KernelPart> parts;
+    const Overlap& overlap;
+  };
+  struct Known {
+    std::optional<SymbolRange> range;  // of the entry that asked for the kernel
+    uint32_t index;
+  };
+
+  std::string key_of(const Request& request) const {
+    const Overlap& overlap = request.overlap;
+    std::string key =
+        fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.triggers_after_wait,
+                    fmt::join(overlap.early_inputs, " "), fmt::join(overlap.early_caches, " "));
+    for (const KernelPart& part : request.parts)
+      key += fmt::format("{}: {}\n", part.prefix_rank, fmt::join(part.outputs, " "));
+    return key + print_graph(request.group, program_.symbols);
+  }
+
+  Result<Kernel> emit(const Request& request, const std::optional<SymbolRange>& range) const {
+    SINTER_LET(kernel, emit_kernel(request.group, request.parts, narrowed(program_.symbols, range),
+                                   device_, request.overlap, forms_));
+    kernel.range = range;
+    return kernel;
+  }
+
+  /// The index of a kernel that was made for the range before and now is for both; nullopt: its
+  /// text would be another.
+  std::optional<uint32_t> widened(const Request& request, const Known& before,
+                                  const Kernel& kernel) {
+    Kernel& shared = program_.kernels[before.index];
+    if (!shared.range || code_of(shared) != code_of(kernel)) return std::nullopt;
+    const Symbol& symbol = program_.symbols[kernel.range->symbol.index];
+    SymbolRange both = *shared.range;
+    both.high = kernel.range->high;
+    const bool is_whole = both.low == symbol.low && both.high == symbol.high;
+    auto wide = emit(request, is_whole ? std::nullopt : std::optional(both));
+    if (!wide || code_of(*wide) != code_of(kernel)) return std::nullopt;
+    shared = std::move(*wide);
+    return before.index;
+  }
+
+  /// The text but for the kernel's name and the symbols' ranges in its comment.
+  std::string code_of(const Kernel& kernel) const {
+    const std::string comment = group_comment(kernel, narrowed(program_.symbols, kernel.range));
+    std::string code = kernel.source.substr(comment.size());
+    const size_t at = code.find(kernel.name);
+    return code.erase(at, kernel.name.size());
+  }
+
+  uint32_t index_of(Kernel kernel) {
+    const auto index = static_cast<uint32_t>(program_.kernels.size());
+    // Different groups may still decompose into the same kernel.
+    llvm::SmallVector<uint32_t, 1>& namesakes = by_name_[kernel.name];
+    for (uint32_t i : namesakes)
+      if (is_same(program_.kernels[i], kernel)) return i;
+    namesakes.push_back(index);
+    program_.kernels.push_back(std::move(kernel));
+    return index;
+  }
+
   bool is_same(const Kernel& a, const Kernel& b) const {
     if (a.name != b.name || a.source != b.source ||
         print_graph(a.group, program_.symbols) != print_graph(b.group, program_.symbols))
@@ -58,7 +119,7 @@ class KernelTable {
   Program& program_;
   const DeviceDescription& device_;
   const TunedForms& forms_;
-  llvm::StringMap<uint32_t> known_;  // by what is asked for
+  llvm::StringMap<std::vector<Known>> known_;  // by what is asked for
   llvm::StringMap<llvm::SmallVector<uint32_t, 1>> by_name_;
 };
 
@@ -78,7 +139,7 @@ class EntryLowering {
  public:
   EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping,
                 Numerics numerics, KernelTable& kernels, bool device_inputs)
-      : module_(module),
+      : symbols_(narrowed(module.symbols, entry.range)),
         device_inputs_(device_inputs),
         graph_(entry.graph),
         grouping_(grouping),
@@ -86,6 +147,7 @@ class EntryLowering {
         kernels_(kernels),
         buffer_of_(entry.graph.size(), -1) {
     plan_.name = entry.name;
+    plan_.range = entry.range;
     plan_.output_names = entry.output_names;
     for (uint32_t i = 0; i < module.weights.size(); ++i) leaf_index_[module.weights[i].name] = i;
     for (uint32_t i = 0; i < module.states.size(); ++i) leaf_index_[module.states[i].name] = i;
@@ -95,7 +157,7 @@ class EntryLowering {
     for (ValueId id : graph_.inputs) plan_.inputs.push_back(buffer(id));
     const std::vector<uint32_t> groups = step_order();
     const std::vector<ExtractedGroup> steps = extract(groups);
-    const std::vector<Overlap> order = launch_order(graph_, steps, module_.symbols);
+    const std::vector<Overlap> order = launch_order(graph_, steps, symbols_);
     for (size_t i = 0; i < groups.size(); ++i) {
       const Group& group = grouping_.groups[groups[i]];
       if (LowerStep* lower = own_step(group)) {
@@ -114,9 +176,8 @@ class EntryLowering {
     if (device_inputs_)
       for (const RowNumbers& numbers : row_numbers(graph_))
         if (are_given_addresses(graph_, numbers)) add_row_check(numbers);
-    for (const RowNumbers& numbers : numbers_to_check(graph_, module_.symbols))
-      add_row_check(numbers);
-    plan_arena(plan_.buffers, module_.symbols);
+    for (const RowNumbers& numbers : numbers_to_check(graph_, symbols_)) add_row_check(numbers);
+    plan_arena(plan_.buffers, symbols_);
     return std::move(plan_);
   }
 
@@ -152,7 +213,7 @@ class EntryLowering {
 
   /// The graph that each group's kernel computes.
   std::vector<ExtractedGroup> extract(llvm::ArrayRef<uint32_t> groups) const {
-    const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_, module_.symbols);
+    const std::vector<uint8_t> leaves = values_that_leave(graph_, grouping_, symbols_);
     std::vector<ExtractedGroup> extracted(groups.size());
     for (size_t i = 0; i < groups.size(); ++i) {
       const Group& group = grouping_.groups[groups[i]];
@@ -162,7 +223,7 @@ class EntryLowering {
       }
       extracted[i] = extract_group(graph_, grouping_, groups[i], leaves);
       if (numerics_ == Numerics::fast)
-        extracted[i].graph = without_inner_roundings(extracted[i].graph, module_.symbols);
+        extracted[i].graph = without_inner_roundings(extracted[i].graph, symbols_);
     }
     return extracted;
   }
@@ -207,7 +268,8 @@ class EntryLowering {
   }
 
   Status add_kernel(const Group& group, const ExtractedGroup& extracted, const Overlap& overlap) {
-    SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap));
+    SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap,
+                                    plan_.range));
     KernelStep step{kernel, {}, {}};
     for (ValueId id : extracted.inputs) step.inputs.push_back(read(id));
     for (ValueId id : extracted.outputs) step.outputs.push_back(buffer(id));
@@ -218,7 +280,7 @@ class EntryLowering {
   Status add_own_step(LowerStep& lower, const Group& group) {
     SINTER_LET(step, lower({.graph = graph_,
                             .members = group.members,
-                            .symbols = module_.symbols,
+                            .symbols = symbols_,
                             .read = [this](ValueId root) { return read(root); },
                             .write = [this](ValueId value) { return buffer(value); }}));
     add_step(std::move(step), group);
@@ -230,7 +292,7 @@ class EntryLowering {
     plan_.steps.push_back(std::move(step));
   }
 
-  const Module& module_;
+  std::vector<Symbol> symbols_;
   bool device_inputs_;
   const Graph& graph_;
   const Grouping& grouping_;

@@ -7,6 +7,7 @@
 #include "driver/compile/plan_summary.h"
 #include "driver/compile/predicted.h"
 #include "driver/generate/decoder.h"
+#include "ir/variants.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {
@@ -80,6 +81,11 @@ Status measure(BenchPlans& plans, const EntryCall& call, llvm::ArrayRef<HostTens
   return {};
 }
 
+/// Of variants, the one that has these sizes.
+bool is_called(const Module& module, const Entry& entry, llvm::ArrayRef<int64_t> sizes) {
+  return variant_for(module.entries, entry.name, sizes) == &entry;
+}
+
 }  // namespace
 
 Result<std::vector<BenchCase>> bench_entries(BenchPlans& plans, const BenchOptions& options,
@@ -87,15 +93,16 @@ Result<std::vector<BenchCase>> bench_entries(BenchPlans& plans, const BenchOptio
   SINTER_LET(sizes, sizes_of(plans, options));
   std::vector<BenchCase> cases;
   for (const Entry& entry : plans.model.module.entries) {
+    if (!is_called(plans.model.module, entry, sizes)) continue;
     if (options.on_stage) options.on_stage("entry " + printable(entry.name));
-    const EntryPlan& fused = *plans.fused->program().find_entry(entry.name);
-    const EntryPlan& unfused = *plans.unfused->program().find_entry(entry.name);
+    const EntryPlan& fused = *variant_for(plans.fused->program().entries, entry.name, sizes);
+    const EntryPlan& unfused = *variant_for(plans.unfused->program().entries, entry.name, sizes);
     SINTER_LET(inputs, random_inputs(entry.graph, plans.frozen.symbols, sizes, options.seed));
     SINTER_LET(sets, count_sets(plans, fused, unfused, inputs, sizes));
     const EntryCall call{entry.name, sizes, sets, (kMinCalls + sets - 1) / sets, options.seed};
     const PlanCosts costs = plan_costs(plans.fused->program(), fused, sizes);
     BenchCase result;
-    result.name = entry.name;
+    result.name = entry_title(fused.name, fused.range, plans.frozen.symbols);
     for (size_t i = 0; i < sizes.size(); ++i)
       result.sizes.emplace_back(plans.frozen.symbols[i].name, sizes[i]);
     result.sizes.insert(result.sizes.end(), {{"sets", sets}, {"calls", call.calls()}});

@@ -1,6 +1,7 @@
 #include "driver/calls/bound_call.h"
 
 #include "driver/calls/given_rows.h"
+#include "ir/variants.h"
 #include "runtime/input_ranges.h"
 
 namespace sinter {
@@ -27,16 +28,18 @@ Result<decltype(&std::declval<Tensors&>()[0])> find_tensor(Tensors& tensors, std
 Result<std::unique_ptr<BoundCall>> BoundCall::create(std::shared_ptr<CallSession> session,
                                                      std::string_view name) {
   const Program& program = session->plan().program();
-  const EntryPlan* entry = program.find_entry(name);
-  if (!entry)
+  const llvm::ArrayRef<EntryPlan> variants = variants_of(program.entries, name);
+  if (variants.empty())
     return fail(fmt::format("the plan has no entry \"{}\"", printable(name)),
                 printable(program.name), "check the name", ExitCode::usage);
-  if (session->plan().device().on_gpu()) SINTER_TRY(require_checked_inputs(program, *entry));
-  return std::unique_ptr<BoundCall>(new BoundCall(std::move(session), *entry));
+  if (session->plan().device().on_gpu())
+    for (const EntryPlan& entry : variants) SINTER_TRY(require_checked_inputs(program, entry));
+  return std::unique_ptr<BoundCall>(new BoundCall(std::move(session), variants));
 }
 
-BoundCall::BoundCall(std::shared_ptr<CallSession> session, const EntryPlan& entry)
-    : session_(std::move(session)), entry_(entry) {
+BoundCall::BoundCall(std::shared_ptr<CallSession> session, llvm::ArrayRef<EntryPlan> variants)
+    : session_(std::move(session)), variants_(variants), entry_(variants[0]) {
+  const EntryPlan& entry = entry_;
   const auto add = [&](std::vector<Tensor>& list, std::string_view kind, const std::string& name,
                        uint32_t buffer, size_t index) {
     for (const Tensor& other : list)
@@ -140,7 +143,7 @@ Status BoundCall::set_addresses(llvm::ArrayRef<const void*> inputs, llvm::ArrayR
 }
 
 Result<CallSymbols> BoundCall::known_symbols() const {
-  CallSymbols symbols(program(), entry_);
+  CallSymbols symbols(program(), variants_);
   for (size_t i = 0; i < program().symbols.size(); ++i)
     if (const auto value = session_->state_symbol(i))
       SINTER_TRY(symbols.set(i, *value, "the session's states"));
@@ -165,6 +168,7 @@ Status BoundCall::prepare() {
   SINTER_TRY(check_shapes(symbols));
   SINTER_LET(values, symbols.all());
   symbol_values_ = std::move(values);
+  prepared_ = variant_for(program().entries, entry_.name, symbol_values_);
   SINTER_TRY(check_overlaps());
   if (on_gpu()) SINTER_TRY(prepare_on_gpu());
   is_prepared_ = true;
@@ -213,9 +217,9 @@ void BoundCall::move_to_tensors() {
 Status BoundCall::place_rows(CudaCall& call) {
   std::map<uint32_t, size_t> offsets;  // by buffer
   size_t bytes = 0;
-  for (const RowCheck& check : entry_.row_checks) {
-    if (entry_.buffers[check.buffer].place != Buffer::Place::arena ||
-        llvm::is_contained(entry_.outputs, check.buffer) || offsets.contains(check.buffer))
+  for (const RowCheck& check : prepared_->row_checks) {
+    if (prepared_->buffers[check.buffer].place != Buffer::Place::arena ||
+        llvm::is_contained(prepared_->outputs, check.buffer) || offsets.contains(check.buffer))
       continue;
     offsets[check.buffer] = bytes;
     bytes += aligned_bytes(call.bytes[check.buffer]);
@@ -262,13 +266,15 @@ Status BoundCall::check() {
   const std::string place = "entry " + printable(entry_.name);
   const CudaStream& stream = session_->cuda_->stream();
   SINTER_TRY(stream.synchronize(place));
-  if (entry_.row_checks.empty()) return {};
+  const bool has_checks =
+      llvm::any_of(variants_, [](const EntryPlan& entry) { return !entry.row_checks.empty(); });
+  if (!has_checks) return {};
   if (!has_run_ || is_rebound_)
     return fail(has_run_ ? "the call was bound again since it ran" : "the call has not run", place,
                 "check a call after its run", ExitCode::usage);
   std::vector<std::vector<int32_t>> numbers;
-  for (const RowCheck& check : entry_.row_checks) {
-    const auto count = volume(entry_.buffers[check.buffer].type.dims).evaluate(symbol_values_);
+  for (const RowCheck& check : prepared_->row_checks) {
+    const auto count = volume(prepared_->buffers[check.buffer].type.dims).evaluate(symbol_values_);
     if (!count) return fail("a number of rows exceeds 63 bits", place);
     numbers.emplace_back(static_cast<size_t>(*count));
     SINTER_TRY(stream.copy_to_host(std::as_writable_bytes(std::span(numbers.back())),
@@ -276,9 +282,9 @@ Status BoundCall::check() {
   }
   SINTER_TRY(stream.synchronize(place));
   for (size_t check = 0; check < numbers.size(); ++check)
-    SINTER_TRY(check_computed_rows(entry_, check, symbol_values_, numbers[check], [&](size_t i) {
-      return session_->cuda_->wide_number(call_, check, i);
-    }));
+    SINTER_TRY(check_computed_rows(
+        *prepared_, check, symbol_values_, numbers[check],
+        [&](size_t i) { return session_->cuda_->wide_number(call_, check, i); }));
   return {};
 }
 

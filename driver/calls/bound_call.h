@@ -55,9 +55,9 @@ class BoundCall {
  private:
   struct Tensor {
     std::string name;
-    std::string place;  // of errors: "entry main, input x"
-    uint32_t buffer = 0;
-    size_t index = 0;  // among the entry's inputs or outputs
+    std::string place;    // of errors: "entry main, input x"
+    uint32_t buffer = 0;  // of the first variant
+    size_t index = 0;     // among the entry's inputs or outputs
     std::optional<TensorView> view;
   };
   struct OutputCopy {
@@ -79,7 +79,7 @@ class BoundCall {
     return reinterpret_cast<CudaAddress>(view.data);
   }
 
-  BoundCall(std::shared_ptr<CallSession> session, const EntryPlan& entry);
+  BoundCall(std::shared_ptr<CallSession> session, llvm::ArrayRef<EntryPlan> variants);
   const Program& program() const { return session_->plan().program(); }
   bool on_gpu() const { return session_->plan().device().on_gpu(); }
   const TensorType& type_of(const Tensor& tensor) const {
@@ -104,7 +104,9 @@ class BoundCall {
   Status run_on_cpu();
 
   std::shared_ptr<CallSession> session_;
-  const EntryPlan& entry_;
+  llvm::ArrayRef<EntryPlan> variants_;   // of the entry
+  const EntryPlan& entry_;               // the first of them; all have the same interface
+  const EntryPlan* prepared_ = nullptr;  // the one whose range has the symbol's value
   std::map<size_t, int64_t> set_symbols_;
   std::vector<Tensor> inputs_, outputs_;  // in the entry's order; an output named twice, once
   std::vector<Range> weights_;            // on a GPU

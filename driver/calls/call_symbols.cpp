@@ -8,7 +8,14 @@ namespace {
 /// Marks the symbols that a call of an entry depends on.
 class UsedSymbols {
  public:
-  UsedSymbols(const Program& program, const EntryPlan& entry) : used_(program.symbols.size()) {
+  UsedSymbols(const Program& program, llvm::ArrayRef<EntryPlan> variants)
+      : used_(program.symbols.size()) {
+    for (const EntryPlan& entry : variants) add(program, entry);
+  }
+  std::vector<bool> take() { return std::move(used_); }
+
+ private:
+  void add(const Program& program, const EntryPlan& entry) {
     for (const Buffer& buffer : entry.buffers) {
       add(buffer.size_bytes);
       for (const Dim dim : buffer.type.dims) add(dim);
@@ -19,9 +26,6 @@ class UsedSymbols {
           step, [&](const KernelStep& run) { add(program.kernels[run.kernel]); },
           [&](const GemmStep& gemm) { add(gemm); }, [](const CopyStep&) {});
   }
-  std::vector<bool> take() { return std::move(used_); }
-
- private:
   void add(const SymExpr& expr) {
     for (const SymExpr::Term& term : expr.terms())
       for (const SymbolId symbol : term.symbols) used_[symbol.index] = true;
@@ -52,8 +56,8 @@ class UsedSymbols {
 
 }  // namespace
 
-CallSymbols::CallSymbols(const Program& program, const EntryPlan& entry)
-    : program_(program), entry_(entry), known_(program.symbols.size()) {}
+CallSymbols::CallSymbols(const Program& program, llvm::ArrayRef<EntryPlan> variants)
+    : program_(program), variants_(variants), known_(program.symbols.size()) {}
 
 Status CallSymbols::set(size_t symbol, int64_t value, const std::string& from) {
   std::optional<Value>& known = known_[symbol];
@@ -61,10 +65,10 @@ Status CallSymbols::set(size_t symbol, int64_t value, const std::string& from) {
     return fail(
         fmt::format("symbol {} is {} by {} and {} by {}", printable(program_.symbols[symbol].name),
                     known->value, known->from, value, from),
-        "entry " + printable(entry_.name), "check the shapes", ExitCode::usage);
+        "entry " + printable(variants_[0].name), "check the shapes", ExitCode::usage);
   if (known) return {};
   if (Status valid = check_symbol_value(program_.symbols[symbol], value); !valid) {
-    valid.error().where = fmt::format("entry {}, {}", printable(entry_.name), from);
+    valid.error().where = fmt::format("entry {}, {}", printable(variants_[0].name), from);
     return valid;
   }
   known = Value{value, from};
@@ -80,8 +84,8 @@ Status CallSymbols::set(const TensorType& type, llvm::ArrayRef<int64_t> dims,
 
 tl::unexpected<Error> CallSymbols::unknown(size_t symbol) const {
   return fail(fmt::format("symbol {} has no value yet", printable(program_.symbols[symbol].name)),
-              "entry " + printable(entry_.name), "set it, or bind an input whose shape has it",
-              ExitCode::usage);
+              "entry " + printable(variants_[0].name),
+              "set it, or bind an input whose shape has it", ExitCode::usage);
 }
 
 Result<std::vector<int64_t>> CallSymbols::dims(const TensorType& type) const {
@@ -94,7 +98,7 @@ Result<std::vector<int64_t>> CallSymbols::dims(const TensorType& type) const {
 }
 
 Result<std::vector<int64_t>> CallSymbols::all() const {
-  const std::vector<bool> used = UsedSymbols(program_, entry_).take();
+  const std::vector<bool> used = UsedSymbols(program_, variants_).take();
   std::vector<int64_t> values;
   for (size_t i = 0; i < known_.size(); ++i) {
     const Symbol& symbol = program_.symbols[i];
@@ -108,7 +112,7 @@ Result<std::vector<int64_t>> CallSymbols::all() const {
     values.push_back(most - most % symbol.multiple);
   }
   if (Status valid = check_symbol_values(program_.symbols, values); !valid) {
-    if (valid.error().where.empty()) valid.error().where = "entry " + printable(entry_.name);
+    if (valid.error().where.empty()) valid.error().where = "entry " + printable(variants_[0].name);
     return tl::make_unexpected(std::move(valid.error()));
   }
   return values;

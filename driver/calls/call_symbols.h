@@ -6,10 +6,10 @@
 
 namespace sinter {
 
-/// Borrows the program and the entry.
+/// Borrows the program and the entry's variants.
 class CallSymbols {
  public:
-  CallSymbols(const Program& program, const EntryPlan& entry);
+  CallSymbols(const Program& program, llvm::ArrayRef<EntryPlan> variants);
 
   /// `from` says who: "the session's states", "input x". An error where another value is known, and
   /// for one outside the symbol's range.
@@ -19,7 +19,7 @@ class CallSymbols {
 
   /// The extents of a type; an error that names a symbol which is not known.
   Result<std::vector<int64_t>> dims(const TensorType& type) const;
-  /// Valid values of all symbols: those that the entry uses are known, others are as large as they
+  /// Valid values of all symbols: those that a variant uses are known, others are as large as they
   /// can be. Errors: a symbol that is not known, a value outside its range.
   Result<std::vector<int64_t>> all() const;
 
@@ -31,7 +31,7 @@ class CallSymbols {
   tl::unexpected<Error> unknown(size_t symbol) const;
 
   const Program& program_;
-  const EntryPlan& entry_;
+  llvm::ArrayRef<EntryPlan> variants_;
   std::vector<std::optional<Value>> known_;  // of each symbol
 };
 

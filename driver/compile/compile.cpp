@@ -2,6 +2,7 @@
 
 #include "codegen/lowering/lower.h"
 #include "driver/compile/value_names.h"
+#include "ir/variants.h"
 #include "plan/checker.h"
 
 namespace sinter {
@@ -9,7 +10,8 @@ namespace {
 
 std::string entry_names(const Module& module) {
   std::vector<std::string_view> names;
-  for (const Entry& entry : module.entries) names.push_back(entry.name);
+  for (const Entry& entry : module.entries)
+    if (names.empty() || names.back() != entry.name) names.push_back(entry.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -98,6 +100,14 @@ Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names
   return {};
 }
 
+std::vector<int64_t> Compiled::sizes_of(size_t entry) const {
+  return sizes_in(module.entries[entry].range, module.symbols, sizes);
+}
+
+std::string Compiled::title_of(size_t entry) const {
+  return entry_title(module.entries[entry].name, module.entries[entry].range, module.symbols);
+}
+
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
                       const PassObserver& observer, const PassOptions& options) {
   SINTER_TRY(check_entry_names(module, entries));
@@ -132,7 +142,8 @@ Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   for (const Entry& entry : compiled.module.entries) {
     fusing.required = named_pairs(entry.graph, options.fusion.required);
     fusing.forbidden = named_pairs(entry.graph, options.fusion.forbidden);
-    compiled.fusions.push_back(fuse(entry.graph, compiled.module.symbols, device, fusing));
+    compiled.fusions.push_back(
+        fuse(entry.graph, narrowed(compiled.module.symbols, entry.range), device, fusing));
     SINTER_TRY(check_required(entry, compiled.fusions.back(), fusing));
   }
   SINTER_LET(program, plan_with_forms(compiled, options));

@@ -32,6 +32,11 @@ struct Compiled {
   std::vector<Fusion> fusions;
   std::shared_ptr<const Program> program;
   std::vector<int64_t> sizes;  // a value for each symbol, at which costs are stated
+
+  /// The sizes for an entry: of a variant, in its range.
+  std::vector<int64_t> sizes_of(size_t entry) const;
+  /// "main", of a variant "main, N in [1, 8]".
+  std::string title_of(size_t entry) const;
 };
 
 /// A module that went through the passes. Both the fused and the unfused plan of a comparison start

@@ -7,6 +7,7 @@
 
 #include "driver/compile/predicted.h"
 #include "driver/text_table.h"
+#include "ir/variants.h"
 #include "plan/step_traffic.h"
 
 namespace sinter {
@@ -39,15 +40,15 @@ PlanCosts plan_costs(const Program& program, const EntryPlan& entry,
 
 std::string summary_table(const Compiled& unfused_plan, const Compiled& fused_plan) {
   const Program &unfused = *unfused_plan.program, &fused = *fused_plan.program;
-  const llvm::ArrayRef<int64_t> sizes = fused_plan.sizes;
-  const auto predicted = [&](const Compiled& plan, const EntryPlan& entry) {
+  const auto predicted = [&](const Compiled& plan, const EntryPlan& entry,
+                             llvm::ArrayRef<int64_t> sizes) {
     const std::optional<double> seconds = predicted_seconds(plan, entry.name, sizes);
     return seconds ? duration(*seconds) : "–";
   };
   std::vector<std::pair<PlanCosts, PlanCosts>> costs;  // of each entry, before and after
-  for (const EntryPlan& entry : fused.entries)
-    costs.emplace_back(plan_costs(unfused, *unfused.find_entry(entry.name), sizes),
-                       plan_costs(fused, entry, sizes));
+  for (size_t i = 0; i < fused.entries.size(); ++i)
+    costs.emplace_back(plan_costs(unfused, unfused.entries[i], fused_plan.sizes_of(i)),
+                       plan_costs(fused, fused.entries[i], fused_plan.sizes_of(i)));
   // Few plans have copies.
   const bool has_copies = std::any_of(costs.begin(), costs.end(), [](const auto& of_entry) {
     return of_entry.first.copies + of_entry.second.copies > 0;
@@ -62,7 +63,9 @@ std::string summary_table(const Compiled& unfused_plan, const Compiled& fused_pl
   for (size_t i = 0; i < costs.size(); ++i) {
     const auto& [before, after] = costs[i];
     const EntryPlan& entry = fused.entries[i];
-    std::vector<std::string> row = {printable(entry.name), show_sizes(fused, entry, sizes)};
+    const std::vector<int64_t> sizes = fused_plan.sizes_of(i);
+    std::vector<std::string> row = {printable(fused_plan.title_of(i)),
+                                    show_sizes(fused, entry, sizes)};
     const auto add = [&](uint64_t was, uint64_t is) {
       row.push_back(arrow(std::to_string(was), std::to_string(is)));
     };
@@ -72,7 +75,8 @@ std::string summary_table(const Compiled& unfused_plan, const Compiled& fused_pl
     if (has_copies) add(before.copies, after.copies);
     row.push_back(arrow(with_unit(before.bytes, "B"), with_unit(after.bytes, "B")));
     row.push_back(arrow(with_unit(before.arena_bytes, "B"), with_unit(after.arena_bytes, "B")));
-    row.push_back(arrow(predicted(unfused_plan, entry), predicted(fused_plan, entry)));
+    row.push_back(
+        arrow(predicted(unfused_plan, entry, sizes), predicted(fused_plan, entry, sizes)));
     table.add(row);
   }
   return table.str();
@@ -80,7 +84,8 @@ std::string summary_table(const Compiled& unfused_plan, const Compiled& fused_pl
 
 std::string kernel_table(const Program& program) {
   std::vector<std::string> header = {"kernel"};
-  for (const EntryPlan& entry : program.entries) header.push_back(printable(entry.name));
+  for (const EntryPlan& entry : program.entries)
+    header.push_back(printable(entry_title(entry.name, entry.range, program.symbols)));
   header.push_back("first launch computes");
   TextTable table("l" + std::string(program.entries.size(), 'r') + "l");
   table.add(header);

@@ -1,15 +1,17 @@
 #include "driver/compile/predicted.h"
 
+#include "ir/variants.h"
 #include "passes/fusion_costs.h"
 
 namespace sinter {
 
 std::optional<double> predicted_seconds(const Compiled& compiled, std::string_view entry,
                                         llvm::ArrayRef<int64_t> sizes) {
-  for (size_t i = 0; i < compiled.fusions.size(); ++i)
-    if (compiled.module.entries[i].name == entry && compiled.fusions[i].state)
-      return FusionCosts(compiled.fusions[i], sizes).seconds();
-  return std::nullopt;
+  const Entry* called = variant_for(compiled.module.entries, entry, sizes);
+  if (!called) return std::nullopt;
+  const Fusion& fusion = compiled.fusions[called - compiled.module.entries.data()];
+  if (!fusion.state) return std::nullopt;
+  return FusionCosts(fusion, sizes).seconds();
 }
 
 }  // namespace sinter

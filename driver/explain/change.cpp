@@ -35,7 +35,7 @@ struct Changes::State {
     const Graph& graph = this->graph(entry);
     for (uint32_t i = 0; i < graph.size(); ++i) own->by_name[graph.ops()[i].name] = {i};
     const Fusion& fusion = compiled.fusions[entry];
-    own->merges = FusionCosts(fusion, compiled.sizes).merges();
+    own->merges = FusionCosts(fusion, compiled.sizes_of(entry)).merges();
     for (size_t i = 0; i < own->merges.size(); ++i)
       for (ValueId op :
            {fusion.ledger[own->merges[i].decision].a, fusion.ledger[own->merges[i].decision].b})
@@ -74,7 +74,7 @@ std::string Changes::State::elsewhere(size_t entry, ValueId a, ValueId b, ValueI
     if (x == names.end() || y == names.end() ||
         !together(compiled.fusions[i], x->second, y->second))
       continue;
-    const std::string& where = compiled.module.entries[i].name;
+    const std::string where = compiled.title_of(i);
     if (closed.valid())
       if (const auto z = names.find(name(entry, closed)); z != names.end())
         return fmt::format("in {}, where it is a {}, they share a kernel", where,

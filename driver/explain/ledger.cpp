@@ -91,7 +91,6 @@ LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict&
 
 std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only) {
   const Program& program = *compiled.program;
-  const StepTraffic traffic(program, compiled.sizes);
   const Changes changes(compiled);
   std::vector<EntryLedger> result;
   for (size_t i = 0; i < program.entries.size(); ++i) {
@@ -99,11 +98,13 @@ std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only)
     if (!only.empty() && plan.name != only) continue;
     const Graph& graph = compiled.module.entries[i].graph;
     const Fusion& fusion = compiled.fusions[i];
+    const std::vector<int64_t> sizes = compiled.sizes_of(i);
     EntryLedger entry;
     entry.entry = i;
     entry.name = plan.name;
-    entry.sizes = show_sizes(program, plan, compiled.sizes);
-    entry.steps = steps_of(program, plan, traffic);
+    entry.title = compiled.title_of(i);
+    entry.sizes = show_sizes(program, plan, sizes);
+    entry.steps = steps_of(program, plan, StepTraffic(program, sizes));
     entry.choices = choices_of(graph);
     if (fusion.state) {
       entry.values = values_of(graph, fusion.grouping, program.symbols);
@@ -111,7 +112,7 @@ std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only)
         LedgerDecision& d = entry.decisions.emplace_back(decision(graph, e.a, e.b, e.verdict));
         if (!d.fused) d.change = changes.text(i, e.a, e.b, e.verdict);
       }
-      add_costs(graph, fusion, FusionCosts(fusion, compiled.sizes), entry);
+      add_costs(graph, fusion, FusionCosts(fusion, sizes), entry);
     }
     result.push_back(std::move(entry));
   }

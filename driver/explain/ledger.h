@@ -56,6 +56,7 @@ struct LedgerDecision {
 struct EntryLedger {
   size_t entry = 0;  // its place in the plan
   std::string name;
+  std::string title;  // "main", of a variant "main, N in [1, 8]"
   std::string sizes;  // "N=512 K=1024", at which bytes and times are stated
   std::vector<LedgerValue> values;
   std::vector<LedgerStep> steps;

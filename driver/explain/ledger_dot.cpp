@@ -47,9 +47,9 @@ class EntryDrawing {
   }
 
   std::string run() {
-    std::string text =
-        fmt::format("  subgraph cluster_{} {{\n    label={};\n", number_,
-                    dot_string(ledger_.name + (ledger_.sizes.empty() ? "" : ", ") + ledger_.sizes));
+    std::string text = fmt::format(
+        "  subgraph cluster_{} {{\n    label={};\n", number_,
+        dot_string(ledger_.title + (ledger_.sizes.empty() ? "" : ", ") + ledger_.sizes));
     text += inputs();
     for (size_t i = 0; i < sections_.size(); ++i) text += section(i);
     text += "  }\n";

@@ -43,7 +43,7 @@ class EntryPage {
   }
 
   std::string run() const {
-    return fmt::format("<h2>{}</h2>\n<p>{}</p>\n", html(ledger_.name),
+    return fmt::format("<h2>{}</h2>\n<p>{}</p>\n", html(ledger_.title),
                        html(ledger_headline(ledger_))) +
            kernels() + decisions() + ir();
   }
@@ -220,7 +220,7 @@ std::string cuda_texts(const Program& program, llvm::ArrayRef<EntryLedger> ledge
     for (const LayerSection& section : layer_sections(entry))
       for (size_t step : section.steps)
         launches[entry.steps[step].name] +=
-            " " + link(step_id(entry.entry, step), fmt::format("{} {}", entry.name, step));
+            " " + link(step_id(entry.entry, step), fmt::format("{} {}", entry.title, step));
   std::string text = "<h2>CUDA text</h2>\n";
   for (const Kernel& kernel : program.kernels)
     if (const auto at = launches.find(kernel.name); at != launches.end())

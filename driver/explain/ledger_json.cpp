@@ -73,14 +73,15 @@ std::string entry_json(const EntryLedger& entry) {
     return [to_json](const auto& record, size_t) { return to_json(record); };
   };
   return fmt::format(
-      "  {{\n    \"name\": {},\n    \"sizes\": {},\n    \"saved_bytes\": {},\n"
+      "  {{\n    \"name\": {},\n    \"title\": {},\n    \"sizes\": {},\n    \"saved_bytes\": {},\n"
       "    \"predicted_s\": {},\n    \"choices\": {},\n    \"values\": {},\n    \"kernels\": {},\n "
       "   \"edges\": {},\n"
       "    \"decisions\": {}\n  }}",
-      line(entry.name), line(entry.sizes), static_cast<int64_t>(entry.saved_bytes()),
-      line(entry.predicted_s()), list(entry.choices, plain(choice_json)),
-      list(entry.values, plain(value_json)), list(entry.steps, step_json),
-      list(entry.edges, plain(edge_json)), list(entry.decisions, plain(decision_json)));
+      line(entry.name), line(entry.title), line(entry.sizes),
+      static_cast<int64_t>(entry.saved_bytes()), line(entry.predicted_s()),
+      list(entry.choices, plain(choice_json)), list(entry.values, plain(value_json)),
+      list(entry.steps, step_json), list(entry.edges, plain(edge_json)),
+      list(entry.decisions, plain(decision_json)));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ std::string ledger_headline(const EntryLedger& ledger) {
   if (fused > 0)
     savings =
         fmt::format(" {} {}", fused == 1 ? "saves" : "save", with_unit(ledger.saved_bytes(), "B"));
-  return fmt::format("{}{}{}: {}, {}{}; {}{}, {}; predicted {}", printable(ledger.name),
+  return fmt::format("{}{}{}: {}, {}{}; {}{}, {}; predicted {}", printable(ledger.title),
                      ledger.sizes.empty() ? "" : ", ", printable(ledger.sizes),
                      counted(steps("kernel"), "kernel launch", "kernel launches"),
                      counted(steps("gemm"), "GEMM call"), copies, counted(fused, "fusion"), savings,

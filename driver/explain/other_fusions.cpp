@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/graph_copier.h"
+#include "ir/variants.h"
 #include "passes/fusion_state.h"
 
 namespace sinter {
@@ -22,6 +23,8 @@ bool together(const Fusion& fusion, ValueId a, ValueId b) {
 
 OtherFusions::OtherFusions(const Compiled& compiled, size_t entry)
     : compiled_(compiled),
+      symbols_(narrowed(compiled.module.symbols, compiled.module.entries[entry].range)),
+      sizes_(compiled.sizes_of(entry)),
       graph_(compiled.module.entries[entry].graph),
       fusion_(compiled.fusions[entry]) {}
 
@@ -34,8 +37,8 @@ Fusion OtherFusions::fuse_again(const Graph& graph, llvm::ArrayRef<Symbol> symbo
 
 const OtherFusions::Fast& OtherFusions::fast() {
   if (!fast_) {
-    fast_ = {fuse_again(graph_, compiled_.module.symbols, Numerics::fast), {}};
-    fast_->merges = FusionCosts(fast_->fusion, compiled_.sizes).merges();
+    fast_ = {fuse_again(graph_, symbols_, Numerics::fast), {}};
+    fast_->merges = FusionCosts(fast_->fusion, sizes_).merges();
   }
   return *fast_;
 }
@@ -44,8 +47,8 @@ std::optional<OtherFusions::Bound> OtherFusions::smaller_sizes(ValueId a, ValueI
   if (graph_.size() > kFewOps) return std::nullopt;
   if (!smaller_) {
     smaller_.emplace();
-    for (size_t s = 0; s < compiled_.module.symbols.size(); ++s) {
-      std::vector<Symbol> symbols = compiled_.module.symbols;
+    for (size_t s = 0; s < symbols_.size(); ++s) {
+      std::vector<Symbol> symbols = symbols_;
       Symbol& symbol = symbols[s];
       while (true) {
         int64_t high = symbol.high / 2;
@@ -91,8 +94,7 @@ bool OtherFusions::shares_with_norm_behind(ValueId norm, ValueId add) const {
   behind.name += " behind " + graph_[add].name;
   const ValueId last = kernel.add(std::move(behind));
   kernel.outputs.push_back(last);
-  return together(fuse_again(kernel, compiled_.module.symbols, compiled_.program->numerics),
-                  copy(add), last);
+  return together(fuse_again(kernel, symbols_, compiled_.program->numerics), copy(add), last);
 }
 
 }  // namespace sinter

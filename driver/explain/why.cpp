@@ -17,7 +17,7 @@ namespace {
 void add_merge(const Compiled& compiled, size_t entry, ValueId a, ValueId b, Why& answer) {
   const Graph& graph = compiled.module.entries[entry].graph;
   const std::vector<GroupMerge> merges =
-      FusionCosts(compiled.fusions[entry], compiled.sizes).merges();
+      FusionCosts(compiled.fusions[entry], compiled.sizes_of(entry)).merges();
   answer.fusions = merges.size();
   for (size_t i = 0; i < merges.size(); ++i) {
     const GroupMerge& merge = merges[i];
@@ -105,7 +105,7 @@ Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
                   printable(module_entry.name), near_value_names(compiled.module, *name),
                   ExitCode::usage);
   Why answer;
-  answer.entry = module_entry.name;
+  answer.entry = compiled.title_of(entry);
   const Verdict verdict = compiled.fusions[entry].why(first, second);
   const ValueId root_a = root_of(graph, first), root_b = root_of(graph, second);
   answer.decision = decision(graph, first, second, verdict);

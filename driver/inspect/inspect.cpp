@@ -26,9 +26,9 @@ std::string class_of(const Op& op) {
 EntryCosts entry_costs(const Compiled& unfused, size_t index) {
   const Entry& entry = unfused.module.entries[index];
   const Fusion& fusion = unfused.fusions[index];
-  const llvm::ArrayRef<int64_t> sizes = unfused.sizes;
+  const std::vector<int64_t> sizes = unfused.sizes_of(index);
   EntryCosts costs;
-  costs.name = entry.name;
+  costs.name = unfused.title_of(index);
   costs.sizes = show_sizes(*unfused.program, unfused.program->entries[index], sizes);
   costs.total.name = "total";
   const FusionCosts kernels(fusion, sizes);
@@ -167,8 +167,8 @@ Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked
   SINTER_LET(unfused, compile(std::move(frozen), options));
   for (size_t i = 0; i < unfused.fusions.size(); ++i) {
     EntryCosts& costs = result.entries.emplace_back(entry_costs(unfused, i));
-    SINTER_LET(arena, arena_bytes(*fused->find_entry(costs.name), sizes));
-    SINTER_LET(apart, arena_bytes(unfused.program->entries[i], sizes));
+    SINTER_LET(arena, arena_bytes(fused->entries[i], unfused.sizes_of(i)));
+    SINTER_LET(apart, arena_bytes(unfused.program->entries[i], unfused.sizes_of(i)));
     costs.arena_bytes = arena;
     costs.unfused_arena_bytes = apart;
   }

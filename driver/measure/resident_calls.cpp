@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/variants.h"
+
 namespace sinter {
 namespace {
 
@@ -38,7 +40,7 @@ size_t input_bytes(const ResidentCall& call) {
 
 ResidentCall resident_call(const Program& program, std::string entry,
                            std::vector<int64_t> symbol_values, std::vector<HostTensor> inputs) {
-  const EntryPlan* plan = program.find_entry(entry);
+  const EntryPlan* plan = variant_for(program.entries, entry, symbol_values);
   SINTER_CHECK(plan && plan->inputs.size() == inputs.size(), "the entry {} takes other inputs",
                entry);
   ResidentCall call{std::move(entry), std::move(symbol_values), {}};
@@ -58,7 +60,8 @@ Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned,
   std::vector<size_t> arenas;
   size_t inputs_bytes = 0, largest = 0, all = 0;
   for (const ResidentCall& call : calls) {
-    entries.push_back(session.model().program().find_entry(call.entry));
+    entries.push_back(
+        variant_for(session.model().program().entries, call.entry, call.symbol_values));
     SINTER_CHECK(entries.back(), "no entry {}", call.entry);
     apart |= llvm::any_of(entries.back()->inputs, [&](uint32_t id) {
       return !call.inputs.contains(entries.back()->buffers[id].value);

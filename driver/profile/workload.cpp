@@ -6,6 +6,7 @@
 #include "driver/generate/feed_prompts.h"
 #include "driver/generate/generation_state.h"
 #include "driver/measure/decode_runs.h"
+#include "ir/variants.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {
@@ -147,12 +148,12 @@ Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& read
                                 const ProfileOptions& options, const std::string& name) {
   const Module& module = ready.compiled.module;
   SINTER_LET(sizes, module_sizes(model, module.symbols, options));
-  const Entry* entry = module.find_entry(name);
+  const Entry* entry = variant_for(module.entries, name, sizes);
   SINTER_CHECK(entry, "no entry {}", name);
   SINTER_LET(inputs, random_inputs(entry->graph, module.symbols, sizes, options.seed));
   const ResidentCall call = resident_call(ready.model->program(), name, sizes, std::move(inputs));
   Workload work;
-  work.phase = name;
+  work.phase = entry_title(name, entry->range, module.symbols);
   for (size_t i = 0; i < sizes.size(); ++i)
     work.sizes.emplace_back(module.symbols[i].name, sizes[i]);
   const std::shared_ptr<const Model> loaded = ready.model;

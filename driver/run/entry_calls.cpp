@@ -15,7 +15,8 @@ constexpr int64_t kRandomSizes = 19;  // of symbols that nothing tells, beside r
 std::string names_of(const Module& module) {
   std::string names;
   for (const Entry& entry : module.entries)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(entry.name));
+    if (&entry == module.find_entry(entry.name))
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(entry.name));
   return names;
 }
 
@@ -31,7 +32,8 @@ Result<std::vector<const Entry*>> find_entries(const LoadedModel& model,
   }
   if (entries.empty())
     for (const Entry& entry : model.module.entries)
-      if (entries.empty() || !model.spec) entries.push_back(&entry);
+      if (entries.empty() || (!model.spec && entry.name != entries.back()->name))
+        entries.push_back(&entry);
   if (entries.empty()) return fail("the module has no entry points", model.origin);
   return entries;
 }

@@ -8,6 +8,7 @@
 #include "driver/generate/decoder.h"
 #include "driver/text_table.h"
 #include "frontends/files/tensor_file.h"
+#include "ir/variants.h"
 
 namespace sinter {
 namespace {
@@ -94,7 +95,8 @@ Result<std::vector<NamedHostTensor>> run_inputs(const OpenedModel& model,
   SINTER_LET(loaded, make_ready(model, run.compile, *run.backend));
   std::vector<const EntryPlan*> plans;  // of each call of the list
   for (size_t i = 0; i < calls.list_size(); ++i)
-    plans.push_back(loaded.compiled.program->find_entry(calls[i].entry->name));
+    plans.push_back(variant_for(loaded.compiled.program->entries, calls[i].entry->name,
+                                calls[i].symbol_values));
   SINTER_TRY(check_keep(plans, run.keep, plans.front()->name));
 
   SINTER_LET(session, loaded.model->new_session(calls.session_values()));

@@ -1,6 +1,7 @@
 #include "driver/stored_plan/stored_plan.h"
 
 #include <filesystem>
+#include <set>
 
 #include "driver/stored_plan/fingerprint.h"
 #include "driver/stored_plan/signature.h"
@@ -98,12 +99,10 @@ Status check_fingerprints(const WeightFiles& weights, const std::vector<std::str
 /// The plan has the entries that were asked for, all of its module's if none were.
 Status check_entries(const Program& program, const Module& module,
                      const std::vector<std::string>& wanted, const std::string& place) {
-  std::vector<std::string> expected = wanted, actual;
+  std::set<std::string> expected(wanted.begin(), wanted.end()), actual;
   if (wanted.empty())
-    for (const Entry& entry : module.entries) expected.push_back(entry.name);
-  for (const EntryPlan& entry : program.entries) actual.push_back(entry.name);
-  llvm::sort(expected);
-  llvm::sort(actual);
+    for (const Entry& entry : module.entries) expected.insert(entry.name);
+  for (const EntryPlan& entry : program.entries) actual.insert(entry.name);
   if (expected == actual) return {};
   return fail(fmt::format("the plan has the entries {}, {} says {}",
                           printable(fmt::format("{}", fmt::join(actual, ", ")), 200), kManifestFile,

@@ -16,7 +16,8 @@ struct Plans {
   Module module;  // frozen
   std::shared_ptr<const Model> fused, unfused;
 
-  /// Values that both plans store in buffers of an entry, in its order.
+  /// Values that both plans store in buffers of an entry, in its order; of one with variants, of
+  /// all of them.
   std::vector<std::string> common_values(std::string_view entry) const;
 };
 /// `compiling`: of the fused plan; the unfused one has its passes, its device and its numerics.

@@ -2,6 +2,7 @@
 #include "driver/run/run.h"
 #include "driver/verify/parts.h"
 #include "driver/verify/precise_model.h"
+#include "ir/variants.h"
 
 namespace sinter {
 namespace {
@@ -26,11 +27,13 @@ Status compare_values(std::string_view entry, std::string_view name, const HostT
 }  // namespace
 
 std::vector<std::string> Plans::common_values(std::string_view entry) const {
-  const std::vector<std::string> in_fused = stored_values(*fused->program().find_entry(entry));
-  const std::vector<std::string> in_unfused = stored_values(*unfused->program().find_entry(entry));
+  std::vector<std::vector<std::string>> stored;
+  for (const auto& plan : {fused, unfused})
+    for (const EntryPlan& variant : variants_of(plan->program().entries, entry))
+      stored.push_back(stored_values(variant));
   std::vector<std::string> common;
   for (const Op& op : module.find_entry(entry)->graph.ops())
-    if (llvm::is_contained(in_fused, op.name) && llvm::is_contained(in_unfused, op.name))
+    if (llvm::all_of(stored, [&](const auto& names) { return llvm::is_contained(names, op.name); }))
       common.push_back(op.name);
   return common;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/op_roles.h"
+#include "ir/variants.h"
 #include "runtime/evaluate/evaluate.h"
 
 namespace sinter {
@@ -36,7 +37,7 @@ Result<std::vector<HostTensor>> PreciseModel::run(std::string_view entry,
     states_.push_back(std::move(zeros));
   }
   // Weights and states are further inputs, the last version of each state a further output.
-  Graph graph = module_.find_entry(entry)->graph;
+  Graph graph = variant_for(module_.entries, entry, symbol_values)->graph;
   std::vector<const HostTensor*> values = addresses_of(inputs);
   std::vector<ssize_t> state_of(graph.size(), -1);
   std::vector<ValueId> newest(module_.states.size());

@@ -154,6 +154,7 @@ enum class EntryKind : uint8_t { prefill, decode };
 Entry build_entry(const ModelSpec& spec, const Module& module, EntryKind kind) {
   const bool prefill = kind == EntryKind::prefill;
   Entry entry{prefill ? "prefill" : "decode", {}};
+  entry.tokens = prefill ? Tokens::invariant : Tokens::one_each;
   ModelGraph g(spec, module, entry.graph);
   g.tokens = prefill ? Dim(kPrefillTokens) : decode_tokens(spec);
   // A decode step looks where first and slot say, so that its shapes do not depend on the length.
@@ -180,6 +181,7 @@ Entry build_entry(const ModelSpec& spec, const Module& module, EntryKind kind) {
 /// All tokens of a call at once, each looking at its whole sequence.
 Entry build_encoder_entry(const ModelSpec& spec, const Module& module) {
   Entry entry{"encode", {}};
+  entry.tokens = Tokens::invariant;
   ModelGraph g(spec, module, entry.graph);
   g.tokens = g.visible_rows = Dim(kPrefillTokens);
   const ValueId tokens = g.input("tokens", g.tokens);

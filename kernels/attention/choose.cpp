@@ -9,7 +9,7 @@
 namespace sinter {
 
 // Not of float32: its products would be rounded to 16 bits.
-std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op) {
+std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens) {
   if (op.kind != OpKind::attention) return std::nullopt;
   const TensorType& keys = b.type(op.operands[1]);
   const AttentionHeads heads = attention_heads(op.attrs, keys, b.type(op.operands[2]));

@@ -1,4 +1,4 @@
-// Attention of few tokens becomes decode_attention:
+// Attention of few tokens, or of one token of each sequence, becomes decode_attention:
 //
 //   %y = attention %q, %k, %v, %first, %last {heads = 32, ...}
 //   =>  %y = decode_attention %q, %k, %v, %first, %last {heads = 32, splits = 3, ...}
@@ -24,13 +24,14 @@ constexpr int64_t kFewTokens = 8;
 
 }  // namespace
 
-std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op) {
+std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op, Tokens given) {
   if (op.kind != OpKind::attention) return std::nullopt;
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
   const int64_t most = tokens.upper_bound(b.symbols());
   const AttentionHeads heads =
       attention_heads(op.attrs, b.type(op.operands[1]), b.type(op.operands[2]));
-  if (most > kFewTokens || !is_head_width(heads.width) || !is_head_width(heads.value_width))
+  if ((most > kFewTokens && given != Tokens::one_each) || !is_head_width(heads.width) ||
+      !is_head_width(heads.value_width))
     return std::nullopt;
   const int64_t tiles = heads.count / attention_tile(heads.group());
   Attributes attrs = op.attrs;

@@ -9,7 +9,7 @@
 namespace sinter {
 
 EmitKernel emit_decode_attention;
-std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op);
+std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
 
@@ -43,7 +43,9 @@ bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm:
   }
 }
 
-KernelChoice explain_choice(const Op&) { return {"attention", "at most 8 tokens"}; }
+KernelChoice explain_choice(const Op&) {
+  return {"attention", "at most 8 tokens, or one of each sequence"};
+}
 
 }  // namespace
 

@@ -11,7 +11,7 @@
 
 namespace sinter {
 
-std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op) {
+std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
   if (op.kind != OpKind::linear) return std::nullopt;
   const TensorType& w = b.type(op.operands[1]);
   if (dtype_info(w.dtype).bits != 16 || w.dims[0].is(0) ||

@@ -10,7 +10,7 @@
 namespace sinter {
 
 EmitKernel emit_tiled_linear;
-std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op);
+std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
 

@@ -57,7 +57,7 @@ bool is_gemv(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
 
 }  // namespace
 
-std::optional<ValueId> choose_gemv(Builder& b, const Op& op) {
+std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens) {
   if (!is_gemv(b.graph(), op, b.symbols())) return std::nullopt;
   const Dims& w = b.type(op.operands[1]).dims;
   Attributes attrs = op.attrs;

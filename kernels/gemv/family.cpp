@@ -13,7 +13,7 @@ EmitKernel emit_gemv;
 std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t min_threads);
 std::optional<Verdict> admits_gemv_prologue(const GroupView& group);
 std::optional<Verdict> admits_gemv_epilogue(const GroupView& group, GroupShape& merged);
-std::optional<ValueId> choose_gemv(Builder& b, const Op& op);
+std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
 

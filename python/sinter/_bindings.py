@@ -169,6 +169,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_plan_state_type": (c_char_p, [sinter_plan, c_size_t]),
     "sinter_plan_entry_count": (c_size_t, [sinter_plan]),
     "sinter_plan_entry_name": (c_char_p, [sinter_plan, c_size_t]),
+    "sinter_plan_entry_range": (
+        c_int,
+        [sinter_plan, c_size_t, POINTER(c_char_p), POINTER(c_int64), POINTER(c_int64)],
+    ),
     "sinter_plan_input_count": (c_size_t, [sinter_plan, c_size_t]),
     "sinter_plan_input_name": (c_char_p, [sinter_plan, c_size_t, c_size_t]),
     "sinter_plan_input_type": (c_char_p, [sinter_plan, c_size_t, c_size_t]),

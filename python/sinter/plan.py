@@ -145,15 +145,33 @@ def _launch(number: int) -> int | None:
 
 
 @dataclass(frozen=True)
+class VariantRange:
+    """An entry may have variants, each for some values of a symbol: low .. high."""
+
+    symbol: str
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.symbol} in [{self.low}, {self.high}]"
+
+
+@dataclass(frozen=True)
 class Signature:
     """Types of inputs and outputs of entry `index`, by name, in the entry's order. An output that
-    the entry names twice counts twice in `output_count`."""
+    the entry names twice counts twice in `output_count`. `range`: of a variant."""
 
     index: int
     name: str
+    range: VariantRange | None
     inputs: dict[str, str]
     outputs: dict[str, str]
     output_count: int
+
+    @property
+    def title(self) -> str:
+        """The name; of a variant with its values: "main, N in [1, 8]"."""
+        return f"{self.name}, {self.range}" if self.range else self.name
 
     @property
     def symbols(self) -> set[str]:
@@ -180,18 +198,19 @@ class Plan(Handle):
             for index in range(lib.sinter_plan_state_count(pointer))
         }
         signatures = (_signature(pointer, i) for i in range(lib.sinter_plan_entry_count(pointer)))
-        self.signatures = {signature.name: signature for signature in signatures}
+        self.signatures = {signature.title: signature for signature in signatures}
 
     def signature(self, name: str | None) -> Signature:
-        """That of an entry; the only one, if there is one, needs no name."""
-        names = ", ".join(self.signatures)
-        if name is None and len(self.signatures) == 1:
-            return next(iter(self.signatures.values()))
-        if name is None:
-            raise usage(f"the plan has {len(self.signatures)} entries", hint=f"name one: {names}")
-        if name not in self.signatures:
-            raise usage(f'no entry is called "{name}"', hint=f"the plan has {names}")
-        return self.signatures[name]
+        """That of an entry; the only one, if there is one, needs no name. Of an entry with variants,
+        whose inputs and outputs are the same, that of the first."""
+        names = list(dict.fromkeys(signature.name for signature in self.signatures.values()))
+        if name is None and len(names) != 1:
+            raise usage(f"the plan has {len(names)} entries", hint=f"name one: {', '.join(names)}")
+        wanted = names[0] if name is None else name
+        for title, signature in self.signatures.items():
+            if wanted in (title, signature.name):
+                return signature
+        raise usage(f'no entry is called "{name}"', hint=f"the plan has {', '.join(names)}")
 
 
 def _symbol(plan: sinter_plan, index: int) -> Symbol:
@@ -217,7 +236,17 @@ def _signature(plan: sinter_plan, index: int) -> Signature:
         for i in range(output_count)
     }
     name = lib.sinter_plan_entry_name(plan, index).decode()
-    return Signature(index, name, inputs, outputs, output_count)
+    return Signature(index, name, _range(plan, index), inputs, outputs, output_count)
+
+
+def _range(plan: sinter_plan, index: int) -> VariantRange | None:
+    symbol, low, high = ctypes.c_char_p(), ctypes.c_int64(), ctypes.c_int64()
+    is_variant = lib.sinter_plan_entry_range(
+        plan, index, ctypes.byref(symbol), ctypes.byref(low), ctypes.byref(high)
+    )
+    if not is_variant or symbol.value is None:
+        return None
+    return VariantRange(symbol.value.decode(), low.value, high.value)
 
 
 class Entry:
@@ -225,11 +254,14 @@ class Entry:
 
     inputs, outputs: types by name, in the entry's order: {"x": "f16[N, 768]"}.
     symbols: those that are in these types.
+    range: of a variant, one of several entries of this name: the values of a symbol that it is for.
+    title: the name; of a variant with its range: "main, N in [1, 8]".
     """
 
     def __init__(self, compiled: Compiled, signature: Signature) -> None:
         self._compiled, self._index = compiled, signature.index
         self.name, self.inputs, self.outputs = signature.name, signature.inputs, signature.outputs
+        self.range, self.title = signature.range, signature.title
         self.symbols: dict[str, Symbol] = {
             name: symbol for name, symbol in compiled.symbols.items() if name in signature.symbols
         }
@@ -276,7 +308,7 @@ class Entry:
     def unfused_costs(self, symbols: dict[str, int] | None = None) -> Costs:
         """Costs of the same module where every op has a launch of its own. The first call compiles
         that plan."""
-        return self._compiled.unfused().entry(self.name).costs(symbols)
+        return self._compiled.unfused().entry(self.title).costs(symbols)
 
     def decisions(self) -> list[Decision]:
         """What fusion decided: acceptances in their order, then refusals."""
@@ -294,7 +326,7 @@ class Entry:
             sinter_decision,
             lib.sinter_plan_why,
             self._compiled.plan.pointer,
-            encoded(self.name),
+            encoded(self.title),
             encoded(a),
             encoded(b),
         )

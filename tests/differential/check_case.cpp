@@ -1,7 +1,9 @@
 #include "differential/check_case.h"
 
 #include "differential/ended_outside.h"
+#include "differential/random.h"
 #include "differential/source_module.h"
+#include "ir/variants.h"
 #include "runtime/compare.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/run.h"
@@ -36,6 +38,29 @@ Status compare(std::string_view what, const HostTensor& expected, const HostTens
   SINTER_LET(difference, compare_bits(expected, actual));
   if (!difference) return {};
   return fail(to_string(*difference), std::string(what), "", ExitCode::check_failed);
+}
+
+/// Of three modules one, as a text may write it: with an entry for each of up to kMaxVariants
+/// ranges of N. Other modules have the variants that the passes make.
+Module with_variants(Module module, uint64_t seed) {
+  constexpr SymbolId kTokens{0};
+  Random random(seed);
+  const Symbol& tokens = module.symbols[kTokens.index];
+  if (random.chance(67) || tokens.low == tokens.high) return module;
+  std::vector<Entry> variants;
+  for (int64_t low = tokens.low; low <= tokens.high; low = variants.back().range->high + 1) {
+    const bool is_last = variants.size() + 1 == kMaxVariants;
+    int64_t high = is_last ? tokens.high : random.between(low, tokens.high);
+    if (variants.empty()) high = std::min(high, tokens.high - 1);
+    variants.push_back(module.entries[0]);
+    variants.back().range = SymbolRange{kTokens, low, high};
+  }
+  module.entries = std::move(variants);
+  return module;
+}
+
+const EntryPlan& called_entry(const Program& program, const Case& test) {
+  return *variant_for(program.entries, "main", test.symbol_values);
 }
 
 /// A plan, its session, and what the last call gave.
@@ -74,9 +99,9 @@ std::vector<std::string> read_values(const Program& program, const EntryPlan& en
   return names;
 }
 
-std::vector<CheckedCase::Launch> launches(const Program& program, const HostModel& model,
-                                          const CaseData& data, const RunResult& result) {
-  const EntryPlan& entry = program.entries[0];
+std::vector<CheckedCase::Launch> launches(const Program& program, const EntryPlan& entry,
+                                          const HostModel& model, const CaseData& data,
+                                          const RunResult& result) {
   const auto contents = [&](const Buffer& buffer) -> const HostTensor& {
     if (buffer.place == Buffer::Place::input) return data.inputs[buffer.index];
     if (buffer.place == Buffer::Place::weight) return model.weight(buffer.index);
@@ -98,11 +123,11 @@ std::vector<CheckedCase::Launch> launches(const Program& program, const HostMode
 /// The module that was generated, beside a plan that shows what its contractions gave.
 class SourceComparison {
  public:
-  static Result<SourceComparison> create(const Case& test, const CaseData& data) {
+  static Result<SourceComparison> create(const Case& test, const CaseData& data, uint64_t seed) {
     ObservedModule observed = observe_contractions(test.module);
     SourceModule source(test, data, observed.contractions);
     if (observed.contractions.empty()) return SourceComparison(std::move(source), {}, 0);
-    SINTER_LET(frozen, freeze(std::move(observed.module), {}));
+    SINTER_LET(frozen, freeze(with_variants(std::move(observed.module), seed), {}));
     CompileOptions separate;
     separate.fusion.enabled = false;
     SINTER_LET(compiled, compile(std::move(frozen), separate));
@@ -153,7 +178,7 @@ Result<Compiled> compile_fused(Module frozen, std::optional<Fault> fault, Numeri
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
                                 std::optional<Fault> fault, Numerics numerics) {
   const bool strict = numerics == Numerics::strict;
-  auto frozen = freeze(test.module, {});
+  auto frozen = freeze(with_variants(test.module, data_seed), {});
   if (!frozen) return stage("passes", std::move(frozen.error()));
   CompileOptions separate;
   separate.fusion.enabled = false;
@@ -171,7 +196,7 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
   SINTER_LET(runner, Runner::load(*fused, test, data[0]));
   std::optional<SourceComparison> source;
   if (strict) {
-    auto made = SourceComparison::create(test, data[0]);
+    auto made = SourceComparison::create(test, data[0], data_seed);
     if (!made) return stage("plan with contractions as results", std::move(made.error()));
     source.emplace(std::move(*made));
   }
@@ -181,12 +206,12 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
     for (const LedgerEntry& entry : fusion.ledger)
       checked.verdicts.emplace_back(reason_id(entry.verdict.reason));
   const Program& program = *fused->program;
+  const EntryPlan& entry = called_entry(program, test);
   for (int call = 0; call < kCalls; ++call) {
     const bool keep = keep_launches && call + 1 == kCalls;
     Status unfused_ran = reference.call(test, data[call]);
-    Status fused_ran =
-        runner.call(test, data[call],
-                    keep ? read_values(program, program.entries[0]) : std::vector<std::string>());
+    Status fused_ran = runner.call(test, data[call],
+                                   keep ? read_values(program, entry) : std::vector<std::string>());
     if (ended_outside(unfused_ran) && ended_outside(fused_ran)) {
       if (unfused_ran.error().message() != fused_ran.error().message())
         return stage("unfused run", std::move(unfused_ran.error()));
@@ -201,7 +226,7 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
     if (!fused_ran) return stage("fused run", std::move(fused_ran.error()));
     for (size_t i = 0; strict && i < reference.result.outputs.size(); ++i)
       SINTER_TRY(compare(fmt::format("call {}, output {} (%{}), unfused and fused", call, i,
-                                     program.entries[0].output_names[i]),
+                                     entry.output_names[i]),
                          reference.result.outputs[i], runner.result.outputs[i]));
     for (size_t i = 0; strict && i < program.states.size(); ++i)
       SINTER_TRY(compare(
@@ -211,7 +236,8 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
       if (Status same = source->call(test, data[call], runner, program, *checked.source); !same)
         return stage(fmt::format("call {}", call), std::move(same.error()));
   }
-  if (keep_launches) checked.launches = launches(program, runner.model, data.back(), runner.result);
+  if (keep_launches)
+    checked.launches = launches(program, entry, runner.model, data.back(), runner.result);
   return checked;
 }
 

@@ -387,4 +387,37 @@ TEST_CASE("V17 a gemv reads a weight or an input as it stands in memory") {
   holds(module("%matrix = slice %w {axis = 0, begin = 0, size = 4} : f16[4, 8]"));
 }
 
+TEST_CASE("V18 variants cover the symbol and have one interface") {
+  const auto with = [](const std::function<void(Module&)>& change) {
+    Sample itself;
+    Module& module = itself.module;
+    module.entries.push_back(module.entries[0]);
+    module.entries[0].range = SymbolRange{SymbolId{0}, 1, 4};
+    module.entries[1].range = SymbolRange{SymbolId{0}, 5, 8};
+    change(module);
+    return module;
+  };
+  holds(with([](Module&) {}));
+  const auto fails = [&](std::string_view part, const std::function<void(Module&)>& change) {
+    breaks(with(change), 18, "entry @e", part);
+  };
+  fails("N in [6, 8], where one from 5", [](Module& m) { m.entries[1].range->low = 6; });
+  fails("N in [4, 8], where one from 5", [](Module& m) { m.entries[1].range->low = 4; });
+  fails("no variant for N from 8 to 8", [](Module& m) { m.entries[1].range->high = 7; });
+  fails("a range that its symbol lacks", [](Module& m) { m.entries[1].range->high = 9; });
+  fails("once without a range", [](Module& m) { m.entries[1].range.reset(); });
+  fails("by different symbols", [](Module& m) {
+    m.entries[1].range = SymbolRange{SymbolId{1}, 8, 64};
+  });
+  fails("no other variant", [](Module& m) { m.entries.pop_back(); });
+  fails("tokens", [](Module& m) { m.entries[1].tokens = Tokens::one_each; });
+  fails("inputs", [](Module& m) { m.entries[1].graph[ValueId{0}].name = "z"; });
+  fails("outputs", [](Module& m) { m.entries[1].graph.outputs.pop_back(); });
+  fails("written states", [](Module& m) {
+    Op& append = m.entries[1].graph[m.entries[1].graph.find("next")];
+    append.kind = OpKind::copy;
+    append.operands.resize(1);
+  });
+}
+
 }  // namespace sinter

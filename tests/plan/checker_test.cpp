@@ -472,6 +472,41 @@ TEST_CASE("comparison for all values of the symbols") {
   CHECK_FALSE(never_less(SymExpr(INT64_MAX) * SymExpr(2), 0));
 }
 
+TEST_CASE("variants of an entry") {
+  Program sample = sample_program();
+  const int64_t low = sample.symbols[0].low, high = sample.symbols[0].high;
+  sample.entries.push_back(sample.entries[0]);
+  sample.entries[0].range = SymbolRange{SymbolId{0}, low, 4};
+  sample.entries[1].range = SymbolRange{SymbolId{0}, 5, high};
+  const Status status = check(sample);
+  if (!status) FAIL(status.error().message());
+  const auto refused = [&](const std::function<void(Program&, EntryPlan&)>& plant,
+                           const std::string& part) {
+    Program program = sample;
+    plant(program, program.entries[1]);
+    test::expect_refused(program, {part});
+  };
+  refused([](Program&, EntryPlan& e) { e.range->low = 6; }, "where one from 5");
+  refused([](Program&, EntryPlan& e) { e.range->low = 4; }, "where one from 5");
+  refused([](Program&, EntryPlan& e) { --e.range->high; }, "no variant for N");
+  refused([](Program&, EntryPlan& e) { ++e.range->high; }, "the symbol is in");
+  refused([](Program&, EntryPlan& e) { e.range->symbol = SymbolId{7}; }, "symbol 7 of");
+  refused([](Program&, EntryPlan& e) { e.range.reset(); }, "once without a range");
+  refused([](Program& p, EntryPlan&) { p.entries.pop_back(); }, "no other variant");
+  refused([](Program&, EntryPlan& e) { e.buffers[e.inputs[0]].value = "other"; }, "inputs");
+  refused([](Program&, EntryPlan& e) { e.output_names[0] = "other"; }, "outputs");
+  refused(
+      [](Program& p, EntryPlan&) {
+        p.kernels[0].range = SymbolRange{SymbolId{0}, 1, 4};
+      },
+      "made for N in [1, 4] alone");
+  refused(
+      [](Program& p, EntryPlan&) {
+        p.kernels[0].range = SymbolRange{SymbolId{0}, 4, 1};
+      },
+      "the symbol is in");
+}
+
 TEST_CASE("bytes moved") {
   const Program program = sample_program();
   const EntryPlan& entry = program.entries[0];

@@ -1,0 +1,91 @@
+#include "passes/entry_variants.h"
+
+#include "ir/variants.h"
+
+namespace sinter {
+namespace {
+
+/// The ranges of one symbol of an entry in which its ops have the same orders. An order is chosen by
+/// the largest value that is possible, so that it holds from some value to another.
+class OrderRanges {
+ public:
+  OrderRanges(const Entry& entry, llvm::ArrayRef<Symbol> symbols, SymbolId symbol,
+              const FamilyChoice& choice)
+      : entry_(entry),
+        symbols_(symbols),
+        id_(symbol),
+        symbol_(symbols[symbol.index]),
+        choice_(choice) {}
+
+  std::vector<SymbolRange> find() const {
+    std::vector<SymbolRange> ranges;
+    for (int64_t low = symbol_.low; low <= symbol_.high; low = ranges.back().high + symbol_.multiple)
+      ranges.push_back({id_, low, ranges.size() + 1 < kMaxVariants ? end(low) : symbol_.high});
+    return ranges;
+  }
+
+ private:
+  /// The largest value up to which the orders are those of the first values from `low` on.
+  int64_t end(int64_t low) const {
+    int64_t same = std::min(std::max(low, symbol_.multiple), symbol_.high);  // nothing has no order
+    const auto orders = orders_up_to(low, same);
+    int64_t other = symbol_.high + symbol_.multiple;  // what it would be if all were the same
+    if (orders_up_to(low, symbol_.high) == orders) return symbol_.high;
+    while (other - same > symbol_.multiple) {
+      const int64_t steps = (other - same) / symbol_.multiple;
+      const int64_t middle = same + steps / 2 * symbol_.multiple;
+      (orders_up_to(low, middle) == orders ? same : other) = middle;
+    }
+    return same;
+  }
+
+  using Orders = std::vector<std::pair<OpKind, Attributes>>;
+  Orders orders_up_to(int64_t low, int64_t high) const {
+    const auto graph =
+        with_chosen_kernels(entry_, narrowed(symbols_, SymbolRange{id_, low, high}), choice_);
+    Orders orders;
+    if (!graph) return orders;
+    for (const Op& op : graph->ops())
+      if (op_class(op) == OpClass::contraction || op_class(op) == OpClass::anchor)
+        orders.emplace_back(op.kind, op.attrs);
+    return orders;
+  }
+
+  const Entry& entry_;
+  llvm::ArrayRef<Symbol> symbols_;
+  SymbolId id_;
+  const Symbol& symbol_;
+  const FamilyChoice& choice_;
+};
+
+std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
+                                   const FamilyChoice& choice) {
+  const bool has_orders = llvm::any_of(entry.graph.ops(), [](const Op& op) {
+    return op_class(op) == OpClass::contraction;
+  });
+  if (!has_orders || entry.tokens == Tokens::invariant || entry.range) return {};
+  for (uint32_t i = 0; i < symbols.size(); ++i) {
+    const auto ranges = OrderRanges(entry, symbols, SymbolId{i}, choice).find();
+    if (ranges.size() > 1) return ranges;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool entry_variants(Module& module, const FamilyChoice& choice) {
+  std::vector<Entry> entries;
+  for (Entry& entry : module.entries) {
+    const auto ranges = ranges_of(entry, module.symbols, choice);
+    for (const SymbolRange& range : ranges) {
+      entries.push_back(entry);
+      entries.back().range = range;
+    }
+    if (ranges.empty()) entries.push_back(std::move(entry));
+  }
+  const bool changed = entries.size() != module.entries.size();
+  module.entries = std::move(entries);
+  return changed;
+}
+
+}  // namespace sinter

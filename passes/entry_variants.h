@@ -1,0 +1,23 @@
+// An entry whose ops have different orders for different values of a symbol becomes several, its
+// variants: one for each range of values.
+//
+//   symbol N in [1, 2048]
+//   entry @main(%x: f16[N, 64]) -> (%y) {
+//     %y = linear %x, %w
+//   }
+//   =>
+//   entry @main(%x: f16[N, 64]) -> (%y) where N in [1, 8] { ... }      its linear will be a gemv
+//   entry @main(%x: f16[N, 64]) -> (%y) where N in [9, 2048] { ... }   a call of the library
+//
+// The ranges are those of the first symbol that makes a difference. An entry of invariant tokens stays
+// one, so that a prompt has the same results in chunks of any length.
+#pragma once
+
+#include "passes/choose_kernels.h"
+
+namespace sinter {
+
+/// True if something changed.
+bool entry_variants(Module& module, const FamilyChoice& choice = {});
+
+}  // namespace sinter

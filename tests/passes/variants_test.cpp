@@ -1,0 +1,119 @@
+// Entries with variants: a call of any size has the results of the module, and of the unfused plan.
+#include <doctest/doctest.h>
+
+#include "ir/text.h"
+#include "passes/pipeline.h"
+#include "passes/plan_runs.h"
+#include "support/result.h"
+
+namespace sinter::test {
+namespace {
+
+Module module_of(const std::string& text) { return value(parse_module(text, "test")); }
+
+/// "1-8 9-64" of each entry.
+std::string ranges(Module module) {
+  run_passes(module);
+  std::string text;
+  for (const Entry& entry : module.entries)
+    text += entry.range ? fmt::format("{} {}-{}; ", entry.name, entry.range->low, entry.range->high)
+                        : fmt::format("{} all; ", entry.name);
+  return text;
+}
+
+constexpr const char* kBlock = R"(module @m {{
+  symbol N in [{}, {}] step {}
+  symbol R in [64, 128] step 8
+  weight %norm : f16[32] = file {{tensor = "norm"}}
+  weight %wq : f16[32, 32] = file {{tensor = "q"}}
+  weight %wo : f16[32, 32] = file {{tensor = "o"}}
+  state %keys : f16[R, 32]
+  entry @main(%x: f16[N, 32], %v: f16[R, 32], %first: i32[N], %slot: i32[N]) -> (%y) {{
+    %n = rms_norm %x, %norm {{eps = 1e-5}} : f16[N, 32]
+    %q = linear %n, %wq : f16[N, 32]
+    %next = kv_append %keys, %q, %slot : f16[R, 32]
+    %a = attention %q, %next, %v, %first, %slot {{heads = 2, kv_heads = 2, scale = 0.25}} : f16[N, 32]
+    %o = linear %a, %wo : f16[N, 32]
+    %y = add %x, %o : f16[N, 32]
+  }}
+}}
+)";
+
+TEST_CASE("ranges end where orders change") {
+  CHECK(ranges(module_of(fmt::format(kBlock, 1, 64, 1))) == "main 1-8; main 9-64; ");
+  CHECK(ranges(module_of(fmt::format(kBlock, 0, 64, 1))) == "main 0-8; main 9-64; ");
+  CHECK(ranges(module_of(fmt::format(kBlock, 1, 8, 1))) == "main all; ");
+  CHECK(ranges(module_of(fmt::format(kBlock, 9, 64, 1))) == "main all; ");
+  CHECK(ranges(module_of(fmt::format(kBlock, 3, 63, 3))) == "main 3-6; main 9-63; ");
+  CHECK(ranges(module_of(fmt::format(kBlock, 8, 9, 1))) == "main 8-8; main 9-9; ");
+}
+
+TEST_CASE("calls of all sizes, fused and unfused, beside the module") {
+  const Module module = module_of(fmt::format(kBlock, 1, 64, 1));
+  for (int64_t tokens : {1, 7, 8, 9, 33, 64}) {
+    const std::string difference = compare_plans(module, {tokens, 64});
+    CHECK_MESSAGE(difference.empty(), tokens << " tokens: " << difference);
+  }
+}
+
+TEST_CASE("a kernel whose text does not depend on the range is one for all variants") {
+  const Module frozen = value(freeze(module_of(R"(module @m {
+  symbol N in [1, 64]
+  weight %norm : f16[32] = file {tensor = "norm"}
+  weight %w : f16[32, 32] = file {tensor = "q"}
+  entry @main(%x: f16[N, 32], %z: f16[N, 32]) -> (%y, %n) {
+    %y = linear %x, %w : f16[N, 32]
+    %n = rms_norm %z, %norm {eps = 1e-5} : f16[N, 32]
+  }
+}
+)"),
+                                      {}));
+  const Program program = *value(compile(frozen, {})).program;
+  REQUIRE(program.entries.size() == 2);
+  REQUIRE(program.kernels.size() == 2);  // and a call of the library
+  for (const Kernel& kernel : program.kernels)
+    if (kernel.name.starts_with("gemv"))
+      CHECK(kernel.range == SymbolRange{SymbolId{0}, 1, 8});
+    else
+      CHECK_FALSE(kernel.range.has_value());
+}
+
+TEST_CASE("an entry in primitives has no variants") {
+  CHECK(ranges(module_of(R"(module @m {
+  symbol N in [1, 64]
+  entry @f(%x: f32[N, 8]) -> (%y) {
+    %y = exp %x : f32[N, 8]
+  }
+}
+)")) == "f all; ");
+}
+
+TEST_CASE("a text with variants is read, printed and refused") {
+  const std::string text = R"(module @m {
+  symbol N in [1, 64]
+  entry @f(%x: f32[N, 8]) -> (%y) where N in [1, 8] {
+    %y = exp %x : f32[N, 8]
+  }
+  entry @f(%x: f32[N, 8]) -> (%y) where N in [9, 64] {
+    %y = exp %x : f32[N, 8]
+  }
+}
+)";
+  CHECK(print_module(module_of(text)) == text);
+  const auto refused = [&](std::string from, std::string to) {
+    std::string changed = text;
+    changed.replace(changed.rfind(from), from.size(), to);
+    const auto module = parse_module(changed, "test");
+    REQUIRE_FALSE(module.has_value());
+    return module.error().what;
+  };
+  CHECK(refused("[9, 64]", "[10, 64]").starts_with("V18: "));
+  CHECK(refused("[9, 64]", "[8, 64]").starts_with("V18: "));
+  CHECK(refused("[9, 64]", "[9, 63]").starts_with("V18: "));
+  CHECK(refused("[9, 64]", "[9, 65]").starts_with("V18: "));
+  CHECK(refused(" where N in [9, 64]", "").starts_with("redefinition of @f"));
+  CHECK(refused("@f", "@g").starts_with("V18: "));
+}
+
+}  // namespace
+}  // namespace sinter::test
