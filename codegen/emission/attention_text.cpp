@@ -2,12 +2,16 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <array>
+
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "ir/grouping.h"
 
 namespace sinter {
 namespace {
+
+constexpr int64_t kMaskChunkBytes = 16;
 
 tl::unexpected<Error> unaddressed(const Op& op, std::string_view what) {
   return fail(fmt::format("{} reads {} where they lie, but cannot address them",
@@ -43,8 +47,22 @@ Result<std::string> AttentionText::mask() const {
 
 std::string AttentionText::mask_type() const {
   if (op_.operands.size() < 6) return "NoMask";
-  return fmt::format("MaskInMemory<{}, {}>",
-                     memory_type(context_.group[op_.operands[5]].type.dtype), adds_mask());
+  return fmt::format("MaskInMemory<{}, {}, MaskRows::{}>",
+                     memory_type(context_.group[op_.operands[5]].type.dtype), adds_mask(),
+                     mask_rows());
+}
+
+std::string_view AttentionText::mask_rows() const {
+  const auto place = attention_mask(context_.group, op_);
+  if (!place || place->token.is(0)) return "shared";
+  const bool in_chunks =
+      place->key.is(1) && context_.group[op_.operands[5]].type.dtype == DType::i1 &&
+      llvm::all_of(std::array{place->offset, place->sequence, place->head, place->token,
+                              SymExpr(attention_key_rows(context_.group, op_))},
+                   [&](const SymExpr& step) {
+                     return step.divisor(context_.symbols) % kMaskChunkBytes == 0;
+                   });
+  return in_chunks ? "own_in_chunks" : "own";
 }
 
 bool AttentionText::adds_mask() const {

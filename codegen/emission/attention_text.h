@@ -29,6 +29,8 @@ class AttentionText {
   std::string size(const SymExpr& expression) const;
 
  private:
+  /// The MaskRows of the mask.
+  std::string_view mask_rows() const;
   std::string first_element(size_t operand, const SymExpr& offset) const;
   void note_alignment(llvm::ArrayRef<SymExpr> places);
 

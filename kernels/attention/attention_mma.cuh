@@ -31,8 +31,7 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
   cp_async_commit_group();
   block.template load_queries<Config::kThreads>(q, 0, thread);
   const int row = (computes ? row0 : 0) + thread % 32 / 4;
-  AttentionSoftmax<Config> softmax(block.seen_by(row), block.seen_by(row + 8), block.mask_of(row),
-                                   block.mask_of(row + 8));
+  AttentionSoftmax<Config> softmax(block.seen_by(row), block.seen_by(row + 8), {block, row});
   float sums[Sizes::value_width / 2] = {};
 #pragma unroll 1
   for (; tile < end; ++tile) {

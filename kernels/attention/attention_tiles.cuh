@@ -154,6 +154,8 @@ class AttentionBlock {
     return in_->mask.row(place_.sequence, head_, token0() + (row < last ? row : last));
   }
 
+  SINTER_DEVICE int cache_rows() const { return static_cast<int>(in_->cache_rows); }
+
   // Gives the result a lane's rows, `row0` and 8 more: `sums` as a product of tensor cores has
   // them.
   template <typename Result>
