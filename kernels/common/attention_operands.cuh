@@ -27,7 +27,7 @@ enum class MaskRows : unsigned char {
 
 // No key is hidden by a mask.
 struct NoMask {
-  static constexpr bool kIsThere = false, kAdds = false;
+  static constexpr bool kIsThere = false, kAdds = false, kHasTiles = false;
   static constexpr MaskRows kRows = MaskRows::own;
   struct Row {};
   SINTER_DEVICE Row row(long long, int, long long) const { return {}; }
@@ -37,7 +37,7 @@ struct NoMask {
 // repeats. `adds`: it has numbers, and not truth values.
 template <typename T, bool adds, MaskRows rows>
 struct MaskInMemory {
-  static constexpr bool kIsThere = true, kAdds = adds;
+  static constexpr bool kIsThere = true, kAdds = adds, kHasTiles = false;
   static constexpr MaskRows kRows = rows;
   const T* from;
   long long sequence_stride, head_stride, token_stride;
@@ -55,6 +55,14 @@ struct MaskInMemory {
     const T* const of_head = from + sequence * sequence_stride + head * head_stride;
     return {rows == MaskRows::shared ? of_head : of_head + token * token_stride, key_stride};
   }
+};
+
+// A mask and, for each tile of tokens and keys, whether it shows a key: the result of mask_tiles,
+// with its steps from tile to tile.
+template <typename WholeMask>
+struct MaskWithTiles : WholeMask {
+  static constexpr bool kHasTiles = true;
+  MaskInMemory<i1, false, MaskRows::own> tiles;
 };
 
 }  // namespace sinter
