@@ -23,18 +23,25 @@ struct AttentionQueriesPlace {
 };
 std::optional<AttentionQueriesPlace> attention_queries(const Graph& graph, const Op& op);
 
-/// The mask (operand 5); nullopt: it has to be copied first.
+/// A mask [..., heads, N, R]; nullopt: it has to be copied first.
 struct AttentionMaskPlace {
   ValueId root;
   SymExpr offset, sequence, head, token, key;
 };
-std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op);
+std::optional<AttentionMaskPlace> mask_place(const Graph& graph, ValueId mask);
+/// The mask of an attention (operand 5), or the summary of its tiles (operand 6).
+constexpr size_t kMaskOperand = 5, kMaskTilesOperand = 6;
+std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op,
+                                                 size_t operand = kMaskOperand);
+/// The extents of mask_tiles of a mask.
+Dims mask_tile_dims(DimsRef mask, int64_t tile_tokens, int64_t tile_keys,
+                    llvm::ArrayRef<Symbol> symbols);
 
 /// A mask repeats along all leading axes of an attention's result, or along none. Those of kernels
 /// do.
 bool is_whole_mask(DimsRef mask, DimsRef result);
 /// The operands of `op` with such a mask: one that repeats along some axes is repeated to all.
-llvm::SmallVector<ValueId, 6> with_whole_mask(Builder& b, const Op& op);
+llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op);
 
 /// Sequences of an attention, the tokens of each, and the rows of keys of each.
 SymExpr attention_sequences(const Op& op);

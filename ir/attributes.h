@@ -28,6 +28,8 @@ namespace sinter {
   X(scale, double)               /* of attention scores */                                       \
   X(softcap, double)             /* scores = softcap * tanh(scores / softcap); absent: none */   \
   X(window, int64_t)             /* keys a query sees, itself included; absent: all before it */ \
+  X(tile_tokens, int64_t)        /* tokens of a tile of a mask */                                \
+  X(tile_keys, int64_t)          /* keys of a tile of a mask */                                  \
   X(splits, int64_t)      /* parts of the keys, or of a matrix row, that are summed apart */     \
   X(rotary, int64_t)      /* leading elements of a head that rotate; even */                     \
   X(pairing, std::string) /* "half" (i, i + rotary/2) or "interleaved" (2i, 2i+1) */             \

@@ -9,6 +9,7 @@
 namespace sinter {
 namespace {
 
+constexpr size_t kMask = 5;      // operand
 constexpr size_t kMostAxes = 8;  // of an attention's operands; scores have two more
 
 /// The attributes of what stands between products and probabilities.
@@ -76,8 +77,8 @@ Result<TensorType> infer_attention(const Inference& op) {
         18, fmt::format("q {}, keys {}, values {}, first {}, slot {}, {} heads, {} kv_heads",
                         op.show(q), op.show(keys), op.show(values), op.show(op.operands[3]),
                         op.show(op.operands[4]), heads, kv_heads));
-  if (op.operands.size() == 6) {
-    const TensorType& mask = op.operands[5];
+  if (op.operands.size() > kMask) {
+    const TensorType& mask = op.operands[kMask];
     if (mask.rank() != q.rank() + 1 || !is_mask(mask, attention_score_dims(q, keys, heads)))
       return op.reject(18,
                        fmt::format("mask {}, scores {}", op.show(mask),

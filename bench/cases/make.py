@@ -141,19 +141,33 @@ CAUSAL_ATTENTIONS = [CausalAttention(32, 32, 128, 512), CausalAttention(32, 32, 
 
 @dataclasses.dataclass(frozen=True)
 class EncoderAttention:
-    """Texts of `length` tokens, each of which sees its whole text."""
+    """Texts of `length` tokens, each of which sees its whole text, or what a mask shows: random keys
+    ("keys"), or all keys of random tiles of 128 tokens and 128 keys ("tiles")."""
     heads: int
     width: int
     length: int
     texts: int
     dtype: str = "f32"
+    mask: str = ""
 
     @property
     def name(self) -> str:
-        return f"encoder.{self.heads}x{self.width}.{self.texts}x{self.length}.{self.dtype}"
+        mask = f".{self.mask}" if self.mask else ""
+        return f"encoder.{self.heads}x{self.width}.{self.texts}x{self.length}{mask}.{self.dtype}"
+
+    def mask_text(self) -> tuple[str, list[str]]:
+        """The parameter of the entry that the mask is made of, and what makes `mask` of it."""
+        if self.mask == "keys":
+            return f", %mask: i1[{self.texts}, 1, 1, {self.length}]", []
+        tiles = self.length // 128
+        wide, whole = [self.texts, 1, tiles, 128, tiles, 128], [self.texts, 1, self.length, self.length]
+        return f", %shown: i1[{self.texts}, 1, {tiles}, 1, {tiles}, 1]", [
+            f"    %wide = broadcast %shown {{dims = {wide}}} : i1{wide}",
+            f"    %mask = reshape %wide {{dims = {whole}}} : i1{whole}"]
 
 
-ENCODER_ATTENTIONS = [EncoderAttention(8, 64, 128, texts=32), EncoderAttention(12, 64, 1024, texts=4)]
+ENCODER_ATTENTIONS = [EncoderAttention(8, 64, 128, texts=32), EncoderAttention(12, 64, 1024, texts=4),
+                      *(EncoderAttention(16, 64, 2048, texts=4, dtype="bf16", mask=mask) for mask in ("", "keys", "tiles"))]
 
 # temperature, top_k, top_p
 CHOICES = {"greedy": (0.0, 0, 1.0), "draw": (1.0, 0, 1.0), "top_k": (1.0, 50, 1.0), "top_p": (1.0, 0, 0.9)}
@@ -230,13 +244,16 @@ def encoder_module(case: EncoderAttention) -> str:
     value = f"{case.dtype}[{case.texts}, {case.length}, {case.heads * case.width}]"
     rows = f"i32[{case.texts}, {case.length}]"
     attributes = f"heads = {case.heads}, kv_heads = {case.heads}, scale = {case.width ** -0.5!r}"
+    parameter, lines = case.mask_text() if case.mask else ("", [])
+    mask = ", %mask" if case.mask else ""
+    seen = f"random {case.mask}" if case.mask else "its whole text"
     return "\n".join([
-        f"// Made by make.py: attention of {case.texts} texts of {case.length} tokens, each of its whole text.",
+        f"// Made by make.py: attention of {case.texts} texts of {case.length} tokens, each of {seen}.",
         f"module @{case.name.replace('.', '_')} {{",
-        f"  entry @f(%q: {value}, %keys: {value}, %values: {value}) -> (%y) {{",
+        f"  entry @f(%q: {value}, %keys: {value}, %values: {value}{parameter}) -> (%y) {{", *lines,
         f"    %first = constant {{value = 0}} : {rows}",
         f"    %last = constant {{value = {case.length - 1}}} : {rows}",
-        f"    %y = attention %q, %keys, %values, %first, %last {{{attributes}}} : {value}", "  }", "}"]) + "\n"
+        f"    %y = attention %q, %keys, %values, %first, %last{mask} {{{attributes}}} : {value}", "  }", "}"]) + "\n"
 
 
 def choice_module(name: str, width: int) -> str:

@@ -2,12 +2,16 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <array>
+
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "ir/grouping.h"
 
 namespace sinter {
 namespace {
+
+constexpr int64_t kMaskChunkBytes = 16;
 
 tl::unexpected<Error> unaddressed(const Op& op, std::string_view what) {
   return fail(fmt::format("{} reads {} where they lie, but cannot address them",
@@ -33,22 +37,45 @@ Result<std::string> AttentionText::rows(size_t operand) {
 }
 
 Result<std::string> AttentionText::mask() const {
-  if (op_.operands.size() < 6) return std::string("{}");
-  const auto place = attention_mask(context_.group, op_);
+  if (op_.operands.size() <= kMaskOperand) return std::string("{}");
+  SINTER_LET(mask, steps(kMaskOperand));
+  if (op_.operands.size() <= kMaskTilesOperand) return mask;
+  SINTER_LET(tiles, steps(kMaskTilesOperand));
+  return fmt::format("{{{}, {}}}", mask, tiles);
+}
+
+Result<std::string> AttentionText::steps(size_t operand) const {
+  const auto place = attention_mask(context_.group, op_, operand);
   if (!place) return unaddressed(op_, "elements of the mask");
-  return fmt::format("{{{}, {}, {}, {}, static_cast<int>({})}}", first_element(5, place->offset),
-                     size(place->sequence), size(place->head), size(place->token),
-                     size(place->key));
+  return fmt::format("{{{}, {}, {}, {}, static_cast<int>({})}}",
+                     first_element(operand, place->offset), size(place->sequence),
+                     size(place->head), size(place->token), size(place->key));
 }
 
 std::string AttentionText::mask_type() const {
-  if (op_.operands.size() < 6) return "NoMask";
-  return fmt::format("MaskInMemory<{}, {}>",
-                     memory_type(context_.group[op_.operands[5]].type.dtype), adds_mask());
+  if (op_.operands.size() <= kMaskOperand) return "NoMask";
+  const std::string mask = fmt::format(
+      "MaskInMemory<{}, {}, MaskRows::{}>",
+      memory_type(context_.group[op_.operands[kMaskOperand]].type.dtype), adds_mask(), mask_rows());
+  return op_.operands.size() <= kMaskTilesOperand ? mask : fmt::format("MaskWithTiles<{}>", mask);
+}
+
+std::string_view AttentionText::mask_rows() const {
+  const auto place = attention_mask(context_.group, op_);
+  if (!place || place->token.is(0)) return "shared";
+  const bool in_chunks =
+      place->key.is(1) && context_.group[op_.operands[kMaskOperand]].type.dtype == DType::i1 &&
+      llvm::all_of(std::array{place->offset, place->sequence, place->head, place->token,
+                              SymExpr(attention_key_rows(context_.group, op_))},
+                   [&](const SymExpr& step) {
+                     return step.divisor(context_.symbols) % kMaskChunkBytes == 0;
+                   });
+  return in_chunks ? "own_in_chunks" : "own";
 }
 
 bool AttentionText::adds_mask() const {
-  return op_.operands.size() == 6 && context_.group[op_.operands[5]].type.dtype != DType::i1;
+  return op_.operands.size() > kMaskOperand &&
+         context_.group[op_.operands[kMaskOperand]].type.dtype != DType::i1;
 }
 
 std::string AttentionText::size(const SymExpr& expression) const {

@@ -29,6 +29,10 @@ class AttentionText {
   std::string size(const SymExpr& expression) const;
 
  private:
+  /// The mask, or the summary of its tiles, as a MaskInMemory.
+  Result<std::string> steps(size_t operand) const;
+  /// The MaskRows of the mask.
+  std::string_view mask_rows() const;
   std::string first_element(size_t operand, const SymExpr& offset) const;
   void note_alignment(llvm::ArrayRef<SymExpr> places);
 

@@ -31,11 +31,12 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
   cp_async_commit_group();
   block.template load_queries<Config::kThreads>(q, 0, thread);
   const int row = (computes ? row0 : 0) + thread % 32 / 4;
-  AttentionSoftmax<Config> softmax(block.seen_by(row), block.seen_by(row + 8), block.mask_of(row),
-                                   block.mask_of(row + 8));
+  AttentionSoftmax<Config> softmax(block.seen_within(range, row), block.seen_within(range, row + 8),
+                                   {block, row});
   float sums[Sizes::value_width / 2] = {};
 #pragma unroll 1
-  for (; tile < end; ++tile) {
+  for (int next; tile < end; tile = next) {
+    next = block.next_tile(tile + 1, end);
     cp_async_wait_group<0>();
     __syncthreads();  // the keys are there, and the values are no longer needed
     block.template load_values<Config::kThreads>(tile, 0, thread);
@@ -59,7 +60,7 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
     }
     cp_async_wait_group<0>();
     __syncthreads();  // the values are there, and the keys are no longer needed
-    if (tile + 1 < end) block.template load_keys<Config::kThreads>(tile + 1, 0, thread);
+    if (next < end) block.template load_keys<Config::kThreads>(next, 0, thread);
     cp_async_commit_group();
     if (computes) {
 #pragma unroll

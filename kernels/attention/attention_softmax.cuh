@@ -2,7 +2,7 @@
 // and of each 8 keys two, as a product of tensor cores leaves them.
 #pragma once
 
-#include "kernels/attention/attention_tiles.cuh"
+#include "kernels/attention/attention_mask.cuh"
 
 namespace sinter {
 
@@ -15,12 +15,9 @@ class AttentionSoftmax {
  public:
   using Mask = typename Config::Mask;
 
-  // `upper` and `lower`: the keys that the lane's two rows see, and their masks.
-  SINTER_DEVICE AttentionSoftmax(SeenKeys upper, SeenKeys lower, typename Mask::Row upper_mask,
-                                 typename Mask::Row lower_mask)
-      : low_{upper.low, lower.low},
-        count_{upper.count, lower.count},
-        masks_{upper_mask, lower_mask} {
+  // `upper` and `lower`: the keys that the lane's two rows see; `lane_mask`: the mask of both.
+  SINTER_DEVICE AttentionSoftmax(SeenKeys upper, SeenKeys lower, const LaneMask<Config>& lane_mask)
+      : low_{upper.low, lower.low}, count_{upper.count, lower.count}, mask_(lane_mask) {
     all_low_ = low_[0] > low_[1] ? low_[0] : low_[1];
     const int end0 = seen_end(0), end1 = seen_end(1);
     all_end_ = end0 < end1 ? end0 : end1;
@@ -38,14 +35,8 @@ class AttentionSoftmax {
   // lanes of a warp return the same.
   SINTER_DEVICE bool update_max(float (&dots)[Sizes::keys / 2], int tile) {
     const int begin = tile * Sizes::keys;
-    if constexpr (Mask::kIsThere) {
-      add_mask(dots, begin);
-    } else {
-#pragma unroll
-      for (int i = 0; i < Sizes::keys / 2; ++i)
-        dots[i] = attention_logit(dots[i], Config::kScale, Config::kSoftcap);
-    }
-    if (begin < all_low_ || begin + Sizes::keys > all_end_) mask(dots, begin);
+    mask_.apply(dots, begin);
+    if (begin < all_low_ || begin + Sizes::keys > all_end_) hide_unseen(dots, begin);
     float largest[2];
     find_largest(dots, largest);
     if (!__any_sync(kAll, largest[0] != largest_[0] || largest[1] != largest_[1])) return false;
@@ -97,40 +88,15 @@ class AttentionSoftmax {
  private:
   SINTER_DEVICE int seen_end(int half) const { return low_[half] + static_cast<int>(count_[half]); }
 
-  // The key of element i of `half` in a tile that begins at key `begin`, less that of element 0.
-  SINTER_DEVICE static constexpr int key_of(int i) { return i / 2 * 8 + i % 2; }
-  SINTER_DEVICE static int first_key(int begin) {
-    return begin + 2 * (static_cast<int>(threadIdx.x) % 4);
-  }
-
-  // Turns dot products into logits. Keys that a row does not see, some of which are not there, have
-  // the mask of one that it sees.
-  SINTER_DEVICE void add_mask(float (&dots)[Sizes::keys / 2], int begin) const {
-    const int key0 = first_key(begin);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      if (count_[half] == 0) continue;
-#pragma unroll
-      for (int i = 0; i < Sizes::keys / 4; ++i) {
-        float& x = dots[i / 2 * 4 + 2 * half + i % 2];
-        x = attention_logit(x, Config::kScale, Config::kSoftcap,
-                            masks_[half][seen_key(key0 + key_of(i), half)]);
-      }
-    }
-  }
-  SINTER_DEVICE int seen_key(int key, int half) const {
-    const int end = seen_end(half);
-    return key < low_[half] ? low_[half] : key < end ? key : end - 1;
-  }
-
-  SINTER_DEVICE void mask(float (&logits)[Sizes::keys / 2], int begin) const {
-    const int key0 = first_key(begin);
+  // Keys that a row does not see have the logit -inf, whatever the mask has for them.
+  SINTER_DEVICE void hide_unseen(float (&logits)[Sizes::keys / 2], int begin) const {
+    const int key0 = begin + lane_key(0);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const unsigned after_low = static_cast<unsigned>(key0 - low_[half]);
 #pragma unroll
       for (int i = 0; i < Sizes::keys / 4; ++i)
-        if (after_low + static_cast<unsigned>(key_of(i)) >= count_[half])
+        if (after_low + static_cast<unsigned>(tile_key(i)) >= count_[half])
           logits[i / 2 * 4 + 2 * half + i % 2] = -math::infinity();
     }
   }
@@ -156,7 +122,7 @@ class AttentionSoftmax {
 
   int low_[2];
   unsigned count_[2];
-  typename Mask::Row masks_[2];
+  LaneMask<Config> mask_;
   int all_low_, all_end_;  // keys that all rows of the warp see
   float largest_[2] = {-math::infinity(), -math::infinity()};
   float shift_[2] = {}, scale_[2] = {};

@@ -64,6 +64,8 @@ class AttentionBlock {
   using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
   static constexpr int kMost = 0x7fffffff;
+  static constexpr bool kHasTiles = Config::Mask::kHasTiles;
+  static constexpr unsigned kAll = 0xffffffffu;
 
  public:
   // `tile`: of rows, of all sequences.
@@ -74,7 +76,8 @@ class AttentionBlock {
   SINTER_DEVICE int tile() const { return tile_; }
   SINTER_DEVICE int head() const { return head_; }
 
-  // All lanes of a warp find it together.
+  // The keys from the lowest to the highest that a row sees, from the first tile on that is shown;
+  // none if none is. All lanes of a warp find it together.
   SINTER_DEVICE RowRange find_seen_range() const {
     RowRange range = {kMost, -1};
 #pragma unroll
@@ -88,12 +91,23 @@ class AttentionBlock {
     }
 #pragma unroll
     for (int stride = 1; stride < 32; stride *= 2) {
-      const int low = __shfl_xor_sync(0xffffffffu, range.low, stride);
-      const int high = __shfl_xor_sync(0xffffffffu, range.high, stride);
+      const int low = __shfl_xor_sync(kAll, range.low, stride);
+      const int high = __shfl_xor_sync(kAll, range.high, stride);
       if (low < range.low) range.low = low;
       if (high > range.high) range.high = high;
     }
+    if constexpr (kHasTiles) {
+      const SeenTiles tiles = tiles_of(range);
+      const int first = next_tile(tiles.first, tiles.end);
+      if (first == tiles.end) return {kMost, -1};
+      if (first > tiles.first) range.low = first * Sizes::keys;
+    }
     return range;
+  }
+  // The keys that a row sees, where those of all rows are in `range`.
+  SINTER_DEVICE SeenKeys seen_within(RowRange range, int row) const {
+    if (kHasTiles && range.high < range.low) return {0, 0};
+    return seen_by(row);
   }
   // Sets the keys that loads of keys and values read; other rows of a tile become zeros.
   SINTER_DEVICE void set_seen_range(RowRange range) { seen_ = range; }
@@ -101,6 +115,22 @@ class AttentionBlock {
   SINTER_DEVICE static SeenTiles tiles_of(RowRange range) {
     if (range.high < range.low) return {0, 1};
     return {range.low / Sizes::keys, range.high / Sizes::keys + 1};
+  }
+  // The first tile of keys from `tile` on that a summary of the mask shows, or `end`. All lanes of a
+  // warp call it.
+  SINTER_DEVICE int next_tile(int tile, int end) const {
+    if constexpr (kHasTiles) {
+      static_assert(kAttentionTokenTile % Config::kRows == 0, "a block has tokens of one tile");
+      const auto shown =
+          in_->mask.tiles.row(place_.sequence, head_, token0() / kAttentionTokenTile);
+      for (; tile < end; tile += 32) {
+        const int own = tile + static_cast<int>(threadIdx.x) % 32;
+        const unsigned found = __ballot_sync(kAll, own < end && shown[own]);
+        if (found != 0) return tile + __ffs(found) - 1;
+      }
+      return end;
+    }
+    return tile;
   }
   // A row that is not there sees all keys.
   SINTER_DEVICE SeenKeys seen_by(int row) const {
@@ -153,6 +183,8 @@ class AttentionBlock {
     const long long last = in_->tokens - 1 - token0();
     return in_->mask.row(place_.sequence, head_, token0() + (row < last ? row : last));
   }
+
+  SINTER_DEVICE int cache_rows() const { return static_cast<int>(in_->cache_rows); }
 
   // Gives the result a lane's rows, `row0` and 8 more: `sums` as a product of tensor cores has
   // them.

@@ -61,8 +61,8 @@ SINTER_DEVICE void produce_queries(const AttentionTiles<Config>& tiles,
 #pragma unroll 1
   for (int round = 0; tiles.has(round); ++round) {
     const AttentionBlock<Config> block = tiles.block(round);
-    const SeenKeys row = block.seen_by(thread);
     const RowRange range = block.find_seen_range();
+    const SeenKeys row = block.seen_within(range, thread);
     work_tiles.producer_acquire();
     AttentionWorkTile<Config>& work_tile = shared.work_tiles[work_tiles.stage()];
     work_tile.tile = block.tile();
@@ -85,6 +85,7 @@ template <typename Config>
 class TileWalk {
   using Block = AttentionBlock<Config>;
   using Operands = AttentionOperands<Config>;
+  static constexpr bool kHasTiles = Config::Mask::kHasTiles;
 
  public:
   // At the first tile; the block has a work tile.
@@ -100,9 +101,14 @@ class TileWalk {
   SINTER_DEVICE const Block& block() const { return block_; }
   SINTER_DEVICE int tile() const { return tile_; }
   SINTER_DEVICE bool begins_work_tile() const { return tile_ == first_; }
-  SINTER_DEVICE bool ends_work_tile() const { return tile_ + 1 == end_; }
-  // False after the last tile of the last work tile.
-  SINTER_DEVICE bool advance() { return ++tile_ < end_ || begin_work_tile(); }
+  SINTER_DEVICE bool ends_work_tile() const { return next_tile() == end_; }
+  // False after the last tile of the last work tile. All lanes of a warp call it.
+  SINTER_DEVICE bool advance() {
+    tile_ = next_tile();
+    if (tile_ >= end_) return begin_work_tile();
+    find_next();
+    return true;
+  }
 
   // At a work tile's first tile of keys: which keys a row sees, until release_work_tile().
   SINTER_DEVICE SeenKeys seen_by(int row) const {
@@ -118,9 +124,16 @@ class TileWalk {
     block_ = Block(in_, work_tile.tile, work_tile.head, tiles_);
     block_.set_seen_range(work_tile.range);
     const SeenTiles tiles = Block::tiles_of(work_tile.range);
-    tile_ = first_ = tiles.first;
     end_ = tiles.end;
+    tile_ = first_ = tiles.first;
+    find_next();
     return true;
+  }
+  // The tile to walk after this one. Where a summary of the mask says which, it is looked up when
+  // the walk comes to this tile, so that nobody waits for it at the end.
+  SINTER_DEVICE int next_tile() const { return kHasTiles ? next_ : tile_ + 1; }
+  SINTER_DEVICE void find_next() {
+    if constexpr (kHasTiles) next_ = block_.next_tile(tile_ + 1, end_);
   }
 
   const Operands& in_;
@@ -129,6 +142,7 @@ class TileWalk {
   PipelineState<AttentionShared<Config>::kWorkTiles> work_tiles_;
   Block block_;
   int first_, tile_, end_;
+  int next_ = 0;
 };
 
 // The first warpgroup loads tiles of keys and values in the order in which they are needed.
@@ -241,8 +255,7 @@ class AttentionWarpgroup {
   SINTER_DEVICE int row() const { return 64 * group_ + first_row_in_warpgroup(); }
   SINTER_DEVICE AttentionSoftmax<Config> begin_work_tile(TileWalk<Config>& walk) const {
     const AttentionSoftmax<Config> softmax(walk.seen_by(row()), walk.seen_by(row() + 8),
-                                           walk.block().mask_of(row()),
-                                           walk.block().mask_of(row() + 8));
+                                           {walk.block(), row()});
     walk.release_work_tile();
     return softmax;
   }

@@ -53,11 +53,23 @@ class TiledAttention {
     return in_.value(token, row, head / heads_.group());
   }
 
+  int64_t tile_keys() const {
+    return attention_key_tile(static_cast<int>(heads_.width),
+                              static_cast<int>(heads_.value_width));
+  }
+  bool shows_tile(int64_t token, int64_t head, int64_t tile) const {
+    return in_.shows_tile(token, head, kAttentionTokenTile, tile);
+  }
+
   void attend(int64_t token, int64_t head, SeenRows keys, std::vector<double>& out) const {
     std::vector<double> scores;
     const double* q = in_.query(token, head);
     double largest = -INFINITY, weights = 0;
     for (int64_t j = 0; j < keys.count; ++j) {
+      if (!shows_tile(token, head, (keys.low + j) / tile_keys())) {
+        scores.push_back(-INFINITY);
+        continue;
+      }
       double dot = 0;
       for (int64_t i = 0; i < heads_.width; ++i) dot += q[i] * key(token, keys.low + j, head)[i];
       const double score = in_.masked(
@@ -70,6 +82,7 @@ class TiledAttention {
     for (int64_t j = 0; j < keys.count; ++j) {
       const double weight = std::exp(scores[static_cast<size_t>(j)] - largest);
       weights += weight;
+      if (!shows_tile(token, head, (keys.low + j) / tile_keys())) continue;
       for (int64_t i = 0; i < heads_.value_width; ++i)
         out[static_cast<size_t>(i)] += weight * value(token, keys.low + j, head)[i];
     }
@@ -86,9 +99,7 @@ class TiledAttention {
   }
 
   void attend(int64_t token, int64_t head, SeenRows keys, std::vector<float>& out) const {
-    const int64_t tile_keys =
-        attention_key_tile(static_cast<int>(heads_.width), static_cast<int>(heads_.value_width));
-    const int64_t end = keys.low + keys.count;
+    const int64_t tile_keys = this->tile_keys(), end = keys.low + keys.count;
     const float* q = in_.query(token, head);
     const float factor = attention_factor(scale_, softcap_, in_.adds_mask());
     float largest = -INFINITY, sums[8] = {};
@@ -96,6 +107,7 @@ class TiledAttention {
     std::vector<float> logits(static_cast<size_t>(tile_keys));
     for (int64_t begin = keys.low / tile_keys * tile_keys; keys.count > 0 && begin < end;
          begin += tile_keys) {
+      if (!shows_tile(token, head, begin / tile_keys)) continue;
       const float before = largest;
       for (int64_t j = 0; j < tile_keys; ++j) {
         float& x = logits[static_cast<size_t>(j)] = -INFINITY;

@@ -1,7 +1,7 @@
 // tiled_attention. Constraint:
 //   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0, a mask
 //   that
-//        repeats along all leading axes or along none
+//        repeats along all leading axes or along none, and a summary of its own tiles
 #include "ir/attention_operands.h"
 #include "ir/inference.h"
 #include "kernels/attention/order.h"
@@ -17,9 +17,21 @@ Result<TensorType> infer_tiled_attention(const Inference& op) {
     return op.reject(24, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
                                      heads.value_width, kMaxHeadWidth));
   if (op.attrs.get<double>(AttrName::scale) == 0) return op.reject(24, "scale is 0");
-  if (op.operands.size() == 6 && !is_whole_mask(op.operands[5].dims, whole.dims))
-    return op.reject(24, fmt::format("mask {} repeats along some leading axes of {}",
-                                     op.show(op.operands[5]), op.show(whole)));
+  if (op.operands.size() <= kMaskOperand) return whole;
+  const TensorType& mask = op.operands[kMaskOperand];
+  if (!is_whole_mask(mask.dims, whole.dims))
+    return op.reject(24, fmt::format("mask {} repeats along some leading axes of {}", op.show(mask),
+                                     op.show(whole)));
+  if (op.operands.size() <= kMaskTilesOperand) return whole;
+  const TensorType tiles{
+      DType::i1, mask_tile_dims(mask.dims, kAttentionTokenTile,
+                                attention_key_tile(static_cast<int>(heads.width),
+                                                   static_cast<int>(heads.value_width)),
+                                op.symbols)};
+  if (op.operands[kMaskTilesOperand] != tiles)
+    return op.reject(24, fmt::format("tiles {} of the mask {}, must be {}",
+                                     op.show(op.operands[kMaskTilesOperand]), op.show(mask),
+                                     op.show(tiles)));
   return whole;
 }
 

@@ -28,12 +28,17 @@
 // nothing: m stays, weights are 0. So a token's bits depend on its own keys alone and not on the
 // tokens that share a block with it. (A value that is infinite or NaN, in a tile with a key that
 // the token sees, may make NaN of its element: its weight 0 is multiplied with it.)
+//
+// With a summary of the mask (mask_tiles) a token leaves out the tiles of keys that it says are
+// hidden from all tokens of a tile of kAttentionTokenTile tokens.
 #pragma once
 
 #include "kernels/common/visible_keys.cuh"
 
 namespace sinter {
 
+/// Tokens of a tile of a mask that is looked at as a whole: a multiple of those of a block.
+constexpr int kAttentionTokenTile = 128;
 /// Keys of a tile, for heads of these widths: as many as leave registers for the sums of a row.
 SINTER_DEVICE constexpr int attention_key_tile(int width, int value_width) {
   return width <= 128 && value_width <= 128 ? 128 : 64;

@@ -18,18 +18,27 @@ struct AttentionRows {
   }
 };
 
+// How the tokens of a sequence have masks.
+enum class MaskRows : unsigned char {
+  shared,         // one for all of them: the step from token to token is 0
+  own,            // each its own
+  own_in_chunks,  // each its own, in whole chunks of 16 neighbouring bytes at multiples of 16
+};
+
 // No key is hidden by a mask.
 struct NoMask {
-  static constexpr bool kIsThere = false, kAdds = false;
+  static constexpr bool kIsThere = false, kAdds = false, kHasTiles = false;
+  static constexpr MaskRows kRows = MaskRows::own;
   struct Row {};
   SINTER_DEVICE Row row(long long, int, long long) const { return {}; }
 };
 
 // A mask in memory, with the elements to the next sequence, head, token and key; 0 where it
 // repeats. `adds`: it has numbers, and not truth values.
-template <typename T, bool adds>
+template <typename T, bool adds, MaskRows rows>
 struct MaskInMemory {
-  static constexpr bool kIsThere = true, kAdds = adds;
+  static constexpr bool kIsThere = true, kAdds = adds, kHasTiles = false;
+  static constexpr MaskRows kRows = rows;
   const T* from;
   long long sequence_stride, head_stride, token_stride;
   int key_stride;
@@ -43,9 +52,17 @@ struct MaskInMemory {
     }
   };
   SINTER_DEVICE Row row(long long sequence, int head, long long token) const {
-    return {from + sequence * sequence_stride + head * head_stride + token * token_stride,
-            key_stride};
+    const T* const of_head = from + sequence * sequence_stride + head * head_stride;
+    return {rows == MaskRows::shared ? of_head : of_head + token * token_stride, key_stride};
   }
+};
+
+// A mask and, for each tile of tokens and keys, whether it shows a key: the result of mask_tiles,
+// with its steps from tile to tile.
+template <typename WholeMask>
+struct MaskWithTiles : WholeMask {
+  static constexpr bool kHasTiles = true;
+  MaskInMemory<i1, false, MaskRows::own> tiles;
 };
 
 }  // namespace sinter

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -31,7 +32,11 @@ class AttentionCall {
     const size_t rank = call.dims.size();
     sequence_tokens_ = call.dims[rank - 2];
     rows_ = call.operands[1].dims[rank - 2];
-    if (call.operands.size() == 6) repeat_mask();
+    if (call.operands.size() > 5) mask_ = of_sequences(5, {sequence_tokens_, rows_});
+    if (call.operands.size() > 6) {
+      const auto& tiles = call.operands[6].dims;
+      tiles_ = of_sequences(6, {tiles[tiles.size() - 2], tiles.back()});
+    }
   }
 
   const AttentionHeads& heads() const { return heads_; }
@@ -62,6 +67,15 @@ class AttentionCall {
   T masked(T score, int64_t j) const {
     if (!has_mask()) return score;
     return adds_mask() ? score + mask(j) : mask(j) == 0 ? score : mask(j);
+  }
+
+  /// The summary of the mask, if there is one, shows a key of a tile of keys to some token of the
+  /// tile of `tile_tokens` tokens that the token is in.
+  bool shows_tile(int64_t token, int64_t head, int64_t tile_tokens, int64_t tile) const {
+    if (tiles_.dims.empty()) return true;
+    const int64_t place =
+        place_of(tiles_, token, head, token % sequence_tokens_ / tile_tokens, tile);
+    return tiles_.data[place] != std::byte{0};
   }
 
   /// The op's result: attend(token, head, keys) gives the elements of a head.
@@ -104,7 +118,8 @@ class AttentionCall {
   void read_mask(int64_t token, int64_t head, SeenRows keys) {
     masks_.resize(static_cast<size_t>(keys.count));
     const std::byte* data =
-        mask_.data + mask_place(token, head, keys.low) * whole_bytes(mask_.storage);
+        mask_.data + place_of(mask_, token, head, token % sequence_tokens_, keys.low) *
+                          whole_bytes(mask_.storage);
     const int64_t stride = mask_.strides.back();
     if (adds_mask()) return load_run(mask_.storage, data, stride, keys.count, masks_.data());
     std::vector<uint8_t> truths(masks_.size());
@@ -113,20 +128,24 @@ class AttentionCall {
                    [](uint8_t seen) { return seen ? T{0} : -std::numeric_limits<T>::infinity(); });
   }
 
-  /// The mask repeated to the axes [..., heads, N, R].
-  void repeat_mask() {
+  /// A mask, or its summary, repeated to the axes [..., heads, last two].
+  HostView of_sequences(size_t operand, std::array<int64_t, 2> last) const {
     const auto& q = call_.operands[0].dims;
     Extents dims(q.begin(), q.end() - 2);
-    dims.append({heads_.count, sequence_tokens_, rows_});
-    mask_ = broadcast_view(call_.operands[5], dims);
+    dims.append({heads_.count, last[0], last[1]});
+    return broadcast_view(call_.operands[operand], dims);
   }
-  int64_t mask_place(int64_t token, int64_t head, int64_t row) const {
-    const size_t batch = mask_.dims.size() - 3;
-    int64_t place = head * mask_.strides[batch] + row * mask_.strides[batch + 2] +
-                    token % sequence_tokens_ * mask_.strides[batch + 1];
+  /// The element of such a value for a token's head; of an axis of one element it is that one.
+  int64_t place_of(const HostView& view, int64_t token, int64_t head, int64_t row,
+                   int64_t column) const {
+    const size_t batch = view.dims.size() - 3;
+    const auto step = [&](size_t axis, int64_t index) {
+      return view.dims[axis] == 1 ? 0 : index * view.strides[axis];
+    };
+    int64_t place = step(batch, head) + step(batch + 1, row) + step(batch + 2, column);
     int64_t sequence = token / sequence_tokens_;
-    for (size_t axis = batch; axis-- > 0; sequence /= mask_.dims[axis])
-      place += sequence % mask_.dims[axis] * mask_.strides[axis];
+    for (size_t axis = batch; axis-- > 0; sequence /= view.dims[axis])
+      place += sequence % view.dims[axis] * view.strides[axis];
     return place;
   }
   /// A row of the token's sequence among those of all sequences.
@@ -140,7 +159,7 @@ class AttentionCall {
   std::vector<int32_t> first_scratch_, last_scratch_;
   const T *q_, *keys_, *values_;
   const int32_t *first_, *last_;
-  HostView mask_;
+  HostView mask_, tiles_;
   std::vector<T> masks_;  // of the keys that a token's head sees
   int64_t sequence_tokens_ = 0, rows_ = 0;
 };

@@ -93,9 +93,41 @@ graph(%q: DTYPE[2, N, 16], %k: DTYPE[2, K, 16], %v: DTYPE[2, K, 16], %length: i3
   %mask = reshape %seen : i1[2, 1, 1, K]
   %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 1, kv_heads = 1, scale = 0.25, any_range = 1} : DTYPE[2, N, 16]
 })"},
+    {"tiled_masked_in_chunks", 0, R"(
+graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, 208, 16], %v: DTYPE[2, 208, 16], %first: i32[2, N], %last: i32[2, N], %wide: i1[2, 2, N, 224]) -> (%y) {
+  %mask = slice %wide {axis = 3, begin = 16, size = 208} : i1[2, 2, N, 208]
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 2, kv_heads = 1, scale = 0.25, softcap = 2.0} : DTYPE[2, N, 32]
+})"},
+    {"tiled_masked_in_chunks_of_short_tiles", 0, R"(
+graph(%q: DTYPE[N, 8], %k: DTYPE[144, 8], %v: DTYPE[144, 136], %first: i32[N], %last: i32[N], %mask: i1[1, N, 144]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 1, kv_heads = 1, scale = 0.25, empty_zero = 1} : DTYPE[N, 136]
+})"},
+    {"tiled_masked_keys_of_short_tiles", 0, R"(
+graph(%q: DTYPE[N, 8], %k: DTYPE[K, 8], %v: DTYPE[K, 136], %first: i32[N], %last: i32[N], %mask: i1[1, 1, K]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 1, kv_heads = 1, scale = 0.25, empty_zero = 1} : DTYPE[N, 136]
+})"},
     {"tiled_masked_tokens", 0, R"(
 graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, K, 32], %v: DTYPE[2, K, 32], %first: i32[2, N], %last: i32[2, N], %mask: bf16[2, 2, N, 1]) -> (%y) {
   %y = tiled_attention %q, %k, %v, %first, %last, %mask {heads = 2, kv_heads = 2, scale = 0.25} : DTYPE[2, N, 32]
+})"},
+};
+
+const std::vector<GroupText> kTileGroups = {
+    {"tiled_without_hidden_tiles", 0, R"(
+graph(%q: DTYPE[B, N, 32], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 16], %first: i32[B, N], %last: i32[B, N], %mask: i1[B, 2, N, K], %tiles: i1[B, 2, 32, 512]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask, %tiles {heads = 2, kv_heads = 1, scale = 0.25} : DTYPE[B, N, 32]
+})"},
+    {"tiled_without_hidden_tiles_of_keys", 0, R"(
+graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, K, 16], %v: DTYPE[2, K, 16], %first: i32[2, N], %last: i32[2, N], %mask: f32[2, 1, 1, K], %tiles: i1[2, 1, 1, 512]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask, %tiles {heads = 2, kv_heads = 1, scale = 0.25, window = 300, any_range = 1, empty_zero = 1} : DTYPE[2, N, 32]
+})"},
+    {"tiled_without_hidden_short_tiles", 0, R"(
+graph(%q: DTYPE[N, 16], %k: DTYPE[K, 8], %v: DTYPE[K, 136], %first: i32[N], %last: i32[N], %mask: i1[2, 1, K], %tiles: i1[2, 1, 1024]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask, %tiles {heads = 2, kv_heads = 1, scale = 0.25, empty_zero = 1} : DTYPE[N, 272]
+})"},
+    {"tiled_without_hidden_tiles_of_wide_heads", 0, R"(
+graph(%q: DTYPE[N, 256], %k: DTYPE[400, 256], %v: DTYPE[400, 16], %first: i32[N], %last: i32[N], %mask: bf16[1, N, 400], %tiles: i1[1, 32, 7]) -> (%y) {
+  %y = tiled_attention %q, %k, %v, %first, %last, %mask, %tiles {heads = 1, kv_heads = 1, scale = 0.0625} : DTYPE[N, 16]
 })"},
 };
 

@@ -26,6 +26,7 @@ void run_sequences(const Capabilities& played, const char* arch) {
   Trials trials;
   trials.played = played;
   trials.special_values = false;
+  trials.every_order = false;
   for (size_t i = 0; i < kSequenceGroups.size(); ++i)
     trials.add(kSequenceGroups[i], kAttentionTypes[i % 2], 64, few);
   VaryRanges vary;
@@ -36,6 +37,7 @@ void run(const Capabilities& played, const char* arch, llvm::ArrayRef<int64_t> w
   Trials trials;
   trials.played = played;
   trials.special_values = false;
+  trials.every_order = false;
   for (size_t i = 0; i < kAttentionGroups.size(); ++i)
     trials.add(kAttentionGroups[i], kAttentionTypes[i % 2], 64, *find_device(arch));
   for (size_t i = 0; i < widths.size(); ++i)
@@ -58,6 +60,25 @@ TEST_CASE("sequences and masks by products of warpgroups") {
   run_sequences({.mma = true, .wgmma = true}, "sm_90a");
 }
 
+TEST_CASE("tiles of keys that a summary of the mask hides are left out") {
+  const std::pair<Capabilities, const char*> forms[] = {{{}, "sm_80"},
+                                                        {{.mma = true, .wgmma = true}, "sm_90a"}};
+  for (const auto& [played, arch] : forms) {
+    DeviceDescription few = *find_device(arch);
+    few.multiprocessors = 3;
+    Trials trials;
+    trials.played = played;
+    trials.special_values = false;
+    trials.every_order = false;
+    for (size_t i = 0; i < kTileGroups.size(); ++i)
+      trials.add(kTileGroups[i], kAttentionTypes[i % 2], 0, few);
+    VaryRanges vary;
+    run_trials(trials,
+               {{140, 0, 400, 0, 2}, {70, 0, 390, 0, 1}, {20, 0, 300, 0, 3}, {1, 0, 1, 0, 1}},
+               std::ref(vary));
+  }
+}
+
 TEST_CASE("blocks that take several items, sorted by the keys that they see") {
   DeviceDescription few = *find_device("sm_90a");
   few.multiprocessors = 3;
@@ -65,6 +86,7 @@ TEST_CASE("blocks that take several items, sorted by the keys that they see") {
     Trials trials;
     trials.played = played;
     trials.special_values = false;
+    trials.every_order = false;
     for (const char* name : {"tiled_groups_of_merged_projection", "tiled_unaligned", "tiled_heads"})
       trials.add(
           *llvm::find_if(kAttentionGroups,
@@ -93,6 +115,7 @@ graph(%q: DTYPE[N, 64], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %las
     Trials trials;
     trials.played = {.mma = true, .wgmma = true};
     trials.special_values = false;
+    trials.every_order = false;
     trials.add({"pairs", 0, text}, DType::bf16, 0, few);
     // 6 and 5 tiles of 4 heads: 12 pairs; 8 pairs and a tile in the middle.
     run_trials(trials, {{700, 0, 700, 0, 0}, {600, 0, 600, 0, 0}}, causal);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "codegen/attention_trials.h"
+#include "kernels/attention/order.h"
 
 namespace sinter {
 namespace {
@@ -36,11 +37,13 @@ class RandomGroup {
                        cut("v", "d", "K", kv_heads * value_width, pad);
     const std::string q = neighbours ? ahead(parameters, body, heads, width) : "q";
     const bool masked = chance(40);
-    if (masked) parameters += mask(heads);
+    if (masked)
+      parameters += mask(heads, attention_key_tile(static_cast<int>(width),
+                                                   static_cast<int>(value_width)));
     body += fmt::format(
         "  %a = tiled_attention %{}, %k, %v, %first, %last{} {{heads = {}, kv_heads = {}, scale = "
         "{}{}{}{}{}}} : DTYPE[{}N, {}]\n",
-        q, masked ? ", %mask" : "", heads, kv_heads,
+        q, masked ? tiles_ ? ", %mask, %tiles" : ", %mask" : "", heads, kv_heads,
         chance(10) ? "-0.25" : fmt::format("{:.4f}", 0.02 + 0.01 * between(1, 90)),
         chance(25) ? fmt::format(", softcap = {}.0", between(1, 30)) : "",
         chance(30) ? fmt::format(", window = {}", between(1, 300)) : "",
@@ -74,14 +77,24 @@ class RandomGroup {
     return fmt::format("  %{} = slice %{} {{axis = {}, begin = {}, size = {}}} : DTYPE[{}{}, {}]\n",
                        name, of, 1 + leading_.size() / 3, pad, width, leading_, rows, width);
   }
-  /// The parameter of a mask, which repeats along some axes.
-  std::string mask(int64_t heads) {
+  /// The parameter of a mask, which repeats along some axes, and of a summary of its tiles.
+  std::string mask(int64_t heads, int64_t key_tile) {
     constexpr std::string_view kTypes[] = {"i1", "f16", "bf16", "f32"};
     std::string dims = leading_;
     if (chance(40)) std::replace(dims.begin(), dims.end(), '2', '1');
     const auto extent = [&](std::string whole) { return chance(35) ? "1" : whole; };
-    return fmt::format(", %mask: {}[{}{}, {}, {}]", kTypes[between(0, 3)], dims,
-                       extent(std::to_string(heads)), extent("N"), extent("K"));
+    const std::string own_heads = extent(std::to_string(heads)), tokens = extent("N"),
+                      keys = extent("K");
+    tiles_ = chance(50);
+    const std::string mask = fmt::format(", %mask: {}[{}{}, {}, {}]", kTypes[between(0, 3)], dims,
+                                         own_heads, tokens, keys);
+    if (!tiles_) return mask;
+    const auto count = [](const std::string& axis, int64_t most, int64_t of_tile) {
+      return axis == "1" ? 1 : most / of_tile;
+    };
+    return mask + fmt::format(", %tiles: i1[{}{}, {}, {}]", dims, own_heads,
+                              count(tokens, group_symbols()[0].high, kAttentionTokenTile),
+                              count(keys, group_symbols()[2].high, key_tile));
   }
   /// Adds rope or a bias on the queries; returns the name of the result.
   std::string ahead(std::string& parameters, std::string& body, int64_t heads, int64_t width) {
@@ -103,7 +116,7 @@ class RandomGroup {
 
   std::mt19937& random_;
   std::string leading_;  // axes: "2, "
-  bool with_neighbours_ = false;
+  bool with_neighbours_ = false, tiles_ = false;
 };
 
 }  // namespace
@@ -119,6 +132,7 @@ TEST_CASE("random attention problems") {
     const bool warpgroups = begin / kKernels % 2 == 1;
     if (warpgroups) trials.played = {.mma = true, .wgmma = true};
     trials.special_values = false;
+    trials.every_order = false;
     for (size_t i = begin; i < std::min(begin + kKernels, tries); ++i) {
       RandomGroup group(random);
       const std::string text = group.text();

@@ -102,6 +102,17 @@ inline void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>&
       rows.data<uint16_t>()[i] = math::float_to_bf16(NAN);
 }
 
+/// Sets the summary of a mask, if there is one: some tiles are hidden, all of them in every third
+/// call. It need not be that of the mask: evaluator and kernel leave out the same tiles, so that a
+/// kernel which reads one of them, or leaves out another, has other results.
+inline void vary_tiles(const Graph& group, const Op& op, std::vector<HostTensor>& inputs,
+                       size_t turn, std::mt19937& random) {
+  if (op.operands.size() <= kMaskTilesOperand) return;
+  HostTensor& tiles = *input_of(group, op.operands[kMaskTilesOperand], inputs);
+  for (int64_t i = 0; i < tiles.volume(); ++i)
+    tiles.data<uint8_t>()[i] = turn % 3 != 2 && random() % 2 == 0;
+}
+
 /// Sets the ranges of keys that the tokens of an attention see, another pattern in each call.
 struct VaryRanges {
   std::mt19937 random{7};
@@ -116,6 +127,7 @@ struct VaryRanges {
     const Dim dim = attention_key_rows(group, op);
     const int64_t rows = dim.is_constant() ? dim.constant() : symbol_values[dim.symbol().index];
     vary_mask(group, op, inputs, random);
+    vary_tiles(group, op, inputs, turn, random);
     if (rows == 0 || !first || !last) return;
     const Ranges ranges =
         ranges_of(kPatterns[turn++ % std::size(kPatterns)], first->volume(), rows, random);

@@ -96,6 +96,47 @@ graph(%x: DTYPE[1, 33], %t: f32[N], %k: i32[N], %p: f32[N], %step: i32[N]) -> (%
 })"},
 };
 
+const std::vector<GroupText> kMaskTilesGroups = {
+    {"tiles_of_tokens", 0, R"(
+graph(%m: DTYPE[B, 2, N, K]) -> (%y) {
+  %y = mask_tiles %m {tile_tokens = 128, tile_keys = 128} : i1[B, 2, 32, 512]
+})"},
+    {"tiles_of_truth_values", 0, R"(
+graph(%wide: i1[2, N, 205]) -> (%y) {
+  %m = slice %wide {axis = 2, begin = 3, size = 200} : i1[2, N, 200]
+  %y = mask_tiles %m {tile_tokens = 128, tile_keys = 64} : i1[2, 32, 4]
+})"},
+    {"tiles_of_aligned_truth_values", 0, R"(
+graph(%m: i1[B, 1, N, W]) -> (%y) {
+  %y = mask_tiles %m {tile_tokens = 32, tile_keys = 32} : i1[B, 1, 128, 32]
+})"},
+    {"tiles_of_whole_rows", 0, R"(
+graph(%m: i1[1, 128, 128]) -> (%y) {
+  %y = mask_tiles %m {tile_tokens = 64, tile_keys = 64} : i1[1, 2, 2]
+})"},
+    {"tiles_of_aligned_numbers", 0, R"(
+graph(%m: DTYPE[1, N, W]) -> (%y) {
+  %y = mask_tiles %m {tile_tokens = 128, tile_keys = 64} : i1[1, 32, 16]
+})"},
+    {"tiles_of_keys", 0, R"(
+graph(%x: DTYPE[2, K]) -> (%y) {
+  %m = reshape %x {dims = [2, 1, 1, K]} : DTYPE[2, 1, 1, K]
+  %y = mask_tiles %m {tile_tokens = 128, tile_keys = 64} : i1[2, 1, 1, 1024]
+})"},
+    {"tiles_of_keys_by_columns", 0, R"(
+graph(%x: i1[K, N]) -> (%y) {
+  %t = transpose %x {axes = [1, 0]} : i1[N, K]
+  %m = reshape %t {dims = [1, N, K]} : i1[1, N, K]
+  %y = mask_tiles %m {tile_tokens = 64, tile_keys = 96} : i1[1, 64, 683]
+})"},
+    {"tiles_of_sequences_that_share_a_mask", 0, R"(
+graph(%x: DTYPE[1, N, 3, K]) -> (%y) {
+  %b = broadcast %x {dims = [B, N, 3, K]} : DTYPE[B, N, 3, K]
+  %m = transpose %b {axes = [0, 2, 1, 3]} : DTYPE[B, 3, N, K]
+  %y = mask_tiles %m {tile_tokens = 128, tile_keys = 128} : i1[B, 3, 32, 512]
+})"},
+};
+
 const GroupText kSampleGroup = {"sample", 0, R"(
 graph(%x: DTYPE[N, WIDTH], %t: f32[N], %k: i32[N], %p: f32[N], %seed: i32[N], %step: i32[N]) -> (%y) {
   %y = sample %x, %t, %k, %p, %seed, %step : i32[N]

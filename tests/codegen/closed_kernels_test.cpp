@@ -109,6 +109,28 @@ TEST_CASE("attention of few tokens and the choice of tokens, read through views"
   run_trials(trials, {{8, 0, 150, 0}, {5, 0, 5, 0}, {0, 0, 0, 0}}, vary);
 }
 
+TEST_CASE("tiles of masks, of which few show a key") {
+  Trials trials;
+  trials.special_values = false;
+  for (const GroupText& group : kMaskTilesGroups)
+    for (DType dtype : kFloats) trials.add(group, dtype, 0, *find_device("sm_90a"));
+  std::mt19937 random(3);
+  const auto hide_most = [&](const Kernel&, llvm::ArrayRef<int64_t>,
+                             std::vector<HostTensor>& inputs) {
+    HostTensor& mask = inputs[0];
+    std::vector<double> values(static_cast<size_t>(mask.volume()),
+                               mask.dtype == DType::i1 ? 0 : -INFINITY);
+    constexpr double kShown[] = {0, NAN, -65504};
+    for (size_t shown = 0; shown < values.size() / 9000 + 1 && !values.empty(); ++shown)
+      values[random() % values.size()] = mask.dtype == DType::i1 ? 1 : kShown[shown % 3];
+    mask = tensor(mask.dtype, mask.dims, values);
+  };
+  run_trials(trials,
+             {{300, 0, 200, 136, 2}, {129, 0, 128, 64, 1}, {1, 0, 1, 8, 3}, {0, 0, 5, 0, 2},
+              {40, 0, 0, 0, 1}},
+             hide_most);
+}
+
 TEST_CASE("the choice of tokens from vocabularies of one to many for each thread") {
   Trials trials;
   for (int64_t width : {1, 100, 1025, 5000, 33007})

@@ -34,11 +34,15 @@ extern const std::vector<GroupText> kColumnGroups;
 extern const std::vector<GroupText> kPartGroups;
 /// One closed op each, read through views.
 extern const std::vector<GroupText> kClosedGroups;
+/// Tiles of masks, read through views.
+extern const std::vector<GroupText> kMaskTilesGroups;
 /// One tiled_attention each, with a prologue and an epilogue; of 16-bit types. The first has heads
 /// of WIDTH elements.
 extern const std::vector<GroupText> kAttentionGroups;
 /// The same of several sequences, with masks and computed row numbers.
 extern const std::vector<GroupText> kSequenceGroups;
+/// The same with summaries of masks.
+extern const std::vector<GroupText> kTileGroups;
 /// One gemv each, with a prologue and an epilogue.
 extern const std::vector<GroupText> kGemvGroups;
 /// Checked ops; the row numbers are the first input of i32, or the sum or difference of it and the

@@ -89,9 +89,10 @@ void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbo
         // A race shows whatever the values are: special ones are tried in one order, each in turn.
         const ThreadOrder turn[] = {kThreadOrders[tried++ % std::size(kThreadOrders)]};
         for (const Kernel& launched : ways_to_launch(kernel)) {
+          const bool one_order = special || !trials.every_order;
           const Status status =
               check_kernel(*shim, launched, group_symbols(), values, tensors,
-                           special ? llvm::ArrayRef(turn) : llvm::ArrayRef(kThreadOrders));
+                           one_order ? llvm::ArrayRef(turn) : llvm::ArrayRef(kThreadOrders));
           CHECK_MESSAGE(
               status.has_value(),
               (trials.names[k] + fmt::format(", clusters of {}", launched.launch.cluster) +

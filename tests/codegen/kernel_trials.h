@@ -17,6 +17,7 @@ inline constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 struct Trials {
   Capabilities played;         // of the device that the CPU plays for all of them
   bool special_values = true;  // they are tried with NaNs, infinities and such too
+  bool every_order = true;     // of threads, on ordinary inputs; else one a call, each in its turn
 
   std::deque<Kernel> kernels;
   std::vector<std::string> names;  // for messages
@@ -31,7 +32,7 @@ using InputEditor = std::function<void(const Kernel& kernel, llvm::ArrayRef<int6
 
 /// Runs every kernel with every row of values of group_symbols(), the last ones 0 where they are
 /// not given, and checks that it gives the evaluator's bits: on ordinary inputs in every thread
-/// order, with special values among them in one.
+/// order (`every_order`), with special values among them in one.
 void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbol_values,
                 const InputEditor& edit = {});
 

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "differential/graph_generator.h"
+#include "ir/attention_operands.h"
+#include "kernels/attention/order.h"
 
 namespace sinter {
 namespace {
@@ -200,7 +202,20 @@ void GraphGenerator::decode_attention() {
 void GraphGenerator::tiled_attention() {
   const OpKind kind =
       dtype_info(main_dtype_).bits == 16 ? OpKind::tiled_attention : OpKind::float_attention;
-  if (auto made = attended(200)) op(kind, made->operands, std::move(made->attrs));
+  auto made = attended(200);
+  if (!made) return;
+  if (kind == OpKind::tiled_attention && made->operands.size() > kMaskOperand &&
+      random_.chance(60)) {
+    const AttentionHeads heads = attention_heads(made->attrs, graph_[made->operands[1]].type,
+                                                 graph_[made->operands[2]].type);
+    const int64_t tokens = kAttentionTokenTile,
+                  keys = attention_key_tile(static_cast<int>(heads.width),
+                                            static_cast<int>(heads.value_width));
+    made->operands.push_back(
+        must(OpKind::mask_tiles, {made->operands[kMaskOperand]},
+             Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys)));
+  }
+  op(kind, made->operands, std::move(made->attrs));
 }
 
 void GraphGenerator::sample() {

@@ -275,14 +275,25 @@ constexpr OpExample kExamples[] = {
     %y = decode_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25, splits = 2}
   })"},
     {OpKind::tiled_attention,
-     "tiled_attention(q, keys, values, first, slot, mask?) -> as attention",
+     "tiled_attention(q, keys, values, first, slot, mask?, tiles?) -> as attention",
      "`attention` of many tokens of a 16-bit type, on tensor cores: weights are rounded to the "
      "type "
-     "before they are multiplied with the values.",
+     "before they are multiplied with the values. `tiles` is `mask_tiles` of the mask, by tiles of "
+     "128 tokens and as many keys as the kernel takes at a time: 128, or 64 where heads have more "
+     "than 128 elements. Keys of a tile that is false take no part.",
      R"(  state %k : f16[128, 32]
   state %v : f16[128, 32]
   entry @e(%q: f16[20, 64], %first: i32[20], %slot: i32[20]) -> (%y) {
     %y = tiled_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
+  })"},
+    {OpKind::mask_tiles, "mask_tiles(mask [..., heads, N, R]) -> i1 [..., heads, N', R']",
+     "Whether a tile of a mask of `attention`, of `tile_tokens` tokens and `tile_keys` keys, shows "
+     "a key: has an element that is true or, of a float type, is not -inf. N' and R' are the "
+     "numbers of tiles in the extents N and R, of a symbol in its largest value; tiles beyond "
+     "those of a call are false.",
+     R"(  symbol N in [1, 1000]
+  entry @e(%mask: i1[1, N, 512]) -> (%tiles) {
+    %tiles = mask_tiles %mask {tile_tokens = 128, tile_keys = 128}
   })"},
     {OpKind::float_attention, "float_attention(q, keys, values, first, slot) -> as attention",
      "`attention` of many tokens of f32, all sums in float32.",

@@ -531,6 +531,34 @@ TEST_CASE("C24 tiled_attention") {
   rejects(18, OpKind::tiled_attention, good, attention(4, 3));
 }
 
+TEST_CASE("C24 tiled_attention with a summary of its mask") {
+  const auto with = [](TensorType mask, TensorType tiles) -> Types {
+    return {f16({2, 300, 32}), f16({2, 130, 16}), f16({2, 130, 8}), i32({2, 300}),
+            i32({2, 300}),     std::move(mask),   std::move(tiles)};
+  };
+  const TensorType result = f16({2, 300, 16});
+  const auto attrs = attention(4, 2);
+  gives(OpKind::tiled_attention, with(i1({2, 4, 300, 130}), i1({2, 4, 3, 2})), attrs, result);
+  gives(OpKind::tiled_attention, with(f32({1, 1, 1, 130}), i1({1, 1, 1, 2})), attrs, result);
+  gives(OpKind::tiled_attention, with(i1({2, 1, 300, 1}), i1({2, 1, 3, 1})), attrs, result);
+  for (const TensorType& tiles : {i1({2, 4, 3, 3}), i1({2, 4, 5, 2}), i1({2, 1, 3, 2}),
+                                  i1({1, 4, 3, 2}), i32({2, 4, 3, 2})})
+    rejects(24, OpKind::tiled_attention, with(i1({2, 4, 300, 130}), tiles), attrs);
+}
+
+TEST_CASE("C28 mask_tiles") {
+  const auto of = [](int64_t tokens, int64_t keys) {
+    return Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys);
+  };
+  gives(OpKind::mask_tiles, {i1({2, 3, 129, 64})}, of(128, 64), i1({2, 3, 2, 1}));
+  gives(OpKind::mask_tiles, {f16({1, 1, 65})}, of(128, 64), i1({1, 1, 2}));
+  gives(OpKind::mask_tiles, {f32({kN, 1, 0})}, of(32, 1024), i1({kN, 1, 0}));
+  for (const TensorType& mask : {i32({1, 1, 65}), i1({4, 65}), i1({})})
+    rejects(28, OpKind::mask_tiles, {mask}, of(128, 64));
+  for (const auto& [tokens, keys] : {std::pair{0, 64}, {128, 65}, {128, 2048}, {-32, 64}})
+    rejects(28, OpKind::mask_tiles, {i1({1, 1, 65})}, of(tokens, keys));
+}
+
 TEST_CASE("C27 float_attention") {
   const auto widths = [](int64_t width, int64_t value_width) -> Types {
     return {f32({kN, 4 * width}), f32({kM, 2 * width}), f32({kM, 2 * value_width}), i32({kN}),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "runtime/eval_case.h"
 
@@ -267,6 +268,74 @@ TEST_CASE("any_range is what lets a token see rows that are not there") {
     const std::string error = eval_error(module_with(c, op, "", DType::f16), in.tensors);
     CHECK(error.find("token 0 sees rows -9 .. 50 of 0 .. 11") != std::string::npos);
   }
+}
+
+TEST_CASE("a summary of the mask changes no bit of an attention") {
+  constexpr int64_t tokens = 150, rows = 300, width = 8;
+  for (const auto& [mask_type, mask_dims, key_tile, value_width] :
+       {std::tuple{DType::i1, std::vector<int64_t>{2, 2, tokens, rows}, 128, 8},
+        {DType::f32, {1, 1, tokens, rows}, 128, 8},
+        {DType::bf16, {2, 1, 1, rows}, 64, 136},
+        {DType::i1, {1, 2, 1, rows}, 64, 136}}) {
+    std::vector<double> mask;
+    for (int64_t i = 0; i < product(mask_dims); ++i) {
+      const int64_t key = i % rows, row = i / rows;
+      const bool hidden = (key / 64 + row / 100) % 3 != 0 || key % 7 == 2 || row % 11 == 5;
+      mask.push_back(mask_type == DType::i1 ? !hidden : hidden ? -INFINITY : 0.125 * (i % 9));
+    }
+    std::vector<double> last;
+    for (int64_t i = 0; i < 2 * tokens; ++i) last.push_back((i * 37 % 150) + i % tokens);
+    const std::vector<HostTensor> inputs = {
+        random_tensor(DType::f16, {2, tokens, 2 * width}, -2, 2, 1),
+        random_tensor(DType::f16, {2, rows, width}, -2, 2, 2),
+        random_tensor(DType::f16, {2, rows, value_width}, -1, 1, 3),
+        tensor(DType::i32, {2, tokens}, std::vector<double>(2 * tokens)),
+        tensor(DType::i32, {2, tokens}, last),
+        tensor(mask_type, mask_dims, mask)};
+    const auto with = [&](bool tiles) {
+      const std::vector<int64_t> dims = {mask_dims[0], mask_dims[1], mask_dims[2] == 1 ? 1 : 2,
+                                         (rows + key_tile - 1) / key_tile};
+      return module_of(
+          fmt::format("%q: f16[2, {0}, 16], %k: f16[2, {1}, 8], %v: f16[2, {1}, {2}], %f: i32[2, "
+                      "{0}], %l: i32[2, {0}], %m: {3}",
+                      tokens, rows, value_width, type_text(mask_type, mask_dims)),
+          fmt::format("%t = mask_tiles %m {{tile_tokens = 128, tile_keys = {}}} : {}\n"
+                      "%y = tiled_attention %q, %k, %v, %f, %l, %m{} {{heads = 2, kv_heads = 1, "
+                      "scale = 0x1p-2, empty_zero = 1}} : f16[2, {}, {}]",
+                      key_tile, type_text(DType::i1, dims), tiles ? ", %t" : "", tokens,
+                      2 * value_width),
+          tiles ? "%y, %t" : "%y");
+    };
+    const Module module = with(true);
+    const auto results = try_evaluate(module, inputs);
+    REQUIRE_MESSAGE(results.has_value(), (results ? "" : results.error().message()));
+    const auto plain = evaluated(with(false), inputs);
+    CHECK((*results)[0].bytes == plain.bytes);
+    const std::vector<double> shown = values_of((*results)[1]);
+    CHECK(llvm::count(shown, 0) > 0);
+    CHECK(llvm::count(shown, 1) > 0);
+  }
+}
+
+TEST_CASE("what a hidden tile holds reaches no token") {
+  const auto attend = [](std::string_view tiles) {
+    std::vector<double> keys(2 * 130, 1), values(2 * 130, 1), mask(130, 1);
+    for (size_t i = 256; i < 260; ++i) keys[i] = INFINITY, values[i] = NAN;
+    mask[128] = mask[129] = 0;
+    const Module module = module_of(
+        "%q: f16[1, 2], %k: f16[130, 2], %v: f16[130, 2], %f: i32[1], %l: i32[1], %m: i1[1, 1, "
+        "130]",
+        fmt::format("%t = mask_tiles %m {{tile_tokens = 128, tile_keys = 128}} : i1[1, 1, 2]\n"
+                    "%y = tiled_attention %q, %k, %v, %f, %l, %m{} {{heads = 1, kv_heads = 1, "
+                    "scale = 0x1p+0}} : f16[1, 2]",
+                    tiles));
+    return values_of(evaluated(
+        module, {tensor(DType::f16, {1, 2}, {1, 1}), tensor(DType::f16, {130, 2}, keys),
+                 tensor(DType::f16, {130, 2}, values), tensor(DType::i32, {1}, {0}),
+                 tensor(DType::i32, {1}, {129}), tensor(DType::i1, {1, 1, 130}, mask)}));
+  };
+  CHECK(attend(", %t") == std::vector<double>{1, 1});
+  CHECK(std::isnan(attend("")[0]));
 }
 
 TEST_CASE("a key that a mask of truth values hides may be NaN, its value must not") {

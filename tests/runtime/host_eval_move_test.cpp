@@ -313,6 +313,9 @@ TEST_CASE("every op takes empty tensors") {
         "%y = tiled_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
         "f16[N, "
         "4]"}},
+      {OpKind::mask_tiles,
+       {"%m: f16[2, N, M]",
+        "%y = mask_tiles %m {tile_tokens = 128, tile_keys = 64} : i1[2, 32, 64]", 4096}},
       {OpKind::float_attention,
        {"%q: f32[N, 4], %k: f32[M, 4], %f: i32[N]",
         "%y = float_attention %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
