@@ -5,6 +5,7 @@
 #include "api/options.h"
 #include "driver/compile/machine_code.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/explain/relaxed_attention.h"
 #include "driver/plan_folder/write.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
@@ -39,11 +40,12 @@ Result<std::string> text_of(const sinter_plan& plan, const std::string& what) {
   SINTER_LET(decisions, asked_decisions(plan));
   const Compiled& compiled = decisions->compiled;
   if (what == "module") return print_module(compiled.module);
-  if (what == "ledger.json") return ledger_json(compiled);
   if (what == "ledger.html") return ledger_html(compiled);
-  if (what == "ledger.txt") {
+  if (what == "ledger.json" || what == "ledger.txt") {
+    SINTER_LET(relaxed, relaxed_savings(plan.source.model, plan.options, compiled));
+    if (what == "ledger.json") return ledger_json(compiled, {}, relaxed);
     std::string text;
-    for (const EntryLedger& entry : ledger(compiled)) text += ledger_text(entry, true);
+    for (const EntryLedger& entry : ledger(compiled, {}, relaxed)) text += ledger_text(entry, true);
     return text;
   }
   return fail(fmt::format("a plan has no text \"{}\"", printable(what)), {},

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "driver/explain/relaxed_attention.h"
 #include "driver/explain/why.h"
 #include "driver/text_file.h"
 
@@ -29,10 +30,12 @@ Status explain_model(const ExplainCommand& options) {
     SINTER_LET(answers, why(compiled, options.why[0], options.why[1], only));
     print_result(options.json ? why_json(answers) : why_text(answers));
   } else if (options.json) {
-    print_result(ledger_json(compiled, header));
+    SINTER_LET(relaxed, relaxed_savings(built.model, built.options, compiled));
+    print_result(ledger_json(compiled, header, relaxed));
   } else if (options.html.empty() && options.dot.empty()) {
+    SINTER_LET(relaxed, relaxed_savings(built.model, built.options, compiled));
     std::string text = header.model + "\n";
-    for (const EntryLedger& entry : ledger(compiled, only))
+    for (const EntryLedger& entry : ledger(compiled, only, relaxed))
       text += "\n" + ledger_text(entry, verbosity == Verbosity::verbose);
     print_result(text);
   }

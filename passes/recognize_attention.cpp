@@ -52,9 +52,8 @@ std::optional<MatrixProduct> matrix_product(const Graph& graph, ValueId id) {
 /// Reads the ops between the products of an attention, from its last product backwards.
 class AttentionInPrimitives {
  public:
-  AttentionInPrimitives(const Graph& graph, llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> readers,
-                        bool relaxed)
-      : graph_(graph), readers_(readers), relaxed_(relaxed) {}
+  AttentionInPrimitives(const Graph& graph, llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> readers)
+      : graph_(graph), readers_(readers) {}
 
   /// False: the product `id` is not the last of an attention.
   bool read(ValueId id) {
@@ -67,6 +66,8 @@ class AttentionInPrimitives {
     if (!read_probabilities(at) || !read_scores(at)) return false;
     return read_product(at);
   }
+  /// Scores are rounded to 16 bits on their way from the product to the weights.
+  bool rounds_scores() const { return rounds_scores_; }
 
   /// Appends the op; `moved` gives the value of the builder's graph for one of the old graph.
   ValueId build(Builder& b, const Op& last, llvm::function_ref<ValueId(ValueId)> moved) const {
@@ -97,9 +98,9 @@ class AttentionInPrimitives {
   /// The value's only reader is the op after it.
   bool has_one_reader(ValueId id) const { return readers_[id.index].size() == 1; }
 
-  /// Passes casts between float types and reshapes that keep the last two axes. A rounding to a
-  /// narrower type is allowed where `rounds`.
-  bool skip(ValueId& at, bool rounds) {
+  /// Passes casts between float types and reshapes that keep the last two axes. False: another op
+  /// reads one of them.
+  bool skip(ValueId& at, bool& rounds) {
     for (;; at = graph_[at].operands[0]) {
       const Op& op = graph_[at];
       if (op.kind == OpKind::reshape) {
@@ -108,7 +109,7 @@ class AttentionInPrimitives {
       } else if (op.kind == OpKind::cast) {
         const DType from = graph_[op.operands[0]].type.dtype;
         if (!is_float(from)) return true;
-        if (dtype_info(op.type.dtype).bits < dtype_info(from).bits && !rounds) return false;
+        rounds = rounds || dtype_info(op.type.dtype).bits < dtype_info(from).bits;
       } else {
         return true;
       }
@@ -117,10 +118,11 @@ class AttentionInPrimitives {
   }
 
   bool read_probabilities(ValueId& at) {
-    if (!skip(at, true)) return false;
+    bool rounds_weights = false;  // as the attention does
+    if (!skip(at, rounds_weights)) return false;
     const Op& op = graph_[at];
     if (op.kind != OpKind::softmax || !has_one_reader(at)) return false;
-    if (op.type.dtype != DType::f32 && !relaxed_) return false;
+    rounds_scores_ = op.type.dtype != DType::f32;
     if (op.type.rank() < 2) return false;
     rows_ = op.type.dims;
     at = op.operands[0];
@@ -129,7 +131,7 @@ class AttentionInPrimitives {
 
   /// Masks, the soft cap and the scale; `at` becomes the product.
   bool read_scores(ValueId& at) {
-    while (skip(at, relaxed_) && has_one_reader(at) && !matrix_product(graph_, at)) {
+    while (skip(at, rounds_scores_) && has_one_reader(at) && !matrix_product(graph_, at)) {
       const Op& op = graph_[at];
       if (op.type.dims != rows_ && volume(op.type.dims) != volume(rows_)) return false;
       const bool may_mask = factor_ == 1 && !softcap_ && op.type.dims == rows_;
@@ -205,11 +207,11 @@ class AttentionInPrimitives {
     if (op.kind != OpKind::mul || softcap_ || factor_ != 1) return false;
     const auto cap = scalar(graph_, op.operands[1]);
     ValueId inner = op.operands[0];
-    if (!cap || !(*cap > 0) || !has_one_reader(at) || !skip(inner, relaxed_)) return false;
+    if (!cap || !(*cap > 0) || !has_one_reader(at) || !skip(inner, rounds_scores_)) return false;
     const Op& curve = graph_[inner];
     if (curve.kind != OpKind::tanh || !has_one_reader(inner)) return false;
     ValueId quotient = curve.operands[0];
-    if (!skip(quotient, relaxed_)) return false;
+    if (!skip(quotient, rounds_scores_)) return false;
     const Op& divided = graph_[quotient];
     if (divided.kind != OpKind::div || !has_one_reader(quotient) ||
         scalar(graph_, divided.operands[1]) != cap)
@@ -223,7 +225,7 @@ class AttentionInPrimitives {
   bool read_product(ValueId at) {
     const auto product = matrix_product(graph_, at);
     if (!product || !has_one_reader(at)) return false;
-    if (graph_[at].type.dtype != DType::f32 && !relaxed_) return false;
+    rounds_scores_ = rounds_scores_ || graph_[at].type.dtype != DType::f32;
     scores_ = *product;
     for (ValueId* operand : {&scores_.a, &scores_.b}) {
       // Widened queries and keys have the bits of their own type.
@@ -302,7 +304,7 @@ class AttentionInPrimitives {
 
   const Graph& graph_;
   llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> readers_;
-  bool relaxed_;
+  bool rounds_scores_ = false;
   MatrixProduct scores_, values_;
   DType dtype_ = DType::f32;
   Dims rows_;  // of the softmax
@@ -317,8 +319,8 @@ std::vector<ValueId> rounded_attentions(const Graph& graph) {
   std::vector<ValueId> found;
   const auto readers = readers_of(graph);
   for (uint32_t i = 0; i < graph.size(); ++i)
-    if (AttentionInPrimitives(graph, readers, true).read({i}) &&
-        !AttentionInPrimitives(graph, readers, false).read({i}))
+    if (AttentionInPrimitives attention(graph, readers);
+        attention.read({i}) && attention.rounds_scores())
       found.push_back({i});
   return found;
 }
@@ -330,8 +332,9 @@ bool recognize_attention(Module& module, bool relaxed) {
         const auto readers = readers_of(graph);
         bool found = false;
         rewriter.rewrite([&](ValueId id, Op op) {
-          AttentionInPrimitives attention(graph, readers, relaxed);
-          if (op.kind != OpKind::einsum || !attention.read(id)) return rewriter.add(std::move(op));
+          AttentionInPrimitives attention(graph, readers);
+          if (!attention.read(id) || (attention.rounds_scores() && !relaxed))
+            return rewriter.add(std::move(op));
           found = true;
           return attention.build(builder, op, [&](ValueId old) { return rewriter[old]; });
         });

@@ -38,8 +38,8 @@ NamePairs named_pairs(const Graph& graph, const NamePairs& pairs) {
   return named;
 }
 
-Status check_required(const Entry& entry, const Fusion& fusion, const FusionOptions& options) {
-  for (const auto& [x, y] : options.required) {
+Status check_required(const NamePairs& required, const Entry& entry, const Fusion& fusion) {
+  for (const auto& [x, y] : required) {
     const Verdict verdict = fusion.why(entry.graph.find(x), entry.graph.find(y));
     if (!verdict.accepted())
       return fail(fmt::format("{} and {} must share a kernel but do not: {}", x, y,
@@ -131,20 +131,28 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
   return std::make_shared<const Program>(std::move(program));
 }
 
+Fusion fuse_entry(const Module& frozen, size_t entry, const DeviceDescription& device,
+                  const CompileOptions& options) {
+  const Graph& graph = frozen.entries[entry].graph;
+  const std::vector<Symbol> symbols = narrowed(frozen.symbols, frozen.entries[entry].range);
+  FusionOptions fusing = options.fusion;
+  fusing.numerics = numerics_of(options);
+  fusing.required = named_pairs(graph, options.fusion.required);
+  fusing.forbidden = named_pairs(graph, options.fusion.forbidden);
+  return fuse(graph, symbols, device, fusing);
+}
+
 Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));
   SINTER_TRY(check_names(frozen, options.fusion.required));
   SINTER_TRY(check_names(frozen, options.fusion.forbidden));
-  FusionOptions fusing = options.fusion;
-  fusing.numerics = numerics_of(options);
   SINTER_LET(sizes, stated_sizes(frozen.symbols, options.sizes));
   Compiled compiled{std::move(frozen), {}, {}, std::move(sizes)};
-  for (const Entry& entry : compiled.module.entries) {
-    fusing.required = named_pairs(entry.graph, options.fusion.required);
-    fusing.forbidden = named_pairs(entry.graph, options.fusion.forbidden);
-    compiled.fusions.push_back(
-        fuse(entry.graph, narrowed(compiled.module.symbols, entry.range), device, fusing));
-    SINTER_TRY(check_required(entry, compiled.fusions.back(), fusing));
+  for (size_t i = 0; i < compiled.module.entries.size(); ++i) {
+    const Entry& entry = compiled.module.entries[i];
+    compiled.fusions.push_back(fuse_entry(compiled.module, i, device, options));
+    SINTER_TRY(check_required(named_pairs(entry.graph, options.fusion.required), entry,
+                              compiled.fusions.back()));
   }
   SINTER_LET(program, plan_with_forms(compiled, options));
   compiled.program = std::move(program);

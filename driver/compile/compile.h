@@ -52,6 +52,10 @@ Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names
 /// that the module lacks; sizes that the symbols cannot have; a required pair that stays apart
 /// (ExitCode::check_failed, with the verdict).
 Result<Compiled> compile(Module frozen, const CompileOptions& options);
+/// The fusion of an entry of a frozen module. Names in `required` and `forbidden` that the entry
+/// lacks count for nothing, and a required pair may stay apart.
+Fusion fuse_entry(const Module& frozen, size_t entry, const DeviceDescription& device,
+                  const CompileOptions& options);
 /// The plan of the same module and fusions with the options' forms: other kernels of the products
 /// that these name, and nothing else. `options` are otherwise those of compile().
 Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,

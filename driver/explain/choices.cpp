@@ -2,6 +2,9 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <cmath>
+
+#include "driver/text_table.h"
 #include "kernels/registry.h"
 #include "passes/recognize_attention.h"
 
@@ -40,6 +43,15 @@ std::vector<LedgerChoice> choices_of(const Graph& graph) {
 
 std::string choice_text(const LedgerChoice& choice) {
   return fmt::format("{}: {} by {} ({})", choice.what, choice.values.size(), choice.by, choice.why);
+}
+
+std::string savings_text(const RelaxedSavings& savings) {
+  const auto verb = [](double saved) { return saved < 0 ? "cost" : "save"; };
+  const std::string_view of_time = verb(savings.seconds), of_bytes = verb(savings.bytes);
+  return fmt::format("would {} {} and {}{}{}", of_time, duration(std::abs(savings.seconds)),
+                     of_time == of_bytes ? "" : fmt::format("{} ", of_bytes),
+                     with_unit(std::abs(savings.bytes), "B"),
+                     savings.places == 1 ? "" : fmt::format(" in {} places", savings.places));
 }
 
 }  // namespace sinter

@@ -89,7 +89,8 @@ LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict&
   return d;
 }
 
-std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only) {
+std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only,
+                                const EntrySavings& relaxed) {
   const Program& program = *compiled.program;
   const Changes changes(compiled);
   std::vector<EntryLedger> result;
@@ -106,6 +107,7 @@ std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only)
     entry.sizes = show_sizes(program, plan, sizes);
     entry.steps = steps_of(program, plan, StepTraffic(program, sizes));
     entry.choices = choices_of(graph);
+    if (!relaxed.empty()) entry.relaxed = relaxed[i];
     if (fusion.state) {
       entry.values = values_of(graph, fusion.grouping, program.symbols);
       for (const LedgerEntry& e : fusion.ledger) {

@@ -4,6 +4,7 @@
 
 #include "driver/compile/compile.h"
 #include "driver/explain/choices.h"
+#include "driver/explain/relaxed_attention.h"
 #include "ir/traffic.h"
 
 namespace sinter {
@@ -63,14 +64,17 @@ struct EntryLedger {
   std::vector<LedgerEdge> edges;
   std::vector<LedgerDecision> decisions;
   std::vector<LedgerChoice> choices;
+  std::optional<RelaxedSavings> relaxed;  // where it was asked for
 
   size_t fusions() const;
   double saved_bytes() const;
   double predicted_s() const;
 };
 
-/// One record for each entry of the plan, or for the one that is called `only`.
-std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only = {});
+/// One record for each entry of the plan, or for the one that is called `only`. `relaxed`: what
+/// relaxed_savings() gave; empty: nobody asked.
+std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only = {},
+                                const EntrySavings& relaxed = {});
 /// The saving of a fusion: "32.8 KB", or "a launch".
 std::string saved_text(const LedgerDecision& fusion);
 /// Without what Fusion does not know: `merge`, `with`, `saved_bytes`, `change`.
@@ -84,7 +88,8 @@ struct ReportHeader {
 };
 
 /// All of the records, a line for each (docs/plan.md: fusion.json).
-std::string ledger_json(const Compiled& compiled, const ReportHeader& header = {});
+std::string ledger_json(const Compiled& compiled, const ReportHeader& header = {},
+                        const EntrySavings& relaxed = {});
 /// "prefill, N=512: 8 kernel launches, 9 GEMM calls; 7 fusions save 1.27 MB, 20 refusals; predicted
 /// 162 µs".
 std::string ledger_headline(const EntryLedger& ledger);

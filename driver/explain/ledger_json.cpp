@@ -47,6 +47,16 @@ Json choice_json(const LedgerChoice& choice) {
   return {{"what", choice.what}, {"by", choice.by}, {"why", choice.why}, {"values", choice.values}};
 }
 
+/// A line of the entry's record; empty where nobody asked.
+std::string relaxed_line(const std::optional<RelaxedSavings>& relaxed) {
+  if (!relaxed) return {};
+  const Json json = {{"places", relaxed->places},
+                     {"saved_s", relaxed->seconds},
+                     {"saved_bytes", static_cast<int64_t>(relaxed->bytes)},
+                     {"text", savings_text(*relaxed)}};
+  return fmt::format("    \"relaxed_attention\": {},\n", line(json));
+}
+
 Json edge_json(const LedgerEdge& edge) {
   return {{"from", edge.from ? Json(*edge.from) : Json()},
           {"to", edge.to},
@@ -74,25 +84,27 @@ std::string entry_json(const EntryLedger& entry) {
   };
   return fmt::format(
       "  {{\n    \"name\": {},\n    \"title\": {},\n    \"sizes\": {},\n    \"saved_bytes\": {},\n"
-      "    \"predicted_s\": {},\n    \"choices\": {},\n    \"values\": {},\n    \"kernels\": {},\n "
-      "   \"edges\": {},\n"
+      "    \"predicted_s\": {},\n    \"choices\": {},\n{}    \"values\": {},\n"
+      "    \"kernels\": {},\n    \"edges\": {},\n"
       "    \"decisions\": {}\n  }}",
       line(entry.name), line(entry.title), line(entry.sizes),
       static_cast<int64_t>(entry.saved_bytes()), line(entry.predicted_s()),
-      list(entry.choices, plain(choice_json)), list(entry.values, plain(value_json)),
+      list(entry.choices, plain(choice_json)), relaxed_line(entry.relaxed),
+      list(entry.values, plain(value_json)),
       list(entry.steps, step_json), list(entry.edges, plain(edge_json)),
       list(entry.decisions, plain(decision_json)));
 }
 
 }  // namespace
 
-std::string ledger_json(const Compiled& compiled, const ReportHeader& header) {
+std::string ledger_json(const Compiled& compiled, const ReportHeader& header,
+                        const EntrySavings& relaxed) {
   const Program& program = *compiled.program;
   Json sizes = Json::object();
   for (size_t i = 0; i < program.symbols.size() && i < compiled.sizes.size(); ++i)
     sizes[program.symbols[i].name] = compiled.sizes[i];
   std::vector<std::string> entries;
-  for (const EntryLedger& entry : ledger(compiled, header.only))
+  for (const EntryLedger& entry : ledger(compiled, header.only, relaxed))
     entries.push_back(entry_json(entry));
   return fmt::format(
       "{{\n\"format\": \"sinter.ledger\",\n\"version\": {},\n\"sinter\": {},\n\"command\": {},\n"

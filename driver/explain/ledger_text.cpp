@@ -93,6 +93,7 @@ std::string ledger_headline(const EntryLedger& ledger) {
 std::string ledger_text(const EntryLedger& ledger, bool all) {
   std::string choices;
   for (const LedgerChoice& choice : ledger.choices) choices += choice_text(choice) + '\n';
+  if (ledger.relaxed) choices += "  --attention relaxed " + savings_text(*ledger.relaxed) + '\n';
   return ledger_headline(ledger) + "\n" + choices + "\n" + kernels_by_layer(ledger, all) +
          (all ? fusions(ledger) : "") + refusals(ledger, all ? SIZE_MAX : kFewExamples);
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -35,6 +36,14 @@ nlohmann::json answer_of(const std::vector<std::string>& arguments) {
   const auto answers = json_of(arguments)["answers"];
   REQUIRE(answers.size() == 1);
   return answers[0];
+}
+
+/// By all steps of an entry of the ledger.
+int64_t moved_bytes(const nlohmann::json& entry) {
+  int64_t bytes = 0;
+  for (const auto& step : entry["kernels"])
+    bytes += step["read_bytes"].get<int64_t>() + step["written_bytes"].get<int64_t>();
+  return bytes;
 }
 
 TEST_CASE("attention stands between a norm and the residual after it") {
@@ -382,6 +391,56 @@ TEST_CASE("the ledger says how attention is computed, and why") {
   const auto entry = json_of({"explain", spec, "--phase", "prefill", "--json"})["entries"][0];
   CHECK(entry["choices"][0]["by"] == "tiled_attention");
   CHECK(entry["choices"][0]["values"].size() == 32);
+}
+
+TEST_CASE(
+    "where rounded scores keep attention composed, what relaxed attention would save is told") {
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/m.sir";
+  std::ofstream(module) << R"(module @m {
+  symbol N in [1, 4096]
+  entry @twice(%q: bf16[2, 4, N, 64], %k: bf16[2, 4, N, 64], %v: bf16[2, 4, N, 64]) -> (%y) {
+    %s0 = einsum %q, %k {spec = "bhnd,bhtd->bhnt"} : bf16[2, 4, N, N]
+    %sw0 = cast %s0 {dtype = f32}
+    %p0 = softmax %sw0
+    %w0 = cast %p0 {dtype = bf16}
+    %x = einsum %w0, %v {spec = "bhnt,bhtd->bhnd"}
+    %s1 = einsum %x, %k {spec = "bhnd,bhtd->bhnt"} : bf16[2, 4, N, N]
+    %sw1 = cast %s1 {dtype = f32}
+    %p1 = softmax %sw1
+    %w1 = cast %p1 {dtype = bf16}
+    %y = einsum %w1, %v {spec = "bhnt,bhtd->bhnd"}
+  }
+  entry @none(%x: bf16[N]) -> (%y) {
+    %y = exp %x
+  }
+}
+)";
+  const auto entries = [&](const std::string& attention, const std::string& size) {
+    return json_of(
+        {"explain", module, "--json", "--attention", attention, "--symbol", size})["entries"];
+  };
+  double last = 0;
+  for (const char* size : {"N=1024", "N=4096"}) {
+    const auto tiled = entries("tiled", size), relaxed = entries("relaxed", size);
+    CHECK(tiled[0]["choices"][0]["values"] == std::vector<std::string>{"x", "y"});
+    const auto saved = tiled[0]["relaxed_attention"];
+    CHECK(saved["places"] == 2);
+    const auto predicted = [](const auto& entry) {
+      return entry["predicted_s"].template get<double>();
+    };
+    CHECK(saved["saved_s"].get<double>() ==
+          doctest::Approx(predicted(tiled[0]) - predicted(relaxed[0])));
+    CHECK(saved["saved_bytes"] == moved_bytes(tiled[0]) - moved_bytes(relaxed[0]));
+    CHECK(saved["saved_bytes"] > last);
+    last = saved["saved_bytes"];
+    for (const auto& other : {tiled[1], relaxed[0], relaxed[1]})
+      CHECK_FALSE(other.contains("relaxed_attention"));
+    const std::string text = run_program({"explain", module, "--symbol", size}).out;
+    CHECK(text.find("\n  --attention relaxed " + saved["text"].get<std::string>() + "\n") !=
+          std::string::npos);
+    CHECK(saved["text"].get<std::string>().ends_with(" in 2 places"));
+  }
 }
 
 TEST_CASE("an entry can be shown alone") {

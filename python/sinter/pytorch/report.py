@@ -72,15 +72,18 @@ class Explanation:
 
 
 def attention_lines(entry) -> list[str]:
-    """Which kernel computes each attention of an entry, and why one is composed, with the user's line."""
-    choices = [choice for ledger in entry.compiled.ledger["entries"] for choice in ledger["choices"]
-               if choice["what"] == "attention"]
+    """Which kernel computes each attention of an entry; why one is composed, with the user's line, and
+    what relaxed attention would save."""
+    (ledger,) = entry.compiled.ledger["entries"]
+    choices = [choice for choice in ledger["choices"] if choice["what"] == "attention"]
     lines = []
     for choice in choices:
         lines.append(f"  attention: {len(choice['values'])} by {choice['by']} ({choice['why']})")
         if choice["by"] == "composed":
             places = {place_of(value, entry.locations) for value in choice["values"]} - {None}
             lines += [f"    {place}" for place in sorted(places)]
+    if "relaxed_attention" in ledger:
+        lines.append(f'    options={{"attention": "relaxed"}} {ledger["relaxed_attention"]["text"]}')
     return lines
 
 

@@ -88,6 +88,29 @@ class TestExplanations(unittest.TestCase):
         torch.testing.assert_close(function(q, k, v), F.scaled_dot_product_attention(q, k, v))
         self.assertEqual([op.op for one in sinter.pytorch.report.REPORTS for op in one.eager], [])
 
+    def test_rounded_scores_are_named_with_what_relaxed_attention_would_save(self):
+        def attend(q, k, v):
+            scores = q @ k.transpose(-2, -1)
+            return torch.softmax(scores, -1) @ v
+
+        inputs = [randn(2, 4, 128, 64).bfloat16() for _ in range(3)]
+        composed = compiled(attend)
+        composed(*inputs)
+        lines = str(sinter.explain(composed)).splitlines()
+        at = next(i for i, line in enumerate(lines) if "attention: 1 by composed" in line)
+        self.assertIn("its scores are rounded to bf16", lines[at])
+        self.assertIn("test_check.py:", lines[at + 1])
+        self.assertIn("return torch.softmax(scores, -1) @ v", lines[at + 1])
+        self.assertRegex(lines[at + 2],
+                         r'^    options=\{"attention": "relaxed"\} would save [\d.]+ .?s and [\d.]+ .?B$')
+
+        reset()
+        relaxed = compiled(attend, options={"attention": "relaxed"})
+        relaxed(*inputs)
+        text = str(sinter.explain(relaxed))
+        self.assertIn("attention: 1 by tiled_attention", text)
+        self.assertNotIn("relaxed", text)
+
     def test_reasons_have_no_numbers_of_the_irs_constraints(self):
         deep = compiled(lambda x: x.reshape([2] * 9).flip(0) * 2)
         deep(randn(512))
