@@ -44,6 +44,7 @@ def next_bound(begins: torch.Tensor, bounds: torch.Tensor) -> torch.Tensor:
 def forward(q, k, v, cu_seq_q, cu_seq_k, causal, scale, left, right):
     """(result [T, H, E] laid out as q, logarithm of the softmax's denominator [H, T], state of no random
     numbers)"""
+    torch._check(k.shape[0] == v.shape[0])  # two symbols of torch, one length
     first, last = key_ranges(q.shape[0], cu_seq_q, cu_seq_k, causal, left, right)
     scale = default_scale(q, scale)
     result = torch.ops.sinter.ranged_attention(q, k, v, first, last, scale)

@@ -11,7 +11,6 @@ import pytest
 import sinter.pytorch
 import torch
 from beside_eager import compiled, eager_ops, reset
-from sinter import SinterError
 from sinter.pytorch import report
 from test_attention import DEVICE, count_of, recorded_nodes
 from test_layer_gradients import compare
@@ -185,7 +184,7 @@ def test_pages_of_keys_are_left_to_torch() -> None:
     q, k, v, cu_q, cu_k = operands(SAME, 2, 2, torch.float32)
     used = torch.tensor(SAME[1], dtype=torch.int32, device=DEVICE)
     function = lambda *x: varlen_attn(*x, 16, 16, seqused_k=used)
-    with torch.no_grad(), pytest.raises(SinterError, match="torch_attn._varlen_attn"):
+    with torch.no_grad(), pytest.raises(Exception, match="torch_attn._varlen_attn"):
         compiled(function, options={"require_full": True})(q, k, v, cu_q, cu_k)
 
 
