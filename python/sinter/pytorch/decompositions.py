@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch._decomp import core_aten_decompositions
 from torch._prims_common import suggest_memory_format
 
-from . import attention_call, library
+from . import attention_call, library, packed_attention
 from .foreach import foreach_decompositions
 from .layout import Layout, stride_order
 
@@ -37,7 +37,7 @@ def decompositions() -> dict:
         packet = getattr(aten, name, None)
         for overload in packet.overloads() if packet is not None else ():
             table.pop(getattr(packet, overload), None)
-    return {**table, **defaults(OWN)}
+    return {**table, **defaults(OWN), **packed_attention.DECOMPOSITIONS}
 
 
 @functools.cache

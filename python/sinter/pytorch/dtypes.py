@@ -31,6 +31,14 @@ def is_double_number(tensor: torch.Tensor) -> bool:
     return tensor.dtype == torch.float64 and tensor.dim() == 0
 
 
+def in_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor whose elements Sinter has: of complex64 the view with an axis of real and imaginary
+    parts; others as they are."""
+    if tensor.dtype != torch.complex64:
+        return tensor
+    return torch.view_as_real(tensor.resolve_conj())
+
+
 def is_real(dtype: str) -> bool:
     return dtype in _REAL
 

@@ -16,7 +16,9 @@ from ..compiled import Compiled, compile
 from ..errors import usage
 from ..module import Model
 from .caches import explained
+from .complex_pairs import split_complex
 from .decompositions import export_decompositions
+from .dtypes import in_memory
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
 from .simplify import skip_assertions, skip_empty_operands, slice_operands
@@ -124,6 +126,7 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
                     "return new values instead")
     skip_assertions(program.graph)
     skip_empty_operands(program.graph)
+    split_complex(program.graph)
     slice_operands(program.graph)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     tensors = {**program.state_dict, **program.constants}
@@ -133,7 +136,7 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
         if spec.kind in WEIGHTS:
             if node.users:
                 weight_names[node] = spec.target
-                weights[spec.target] = tensors[spec.target]
+                weights[spec.target] = in_memory(tensors[spec.target])
         elif spec.kind is InputKind.USER_INPUT:
             inputs[node] = spec.arg.name
     symbol_names = names_of_symbols(inputs, shapes)

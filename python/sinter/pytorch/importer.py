@@ -16,7 +16,7 @@ from torch import fx
 
 from ..errors import SinterError
 from ..module import ModuleBuilder
-from .dtypes import is_double_number, sinter_dtype
+from .dtypes import in_memory, is_double_number, sinter_dtype
 from .emitter import Emitter
 from .extents import Extent, Extents, expression_of
 from .layout import Layout
@@ -111,17 +111,17 @@ class Importer:
         fake = node.meta["val"]
         if not isinstance(fake, torch.Tensor):
             return
+        fake = in_memory(fake)
         layout = self._layout(fake)
         sizes = [fake.shape[axis] for axis in layout.order]
         name = self.names.unique(name or self.names.of(node))
         dtype = torch.float32 if is_double_number(fake) else fake.dtype
         tensor = self.emitter.input(name, sinter_dtype(dtype), sizes)
-        self.imported.inputs.append(self._operand(node, name, dtype, layout, tensor))
+        self.imported.inputs.append(self._operand(node, fake, name, dtype, layout, tensor))
         self.values[node] = tensor.permute(layout.inverse)
 
-    def _operand(self, node: fx.Node, name: str, dtype: torch.dtype, layout: Layout,
-                 tensor: Tensor) -> Operand:
-        fake = node.meta["val"]
+    def _operand(self, node: fx.Node, fake: torch.Tensor, name: str, dtype: torch.dtype,
+                 layout: Layout, tensor: Tensor) -> Operand:
         return Operand(node, name, dtype, layout, tensor.dims, tuple(fake.shape),
                        tuple(fake.stride()))
 
@@ -217,7 +217,7 @@ class Importer:
         self.emitter.end_node(self.names.of(node), [tensor], self.names)
         self.emitter.output(tensor)
         self.imported.outputs.append(
-            self._operand(node, tensor.name, fake.dtype, layout, tensor))
+            self._operand(node, fake, tensor.name, fake.dtype, layout, tensor))
 
 
 def reason_of(error: Exception) -> str:
@@ -253,7 +253,7 @@ def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = Non
               and (input_names is None or node in given or node in weights)]
     importer.begin(leaves)
     for node, weight in weights.items():
-        fake = node.meta["val"]
+        fake = in_memory(node.meta["val"])
         dims = ", ".join(str(int(size)) for size in fake.shape)
         importer.imported.module.weight(weight, f"{sinter_dtype(fake.dtype)}[{dims}]")
         importer.names.take(weight)

@@ -4,7 +4,7 @@ concatenations, as Sinter takes them.
 torch has an op for each of its implementations of attention, and their gradients need a sum that the
 forward pass has to keep. In the backend's graphs all of them are these two ops (`attention_call.py`),
 whose gradient keeps nothing but q, k and v. Where Sinter does not take one, it runs in eager by the
-functions below.
+functions below. Tokens of packed sequences see ranges of keys (`packed_attention.py`).
 """
 
 from __future__ import annotations
@@ -90,6 +90,46 @@ def _(info, axes, q, k, v, mask, causal, scale):
 def first_axis(x: torch.Tensor, axis: int | None, count: int) -> torch.Tensor:
     """x with the axis of vmap as its first one."""
     return x.unsqueeze(0).expand(count, *x.shape) if axis is None else x.movedim(axis, 0)
+
+
+@custom_op("sinter::ranged_attention", mutates_args=())
+def ranged_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, first: torch.Tensor,
+                     last: torch.Tensor, scale: float) -> torch.Tensor:
+    """Token t sees the keys first[t] .. last[t], both included, that exist; if none, its result is zeros.
+    q [T, H, D], k [R, G, D], v [R, G, E], first and last int32 [T]. Result [T, H, E], dense."""
+    mask = mask_of_ranges(first, last, k.shape[0])
+    return attention(*(with_batch(x) for x in (q, k, v)), mask, False, scale).squeeze(0)
+
+
+@ranged_attention.register_fake
+def _(q, k, v, first, last, scale):
+    return q.new_empty((*q.shape[:2], v.shape[2]))
+
+
+@custom_op("sinter::ranged_attention_backward", mutates_args=())
+def ranged_attention_backward(
+        grad: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, first: torch.Tensor,
+        last: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of q, k and v, in their shapes, dense; grad [T, H, E]."""
+    mask = mask_of_ranges(first, last, k.shape[0])
+    grads = gradients(*(with_batch(x) for x in (grad, q, k, v)), mask, False, scale)
+    return tuple(x.squeeze(0).transpose(0, 1).contiguous() for x in grads)
+
+
+@ranged_attention_backward.register_fake
+def _(grad, q, k, v, first, last, scale):
+    return tuple(x.new_empty(x.shape) for x in (q, k, v))
+
+
+def with_batch(x: torch.Tensor) -> torch.Tensor:
+    """[1, H, T, D] of [T, H, D]."""
+    return x.transpose(0, 1).unsqueeze(0)
+
+
+def mask_of_ranges(first: torch.Tensor, last: torch.Tensor, keys) -> torch.Tensor:
+    """bool [1, 1, T, keys]: which keys each token sees."""
+    row = torch.arange(keys, dtype=torch.int32, device=first.device)
+    return ((first[:, None] <= row) & (row <= last[:, None]))[None, None]
 
 
 @custom_op("sinter::row_numbers", mutates_args=())

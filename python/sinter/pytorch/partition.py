@@ -13,7 +13,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from .dtypes import TO_SINTER, is_double_number
+from .dtypes import TO_SINTER, in_memory, is_double_number
 from .extents import expression_of
 from .importer import ImportedGraph, Importer, is_size, substitute
 from .layout import is_dense_from_start, is_view, root_of
@@ -29,7 +29,7 @@ VIEWS_AND_GENERATORS = {
     aten.squeeze.default, aten.t.default, aten.transpose.int, aten.select.int, aten.slice.Tensor,
     aten.alias.default, aten.detach.default, aten.full.default, aten.empty.memory_format,
     aten.arange.start_step, aten.scalar_tensor.default, aten.split_with_sizes.default,
-    aten.lift_fresh_copy.default, aten.reshape.default, aten.clone.default,
+    aten.lift_fresh_copy.default, aten.reshape.default, aten.clone.default, aten.view_as_real.default,
 }
 
 
@@ -83,6 +83,8 @@ class SupportedOps(OperatorSupportBase):
             return "no conversion"
         results = flat_fakes(node.meta.get("val"))
         operands = flat_fakes([arg.meta.get("val") for arg in node.all_input_nodes])
+        if node.target is aten.view_as_real.default:
+            operands = [in_memory(fake) for fake in operands]
         for i, fake in enumerate(results + operands):
             if i >= len(results) and is_double_number(fake):
                 continue
@@ -168,6 +170,7 @@ def results_of(nodes: list[fx.Node], replayed: set[fx.Node],
     views: set[fx.Node] = set()
     pending = [node for node in wanted
                if node in replayed and is_observed(node, inside, visible)
+               or is_view(node) and root_of(node) not in inside and is_dense_from_start(node.meta["val"])
                or is_view(node) and any(is_view(user) for user in node.users if user not in inside)]
     while pending:
         node = pending.pop()

@@ -53,18 +53,23 @@ def linear(x: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     return x._like(x.g._add("linear", operands))
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, scale: float,
-              heads: int, kv_heads: int) -> Tensor:
-    """q [B, S, heads * D], k and v [B, T, kv_heads * D] -> [B, S, heads * D]; a token that sees no key
-    gets zeros. The mask [B, heads, S, T], with 1 in the place of any of them, hides keys where it is
-    false, or is added to the scores. `causal`: token s sees the keys 0 .. s."""
-    q, k, v = q.merged(), k.merged(), v.merged()
+def key_rows(q: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+    """The first and the last key, i32 [B, S], that each token of q [B, S, ...] sees: all keys, or
+    `causal`: token s sees the keys 0 .. s."""
     tokens = [q._axes(0), q._axes(1)]
-    first = q.g.number(0, "i32")._broadcast(tokens)
-    last = (q.g._positions(q._axes(1)) if causal else q.g.number(LAST_ROW, "i32"))._broadcast(tokens)
+    last = q.g._positions(q._axes(1)) if causal else q.g.number(LAST_ROW, "i32")
+    return q.g.number(0, "i32")._broadcast(tokens), last._broadcast(tokens)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask: Tensor | None,
+              scale: float, heads: int, kv_heads: int) -> Tensor:
+    """q [..., S, heads * D], k and v [..., T, kv_heads * D] -> [..., S, heads * D]. A token sees the keys
+    first .. last, i32 [..., S], both included; one that sees no key gets zeros. The mask [..., heads, S, T],
+    with 1 in the place of any of them, hides keys where it is false, or is added to the scores."""
+    q, k, v, first, last = (x.merged() for x in (q, k, v, first, last))
     operands = [q, k, v, first, last]
     if mask is not None:
-        ways = [q._axes(0), (heads,), q._axes(1), k._axes(1)]
+        ways = [*q._all_axes[:-2], (heads,), q._axes(-2), k._axes(-2)]
         operands.append(mask._arranged([(1,) if mask.is_one(axis) else way
                                         for axis, way in enumerate(ways)]))
     text = (f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, "

@@ -14,7 +14,7 @@ from ..errors import SinterError, bad_input, check, usage
 from ..handles import created, encoded
 from ..session import Executable, Session
 from ..tensors import Tensor as Memory
-from .dtypes import sinter_dtype
+from .dtypes import in_memory, sinter_dtype
 from .extents import Extents
 from .importer import ImportedGraph, Operand, sizes_of
 from .row_checks import python_error
@@ -180,12 +180,12 @@ class CompiledEntry:
 
     def __call__(self, *arguments):
         for position, operand in self._made:
-            check_made(arguments[position], operand)
+            check_made(in_memory(arguments[position]), operand)
         given = []
         for position, dtype, order in self._places:
             tensor = arguments[position]
             if dtype is not None:
-                tensor = tensor.to(self.device, dtype, non_blocking=True)
+                tensor = in_memory(tensor).to(self.device, dtype, non_blocking=True)
             if order is not None:
                 tensor = tensor.permute(order)
             if not tensor.is_contiguous():
@@ -218,8 +218,8 @@ class CompiledEntry:
         return results
 
     def _converted_type(self, operand: Operand) -> torch.dtype | None:
-        """Converted are numbers in host memory, and what an op in eager made: torch's own fake kernels
-        have other types here and there."""
+        """Converted are numbers in host memory, complex numbers, and what an op in eager made: torch's own
+        fake kernels have other types here and there."""
         given = operand.node.meta["val"]
         is_sure = operand.node.op == "placeholder" and given.device == self.device \
             and given.dtype == operand.dtype

@@ -56,8 +56,18 @@ def attention_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: flo
     if mask is not None:
         for _ in range(4 - mask.rank):
             mask = mask.unsqueeze(0)
-    result = row_ops.attention(rows(q), rows(k), rows(v), mask, causal, scale, heads, groups)
+    q, k, v = rows(q), rows(k), rows(v)
+    result = row_ops.attention(q, k, v, *row_ops.key_rows(q, causal), mask, scale, heads, groups)
     return result.unflatten(2, [heads, width])
+
+
+@converts(torch.ops.sinter.ranged_attention.default)
+def ranged_attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor,
+                     scale: float) -> Tensor:
+    """q [T, H, D], k [R, G, D], v [R, G, E] -> [T, H, E]."""
+    heads, groups, width = q.size(1), k.size(1), v.size(2)
+    q, k, v = (x.flatten(1, 2) for x in (q, k, v))
+    return row_ops.attention(q, k, v, first, last, None, scale, heads, groups).unflatten(1, [heads, width])
 
 
 def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float,
@@ -97,6 +107,17 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
         dk, dv = dk + part[1], dv + part[2]
     dk, dv = grouped_sum(dk, groups), grouped_sum(dv, groups)
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
+
+
+@converts(torch.ops.sinter.ranged_attention_backward.default)
+def ranged_attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, first: Tensor,
+                              last: Tensor, scale: float) -> tuple:
+    """Gradients of q [T, H, D], k [R, G, D] and v [R, G, E], with the ranges as a mask."""
+    row = k.places(0).squeeze([1, 2])
+    mask = first.unsqueeze(1).less_equal(row) & row.less_equal(last.unsqueeze(1))
+    with_batch = [x.transpose(0, 1).unsqueeze(0) for x in (grad, q, k, v)]
+    grads = attention_backward(c, *with_batch, mask.unsqueeze(0).unsqueeze(0), False, scale)
+    return tuple(x.squeeze([0]).transpose(0, 1) for x in grads)
 
 
 def query_blocks(q: Tensor, k: Tensor) -> list[tuple[int, int]]:

@@ -25,7 +25,8 @@ def view(c: Conversion, x: Tensor, *ignored) -> Tensor:
 
 @converts(aten("clone.default"), aten("alias.default"), aten("detach.default"),
           aten("contiguous.default"), aten("lift_fresh_copy.default"), aten("lift_fresh.default"),
-          aten("alias_copy.default"), aten("positive.default"))
+          aten("alias_copy.default"), aten("positive.default"),
+          aten("view_as_real.default"))  # of an input of complex numbers, which enters as this view
 def same(c: Conversion, x: Tensor, **options) -> Tensor:
     return x
 
