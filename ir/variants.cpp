@@ -57,9 +57,10 @@ std::optional<std::string> fault_of_ranges(llvm::ArrayRef<std::optional<SymbolRa
   for (const std::optional<SymbolRange>& range : ranges) {
     if (range->low != next || range->high < range->low || range->high > symbol.high ||
         range->high % symbol.multiple != 0)
-      return fmt::format("has a variant for {}, where one from {} to at most {} in steps of {} must "
-                         "stand",
-                         to_string(*range, symbols), next, symbol.high, symbol.multiple);
+      return fmt::format(
+          "has a variant for {}, where one from {} to at most {} in steps of {} must "
+          "stand",
+          to_string(*range, symbols), next, symbol.high, symbol.multiple);
     next = range->high + symbol.multiple;
   }
   if (next <= symbol.high)

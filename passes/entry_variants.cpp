@@ -5,8 +5,8 @@
 namespace sinter {
 namespace {
 
-/// The ranges of one symbol of an entry in which its ops have the same orders. An order is chosen by
-/// the largest value that is possible, so that it holds from some value to another.
+/// The ranges of one symbol of an entry in which its ops have the same orders. An order is chosen
+/// by the largest value that is possible, so that it holds from some value to another.
 class OrderRanges {
  public:
   OrderRanges(const Entry& entry, llvm::ArrayRef<Symbol> symbols, SymbolId symbol,
@@ -19,7 +19,8 @@ class OrderRanges {
 
   std::vector<SymbolRange> find() const {
     std::vector<SymbolRange> ranges;
-    for (int64_t low = symbol_.low; low <= symbol_.high; low = ranges.back().high + symbol_.multiple)
+    for (int64_t low = symbol_.low; low <= symbol_.high;
+         low = ranges.back().high + symbol_.multiple)
       ranges.push_back({id_, low, ranges.size() + 1 < kMaxVariants ? end(low) : symbol_.high});
     return ranges;
   }
@@ -60,9 +61,8 @@ class OrderRanges {
 
 std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
                                    const FamilyChoice& choice) {
-  const bool has_orders = llvm::any_of(entry.graph.ops(), [](const Op& op) {
-    return op_class(op) == OpClass::contraction;
-  });
+  const bool has_orders = llvm::any_of(
+      entry.graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
   if (!has_orders || entry.tokens == Tokens::invariant || entry.range) return {};
   for (uint32_t i = 0; i < symbols.size(); ++i) {
     const auto ranges = OrderRanges(entry, symbols, SymbolId{i}, choice).find();

@@ -9,8 +9,8 @@
 //   entry @main(%x: f16[N, 64]) -> (%y) where N in [1, 8] { ... }      its linear will be a gemv
 //   entry @main(%x: f16[N, 64]) -> (%y) where N in [9, 2048] { ... }   a call of the library
 //
-// The ranges are those of the first symbol that makes a difference. An entry of invariant tokens stays
-// one, so that a prompt has the same results in chunks of any length.
+// The ranges are those of the first symbol that makes a difference. An entry of invariant tokens
+// stays one, so that a prompt has the same results in chunks of any length.
 #pragma once
 
 #include "passes/choose_kernels.h"

@@ -90,9 +90,8 @@ std::string entry_json(const EntryLedger& entry) {
       line(entry.name), line(entry.title), line(entry.sizes),
       static_cast<int64_t>(entry.saved_bytes()), line(entry.predicted_s()),
       list(entry.choices, plain(choice_json)), relaxed_line(entry.relaxed),
-      list(entry.values, plain(value_json)),
-      list(entry.steps, step_json), list(entry.edges, plain(edge_json)),
-      list(entry.decisions, plain(decision_json)));
+      list(entry.values, plain(value_json)), list(entry.steps, step_json),
+      list(entry.edges, plain(edge_json)), list(entry.decisions, plain(decision_json)));
 }
 
 }  // namespace

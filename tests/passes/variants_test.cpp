@@ -67,7 +67,7 @@ TEST_CASE("a kernel whose text does not depend on the range is one for all varia
   }
 }
 )"),
-                                      {}));
+                                     {}));
   const Program program = *value(compile(frozen, {})).program;
   REQUIRE(program.entries.size() == 2);
   REQUIRE(program.kernels.size() == 2);  // and a call of the library
