@@ -20,7 +20,7 @@ import tempfile
 
 TOKENS = (1, 7, 8, 9, 300, 2048)
 MAX_RATIO = 1.03
-TURNS = 3
+TURNS = 2
 WIDTH, HEADS, HIDDEN = 1024, 16, 4096
 
 

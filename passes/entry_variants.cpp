@@ -1,5 +1,7 @@
 #include "passes/entry_variants.h"
 
+#include <llvm/ADT/StringSet.h>
+
 #include "ir/variants.h"
 
 namespace sinter {
@@ -15,7 +17,10 @@ class OrderRanges {
         symbols_(symbols),
         id_(symbol),
         symbol_(symbols[symbol.index]),
-        choice_(choice) {}
+        choice_(choice) {
+    for (const Op& op : entry.graph.ops())
+      if (op_class(op) == OpClass::contraction) contractions_.insert(op.name);
+  }
 
   std::vector<SymbolRange> find() const {
     std::vector<SymbolRange> ranges;
@@ -47,8 +52,7 @@ class OrderRanges {
     Orders orders;
     if (!graph) return orders;
     for (const Op& op : graph->ops())
-      if (op_class(op) == OpClass::contraction || op_class(op) == OpClass::anchor)
-        orders.emplace_back(op.kind, op.attrs);
+      if (contractions_.contains(op.name)) orders.emplace_back(op.kind, op.attrs);
     return orders;
   }
 
@@ -57,6 +61,7 @@ class OrderRanges {
   SymbolId id_;
   const Symbol& symbol_;
   const FamilyChoice& choice_;
+  llvm::StringSet<> contractions_;  // names, which the families' ops keep
 };
 
 std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
