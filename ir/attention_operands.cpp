@@ -68,6 +68,18 @@ std::optional<AttentionQueriesPlace> attention_queries(const Graph& graph, const
   return AttentionQueriesPlace{view->root, view->offset, *row};
 }
 
+llvm::SmallVector<uint32_t, 2> row_number_inputs(const Graph& group, ValueId numbers) {
+  std::vector<bool> is_read(group.size(), false);
+  is_read[numbers.index] = true;
+  for (uint32_t i = numbers.index + 1; i-- > 0;)
+    if (is_read[i])
+      for (ValueId operand : group.ops()[i].operands) is_read[operand.index] = true;
+  llvm::SmallVector<uint32_t, 2> inputs;
+  for (uint32_t k = 0; k < group.inputs.size(); ++k)
+    if (is_read[group.inputs[k].index]) inputs.push_back(k);
+  return inputs;
+}
+
 llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op) {
   llvm::SmallVector<ValueId, 7> operands(op.operands.begin(), op.operands.end());
   if (operands.size() < 6 || is_whole_mask(b.type(operands[kMaskOperand]).dims, op.type.dims))

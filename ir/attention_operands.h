@@ -37,6 +37,10 @@ std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& o
 Dims mask_tile_dims(DimsRef mask, int64_t tile_tokens, int64_t tile_keys,
                     llvm::ArrayRef<Symbol> symbols);
 
+/// The inputs of a group, by index and ascending, from which row numbers (operand 3 or 4) of its
+/// attention are computed.
+llvm::SmallVector<uint32_t, 2> row_number_inputs(const Graph& group, ValueId numbers);
+
 /// A mask repeats along all leading axes of an attention's result, or along none. Those of kernels
 /// do.
 bool is_whole_mask(DimsRef mask, DimsRef result);

@@ -4,16 +4,28 @@
 
 namespace sinter {
 
-Ports attention_ports(const Graph& graph, const Op& op) {
-  const auto row_axes = static_cast<uint32_t>(op.type.rank() - 1);
-  const auto element = [&](size_t operand) {
-    return Ports::Place{.port = Port::element,
-                        .row_axes = row_axes,
-                        .walked = graph[op.operands[operand]].type.dims};
-  };
+namespace {
+
+uint32_t row_axes(const Op& op) { return static_cast<uint32_t>(op.type.rank() - 1); }
+
+Ports::Place by_element(const Graph& graph, const Op& op, size_t operand) {
+  return {.port = Port::element,
+          .row_axes = row_axes(op),
+          .walked = graph[op.operands[operand]].type.dims};
+}
+
+}  // namespace
+
+Ports row_number_ports(const Graph& graph, const Op& op) {
   Ports ports;
-  ports.operands = {element(0), {}, {}, element(3), element(4)};
-  ports.result = {.port = Port::element, .row_axes = row_axes, .walked = {}};
+  ports.operands = {{}, {}, {}, by_element(graph, op, 3), by_element(graph, op, 4)};
+  return ports;
+}
+
+Ports attention_ports(const Graph& graph, const Op& op) {
+  Ports ports = row_number_ports(graph, op);
+  ports.operands[0] = by_element(graph, op, 0);
+  ports.result = {.port = Port::element, .row_axes = row_axes(op), .walked = {}};
   return ports;
 }
 

@@ -5,6 +5,8 @@
 
 namespace sinter {
 
+/// A block computes which of the keys its tokens see.
+Ports row_number_ports(const Graph& graph, const Op& op);
 /// A block computes its own queries, once, which of the keys its tokens see, and gives its own
 /// elements of the result.
 Ports attention_ports(const Graph& graph, const Op& op);

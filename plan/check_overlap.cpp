@@ -6,6 +6,7 @@
 // newest version.
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/attention_operands.h"
 #include "ir/contraction.h"
 #include "ir/op_roles.h"
 #include "plan/check_parts.h"
@@ -20,11 +21,14 @@ bool is_always_launched(const Launch& launch, llvm::ArrayRef<Symbol> symbols) {
   return never_less(launch.rows, 1, symbols) && never_less(items, 1, symbols);
 }
 
-/// The inputs `first` and `last` of the op that reads a cache: they say which of its rows it reads.
+/// The op that reads a cache.
 struct CacheReader {
-  std::optional<uint32_t> first, last;
-  // A row's number says where it lies in that input, and `last` has all the numbers of its own.
-  bool knows_rows = false;
+  // Inputs from which `first` and `last` are computed: they say which of its rows it reads.
+  // nullopt: it has no such operands.
+  std::optional<std::vector<uint32_t>> numbers;
+  // The input `last`. It has all its own numbers, and a row's number says where the row lies in the
+  // cache; else nullopt.
+  std::optional<uint32_t> last;
 };
 
 /// Row i of the view `id` is a part of row i of the value it is a view of.
@@ -43,13 +47,19 @@ std::optional<CacheReader> cache_reader(const Graph& group, uint32_t cache) {
     const auto is_cache = [&](ValueId id) { return input_of(group, id) == cache; };
     if (llvm::none_of(caches, is_cache)) continue;
     if (reader) return std::nullopt;
+    reader.emplace();
+    const ValueId first = operand_with(op, OperandRole::first);
     const ValueId last = operand_with(op, OperandRole::last);
-    const bool whole = last.valid() && volume(group[last].type.dims) ==
-                                           volume(group[root_of(group, last)].type.dims);
-    reader = {input_of(group, operand_with(op, OperandRole::first)), input_of(group, last),
-              whole && llvm::all_of(caches, [&](ValueId rows) {
-                return !is_cache(rows) || keeps_rows(group, rows);
-              })};
+    if (!first.valid() || !last.valid()) continue;
+    reader->numbers.emplace();
+    for (ValueId rows : {first, last})
+      llvm::append_range(*reader->numbers, row_number_inputs(group, rows));
+    const bool whole =
+        volume(group[last].type.dims) == volume(group[root_of(group, last)].type.dims);
+    if (whole && llvm::all_of(caches, [&](ValueId rows) {
+          return !is_cache(rows) || keeps_rows(group, rows);
+        }))
+      reader->last = input_of(group, last);
   }
   return reader;
 }
@@ -131,7 +141,7 @@ class EarlyReads {
     const CacheReader reader = *cache_reader(step.kernel->group, input);
     const auto& appends = appends_[buffer.index];
     if (appends.empty()) return -1;
-    const bool own = reader.knows_rows && appends.back().slots == int64_t{step.reads[*reader.last]};
+    const bool own = reader.last && appends.back().slots == int64_t{step.reads[*reader.last]};
     return own ? appends.back().other : appends.back().step;
   }
 
@@ -179,10 +189,12 @@ Status check_overlap(const Kernel& kernel) {
     if (!reader)
       return bad(
           fmt::format("reads rows of %{} before it waits, which is no attention's cache", name));
-    for (const auto& rows : {reader->first, reader->last})
-      if (!rows || !llvm::is_contained(overlap.early_inputs, *rows))
-        return bad(fmt::format(
-            "reads rows of %{} before it waits, but not the inputs that say which", name));
+    const auto is_early = [&](uint32_t input) {
+      return llvm::is_contained(overlap.early_inputs, input);
+    };
+    if (!reader->numbers || !llvm::all_of(*reader->numbers, is_early))
+      return bad(fmt::format("reads rows of %{} before it waits, but not the inputs that say which",
+                             name));
   }
   return {};
 }

@@ -183,7 +183,7 @@ Status add_store(const EmitContext& context, size_t output, int64_t threads, Por
 
 }  // namespace
 
-Result<PortText> emit_ports(const EmitContext& context, int64_t threads) {
+Result<PortText> emit_operand_ports(const EmitContext& context, int64_t threads) {
   PortText text{"#include \"kernels/common/element_ports.cuh\"\n",
                 port_memory(context),
                 port_memory_value(context),
@@ -195,11 +195,16 @@ Result<PortText> emit_ports(const EmitContext& context, int64_t threads) {
     text.accessors += accessor;
   }
   const std::vector<bool> takes = takes_result(context);
-  SINTER_LET(result, result_accessor(context, takes));
-  text.accessors += result;
   for (size_t k = 0; k < context.group.outputs.size(); ++k)
     if (!takes[context.group.outputs[k].index]) SINTER_TRY(add_store(context, k, threads, text));
   return text;
+}
+
+Result<PortText> emit_ports(const EmitContext& context, int64_t threads) {
+  SINTER_LET(text, emit_operand_ports(context, threads));
+  SINTER_LET(result, result_accessor(context, takes_result(context)));
+  text.accessors += result;
+  return std::move(text);
 }
 
 }  // namespace sinter

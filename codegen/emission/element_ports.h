@@ -38,5 +38,7 @@ struct PortText {
 
 /// For a group with an anchor, in blocks of `threads` threads.
 Result<PortText> emit_ports(const EmitContext& context, int64_t threads);
+/// Without PortResult, for an anchor whose result goes to memory: outputs that take it are its own.
+Result<PortText> emit_operand_ports(const EmitContext& context, int64_t threads);
 
 }  // namespace sinter

@@ -120,9 +120,10 @@ class LaunchOrder {
       const ValueId last = operand_with(op, OperandRole::last), all_last = root_of(group, last);
       const bool last_is_whole = volume(group[last].type.dims) == volume(group[all_last].type.dims);
       for (ValueId operand : operands_with(op, OperandRole::cache))
-        if (root_of(group, operand) == group.inputs[input] && last_is_whole &&
+        if (const auto given = input_of(group, last);
+            given && root_of(group, operand) == group.inputs[input] && last_is_whole &&
             has_rows_of_root(group, operand))
-          return writer_of_rows(step.inputs[input], step.inputs[*input_of(group, last)]);
+          return writer_of_rows(step.inputs[input], step.inputs[*given]);
     }
     return writer_of(step, input);
   }

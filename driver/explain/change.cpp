@@ -116,7 +116,11 @@ std::string Changes::State::of_closed(size_t entry, ValueId a, ValueId b) {
   const Graph& graph = this->graph(entry);
   const FusionState& state = *compiled.fusions[entry].state;
   const Groups& groups = state.groups;
-  const uint32_t closed = groups.shape(groups.find(a)).closed() ? groups.find(a) : groups.find(b);
+  const auto gives = [&](const GroupShape& shape) {
+    return !shape.closed() &&
+           (!shape.anchor || is_open(state.problem.ports(*shape.anchor).result.port));
+  };
+  const uint32_t closed = groups.find(gives(groups.shape(groups.find(a))) ? b : a);
   const GroupView group{state.problem, groups.members(closed), groups.shape(closed)};
   const bool has_anchor = group.shape.family->kind != KernelFamily::Kind::rows;
   const ValueId anchor = has_anchor ? group.anchor() : group.members[0];

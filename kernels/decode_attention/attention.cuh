@@ -137,14 +137,16 @@ SINTER_DEVICE void join_splits(T* out, const AttentionShared<Config>& shared, in
   }
 }
 
-// The inputs of a kernel. Sequences have `sequence_tokens` tokens each.
-template <typename T, typename Mask>
+// The inputs of a kernel. Sequences have `sequence_tokens` tokens each. `first` and `last` give a
+// token's row numbers: first(token).
+template <typename Config, typename T>
 struct AttentionInputs {
   const T* q;
   long long q_stride;
   AttentionRows<T> keys, values;
-  const int *first, *last;
-  Mask mask;
+  typename Config::First first;
+  typename Config::Last last;
+  typename Config::Mask mask;
   long long sequence_tokens;
 };
 
@@ -180,7 +182,7 @@ class DecodeAttention : Rows {
   static constexpr int tile = Sizes::tile, all_tiles = Config::kKvHeads * Sizes::tiles;
 
  public:
-  using Inputs = AttentionInputs<T, typename Config::Mask>;
+  using Inputs = AttentionInputs<Config, T>;
 
   SINTER_DEVICE DecodeAttention(const Inputs& in, AttentionShared<Config>& shared, Rows rows = {})
       : Rows(rows), in_(in), shared_(shared) {
@@ -199,7 +201,7 @@ class DecodeAttention : Rows {
   // `tokens` of the call: their rows are being appended.
   SINTER_DEVICE void start_early(int tokens) {
     start();
-    for (int t = 0; t < tokens; ++t) again_ = again_ || stream_.first_block_has(in_.last[t]);
+    for (int t = 0; t < tokens; ++t) again_ = again_ || stream_.first_block_has(in_.last(t));
   }
 
   SINTER_DEVICE void run(T* out) {
@@ -231,7 +233,7 @@ class DecodeAttention : Rows {
  private:
   SINTER_DEVICE void begin(int split) {
     const AttentionRange range =
-        Rows::seen(attention_range(in_.first[token_], in_.last[token_], Config::kWindow));
+        Rows::seen(attention_range(in_.first(token_), in_.last(token_), Config::kWindow));
     stream_ = AttentionStream<Config, T>(attention_split(range, Sizes::splits, split));
     if (stream_.active()) stream_.load(cache_);
   }

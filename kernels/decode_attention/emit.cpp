@@ -1,16 +1,16 @@
-// The text of decode_attention: a template of the kernel library with what the group fixes, and the
-// addresses of its operands' rows.
+// The text of decode_attention: a template of the kernel library with what the group fixes, the
+// addresses of its operands' rows, and accessors that compute row numbers.
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/Sequence.h>
 
 #include <algorithm>
 
 #include "codegen/emission/attention_text.h"
+#include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
-#include "codegen/emission/operand_rows.h"
 #include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
 #include "plan/kernel_text.h"
@@ -35,11 +35,25 @@ double number(const Op& op, AttrName name) {
   return value ? std::get<double>(*value) : 0;
 }
 
+/// The output that is the anchor's result: "y0". Fails where the group computes anything of it.
+Result<std::string> result_pointer(const EmitContext& context) {
+  const Graph& group = context.group;
+  const ValueId anchor = context.anchor->id;
+  const auto output = llvm::find(group.outputs, anchor);
+  const bool is_read = llvm::any_of(
+      group.ops(), [&](const Op& op) { return llvm::is_contained(op.operands, anchor); });
+  if (is_read || output == group.outputs.end())
+    return fail(fmt::format("a kernel of {} computes nothing of its result",
+                            op_info(group[anchor].kind).name),
+                {}, "compute the ops in separate kernels", ExitCode::internal_error);
+  return fmt::format("y{}", output - group.outputs.begin());
+}
+
 }  // namespace
 
 Result<KernelBody> emit_decode_attention(const EmitContext& context) {
-  SINTER_LET(alone_in_group, OperandRows::create(context));
-  const Op& op = alone_in_group.op();
+  const Op& op = context.anchor_op();
+  SINTER_LET(result, result_pointer(context));
   AttentionText operands(context);
   const SymExpr sequences = attention_sequences(op);
   const SymExpr tokens = sequences * SymExpr(attention_tokens(op));
@@ -55,11 +69,14 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));
   SINTER_LET(mask, operands.mask());
-  SINTER_LET(first, alone_in_group.pointer(3));
-  SINTER_LET(last, alone_in_group.pointer(4));
-  body.includes = "#include \"kernels/decode_attention/attention.cuh\"\n";
-  body.globals = fmt::format(
+  body.launch.threads = int64_t{attention_streams(lanes)} * lanes;
+  SINTER_LET(ports, emit_operand_ports(context, body.launch.threads));
+  body.includes = "#include \"kernels/decode_attention/attention.cuh\"\n" + ports.includes;
+  body.globals = ports.memory + ports.accessors + ports.store_globals;
+  body.globals += fmt::format(
       "struct Config {{\n"
+      "  using First = PortOperand3;\n"
+      "  using Last = PortOperand4;\n"
       "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = "
       "{};\n"
       "  static constexpr int kSplits = {};\n"
@@ -86,21 +103,24 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
           : "";
   const auto attend = [&](std::string_view launched) {
     return fmt::format(
-        "DecodeAttention<Config, {}, {}{}> attention({{{}, {}, {}, {}, {}, {}, {}}}, shared{});\n"
-        "{}attention.run(y0);\n",
-        memory_type(op.type.dtype), launched, rows_type, q, keys, values, first, last, mask,
-        operands.size(attention_tokens(op)), of_rows, start);
+        "{}DecodeAttention<Config, {}, {}{}> attention({{{}, {}, {}, PortOperand3{{memory}}, "
+        "PortOperand4{{memory}}, {}, {}}}, shared{});\n"
+        "{}attention.run({});\n",
+        ports.memory_value, memory_type(op.type.dtype), launched, rows_type, q, keys, values, mask,
+        operands.size(attention_tokens(op)), of_rows, start, result);
   };
   // Inlined, it would take registers from the form with clusters.
   body.globals += fmt::format(
       "__device__ __noinline__ void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",
       parameters_of(context.group, context.parameters.size(), false),
       indented(attend("WithoutClusters")));
-  const auto inputs =
-      llvm::to_vector(llvm::seq<uint32_t>(0, static_cast<uint32_t>(context.group.inputs.size())));
-  const std::string alone = fmt::format("attend_alone(shared, {});\n",
-                                        arguments_of(inputs, {0u}, context.parameters.size()));
-  body.launch.threads = int64_t{attention_streams(lanes)} * lanes;
+  const auto numbers = [](size_t count) {
+    return llvm::to_vector(llvm::seq<uint32_t>(0, static_cast<uint32_t>(count)));
+  };
+  const std::string alone =
+      fmt::format("attend_alone(shared, {});\n",
+                  arguments_of(numbers(context.group.inputs.size()),
+                               numbers(context.group.outputs.size()), context.parameters.size()));
   // Keys on their way fill half of the registers that this leaves a thread.
   if (tile == 1 && dtype_info(op.type.dtype).bits == 16)
     body.resident_blocks = kThreadsOf64Registers / body.launch.threads;
@@ -115,6 +135,7 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   } else {
     body.text += alone;
   }
+  body.text += ports.stores;
   body.launch.items_per_row = heads.count / tile;
   return body;
 }

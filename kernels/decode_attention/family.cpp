@@ -3,8 +3,8 @@
 
 #include "codegen/emission/kernel_body.h"
 #include "ir/attention_operands.h"
-#include "ir/contraction.h"
 #include "ir/op_roles.h"
+#include "kernels/attention_ports.h"
 
 namespace sinter {
 
@@ -18,29 +18,18 @@ constexpr OpKind kAnchors[] = {OpKind::decode_attention};
 /// The rows that a token sees, and of the caches all rows that this call does not append.
 EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) {
   const Op& op = group[anchor];
-  const auto input_with = [&](OperandRole::Kind role) {
-    return *input_of(group, operand_with(op, role));
-  };
   EarlyWish wish;
-  wish.needed = {input_with(OperandRole::first), input_with(OperandRole::last)};
+  for (OperandRole::Kind role : {OperandRole::first, OperandRole::last})
+    wish.needed.append(row_number_inputs(group, operand_with(op, role)));
   for (ValueId cache : operands_with(op, OperandRole::cache))
     wish.rows.push_back(*input_of(group, cache));
   return wish;
 }
 
-/// Queries and caches are read by heads of neighbouring elements; the row numbers stand in memory.
-bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
-  switch (operand) {
-    case 0:
-      return attention_queries(graph, op).has_value();
-    case 1:
-    case 2:
-      return attention_rows(graph, op, operand).has_value();
-    case 5:
-      return attention_mask(graph, op).has_value();
-    default:
-      return is_dense(graph, op.operands[operand]);
-  }
+/// Queries too are read by heads of neighbouring elements.
+bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol> symbols) {
+  return operand == 0 ? attention_queries(graph, op).has_value()
+                      : attention_addresses(graph, op, operand, symbols);
 }
 
 KernelChoice explain_choice(const Op&) {
@@ -57,9 +46,10 @@ constinit const KernelFamily decode_attention_family{
     .make = emit_decode_attention,
     .cost = streaming_cost,
     .latency_bound = true,
+    .ports = row_number_ports,
     .choose = choose_decode_attention,
     .explain_choice = explain_choice,
-    .addresses = attention_addresses,
+    .addresses = addresses,
     .early_reads = early_reads,
 };
 

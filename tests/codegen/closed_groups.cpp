@@ -84,6 +84,20 @@ graph(%q: DTYPE[2, 2, N, 20], %c: DTYPE[1, 1, 200, 10], %v: DTYPE[2, 2, 200, 7],
 graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %first: i32[N], %last: i32[N], %mask: f32[4, N, 1]) -> (%y) {
   %y = decode_attention %q, %k, %v, %first, %last, %mask {heads = 4, kv_heads = 2, scale = 0.25, splits = 5, softcap = 2.0, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
 })"},
+    {"attention_of_constant_and_own_rows", 0, R"(
+graph(%q: DTYPE[2, N, 64], %k: DTYPE[2, K, 32], %v: DTYPE[2, K, 32]) -> (%y) {
+  %first = constant {value = 2} : i32[2, N]
+  %last = iota {axis = 1} : i32[2, N]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 3, any_range = 1, empty_zero = 1} : DTYPE[2, N, 64]
+})"},
+    {"attention_of_computed_ranges", 0, R"(
+graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %slot: i32[N], %length: i32[1]) -> (%y, %last) {
+  %n = broadcast %length {dims = [N]} : i32[N]
+  %last = minimum %slot, %n : i32[N]
+  %back = constant {value = 40} : i32[]
+  %first = sub %last, %back : i32[N]
+  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 2, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
+})"},
     {"sample_of_slice", 0, R"(
 graph(%x: DTYPE[N, 120], %t: f32[N], %k: i32[N], %p: f32[N], %seed: i32[N], %step: i32[N]) -> (%y) {
   %l = slice %x {axis = 1, begin = 9, size = 101} : DTYPE[N, 101]

@@ -8,6 +8,7 @@
 
 #include "codegen/groups.h"
 #include "codegen/lowering/launch_order.h"
+#include "ir/attention_operands.h"
 #include "ir/grouping.h"
 #include "kernels/gemv/prologue.h"
 
@@ -73,6 +74,9 @@ class EarlyText {
     REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
     group_ = kernel->group;
     body_ = body_of(kernel->source, launched);
+    // The accessors' memory is addresses alone.
+    if (const size_t memory = body_.find("const PortMemory memory"); memory != body_.npos)
+      body_.erase(memory, body_.find('\n', memory) - memory);
     fence_ = only_place(body_, "fence_acq_rel_gpu");
     wait_ = only_place(body_, "griddepcontrol_wait");
   }
@@ -145,13 +149,17 @@ TEST_CASE("attention that reads its caches early") {
     const Op& op = group[group.outputs[0]];
     if (op.kind != OpKind::decode_attention) continue;
     CAPTURE(std::string(text.name));
+    std::vector<uint32_t> numbers;  // inputs of the row numbers
+    for (ValueId id : {op.operands[3], op.operands[4]})
+      for (uint32_t input : row_number_inputs(group, id))
+        if (!llvm::is_contained(numbers, input)) numbers.push_back(input);
     for (const bool triggers_after_wait : {false, true})
       for (const Launched launched : {Launched::in_clusters, Launched::alone}) {
         const EarlyText early(
             text,
             {.waits = true,
              .triggers_after_wait = triggers_after_wait,
-             .early_inputs = {*input_of(group, op.operands[3]), *input_of(group, op.operands[4])},
+             .early_inputs = numbers,
              .early_caches = {*input_of(group, op.operands[1]), *input_of(group, op.operands[2])}},
             launched);
         early.check_order();

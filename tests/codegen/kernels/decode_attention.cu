@@ -10,9 +10,56 @@
 // minimum_arch: 90
 #include "kernels/common/launch.cuh"
 #include "kernels/decode_attention/attention.cuh"
+#include "kernels/common/element_ports.cuh"
 using namespace sinter;
 
+struct PortMemory {
+  const bf16* x0;
+  const bf16* x1;
+  const bf16* x2;
+  const int* x3;
+  const int* x4;
+  bf16* y0;
+  long long n0;
+  long long n1;
+};
+struct PortOperand3 : PortMemory {
+  SINTER_DEVICE int operator()(long long at) const {
+    const int i = static_cast<int>(at);
+    constexpr int e = 0;
+    const int v0 = load(x3 + i + e);
+    return v0;
+  }
+  SINTER_DEVICE void chunk(int (&out)[8], long long at) const {
+    const int i = static_cast<int>(at);
+    int v0[8];
+    load_chunk(v0, x3 + i);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      out[e] = v0[e];
+    }
+  }
+};
+struct PortOperand4 : PortMemory {
+  SINTER_DEVICE int operator()(long long at) const {
+    const int i = static_cast<int>(at);
+    constexpr int e = 0;
+    const int v0 = load(x4 + i + e);
+    return v0;
+  }
+  SINTER_DEVICE void chunk(int (&out)[8], long long at) const {
+    const int i = static_cast<int>(at);
+    int v0[8];
+    load_chunk(v0, x4 + i);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      out[e] = v0[e];
+    }
+  }
+};
 struct Config {
+  using First = PortOperand3;
+  using Last = PortOperand4;
   static constexpr int kHeads = 32, kKvHeads = 8, kTile = 2, kWidth = 64, kValueWidth = 64;
   static constexpr int kSplits = 8;
   static constexpr bool kAligned = true, kSequences = false, kEmptyZero = false;
@@ -22,19 +69,21 @@ struct Config {
 };
 
 __device__ __noinline__ void attend_alone(AttentionShared<Config>& shared, const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
-  DecodeAttention<Config, bf16, WithoutClusters> attention({x0, 3072, {x1, 0, 512, 64}, {x2, 0, 512, 64}, x3, x4, {}, n0}, shared);
+  const PortMemory memory{x0, x1, x2, x3, x4, y0, n0, n1};
+  DecodeAttention<Config, bf16, WithoutClusters> attention({x0, 3072, {x1, 0, 512, 64}, {x2, 0, 512, 64}, PortOperand3{memory}, PortOperand4{memory}, {}, n0}, shared);
   attention.start();
   attention.run(y0);
 }
 extern "C" __global__ void __launch_bounds__(512)
-decode_attention_5d0df8de(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+decode_attention_e0a6867e(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   griddepcontrol_launch_dependents();
   griddepcontrol_wait();
   __shared__ AttentionShared<Config> shared;
   if (cluster_nctaid_x() == 1) {
     attend_alone(shared, x0, x1, x2, x3, x4, y0, n0, n1);
   } else {
-    DecodeAttention<Config, bf16, InClusters> attention({x0, 3072, {x1, 0, 512, 64}, {x2, 0, 512, 64}, x3, x4, {}, n0}, shared);
+    const PortMemory memory{x0, x1, x2, x3, x4, y0, n0, n1};
+    DecodeAttention<Config, bf16, InClusters> attention({x0, 3072, {x1, 0, 512, 64}, {x2, 0, 512, 64}, PortOperand3{memory}, PortOperand4{memory}, {}, n0}, shared);
     attention.start();
     attention.run(y0);
   }
