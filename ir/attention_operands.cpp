@@ -70,11 +70,12 @@ std::optional<AttentionQueriesPlace> attention_queries(const Graph& graph, const
 
 llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op) {
   llvm::SmallVector<ValueId, 7> operands(op.operands.begin(), op.operands.end());
-  if (operands.size() < 6 || is_whole_mask(b.type(operands[kMaskOperand]).dims, op.type.dims)) return operands;
+  if (operands.size() < 6 || is_whole_mask(b.type(operands[kMaskOperand]).dims, op.type.dims))
+    return operands;
   Dims dims(DimsRef(op.type.dims).drop_back(2));
   llvm::append_range(dims, DimsRef(b.type(operands[kMaskOperand]).dims).take_back(3));
-  operands[kMaskOperand] = b.op(OpKind::broadcast, {operands[kMaskOperand]}, Attributes().set(AttrName::dims, dims),
-                     op.name + ".mask");
+  operands[kMaskOperand] = b.op(OpKind::broadcast, {operands[kMaskOperand]},
+                                Attributes().set(AttrName::dims, dims), op.name + ".mask");
   return operands;
 }
 

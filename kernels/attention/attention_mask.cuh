@@ -107,8 +107,7 @@ class LaneMask {
       const unsigned word =
           own < kWords ? read_chunk(half, key) | read_chunk(half, key + 16) << 16 : 0u;
 #pragma unroll
-      for (int w = 0; w < kWords; ++w)
-        words[half][w] = __shfl_sync(kAll, word, lane - own + w);
+      for (int w = 0; w < kWords; ++w) words[half][w] = __shfl_sync(kAll, word, lane - own + w);
     }
   }
   SINTER_DEVICE unsigned read_chunk(int half, int key) const {

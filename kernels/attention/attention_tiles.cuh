@@ -116,8 +116,8 @@ class AttentionBlock {
     if (range.high < range.low) return {0, 1};
     return {range.low / Sizes::keys, range.high / Sizes::keys + 1};
   }
-  // The first tile of keys from `tile` on that a summary of the mask shows, or `end`. All lanes of a
-  // warp call it.
+  // The first tile of keys from `tile` on that a summary of the mask shows, or `end`. All lanes of
+  // a warp call it.
   SINTER_DEVICE int next_tile(int tile, int end) const {
     if constexpr (kHasTiles) {
       static_assert(kAttentionTokenTile % Config::kRows == 0, "a block has tokens of one tile");

@@ -27,7 +27,8 @@ bool wants_mask_tiles(DimsRef mask, const Dims& tiles, llvm::ArrayRef<Symbol> sy
 }
 
 /// The operands of tiled_attention: the mask whole, and a summary of it if it wants one.
-llvm::SmallVector<ValueId, 7> tiled_operands(Builder& b, const Op& op, const AttentionHeads& heads) {
+llvm::SmallVector<ValueId, 7> tiled_operands(Builder& b, const Op& op,
+                                             const AttentionHeads& heads) {
   llvm::SmallVector<ValueId, 7> operands = with_whole_mask(b, op);
   if (operands.size() <= kMaskOperand) return operands;
   const DimsRef mask = b.type(operands[kMaskOperand]).dims;
@@ -35,10 +36,10 @@ llvm::SmallVector<ValueId, 7> tiled_operands(Builder& b, const Op& op, const Att
                 keys = attention_key_tile(static_cast<int>(heads.width),
                                           static_cast<int>(heads.value_width));
   if (wants_mask_tiles(mask, mask_tile_dims(mask, tokens, keys, b.symbols()), b.symbols()))
-    operands.push_back(b.op(
-        OpKind::mask_tiles, {operands[kMaskOperand]},
-        Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys),
-        op.name + ".tiles"));
+    operands.push_back(
+        b.op(OpKind::mask_tiles, {operands[kMaskOperand]},
+             Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys),
+             op.name + ".tiles"));
   return operands;
 }
 

@@ -54,8 +54,7 @@ class TiledAttention {
   }
 
   int64_t tile_keys() const {
-    return attention_key_tile(static_cast<int>(heads_.width),
-                              static_cast<int>(heads_.value_width));
+    return attention_key_tile(static_cast<int>(heads_.width), static_cast<int>(heads_.value_width));
   }
   bool shows_tile(int64_t token, int64_t head, int64_t tile) const {
     return in_.shows_tile(token, head, kAttentionTokenTile, tile);

@@ -23,15 +23,15 @@ Result<TensorType> infer_tiled_attention(const Inference& op) {
     return op.reject(24, fmt::format("mask {} repeats along some leading axes of {}", op.show(mask),
                                      op.show(whole)));
   if (op.operands.size() <= kMaskTilesOperand) return whole;
-  const TensorType tiles{
-      DType::i1, mask_tile_dims(mask.dims, kAttentionTokenTile,
-                                attention_key_tile(static_cast<int>(heads.width),
-                                                   static_cast<int>(heads.value_width)),
-                                op.symbols)};
+  const TensorType tiles{DType::i1,
+                         mask_tile_dims(mask.dims, kAttentionTokenTile,
+                                        attention_key_tile(static_cast<int>(heads.width),
+                                                           static_cast<int>(heads.value_width)),
+                                        op.symbols)};
   if (op.operands[kMaskTilesOperand] != tiles)
-    return op.reject(24, fmt::format("tiles {} of the mask {}, must be {}",
-                                     op.show(op.operands[kMaskTilesOperand]), op.show(mask),
-                                     op.show(tiles)));
+    return op.reject(
+        24, fmt::format("tiles {} of the mask {}, must be {}",
+                        op.show(op.operands[kMaskTilesOperand]), op.show(mask), op.show(tiles)));
   return whole;
 }
 

@@ -45,7 +45,8 @@ Result<KernelBody> emit_mask_tiles(const EmitContext& context) {
       "  static constexpr int kTokens = {}, kKeys = {}, kThreads = {};\n"
       "  static constexpr bool kAligned = {};\n"
       "}};\n\n",
-      memory_type(mask.dtype), mask.dtype != DType::i1, tile_tokens, tile_keys, kMaskThreads, aligned);
+      memory_type(mask.dtype), mask.dtype != DType::i1, tile_tokens, tile_keys, kMaskThreads,
+      aligned);
   body.text = fmt::format(
       "mask_tiles<Config>({{{}, {}, {}, {}, static_cast<int>({})}}, {{{}, {}, {}, {}, {}, {}}}, "
       "y0);\n",
@@ -54,8 +55,8 @@ Result<KernelBody> emit_mask_tiles(const EmitContext& context) {
       code(sequences), code(heads), code(tokens), code(keys), code(op.type.dims[batch + 1]),
       code(op.type.dims[batch + 2]));
   // At least the number of tiles, which is no polynomial of the extents.
-  body.launch.rows = sequences * heads * (tokens + SymExpr(tile_tokens - 1)) *
-                     (keys + SymExpr(tile_keys - 1));
+  body.launch.rows =
+      sequences * heads * (tokens + SymExpr(tile_tokens - 1)) * (keys + SymExpr(tile_keys - 1));
   body.launch.items_per_block = kMaskThreads / 32 * tile_tokens * tile_keys;
   body.launch.threads = kMaskThreads;
   body.resident_blocks = kThreadsOf64Registers / kMaskThreads;

@@ -75,8 +75,7 @@ template <typename Config>
 SINTER_DEVICE bool tile_shows_a_key(const typename Config::Mask& mask, const MaskExtents& sizes,
                                     long long column, long long token_tile, long long key_tile) {
   const long long token0 = token_tile * Config::kTokens, key0 = key_tile * Config::kKeys;
-  const auto whole =
-      mask.row(column / sizes.heads, static_cast<int>(column % sizes.heads), token0);
+  const auto whole = mask.row(column / sizes.heads, static_cast<int>(column % sizes.heads), token0);
   const long long rows = sizes.tokens - token0, keys = sizes.keys - key0;
   return MaskTile<Config>({whole.from + key0 * whole.key_stride, whole.key_stride},
                           mask.token_stride,

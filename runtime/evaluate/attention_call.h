@@ -119,7 +119,7 @@ class AttentionCall {
     masks_.resize(static_cast<size_t>(keys.count));
     const std::byte* data =
         mask_.data + place_of(mask_, token, head, token % sequence_tokens_, keys.low) *
-                          whole_bytes(mask_.storage);
+                         whole_bytes(mask_.storage);
     const int64_t stride = mask_.strides.back();
     if (adds_mask()) return load_run(mask_.storage, data, stride, keys.count, masks_.data());
     std::vector<uint8_t> truths(masks_.size());

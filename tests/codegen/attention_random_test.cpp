@@ -38,8 +38,8 @@ class RandomGroup {
     const std::string q = neighbours ? ahead(parameters, body, heads, width) : "q";
     const bool masked = chance(40);
     if (masked)
-      parameters += mask(heads, attention_key_tile(static_cast<int>(width),
-                                                   static_cast<int>(value_width)));
+      parameters +=
+          mask(heads, attention_key_tile(static_cast<int>(width), static_cast<int>(value_width)));
     body += fmt::format(
         "  %a = tiled_attention %{}, %k, %v, %first, %last{} {{heads = {}, kv_heads = {}, scale = "
         "{}{}{}{}{}}} : DTYPE[{}N, {}]\n",

@@ -126,7 +126,10 @@ TEST_CASE("tiles of masks, of which few show a key") {
     mask = tensor(mask.dtype, mask.dims, values);
   };
   run_trials(trials,
-             {{300, 0, 200, 136, 2}, {129, 0, 128, 64, 1}, {1, 0, 1, 8, 3}, {0, 0, 5, 0, 2},
+             {{300, 0, 200, 136, 2},
+              {129, 0, 128, 64, 1},
+              {1, 0, 1, 8, 3},
+              {0, 0, 5, 0, 2},
               {40, 0, 0, 0, 1}},
              hide_most);
 }

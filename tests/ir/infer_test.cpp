@@ -541,8 +541,8 @@ TEST_CASE("C24 tiled_attention with a summary of its mask") {
   gives(OpKind::tiled_attention, with(i1({2, 4, 300, 130}), i1({2, 4, 3, 2})), attrs, result);
   gives(OpKind::tiled_attention, with(f32({1, 1, 1, 130}), i1({1, 1, 1, 2})), attrs, result);
   gives(OpKind::tiled_attention, with(i1({2, 1, 300, 1}), i1({2, 1, 3, 1})), attrs, result);
-  for (const TensorType& tiles : {i1({2, 4, 3, 3}), i1({2, 4, 5, 2}), i1({2, 1, 3, 2}),
-                                  i1({1, 4, 3, 2}), i32({2, 4, 3, 2})})
+  for (const TensorType& tiles :
+       {i1({2, 4, 3, 3}), i1({2, 4, 5, 2}), i1({2, 1, 3, 2}), i1({1, 4, 3, 2}), i32({2, 4, 3, 2})})
     rejects(24, OpKind::tiled_attention, with(i1({2, 4, 300, 130}), tiles), attrs);
 }
 

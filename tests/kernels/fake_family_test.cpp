@@ -166,8 +166,9 @@ TEST_CASE("the registry gives every anchor one family, in the order of choice") 
   std::vector<std::string_view> names;
   for (const KernelFamily* family : kernel_families()) names.push_back(family->name);
   CHECK(names == std::vector<std::string_view>{"decode_attention", "attention", "attention_f32",
-                                               "mask_tiles", "gemv", "gemm_tc", "sample", "scan", "scatter",
-                                               "custom", "gemm", "column", "row", "pointwise"});
+                                               "mask_tiles", "gemv", "gemm_tc", "sample", "scan",
+                                               "scatter", "custom", "gemm", "column", "row",
+                                               "pointwise"});
   constexpr OpKind kKinds[] = {
 #define SINTER_OP(name, ...) OpKind::name,
 #define SINTER_ELEMENTWISE(name, ...) OpKind::name,

@@ -329,10 +329,10 @@ TEST_CASE("what a hidden tile holds reaches no token") {
                     "%y = tiled_attention %q, %k, %v, %f, %l, %m{} {{heads = 1, kv_heads = 1, "
                     "scale = 0x1p+0}} : f16[1, 2]",
                     tiles));
-    return values_of(evaluated(
-        module, {tensor(DType::f16, {1, 2}, {1, 1}), tensor(DType::f16, {130, 2}, keys),
-                 tensor(DType::f16, {130, 2}, values), tensor(DType::i32, {1}, {0}),
-                 tensor(DType::i32, {1}, {129}), tensor(DType::i1, {1, 1, 130}, mask)}));
+    return values_of(
+        evaluated(module, {tensor(DType::f16, {1, 2}, {1, 1}), tensor(DType::f16, {130, 2}, keys),
+                           tensor(DType::f16, {130, 2}, values), tensor(DType::i32, {1}, {0}),
+                           tensor(DType::i32, {1}, {129}), tensor(DType::i1, {1, 1, 130}, mask)}));
   };
   CHECK(attend(", %t") == std::vector<double>{1, 1});
   CHECK(std::isnan(attend("")[0]));
