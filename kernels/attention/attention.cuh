@@ -19,8 +19,7 @@
 //   kSequences          there may be more than one sequence
 //   kEmptyZero          a token that sees no key gets zeros, and not NaN
 //   First, Last         the first and the last row that a token sees: first(token)
-//   Mask                NoMask, MaskInMemory or MaskWithTiles
-//   (kernels/common/attention_operands.cuh)
+//   Mask                NoMask, MaskInMemory or MaskWithTiles (common/attention_operands.cuh)
 #pragma once
 
 #include "kernels/attention/attention_mma.cuh"
