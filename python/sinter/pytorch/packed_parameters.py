@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Callable
 
 import torch
@@ -22,6 +23,7 @@ from .report import GraphReport, PackingReport
 if TYPE_CHECKING:
     from .backend import CompiledGraph
 
+SHARED = "another tensor shares the memory of a parameter"
 _LOCK = threading.Lock()  # of moving parameters, which several graphs may share
 
 
@@ -150,13 +152,16 @@ def obstacle(tensors: list[torch.Tensor]) -> str | None:
     """Why parameters cannot be moved to other memory."""
     storages = [tensor.untyped_storage() for tensor in tensors]
     own_users = Counter(storage._cdata for storage in storages)
+    places = sorted((tensor.data_ptr(), tensor.nbytes) for tensor in tensors)
+    if any(begin + size > next_begin for (begin, size), (next_begin, _) in pairwise(places)):
+        return SHARED
     for tensor, storage in zip(tensors, storages):
         if type(tensor) is not torch.nn.Parameter:
             return f"a parameter is of the type {type(tensor).__name__}"
         if tensor.is_inference():
             return "a parameter was made in inference mode"
         if torch._C._storage_Use_Count(storage._cdata) > own_users[storage._cdata] + 1:  # ours
-            return "another tensor shares the memory of a parameter"
+            return SHARED
         if tensor.is_cuda and torch.cuda.is_current_stream_capturing():
             return "a CUDA graph is captured"
         if not tensor.is_cuda and tensor.is_shared():

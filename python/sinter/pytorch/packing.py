@@ -122,7 +122,7 @@ def product_of(node: fx.Node) -> Product | None:
     product = Product(node, x, transposed, *(bias or [None]))
     if any(parameter.op != "placeholder" for parameter in product.parameters):
         return None
-    weight, rank = product.weight.meta["val"], 1 if bias else None
+    weight = product.weight.meta["val"]
     is_plain = weight.dtype in DTYPES and all(isinstance(size, int) for size in weight.shape) \
         and weight.numel() > 0 and weight.device == x.meta["val"].device \
         and (not bias or tuple(bias[0].meta["val"].shape) == (weight.shape[0],))
@@ -144,10 +144,9 @@ def obstacle(product: Product, is_parameter) -> str | None:
         return "it reads a tensor that is no parameter"
     if len(product.transposed.users) > 1 or any(len(one.users) > 1 for one in product.parameters):
         return "another op reads its parameter, too"
-    weight = product.weight.meta["val"]
-    if not weight.is_contiguous():
+    if not all(one.meta["val"].is_contiguous() for one in product.parameters):
         return "its parameter is not contiguous"
-    if product.rows * weight.element_size() % ALIGNMENT:
+    if product.rows * product.weight.meta["val"].element_size() % ALIGNMENT:
         return f"its {product.rows} columns are no multiple of {ALIGNMENT} bytes"
     return "it is a result of the graph" if is_returned(product.node) else None
 
