@@ -8,8 +8,9 @@ imported, compiled and called with torch's own memory.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Callable
 
 import torch
 from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
@@ -26,8 +27,10 @@ from .decompositions import decompositions
 from .importer import is_size
 from .layout import read_roots
 from .mutations import take_copies, with_copies
+from .packed_parameters import PackedFunction
+from .packing import Group, Packing, find_packing, packed_copy, parameters_among
 from .padding import pad_products
-from .partition import Part, partition, rewritten
+from .partition import EagerOp, Part, partition, rewritten
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
 from .simplify import skip_idle_casts, slice_operands
@@ -43,6 +46,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "attention": ("tiled", "tiled, composed, or relaxed: attention in primitives is one kernel even where "
                            "its scores are rounded to 16 bits"),
     "check": (False, "on a GPU every call waits, and a row number that names no row is an error"),
+    "pack": (True, "without gradients, products of a module that read one value are one, by parameters "
+                   "whose data move into one tensor; False: parameters stay where they are"),
     "target": (None, "the architecture to compile for; the default: the device's"),
 }
 
@@ -54,7 +59,10 @@ def read_options(options: dict[str, Any] | None) -> dict[str, Any]:
     if unknown:
         raise usage(f"torch.compile: backend sinter has no option '{unknown[0]}'",
                     hint="it has " + ", ".join(OPTIONS))
-    return {name: given.get(name, default) for name, (default, _) in OPTIONS.items()}
+    chosen = {name: given.get(name, default) for name, (default, _) in OPTIONS.items()}
+    if not isinstance(chosen["pack"], bool):
+        raise usage(f'"{chosen["pack"]}" is neither True nor False', "option pack")
+    return chosen
 
 
 def compile_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -71,10 +79,44 @@ def device_of(module: fx.GraphModule) -> torch.device:
     return gpus[0] if gpus else torch.device("cpu")
 
 
-def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None):
+@dataclass
+class CompiledGraph:
+    """A callable of a graph, what Sinter compiled of it, and the ops that torch computes."""
+
+    function: Callable
+    entries: list[CompiledEntry]
+    eager: list[EagerOp]
+
+
+def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None,
+                 packing: Packing | None = None):
     """A callable of a functional graph of ATen ops with fake tensors in its nodes. `owner` is what
-    torch.compile was given, for the report."""
+    torch.compile was given, for the report. packing: products that become one."""
     start = time.perf_counter()
+    nodes = sum(node.op == "call_function" for node in module.graph.nodes)
+    report = GraphReport(phase, nodes, [], [], 0.0, owner)
+    if packing is not None and packing.groups:
+        compile = lambda groups: compile_packed(module, groups, options, phase)
+        function = PackedFunction(module.graph, packing, compile, report)
+    else:
+        compiled = compile_graph_of_ops(module, options, phase)
+        function, report.entries, report.eager = compiled.function, compiled.entries, compiled.eager
+        report.packing.refused = packing.refused if packing is not None else {}
+    report.seconds = time.perf_counter() - start
+    record(report)
+    return function
+
+
+def compile_packed(module: fx.GraphModule, groups: list[Group], options: dict[str, Any],
+                   phase: str) -> CompiledGraph:
+    packed = packed_copy(module, groups)
+    pad_products(packed)
+    return compile_graph_of_ops(packed, options, phase)
+
+
+def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
+                         phase: str) -> CompiledGraph:
+    """Compiles a graph, which it changes."""
     device = device_of(module)
     visible = visible_results(module, phase)
     targets = take_copies(module)
@@ -91,9 +133,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
         entries = compile_parts(parts, device, options, refused)
     whole = whole_graph(module, parts, entries)
     result = with_copies(whole or rewritten(module, parts, entries).forward, targets)
-    nodes = sum(node.op == "call_function" for node in module.graph.nodes)
-    record(GraphReport(phase, nodes, entries, eager, time.perf_counter() - start, owner))
-    return result
+    return CompiledGraph(result, entries, eager)
 
 
 def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
@@ -169,6 +209,7 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
 def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     """Cuts a joint graph so that little is kept from the forward pass for the backward pass."""
     prepare(joint)
+    pad_products(joint)
     forward, backward = min_cut_rematerialization_partition(joint, inputs, **options)
     output = next(node for node in forward.graph.nodes if node.op == "output")
     output.meta[VISIBLE_COUNT] = options["num_fwd_outputs"]
@@ -180,7 +221,6 @@ def prepare(module: fx.GraphModule) -> None:
     read_roots(module)
     split_complex(module.graph)
     slice_operands(module.graph)
-    pad_products(module)
 
 
 def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=None, **others):
@@ -193,9 +233,14 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
 
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
+            packing = None
             if phase == "inference":
                 prepare(graph)
-            return make_boxed_func(compile_aten(graph, chosen, phase, owner))
+                if chosen["pack"]:
+                    packing = find_packing(graph.graph, parameters_among(example_inputs))
+                if packing is None or not packing.groups:
+                    pad_products(graph)
+            return make_boxed_func(compile_aten(graph, chosen, phase, owner, packing))
         return compile_phase
 
     compile_module = aot_autograd(

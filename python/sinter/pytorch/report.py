@@ -8,10 +8,33 @@ import sys
 import types
 import weakref
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+
+
+@dataclass
+class PackingReport:
+    """Products that are computed as parts of others, by packed parameters.
+
+    products: how many. calls: the products that they became. nbytes: of the parameters. refused: a
+    product, or the name of several that would be one, and why it is not packed."""
+
+    products: int = 0
+    calls: int = 0
+    nbytes: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        packed = [f"  packed: {count(self.products, 'product')} as {self.calls}, "
+                  f"{self.nbytes:,} bytes of parameters"] if self.calls else []
+        reasons: dict[str, list[str]] = {}
+        for name, reason in self.refused.items():
+            reasons.setdefault(reason, []).append(name)
+        return packed + [f"  not packed: {names[0]}"
+                         + (f" and {len(names) - 1} more" if len(names) > 1 else "") + f": {reason}"
+                         for reason, names in reasons.items()]
 
 
 @dataclass
@@ -21,7 +44,8 @@ class GraphReport:
     phase: "forward", "backward", or "inference" where nothing needs a gradient.
     nodes: ops of torch in the graph. entries: what Sinter compiled, a CompiledEntry a part.
     eager: the ops that torch computes itself (EagerOp). seconds: what compiling took. owner: a weak
-    reference to the function or module that torch.compile was given.
+    reference to the function or module that torch.compile was given. packing: which products became
+    one.
     """
 
     phase: str
@@ -30,6 +54,7 @@ class GraphReport:
     eager: list
     seconds: float
     owner: weakref.ref | None = None
+    packing: PackingReport = field(default_factory=PackingReport)
 
 
 @dataclass
@@ -64,6 +89,7 @@ class Explanation:
             one = entry.compiled.entry()
             lines.append(f"  {entry.name}: {one.costs()}; unfused {one.unfused_costs()}")
             lines += attention_lines(entry)
+        lines += graph.packing.lines()
         reasons = Counter((op.op, op.location, op.reason) for op in graph.eager)
         for (op, location, reason), times in reasons.items():
             again = f" ({times} times)" if times > 1 else ""
