@@ -16,7 +16,7 @@ from typing import Callable
 import torch
 from torch import fx
 
-from .layout import is_dense_from_start, is_view
+from .layout import is_dense_from_start, is_seen
 from .padding import call
 
 aten = torch.ops.aten
@@ -217,11 +217,6 @@ def reads_parts(node: fx.Node) -> bool:
     of the parts has other strides than one with gaps."""
     return node.target in READERS and is_complex(node.args[0]) and (
         is_dense_from_start(node.meta["val"]) or not is_seen(node))
-
-
-def is_seen(node: fx.Node) -> bool:
-    """Whether the caller of the graph sees how a node lies in memory."""
-    return any(user.op == "output" or (is_view(user) and is_seen(user)) for user in node.users)
 
 
 def selects_part(node: fx.Node) -> bool:
