@@ -58,6 +58,8 @@ def part_of_split(node: fx.Node) -> Part | None:
 
 def part_of_op(node: fx.Node, parts: dict[fx.Node, Part]) -> Part | None:
     """What an op computes of parts with one index, and of numbers."""
+    if node.target not in ELEMENTWISE and node.target is not aten.cumsum.default:
+        return None
     operands = [parts.get(x) if isinstance(x, fx.Node) else x for x in node.args]
     given = [(x, part) for x, part in zip(node.args, operands) if isinstance(x, fx.Node)]
     if node.kwargs or not given or any(part is None for _, part in given):
@@ -66,8 +68,8 @@ def part_of_op(node: fx.Node, parts: dict[fx.Node, Part]) -> Part | None:
     if any((part.index, *part.formula[2:]) != (first.index, *first.formula[2:])
            or x.meta["val"].shape != node.meta["val"].shape for x, part in given):
         return None
-    is_sum = node.target is aten.cumsum.default and node.args[1] % node.meta["val"].dim() == first.formula.axis
-    if not is_sum and node.target not in ELEMENTWISE:
+    is_sum = node.target is aten.cumsum.default
+    if is_sum and node.args[1] % node.meta["val"].dim() != first.formula.axis:
         return None
     return Part(Formula(node.target, tuple(x.formula if isinstance(x, Part) else x for x in operands),
                         *first.formula[2:]), first.index)

@@ -63,6 +63,7 @@ def test_sums_that_stay() -> None:
     assert sums_of(lambda x: sums(x.split(5, 1), 2), x) == 2
     assert sums_of(lambda x: sums(x.split(2, 1)[1:], 1), x) == 4
     assert sums_of(lambda x: sums((x.split(5, 1)[0].exp(), x.split(5, 1)[1]), 1), x) == 2
+    assert sums_of(lambda x: sums([part.split(2, 2)[0] for part in x.split(5, 1)], 1), x) == 2
     assert sums_of(lambda x: [part.cumsum(1) for part in x.split(5, 1)], x) == 2
 
 
