@@ -50,8 +50,8 @@ def part_of_split(node: fx.Node) -> Part | None:
         return None
     parts = split.meta["val"]
     axis = (split.args[2] if len(split.args) > 2 else 0) % parts[0].dim()
-    sizes = {part.shape[axis] for part in parts}
-    if len(sizes) > 1 or len(parts) < 2 or not isinstance(parts[0].shape[axis], int):
+    are_numbers = all(isinstance(size, int) for part in parts for size in part.shape)
+    if len(parts) < 2 or not are_numbers or len({part.shape[axis] for part in parts}) > 1:
         return None
     return Part(Formula(operator.getitem, (split,), axis, len(parts)), index)
 
