@@ -22,6 +22,7 @@ from .._bindings import Code
 from ..errors import SinterError, usage
 from . import importer
 from .attention_call import one_attention
+from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import decompositions
 from .importer import is_size
@@ -220,6 +221,7 @@ def prepare(module: fx.GraphModule) -> None:
     """Rewrites a graph before it is cut, in place."""
     read_roots(module)
     split_complex(module.graph)
+    join_chunks(module.graph)
     slice_operands(module.graph)
 
 

@@ -16,7 +16,7 @@ from typing import Callable
 import torch
 from torch import fx
 
-from .layout import is_dense_from_start, is_view
+from .layout import is_dense_from_start, is_seen
 from .padding import call
 
 aten = torch.ops.aten
@@ -55,8 +55,8 @@ class Pairs:
         self.conjugates: set[fx.Node] = set()
         self.origin: fx.Node | None = None  # of the nodes that are being made
 
-    def emit(self, target, *operands) -> fx.Node:
-        return call(self.graph, self.origin, target, *operands)
+    def emit(self, target, *operands, **options) -> fx.Node:
+        return call(self.graph, self.origin, target, *operands, **options)
 
     def pair(self, operand) -> Pair:
         """The parts of a node of complex or real numbers, or of a number."""
@@ -159,8 +159,8 @@ def each(combine: Callable) -> Callable:
 
 
 def same_of_parts(pairs: Pairs, x, *arguments) -> Pair:
-    target = pairs.origin.target
-    return tuple(pairs.emit(target, part, *arguments) for part in pairs.parts[x])
+    origin = pairs.origin
+    return tuple(pairs.emit(origin.target, part, *arguments, **origin.kwargs) for part in pairs.parts[x])
 
 
 def joined_parts(pairs: Pairs, tensors, *arguments) -> Pair:
@@ -205,7 +205,7 @@ def has_rule(node: fx.Node) -> bool:
     """Whether the parts of a complex node can be made of its operands."""
     if node.target in JOINS:
         return all(map(is_complex, node.args[0]))
-    if node.kwargs.keys() - {"memory_format"}:
+    if node.kwargs.keys() - {"memory_format"}:  # such as a factor of a sum
         return False
     if node.target in (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor):
         return any(map(is_complex, node.args))
@@ -217,11 +217,6 @@ def reads_parts(node: fx.Node) -> bool:
     of the parts has other strides than one with gaps."""
     return node.target in READERS and is_complex(node.args[0]) and (
         is_dense_from_start(node.meta["val"]) or not is_seen(node))
-
-
-def is_seen(node: fx.Node) -> bool:
-    """Whether the caller of the graph sees how a node lies in memory."""
-    return any(user.op == "output" or (is_view(user) and is_seen(user)) for user in node.users)
 
 
 def selects_part(node: fx.Node) -> bool:

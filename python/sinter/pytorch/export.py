@@ -16,6 +16,7 @@ from ..compiled import Compiled, compile
 from ..errors import usage
 from ..module import Model
 from .caches import explained
+from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import export_decompositions
 from .dtypes import in_memory
@@ -127,6 +128,7 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
     skip_assertions(program.graph)
     skip_empty_operands(program.graph)
     split_complex(program.graph)
+    join_chunks(program.graph)
     slice_operands(program.graph)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     tensors = {**program.state_dict, **program.constants}

@@ -103,6 +103,11 @@ def root_of(node: fx.Node) -> fx.Node:
     return node
 
 
+def is_seen(node: fx.Node) -> bool:
+    """Whether the caller of the graph sees how a node lies in memory."""
+    return any(user.op == "output" or (is_view(user) and is_seen(user)) for user in node.users)
+
+
 def read_roots(module: fx.GraphModule) -> None:
     """Lets each as_strided read the tensor that owns the storage, in place: strides and offset count
     in the storage, which a view of it shares, and of which a computed view would be a part only."""

@@ -55,16 +55,16 @@ def is_short(node: fx.Node) -> bool:
         and any(missing(size) for size in (*a.shape, *b.shape))
 
 
-def call(graph: fx.Graph, origin: fx.Node, target, *arguments) -> fx.Node:
+def call(graph: fx.Graph, origin: fx.Node, target, *arguments, **options) -> fx.Node:
     """A node with the place and the module of another, and its own fake tensor."""
-    node = graph.call_function(target, arguments)
+    node = graph.call_function(target, arguments, options)
     node.meta.update({key: value for key, value in origin.meta.items()
                       if key in ("stack_trace", "nn_module_stack", "partitioner_tag",
                                  "autograd_backward", "seq_nr")})
     fakes = fx.map_arg(arguments, lambda operand: operand.meta["val"])
     mode = next(fake.fake_mode for fake in tree_leaves(fakes) if hasattr(fake, "fake_mode"))
     with mode:
-        node.meta["val"] = target(*fakes)
+        node.meta["val"] = target(*fakes, **options)
     return node
 
 

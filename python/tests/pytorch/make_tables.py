@@ -44,7 +44,7 @@ HEAD = """# Ops of PyTorch that Sinter takes
 
 What `torch.compile(backend="sinter")` and `sinter.pytorch.from_torch` compile ([pytorch.md](pytorch.md)). Written by `python/tests/pytorch/make_tables.py`, from the code and from measurements with torch {version}.
 
-A graph reaches Sinter in the ops of core ATen: torch decomposes its other ops into them, and Sinter's own decompositions keep some whole (`gelu`, `silu`, gradients of activations) and bring all forms of `scaled_dot_product_attention` to one op with its gradient. Ops on lists (`_foreach_*`, {lists} overloads) become ops for each tensor.
+A graph reaches Sinter in the ops of core ATen: torch decomposes its other ops into them, and Sinter's own decompositions keep some whole (`gelu`, `silu`, gradients of activations) and bring all forms of `scaled_dot_product_attention` to one op with its gradient, packed sequences (`varlen_attn`) to another. Ops of complex64 between real tensors become ops of their parts ([pytorch.md](pytorch.md#what-runs-in-eager)). Ops on lists (`_foreach_*`, {lists} overloads) become ops for each tensor.
 
 ## Conversions
 

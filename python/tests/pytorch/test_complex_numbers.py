@@ -89,8 +89,10 @@ def test_complex_numbers_of_real_ones() -> None:
 def test_moved_elements() -> None:
     def function(x, index):
         moved = torch.stack([x.t()[1:3], x[:2, index].conj().reshape(3, 2).t()]).squeeze(1)
+        flat = x.t().contiguous().view(2, 6)
         rows = torch.cat([moved, moved[:1]]).select(1, 0).unsqueeze(1)
-        return (torch.view_as_real(rows.expand(3, 2, 3)) * 2, torch.view_as_real(x.index_select(1, index)))
+        return (torch.view_as_real(rows.expand(3, 2, 3)) * 2, torch.view_as_real(x.index_select(1, index)),
+                torch.view_as_real(flat))
 
     run_beside_eager(function, complexes(3, 4), torch.tensor([2, 0, 3]))
     assert not eager_ops()
@@ -98,7 +100,8 @@ def test_moved_elements() -> None:
 
 def test_inputs_in_other_layouts() -> None:
     function = lambda x, r: torch.view_as_real(x * r)
-    for x in (complexes(4, 3).t(), complexes(3, 8)[:, ::2], complexes(3, 4).conj(), complexes(13)[1:].view(3, 4)):
+    for x in (complexes(4, 3).t(), complexes(3, 8)[:, ::2], complexes(3, 4).conj(),
+              complexes(13)[1:].view(3, 4)):
         run_beside_eager(function, x, randn(4))
         assert not {"aten.mul.Tensor"} & set(eager_ops())
 
