@@ -86,9 +86,11 @@ class Explanation:
         lines = [f"\n{graph.phase}: {count(graph.nodes, 'op')} of torch, compiled in "
                  f"{graph.seconds:.2f} s"]
         for entry in graph.entries:
-            one = entry.compiled.entry()
-            lines.append(f"  {entry.name}: {one.costs()}; unfused {one.unfused_costs()}")
-            lines += attention_lines(entry)
+            compiled = entry.compiled
+            for variant, ledger in zip(compiled.entries.values(), compiled.ledger["entries"]):
+                name = f"{entry.name}, {variant.range}" if variant.range else entry.name
+                lines.append(f"  {name}: {variant.costs()}; unfused {variant.unfused_costs()}")
+                lines += attention_lines(ledger, entry.locations)
         lines += graph.packing.lines()
         reasons = Counter((op.op, op.location, op.reason) for op in graph.eager)
         for (op, location, reason), times in reasons.items():
@@ -97,16 +99,15 @@ class Explanation:
         return lines
 
 
-def attention_lines(entry) -> list[str]:
-    """Which kernel computes each attention of an entry; why one is composed, with the user's line, and
-    what relaxed attention would save."""
-    (ledger,) = entry.compiled.ledger["entries"]
+def attention_lines(ledger: dict, locations: dict[str, str]) -> list[str]:
+    """Which kernel computes each attention of an entry's ledger; why one is composed, with the user's
+    line, and what relaxed attention would save."""
     choices = [choice for choice in ledger["choices"] if choice["what"] == "attention"]
     lines = []
     for choice in choices:
         lines.append(f"  attention: {len(choice['values'])} by {choice['by']} ({choice['why']})")
         if choice["by"] == "composed":
-            places = {place_of(value, entry.locations) for value in choice["values"]} - {None}
+            places = {place_of(value, locations) for value in choice["values"]} - {None}
             lines += [f"    {place}" for place in sorted(places)]
     if "relaxed_attention" in ledger:
         lines.append(f'    options={{"attention": "relaxed"}} {ledger["relaxed_attention"]["text"]}')
