@@ -23,6 +23,7 @@ from .report import GraphReport, PackingReport
 if TYPE_CHECKING:
     from .backend import CompiledGraph
 
+MAX_FORMS = 256  # of a graph, which may serve many modules of one class
 SHARED = "another tensor shares the memory of a parameter"
 _LOCK = threading.Lock()  # of moving parameters, which several graphs may share
 
@@ -44,9 +45,8 @@ class Pack:
 
 @dataclass(frozen=True)
 class Form:
-    """The graph with some of its groups packed, for parameters at these addresses."""
+    """The graph with some of its groups packed."""
 
-    addresses: list[int]
     packs: list[Pack]
     function: Callable
 
@@ -70,13 +70,11 @@ class PackedFunction:
         self._positions = [place for packs in self._packs for pack in packs
                            for place in pack.positions]
         self._graphs: dict[tuple[int, ...], CompiledGraph] = {}  # by the groups that are packed
-        self._form: Form | None = None
+        self._forms: dict[tuple[int, ...], Form] = {}  # by the parameters' addresses
         self._compiled({})
 
     def __call__(self, *arguments):
-        form = self._form
-        if form is None or form.addresses != self._addresses(arguments):
-            form = self._adapt(arguments)
+        form = self._forms.get(self._addresses(arguments)) or self._adapt(arguments)
         try:
             joined = form.join(arguments)
         except RuntimeError:  # other memory at the same addresses, of several tensors
@@ -84,8 +82,8 @@ class PackedFunction:
             joined = form.join(arguments)
         return form.function(*arguments, *joined)
 
-    def _addresses(self, arguments) -> list[int]:
-        return [arguments[position].data_ptr() for position in self._positions]
+    def _addresses(self, arguments) -> tuple[int, ...]:
+        return tuple([arguments[position].data_ptr() for position in self._positions])
 
     def _adapt(self, arguments) -> Form:
         """The form for parameters that are new or have moved, which are packed where that is possible."""
@@ -95,8 +93,10 @@ class PackedFunction:
                        for reason in [pack_all(packs)] if reason is not None}
             compiled = self._compiled(reasons)
             packs = [pack for i, packs in enumerate(self._packs) if i not in reasons for pack in packs]
-            self._form = Form(self._addresses(arguments), packs, compiled.function)
-            return self._form
+            if len(self._forms) >= MAX_FORMS:
+                self._forms.clear()
+            form = self._forms[self._addresses(arguments)] = Form(packs, compiled.function)
+            return form
 
     def _compiled(self, reasons: dict[int, str]) -> CompiledGraph:
         """The graph in which groups with a reason are not packed."""

@@ -177,6 +177,14 @@ class TestPacking(unittest.TestCase):
             assert_same(function(self.x), self.module(self.x))
         self.assertEqual(len(sinter.explain(function).graphs), 3)
 
+    def test_modules_of_one_class_are_packed_each(self):
+        modules = [Mixer(), self.module, Mixer()]
+        functions = [compiled(one) for one in modules]
+        for _ in range(2):
+            for module, function in zip(modules, functions):
+                assert_same(function(self.x), module(self.x))
+                self.assertTrue(is_packed(module, "q.weight", "k.weight", "v.weight"))
+
     def test_sizes_change_in_one_compilation(self):
         function = compiled(self.module, dynamic=True)
         shared = self.module.k.weight.detach()
