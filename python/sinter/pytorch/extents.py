@@ -136,7 +136,7 @@ class Extents:
         most = int(bounds.upper) if isinstance(bounds.upper, sympy.Integer) else MOST
         if self._ranges is not None:
             low, high = max(low, 1), most if most < MOST else high
-        elif low <= most <= high:
+        elif low <= most < MOST:  # the user's, by mark_dynamic, or that of an earlier guard
             high = most
         else:  # a guard: torch compiles anew for a larger size
             environment.evaluate_expr(sympy.Le(expression, high))
