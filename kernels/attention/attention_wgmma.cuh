@@ -61,8 +61,9 @@ SINTER_DEVICE void produce_queries(const AttentionTiles<Config>& tiles,
 #pragma unroll 1
   for (int round = 0; tiles.has(round); ++round) {
     const AttentionBlock<Config> block = tiles.block(round);
+    SeenKeys row = block.seen_by(thread);
     const RowRange range = block.find_seen_range();
-    const SeenKeys row = block.seen_within(range, thread);
+    if (Config::Mask::kHasTiles && range.high < range.low) row = {0, 0};
     work_tiles.producer_acquire();
     AttentionWorkTile<Config>& work_tile = shared.work_tiles[work_tiles.stage()];
     work_tile.tile = block.tile();
@@ -104,8 +105,9 @@ class TileWalk {
   SINTER_DEVICE bool ends_work_tile() const { return next_tile() == end_; }
   // False after the last tile of the last work tile. All lanes of a warp call it.
   SINTER_DEVICE bool advance() {
-    tile_ = next_tile();
-    if (tile_ >= end_) return begin_work_tile();
+    if constexpr (!kHasTiles) return ++tile_ < end_ || begin_work_tile();
+    tile_ = next_;
+    if (tile_ == end_) return begin_work_tile();
     find_next();
     return true;
   }
