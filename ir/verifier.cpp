@@ -135,7 +135,8 @@ std::string written_states(const Graph& graph) {
 }
 
 bool is_first_variant(const Module& module, uint32_t index) {
-  return index == 0 || module.entries[index].name != module.entries[index - 1].name;
+  const Entry& entry = module.entries[index];
+  return index == 0 || !entry.range || entry.name != module.entries[index - 1].name;
 }
 
 /// The range alone, so that the entry's graph can be looked at.

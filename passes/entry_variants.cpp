@@ -64,14 +64,24 @@ class OrderRanges {
   llvm::StringSet<> contractions_;  // names, which the families' ops keep
 };
 
+/// A token alone has a variant of its own: the kernels for it hold one in registers and not eight.
+void split_off_one(std::vector<SymbolRange>& ranges) {
+  const SymbolRange first = ranges.front();
+  if (!first.contains(1) || first.high == 1 || ranges.size() == kMaxVariants) return;
+  ranges.front().low = 2;
+  ranges.insert(ranges.begin(), {first.symbol, first.low, 1});
+}
+
 std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
                                    const FamilyChoice& choice) {
   const bool has_orders = llvm::any_of(
       entry.graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
   if (!has_orders || entry.tokens == Tokens::invariant || entry.range) return {};
   for (uint32_t i = 0; i < symbols.size(); ++i) {
-    const auto ranges = OrderRanges(entry, symbols, SymbolId{i}, choice).find();
-    if (ranges.size() > 1) return ranges;
+    auto ranges = OrderRanges(entry, symbols, SymbolId{i}, choice).find();
+    if (ranges.size() == 1) continue;
+    if (symbols[i].multiple == 1) split_off_one(ranges);
+    return ranges;
   }
   return {};
 }

@@ -6,9 +6,12 @@
 //     %y = linear %x, %w
 //   }
 //   =>
-//   entry @main(%x: f16[N, 64]) -> (%y) where N in [1, 8] { ... }      its linear will be a gemv
+//   entry @main(%x: f16[N, 64]) -> (%y) where N in [1, 1] { ... }
+//   entry @main(%x: f16[N, 64]) -> (%y) where N in [2, 8] { ... }      its linear will be a gemv
 //   entry @main(%x: f16[N, 64]) -> (%y) where N in [9, 2048] { ... }   a call of the library
 //
+// One token, the usual call, has kernels for one (an H100, a layer of 1,024 columns: 20.3 us; with
+// those for up to 8 tokens 23.6).
 // The ranges are those of the first symbol that makes a difference. An entry of invariant tokens
 // stays one, so that a prompt has the same results in chunks of any length.
 #pragma once

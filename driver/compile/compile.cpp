@@ -101,11 +101,12 @@ Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names
 }
 
 std::vector<int64_t> Compiled::sizes_of(size_t entry) const {
-  return sizes_in(module.entries[entry].range, module.symbols, sizes);
+  return sizes_in(program->entries[entry].range, program->symbols, sizes);
 }
 
 std::string Compiled::title_of(size_t entry) const {
-  return entry_title(module.entries[entry].name, module.entries[entry].range, module.symbols);
+  const EntryPlan& plan = program->entries[entry];
+  return entry_title(plan.name, plan.range, program->symbols);
 }
 
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,

@@ -9,7 +9,6 @@
 //     const int i = static_cast<int>(item * 8);
 //     ...
 //   } else if (item < end1) {
-#include <llvm/ADT/DenseSet.h>
 
 #include <algorithm>
 
@@ -51,10 +50,11 @@ bool has_long_function(const GroupForm& form, uint32_t stage) {
   llvm::SmallVector<ValueId> reached;
   for (const Task& task : form.tasks)
     if (task.stage == stage) reached.push_back(task.value);
-  llvm::SmallDenseSet<uint32_t> seen;
+  std::vector<bool> seen(form.graph.size(), false);
   while (!reached.empty()) {
     const ValueId id = reached.pop_back_val();
-    if (!seen.insert(id.index).second) continue;
+    if (seen[id.index]) continue;
+    seen[id.index] = true;
     if (is_long(form.graph[id].kind)) return true;
     llvm::append_range(reached, form.graph[id].operands);
   }

@@ -291,8 +291,7 @@ constexpr OpExample kExamples[] = {
      "a key: has an element that is true or, of a float type, is not -inf. N' and R' are the "
      "numbers of tiles in the extents N and R, of a symbol in its largest value; tiles beyond "
      "those of a call are false.",
-     R"(  symbol N in [1, 1000]
-  entry @e(%mask: i1[1, N, 512]) -> (%tiles) {
+     R"(  entry @e(%mask: i1[1, N, 512]) -> (%tiles) {
     %tiles = mask_tiles %mask {tile_tokens = 128, tile_keys = 128}
   })"},
     {OpKind::float_attention, "float_attention(q, keys, values, first, slot) -> as attention",

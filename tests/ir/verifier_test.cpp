@@ -405,7 +405,7 @@ TEST_CASE("V18 variants cover the symbol and have one interface") {
   fails("N in [4, 8], where one from 5", [](Module& m) { m.entries[1].range->low = 4; });
   fails("no variant for N from 8 to 8", [](Module& m) { m.entries[1].range->high = 7; });
   fails("a range that its symbol lacks", [](Module& m) { m.entries[1].range->high = 9; });
-  fails("once without a range", [](Module& m) { m.entries[1].range.reset(); });
+  fails("once without a range", [](Module& m) { m.entries[0].range.reset(); });
   fails("by different symbols", [](Module& m) {
     m.entries[1].range = SymbolRange{SymbolId{1}, 8, 64};
   });

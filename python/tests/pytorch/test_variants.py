@@ -62,9 +62,9 @@ def test_an_exported_module_has_variants_from_one_token_on():
     model = from_torch(layer, (torch.randn(20, 32),), dynamic_shapes=({0: tokens},))
     compiled = model.compile()
     assert [(entry.range.low, entry.range.high) for entry in compiled.entries.values()] == \
-        [(1, 8), (9, MOST)]
-    few, many = compiled.entries.values()
-    assert few.costs().products == 0 and many.costs().products > 0
+        [(1, 1), (2, 8), (9, MOST)]
+    one, few, many = compiled.entries.values()
+    assert one.costs().products == few.costs().products == 0 and many.costs().products > 0
     for count in (1, 8, 9, 40):
         x = torch.randn(count, 32)
         with torch.no_grad():
