@@ -399,7 +399,7 @@ TEST_CASE(
   const TemporaryDirectory place;
   const std::string module = place.path() + "/m.sir";
   std::ofstream(module) << R"(module @m {
-  symbol N in [1, 4096]
+  symbol N in [16, 4096]
   entry @twice(%q: bf16[2, 4, N, 64], %k: bf16[2, 4, N, 64], %v: bf16[2, 4, N, 64]) -> (%y) {
     %s0 = einsum %q, %k {spec = "bhnd,bhtd->bhnt"} : bf16[2, 4, N, N]
     %sw0 = cast %s0 {dtype = f32}
