@@ -72,18 +72,24 @@ class KernelTable {
     return kernel;
   }
 
-  /// The index of a kernel that was made for the range before and now is for both; nullopt: its
-  /// text would be another.
+  /// The index of a kernel with the text of this one, for its range and for the one before: that
+  /// of the range before, made anew. nullopt: its text would be another.
   std::optional<uint32_t> widened(const Request& request, const Known& before,
                                   const Kernel& kernel) {
     Kernel& shared = program_.kernels[before.index];
-    if (!shared.range || code_of(shared) != code_of(kernel)) return std::nullopt;
+    if (code_of(shared) != code_of(kernel)) return std::nullopt;
+    if (!shared.range) return before.index;
+    if (shared.range->symbol != kernel.range->symbol) return std::nullopt;
     const Symbol& symbol = program_.symbols[kernel.range->symbol.index];
-    SymbolRange both = *shared.range;
-    both.high = kernel.range->high;
+    const SymbolRange both{kernel.range->symbol, std::min(shared.range->low, kernel.range->low),
+                           std::max(shared.range->high, kernel.range->high)};
     const bool is_whole = both.low == symbol.low && both.high == symbol.high;
     auto wide = emit(request, is_whole ? std::nullopt : std::optional(both));
     if (!wide || code_of(*wide) != code_of(kernel)) return std::nullopt;
+    llvm::SmallVector<uint32_t, 1>& namesakes = by_name_[wide->name];
+    for (uint32_t i : namesakes)
+      if (is_same(program_.kernels[i], *wide)) return i;
+    namesakes.push_back(before.index);
     shared = std::move(*wide);
     return before.index;
   }

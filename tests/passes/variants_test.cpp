@@ -77,6 +77,37 @@ TEST_CASE("a kernel whose text does not depend on the range is one for all varia
   CHECK(of_others == std::vector<std::optional<SymbolRange>>{std::nullopt});
 }
 
+TEST_CASE("entries with other variants, and with none, share kernels too") {
+  const std::string product = "    %y = linear %x, %w : f16[N, 32]\n    %n = exp %z : f16[N, 32]\n";
+  const std::string inputs = "(%x: f16[N, 32], %z: f16[N, 32])";
+  // The ranges end at 8 and at 4 tokens.
+  const std::string varied = "  entry @varied" + inputs + " -> (%y, %n) {\n" + product + "  }\n";
+  const std::string whole =
+      "  entry @whole" + inputs + " -> (%y, %n) tokens invariant {\n" + product + "  }\n";
+  const std::string pairs =
+      "  entry @pairs(%q: f16[2, N, 32], %z: f16[N, 32], %first: i32[2, N], %last: i32[2, N]) -> "
+      "(%a, %n) {\n"
+      "    %a = attention %q, %q, %q, %first, %last {heads = 1, kv_heads = 1, scale = 1.0, "
+      "any_range = "
+      "1} : f16[2, N, 32]\n"
+      "    %n = exp %z : f16[N, 32]\n  }\n";
+  for (const std::string& entries : {varied + whole + pairs, pairs + varied + whole,
+                                     whole + pairs + varied, varied + pairs, pairs + varied}) {
+    const Module module = module_of(
+        "module @m {\n  symbol N in [1, 64]\n"
+        "  weight %w : f16[32, 32] = file {tensor = \"w\"}\n" +
+        entries + "}\n");
+    for (int64_t tokens : {1, 4, 5, 8, 9, 33}) {
+      const std::string difference = compare_plans(module, {tokens});
+      CHECK_MESSAGE(difference.empty(), tokens << " tokens: " << difference);
+    }
+    const Program program = *value(compile(value(freeze(module, {})), {})).program;
+    size_t elementwise = 0;
+    for (const Kernel& kernel : program.kernels) elementwise += kernel.name.starts_with("exp");
+    CHECK(elementwise <= 2);  // of at most 4 tokens one can differ from the others'
+  }
+}
+
 TEST_CASE("an entry in primitives has no variants") {
   CHECK(ranges(module_of(R"(module @m {
   symbol N in [1, 64]
