@@ -143,6 +143,9 @@ class Maker:
         return self._operand(spec, lambda sizes, number: torch.randint(
             least, max(self.size(below), 1), sizes))
 
+    def complex(self, spec: str = "") -> Operand:
+        return self._operand(spec, lambda sizes, number: torch.randn(sizes, dtype=torch.complex64))
+
     def mask(self, spec: str = "") -> Operand:
         return self.x(spec, torch.bool)
 
@@ -386,7 +389,24 @@ for seen in SEEN:
             odd("sinter.attention_backward.default",
                 lambda k, s=seen, c=causal, h=keys: attend(k, s, c, h, True))
 
+
+
+def attend_to_rows(k: Maker, keys: str, backward: bool) -> Call:
+    """q [e, b, d], keys [f, `keys`, d], and any numbers for the first and the last key; 4 heads and
+    fixed widths where `keys` is a number."""
+    heads, width, last = ("b", "d", "c") if keys == "b" else ("4", "4", "6")
+    grad = (k.x(f"e{heads}{last}"),) if backward else ()
+    return call(*grad, k.x(f"e{heads}{width}"), k.x(f"f{keys}{width}"), k.x(f"f{keys}{last}"),
+                k.x("e", torch.int32), k.x("e", torch.int32), 0.5)
+
+
+for keys in ("b", "2", "1"):
+    odd("sinter.ranged_attention.default", lambda k, h=keys: attend_to_rows(k, h, False))
+    odd("sinter.ranged_attention_backward.default", lambda k, h=keys: attend_to_rows(k, h, True))
+
 # ---- views and moves
+
+odd("view_as_real", *[lambda k, s=s: call(k.complex(s)) for s in ("", "a", "ab", "a0", "1b")], moves=True)
 
 odd("view reshape _unsafe_view _reshape_copy view_copy",
     lambda k: call(k.x("ab"), lambda x: [x.shape[0] * x.shape[1]]),
