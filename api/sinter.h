@@ -883,7 +883,7 @@ class Plan {
     return values;
   }
   /// Parameters of entry `entry`, counted from 0.
-  /// Of a variant, one of several entries of its name: the values of a symbol that it is for.
+  /// The values of a symbol that a variant, one of several entries of its name, is for.
   std::optional<VariantRange> range(std::size_t entry = 0) const {
     const char* symbol = nullptr;
     VariantRange range;

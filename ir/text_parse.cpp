@@ -37,6 +37,8 @@ class Parser {
   };
 
   Status symbol();
+  /// "in [low, high]".
+  Status bounds(int64_t& low, int64_t& high);
   Status weight();
   Status state();
   Status entry();
@@ -192,6 +194,18 @@ Status Parser::ops(Scope& scope, std::string_view end) {
   return {};
 }
 
+Status Parser::bounds(int64_t& low, int64_t& high) {
+  SINTER_TRY(cursor_.expect("in"));
+  SINTER_TRY(cursor_.expect("["));
+  SINTER_LET(smallest, cursor_.integer("the smallest value"));
+  SINTER_TRY(cursor_.expect(","));
+  SINTER_LET(largest, cursor_.integer("the largest value"));
+  SINTER_TRY(cursor_.expect("]"));
+  low = smallest;
+  high = largest;
+  return {};
+}
+
 Status Parser::symbol() {
   SINTER_LET(name, cursor_.take(Token::Kind::word, "a symbol's name"));
   const SymbolId id{static_cast<uint32_t>(module_.symbols.size())};
@@ -199,14 +213,7 @@ Status Parser::symbol() {
   if (!fresh) return redefinition(name, at->second);
   Symbol symbol;
   symbol.name = name.text;
-  SINTER_TRY(cursor_.expect("in"));
-  SINTER_TRY(cursor_.expect("["));
-  SINTER_LET(low, cursor_.integer("the smallest value"));
-  SINTER_TRY(cursor_.expect(","));
-  SINTER_LET(high, cursor_.integer("the largest value"));
-  SINTER_TRY(cursor_.expect("]"));
-  symbol.low = low;
-  symbol.high = high;
+  SINTER_TRY(bounds(symbol.low, symbol.high));
   SINTER_LET(step, cursor_.accept("step"));
   if (step) {
     SINTER_LET(multiple, cursor_.integer("what divides every value"));
@@ -324,14 +331,7 @@ Status Parser::range(Entry& entry) {
   if (symbol.is_constant())
     return cursor_.error("a constant stands after where", at, "name a symbol");
   SymbolRange range{symbol.symbol()};
-  SINTER_TRY(cursor_.expect("in"));
-  SINTER_TRY(cursor_.expect("["));
-  SINTER_LET(low, cursor_.integer("the smallest value"));
-  SINTER_TRY(cursor_.expect(","));
-  SINTER_LET(high, cursor_.integer("the largest value"));
-  SINTER_TRY(cursor_.expect("]"));
-  range.low = low;
-  range.high = high;
+  SINTER_TRY(bounds(range.low, range.high));
   entry.range = range;
   return {};
 }

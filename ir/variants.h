@@ -27,7 +27,7 @@ std::string entry_title(std::string_view name, const std::optional<SymbolRange>&
 std::vector<int64_t> sizes_in(const std::optional<SymbolRange>& range,
                               llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> sizes);
 
-/// What is wrong with the ranges of entries of one name, in their order. nullopt: there is one
+/// The fault of the ranges of entries of one name, in their order. nullopt: there is one
 /// entry and no range, or 2 to kMaxVariants ranges of one symbol that cover its values, none twice.
 std::optional<std::string> fault_of_ranges(llvm::ArrayRef<std::optional<SymbolRange>> ranges,
                                            llvm::ArrayRef<Symbol> symbols);

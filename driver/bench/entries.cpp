@@ -81,7 +81,7 @@ Status measure(BenchPlans& plans, const EntryCall& call, llvm::ArrayRef<HostTens
   return {};
 }
 
-/// Of variants, the one that has these sizes.
+/// Whether a call of these sizes has this entry, which may be a variant.
 bool is_called(const Module& module, const Entry& entry, llvm::ArrayRef<int64_t> sizes) {
   return variant_for(module.entries, entry.name, sizes) == &entry;
 }

@@ -1,4 +1,4 @@
-// What `--attention relaxed` would save where rounded scores keep attention composed.
+// The savings of `--attention relaxed` where rounded scores keep attention composed.
 #pragma once
 
 #include "driver/explain/choices.h"

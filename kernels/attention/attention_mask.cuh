@@ -30,7 +30,7 @@ class LaneMask {
   static constexpr unsigned kAll = 0xffffffffu;
 
  public:
-  // Of rows `row` and `row` + 8 of the block.
+  // Rows `row` and `row` + 8 of the block.
   SINTER_DEVICE LaneMask(const AttentionBlock<Config>& block, int row)
       : rows_{block.mask_of(row), block.mask_of(row + 8)}, keys_(block.cache_rows()) {}
 

@@ -19,18 +19,24 @@ const std::vector<std::vector<int64_t>> kSizes = {
 const std::vector<std::vector<int64_t>> kSequenceSizes = {
     {1, 0, 1, 0, 3}, {70, 0, 200, 0, 2}, {129, 0, 130, 0, 1}, {0, 0, 5, 0, 2}};
 
-/// On few multiprocessors, where blocks of warpgroups take tiles of several sequences.
-void run_sequences(const Capabilities& played, const char* arch) {
+/// The groups on few multiprocessors, where blocks of warpgroups take tiles of several sequences.
+void run_on_few(const std::vector<GroupText>& groups, int64_t width,
+                const std::vector<std::vector<int64_t>>& sizes, const Capabilities& played,
+                const char* arch) {
   DeviceDescription few = *find_device(arch);
   few.multiprocessors = 3;
   Trials trials;
   trials.played = played;
   trials.special_values = false;
   trials.every_order = false;
-  for (size_t i = 0; i < kSequenceGroups.size(); ++i)
-    trials.add(kSequenceGroups[i], kAttentionTypes[i % 2], 64, few);
+  for (size_t i = 0; i < groups.size(); ++i)
+    trials.add(groups[i], kAttentionTypes[i % 2], width, few);
   VaryRanges vary;
-  run_trials(trials, kSequenceSizes, std::ref(vary));
+  run_trials(trials, sizes, std::ref(vary));
+}
+
+void run_sequences(const Capabilities& played, const char* arch) {
+  run_on_few(kSequenceGroups, 64, kSequenceSizes, played, arch);
 }
 
 void run(const Capabilities& played, const char* arch, llvm::ArrayRef<int64_t> widths) {
@@ -63,20 +69,10 @@ TEST_CASE("sequences and masks by products of warpgroups") {
 TEST_CASE("tiles of keys that a summary of the mask hides are left out") {
   const std::pair<Capabilities, const char*> forms[] = {{{}, "sm_80"},
                                                         {{.mma = true, .wgmma = true}, "sm_90a"}};
-  for (const auto& [played, arch] : forms) {
-    DeviceDescription few = *find_device(arch);
-    few.multiprocessors = 3;
-    Trials trials;
-    trials.played = played;
-    trials.special_values = false;
-    trials.every_order = false;
-    for (size_t i = 0; i < kTileGroups.size(); ++i)
-      trials.add(kTileGroups[i], kAttentionTypes[i % 2], 0, few);
-    VaryRanges vary;
-    run_trials(trials,
+  for (const auto& [played, arch] : forms)
+    run_on_few(kTileGroups, 0,
                {{140, 0, 400, 0, 2}, {70, 0, 390, 0, 1}, {20, 0, 300, 0, 3}, {1, 0, 1, 0, 1}},
-               std::ref(vary));
-  }
+               played, arch);
 }
 
 TEST_CASE("blocks that take several items, sorted by the keys that they see") {

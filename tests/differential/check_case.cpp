@@ -40,7 +40,7 @@ Status compare(std::string_view what, const HostTensor& expected, const HostTens
   return fail(to_string(*difference), std::string(what), "", ExitCode::check_failed);
 }
 
-/// Of three modules one, as a text may write it: with an entry for each of up to kMaxVariants
+/// A third of the modules as a text may write them: with an entry for each of up to kMaxVariants
 /// ranges of N. Other modules have the variants that the passes make.
 Module with_variants(Module module, uint64_t seed) {
   constexpr SymbolId kTokens{0};
