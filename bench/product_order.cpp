@@ -209,8 +209,9 @@ class Experiment {
     for (const auto& [name, rows] : {std::pair("x", shape.m), {"w", shape.n}})
       graph.inputs.push_back(
           graph.add(Op{OpKind::input, {dtype, {Dim(rows), Dim(shape.k)}}, {}, {}, name}));
-    graph.outputs.push_back(Builder(graph, {}).op(OpKind::tiled_linear, graph.inputs,
-                                                  Attributes().set(AttrName::dtype, result), "y"));
+    graph.outputs.push_back(Builder(graph, {}).op(
+        OpKind::linear, graph.inputs,
+        Attributes().set(AttrName::order, Order::tiled_linear).set(AttrName::dtype, result), "y"));
     SINTER_LET(kernel, emit_kernel(graph, 1, {}, *find_device(device_->arch())));
     SINTER_LET(nvrtc, find_nvrtc());
     const KernelSource source{kernel.name, kernel.source};

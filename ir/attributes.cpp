@@ -54,4 +54,21 @@ const AttrValue* Attributes::find(AttrName name) const {
   return nullptr;
 }
 
+std::string_view to_string(Order order) {
+  switch (order) {
+#define SINTER_ORDER(name, ...) \
+  case Order::name:             \
+    return #name;
+#include "ir/orders.def"
+  }
+  SINTER_CHECK(false, "order");
+}
+
+std::optional<Order> parse_order(std::string_view text) {
+#define SINTER_ORDER(name, ...) \
+  if (text == #name) return Order::name;
+#include "ir/orders.def"
+  return std::nullopt;
+}
+
 }  // namespace sinter

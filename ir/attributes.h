@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "ir/number.h"
+#include "ir/order.h"
 #include "ir/types.h"
 
 namespace sinter {
 
 /// name, C++ type. The order is the order of printing.
 #define SINTER_ATTRIBUTES(X)                                                                     \
+  X(order, Order)                /* the algorithm that computes the op (orders.def) */           \
   X(axis, int64_t)               /* one axis, 0 <= axis < rank */                                \
   X(axes, std::vector<int64_t>)  /* ascending, distinct */                                       \
   X(dims, Dims)                  /* a shape */                                                   \
@@ -49,8 +51,9 @@ enum class AttrName : uint8_t {
 #undef X
 };
 
-using AttrValue = std::variant<int64_t, double, DType, Dim, Dims, std::vector<int64_t>,
-                               std::vector<double>, std::string, Number, std::vector<Number>>;
+using AttrValue =
+    std::variant<int64_t, double, DType, Dim, Dims, std::vector<int64_t>, std::vector<double>,
+                 std::string, Number, std::vector<Number>, Order>;
 
 std::string_view to_string(AttrName name);
 std::optional<AttrName> parse_attr_name(std::string_view text);

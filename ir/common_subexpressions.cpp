@@ -37,6 +37,7 @@ llvm::hash_code hash_of(int64_t x) { return llvm::hash_value(x); }
 llvm::hash_code hash_of(double x) { return llvm::hash_value(std::bit_cast<uint64_t>(x)); }
 llvm::hash_code hash_of(const Number& x) { return llvm::hash_value(x.key()); }
 llvm::hash_code hash_of(DType x) { return llvm::hash_value(x); }
+llvm::hash_code hash_of(Order x) { return llvm::hash_value(x); }
 llvm::hash_code hash_of(Dim x) { return llvm::hash_value(x.hash()); }
 llvm::hash_code hash_of(const std::string& x) { return llvm::hash_value(x); }
 template <typename List>

@@ -30,7 +30,7 @@ Product product_of(const Op& op) {
     product.spec = *parse_einsum(op.attrs.get<std::string>(AttrName::spec));
     return product;
   }
-  SINTER_CHECK(op.kind == OpKind::linear, "{} is no product", op_info(op.kind).name);
+  SINTER_CHECK(is_without_order(op, OpKind::linear), "{} is no product", algorithm_name(op));
   product.bias = operand_with(op, OperandRole::bias);
   const int rank = static_cast<int>(op.type.rank());
   for (int i = 0; i + 1 < rank; ++i)

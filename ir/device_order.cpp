@@ -33,6 +33,14 @@ class OpFact {
 
 bool has_device_order(const Graph& graph, const Op& op, llvm::ArrayRef<int64_t> symbol_values) {
   [[maybe_unused]] const OpFact s(graph, op, symbol_values);
+  if (const std::optional<Order> order = order_of(op)) {
+    switch (*order) {
+#define SINTER_ORDER(name, op, most, required, optional, roles, own_bits) \
+  case Order::name:                                                       \
+    return own_bits;
+#include "ir/orders.def"
+    }
+  }
   switch (op.kind) {
 #define SINTER_DEVICE_ORDER(name, condition) \
   case OpKind::name:                         \

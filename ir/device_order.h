@@ -1,4 +1,5 @@
-// Ops whose kernels add in an order of the device's own: the rows SINTER_DEVICE_ORDER of ops.def.
+// Ops whose kernels add in an order of the device's own: the column `own bits` of orders.def, and
+// the rows SINTER_DEVICE_ORDER of ops.def.
 #pragma once
 
 #include "ir/graph.h"

@@ -35,6 +35,7 @@ enum class Fault : uint8_t {
 /// A wrong role in the table of ops.
 struct PlantedRole {
   OpKind kind;
+  std::optional<Order> order;
   size_t operand;
   OperandRole role;
 };

@@ -47,6 +47,17 @@ const llvm::SmallVector<OpInfo, 0>& op_table() {
   return table;
 }
 
+const llvm::SmallVector<OrderInfo, 0>& order_table() {
+  static const auto& table = never_destroyed([] {
+    return llvm::SmallVector<OrderInfo, 0>{
+#define SINTER_ORDER(name, op, most, required, optional, ...) \
+  OrderInfo{OpKind::op, most, required, optional},
+#include "ir/orders.def"
+    };
+  });
+  return table;
+}
+
 template <typename T>
 const T* find_named(const std::vector<T>& items, std::string_view name) {
   for (const T& item : items)
@@ -67,6 +78,46 @@ std::optional<OpKind> parse_op_kind(std::string_view name) {
   const auto at = kinds.find(name);
   if (at == kinds.end()) return std::nullopt;
   return at->second;
+}
+
+const OrderInfo& order_info(Order order) { return order_table()[static_cast<size_t>(order)]; }
+
+std::optional<Order> order_of(const Attributes& attrs) {
+  const AttrValue* value = attrs.find(AttrName::order);
+  return value ? std::optional(std::get<Order>(*value)) : std::nullopt;
+}
+
+OpClass op_class(const Op& op) {
+  return order_of(op) ? OpClass::anchor : op_info(op.kind).op_class;
+}
+
+std::string_view algorithm_name(const Op& op) {
+  const std::optional<Order> order = order_of(op);
+  return order ? to_string(*order) : op_info(op.kind).name;
+}
+
+bool is_without_order(const Op& op, OpKind kind) { return op.kind == kind && !order_of(op); }
+
+int max_operands(OpKind kind, std::optional<Order> order) {
+  return order ? order_info(*order).max_operands : op_info(kind).max_operands;
+}
+
+bool may_have(OpKind kind, const Attributes& attrs, AttrName name) {
+  const auto listed = [&](const auto& info) {
+    return llvm::is_contained(info.required, name) || llvm::is_contained(info.optional, name);
+  };
+  const std::optional<Order> order = order_of(attrs);
+  if (name == AttrName::order) return order && order_info(*order).op == kind;
+  return listed(op_info(kind)) || (order && listed(order_info(*order)));
+}
+
+std::optional<AttrName> missing_attribute(OpKind kind, const Attributes& attrs) {
+  for (AttrName name : op_info(kind).required)
+    if (!attrs.has(name)) return name;
+  if (const std::optional<Order> order = order_of(attrs))
+    for (AttrName name : order_info(*order).required)
+      if (!attrs.has(name)) return name;
+  return std::nullopt;
 }
 
 ValueId Graph::add(Op op) {

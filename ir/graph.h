@@ -47,6 +47,14 @@ struct OpInfo {
 const OpInfo& op_info(OpKind kind);
 std::optional<OpKind> parse_op_kind(std::string_view name);
 
+/// Static facts of an order: its row of orders.def.
+struct OrderInfo {
+  OpKind op;  // that it computes
+  int max_operands;
+  llvm::SmallVector<AttrName, 2> required, optional;  // beside the op's
+};
+const OrderInfo& order_info(Order order);
+
 /// An op and its only result: index into Graph::ops().
 struct ValueId {
   uint32_t index = UINT32_MAX;
@@ -62,7 +70,21 @@ struct Op {
   std::string name;  // unique in its graph, without the '%'; of a leaf: the module's name
 };
 
-inline OpClass op_class(const Op& op) { return op_info(op.kind).op_class; }
+/// The attribute `order`; nullopt: none.
+std::optional<Order> order_of(const Attributes& attrs);
+inline std::optional<Order> order_of(const Op& op) { return order_of(op.attrs); }
+
+/// An op with an order is an anchor.
+OpClass op_class(const Op& op);
+/// The name of the algorithm: of the op's order, where it has one, or of the op.
+std::string_view algorithm_name(const Op& op);
+/// An op of that kind for which no order has been chosen.
+bool is_without_order(const Op& op, OpKind kind);
+int max_operands(OpKind kind, std::optional<Order> order);
+/// Whether an op of that kind, with the order that `attrs` name, can have the attribute.
+bool may_have(OpKind kind, const Attributes& attrs, AttrName name);
+/// A required attribute that is not among `attrs`.
+std::optional<AttrName> missing_attribute(OpKind kind, const Attributes& attrs);
 
 /// Ops in topological order: an op's operands have smaller ids. Leaves (`input` in the order of the
 /// parameters) may stand anywhere before their first use.

@@ -2,8 +2,8 @@
 // stands in infer_*.cpp.
 //
 // Constraints, by number; the number stands in the error. A number is listed once.
-//   C1   operand count, and attributes that are required and known; any_range, empty_zero
-//        and checked are 0 or 1
+//   C1   operand count, an order of the op, and attributes that are required and known; any_range,
+//        empty_zero and checked are 0 or 1
 //   C2   elementwise: dims broadcast (NumPy)
 //   C3   elementwise: operands of one element type that the op's domain allows
 //   C4   reshape: the number of elements stays, for all values of the symbols
@@ -32,7 +32,8 @@
 //        window >= 1
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the result has at most 2^48 bytes and elements for all values of the symbols
-//   C21  decode_attention: 1 .. 8 splits, heads of 1 .. 256 elements, a mask that repeats along all
+//   C21  order decode_attention: 1 .. 8 splits, heads of 1 .. 256 elements, a mask that repeats
+//   along all
 //        leading axes or along none; sample: logits [N, V] of a float type, V a constant, 1 ..
 //        2^20; temperature and top_p f32 [N], the others i32 [N]
 // Constraints from C22 on are listed with the rules of the families' ops, kernels/*/op.cpp.
@@ -44,19 +45,28 @@
 namespace sinter {
 namespace {
 
-Status check_counts(const Inference& op) {
-  const OpInfo& info = op_info(op.kind);
+/// The order, if there is one, is one of the op's.
+Status check_order(const Inference& op, std::optional<Order> order) {
+  if (!order || order_info(*order).op == op.kind) return {};
+  return fail(fmt::format("{}: {} is an order of {} (C1)", op_info(op.kind).name, to_string(*order),
+                          op_info(order_info(*order).op).name));
+}
+
+Status check_operand_count(const Inference& op, std::optional<Order> order) {
   const int count = static_cast<int>(op.operands.size());
-  if (count < info.min_operands || count > info.max_operands)
-    return op.reject(1, info.min_operands == info.max_operands
-                            ? fmt::format("takes {} operands, got {}", info.min_operands, count)
-                            : fmt::format("takes {} to {} operands, got {}", info.min_operands,
-                                          info.max_operands, count));
-  for (AttrName name : info.required)
-    if (!op.attrs.has(name))
-      return op.reject(1, fmt::format("attribute {} is missing", to_string(name)));
+  const int least = op_info(op.kind).min_operands, most = max_operands(op.kind, order);
+  if (least <= count && count <= most) return {};
+  return op.reject(1, least == most
+                          ? fmt::format("takes {} operands, got {}", least, count)
+                          : fmt::format("takes {} to {} operands, got {}", least, most, count));
+}
+
+/// Attributes are known, and those that are required are there.
+Status check_attributes(const Inference& op) {
+  if (const auto missing = missing_attribute(op.kind, op.attrs))
+    return op.reject(1, fmt::format("attribute {} is missing", to_string(*missing)));
   for (const auto& [name, value] : op.attrs)
-    if (!llvm::is_contained(info.required, name) && !llvm::is_contained(info.optional, name))
+    if (!may_have(op.kind, op.attrs, name))
       return op.reject(1, fmt::format("has no attribute {}", to_string(name)));
   for (AttrName flag : {AttrName::any_range, AttrName::empty_zero, AttrName::checked})
     if (op.attrs.has(flag))
@@ -82,7 +92,18 @@ constexpr InferenceRule* kInferenceRules[] = {
 #include "ir/ops.def"
 };
 
+/// By Order. An order without its constraints does not link.
+constexpr OrderConstraints* kOrderConstraints[] = {
+#define SINTER_ORDER(name, ...) check_##name,
+#include "ir/orders.def"
+};
+
 }  // namespace
+
+std::string_view Inference::name() const {
+  const std::optional<Order> order = order_of(attrs);
+  return order ? to_string(*order) : op_info(kind).name;
+}
 
 Status Inference::check_axis(int64_t axis, size_t rank) const {
   if (axis < 0 || axis >= static_cast<int64_t>(rank))
@@ -102,8 +123,12 @@ Status Inference::check_axes(llvm::ArrayRef<int64_t> axes, size_t rank) const {
 Result<TensorType> infer_type(OpKind kind, llvm::ArrayRef<TensorType> operands,
                               const Attributes& attrs, llvm::ArrayRef<Symbol> symbols) {
   const Inference op{kind, operands, attrs, symbols};
-  SINTER_TRY(check_counts(op));
+  const std::optional<Order> order = order_of(attrs);
+  SINTER_TRY(check_order(op, order));
+  SINTER_TRY(check_operand_count(op, order));
+  SINTER_TRY(check_attributes(op));
   SINTER_LET(type, kInferenceRules[static_cast<size_t>(kind)](op));
+  if (order) SINTER_TRY(kOrderConstraints[static_cast<size_t>(*order)](op, type));
   if (volume(type.dims).upper_bound(symbols) > max_elements(type.dtype))
     return op.reject(20, fmt::format("{} has more than 2^48 bytes", op.show(type)));
   return type;

@@ -15,8 +15,10 @@ struct Inference {
 
   /// The error that `constraint` is broken.
   tl::unexpected<Error> reject(int constraint, std::string what) const {
-    return fail(fmt::format("{}: {} (C{})", op_info(kind).name, what, constraint));
+    return fail(fmt::format("{}: {} (C{})", name(), what, constraint));
   }
+  /// Of the order, if there is one, or of the op.
+  std::string_view name() const;
   std::string show(const TensorType& type) const { return to_string(type, symbols); }
   std::string show(DimsRef dims) const {
     return to_string(TensorType{DType::f32, Dims(dims)}, symbols).substr(3);
@@ -31,7 +33,11 @@ struct Inference {
 /// none, every other op has its own: infer_NAME.
 using InferenceRule = Result<TensorType>(const Inference&);
 InferenceRule infer_elementwise;
+/// The constraints that an order has beside those of its op, whose result type is given.
+using OrderConstraints = Status(const Inference&, const TensorType& result);
 #define SINTER_OP(name, ...) InferenceRule infer_##name;
 #include "ir/ops.def"
+#define SINTER_ORDER(name, ...) OrderConstraints check_##name;
+#include "ir/orders.def"
 
 }  // namespace sinter

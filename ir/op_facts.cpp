@@ -142,7 +142,7 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
     case OpClass::composite:
     case OpClass::contraction:
     case OpClass::anchor:
-      SINTER_CHECK(false, "{} does not compute element by element", op_info(op.kind).name);
+      SINTER_CHECK(false, "{} does not compute element by element", algorithm_name(op));
   }
   for (ValueId operand : op.operands)
     pull(operand, broadcast_coords(primitives_[operand].type.dims, op.type.dims, coords), space);
@@ -195,7 +195,7 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const ValueId operand = op.operands[i], root = root_of(graph, operand);
       const Dims& dims = graph[operand].type.dims;
-      if (operand_role(op.kind, i) == OperandRole::row)
+      if (operand_role(op, i) == OperandRole::row)
         facts.reads.push_back(
             {root, resolve_access(graph, operand, identity_map(dims.size()), dims).coords, dims,
              false});

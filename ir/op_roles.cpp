@@ -22,7 +22,13 @@ struct RoleColumn {
   static Role last(int rows_of = Role::kNoRows) { return {Role::last, rows_of}; }
   static Role target() { return {Role::target, Role::kResult}; }
 
-  /// By op; the operands that follow those of the list are values.
+  /// The operands that follow those of the list are values.
+  static llvm::ArrayRef<OperandRole> of(OpKind kind, std::optional<Order> order) {
+    const llvm::ArrayRef<OperandRole> own = order ? of(*order) : llvm::ArrayRef<OperandRole>();
+    return own.empty() ? of(kind) : own;
+  }
+
+ private:
   static llvm::ArrayRef<OperandRole> of(OpKind kind) {
     static const auto& column = never_destroyed([] {
       return llvm::SmallVector<OperandRoles, 0>{
@@ -33,34 +39,46 @@ struct RoleColumn {
     });
     return column[static_cast<size_t>(kind)];
   }
+
+  /// Empty: those of the op.
+  static llvm::ArrayRef<OperandRole> of(Order order) {
+    static const auto& column = never_destroyed([] {
+      return llvm::SmallVector<OperandRoles, 0>{
+#define SINTER_ORDER(name, op, most, required, optional, roles, ...) OperandRoles roles,
+#include "ir/orders.def"
+      };
+    });
+    return column[static_cast<size_t>(order)];
+  }
 };
 
 }  // namespace
 
-OperandRole operand_role(OpKind kind, size_t operand) {
-  if (planted_role && planted_role->kind == kind && planted_role->operand == operand)
+OperandRole operand_role(OpKind kind, std::optional<Order> order, size_t operand) {
+  if (planted_role && planted_role->kind == kind && planted_role->order == order &&
+      planted_role->operand == operand)
     return planted_role->role;
-  const llvm::ArrayRef<OperandRole> roles = RoleColumn::of(kind);
+  const llvm::ArrayRef<OperandRole> roles = RoleColumn::of(kind, order);
   return operand < roles.size() ? roles[operand] : OperandRole();
 }
 
-bool has_role(OpKind kind, OperandRole::Kind role) {
-  const int most = op_info(kind).max_operands;
+bool has_role(const Op& op, OperandRole::Kind role) {
+  const int most = max_operands(op.kind, order_of(op));
   for (int i = 0; i < most; ++i)
-    if (operand_role(kind, static_cast<size_t>(i)).kind == role) return true;
+    if (operand_role(op, static_cast<size_t>(i)).kind == role) return true;
   return false;
 }
 
 llvm::SmallVector<ValueId, 2> operands_with(const Op& op, OperandRole::Kind role) {
   llvm::SmallVector<ValueId, 2> found;
   for (size_t i = 0; i < op.operands.size(); ++i)
-    if (operand_role(op.kind, i).kind == role) found.push_back(op.operands[i]);
+    if (operand_role(op, i).kind == role) found.push_back(op.operands[i]);
   return found;
 }
 
 ValueId operand_with(const Op& op, OperandRole::Kind role) {
   for (size_t i = 0; i < op.operands.size(); ++i)
-    if (operand_role(op.kind, i).kind == role) return op.operands[i];
+    if (operand_role(op, i).kind == role) return op.operands[i];
   return {};
 }
 

@@ -34,9 +34,13 @@ struct OperandRole {
   friend bool operator==(const OperandRole&, const OperandRole&) = default;
 };
 
-OperandRole operand_role(OpKind kind, size_t operand);
+/// The role of an operand of an op of that kind, with that order or none.
+OperandRole operand_role(OpKind kind, std::optional<Order> order, size_t operand);
+inline OperandRole operand_role(const Op& op, size_t operand) {
+  return operand_role(op.kind, order_of(op), operand);
+}
 /// Some operand has that role.
-bool has_role(OpKind kind, OperandRole::Kind role);
+bool has_role(const Op& op, OperandRole::Kind role);
 
 /// The operands of that role, in order.
 llvm::SmallVector<ValueId, 2> operands_with(const Op& op, OperandRole::Kind role);
@@ -45,12 +49,12 @@ ValueId operand_with(const Op& op, OperandRole::Kind role);
 
 /// Multiplies a matrix, streamed or not.
 inline bool has_matrix(const Op& op) {
-  return has_role(op.kind, OperandRole::matrix) || has_role(op.kind, OperandRole::stream);
+  return has_role(op, OperandRole::matrix) || has_role(op, OperandRole::stream);
 }
 /// Reads rows of a cache.
-inline bool reads_cache(const Op& op) { return has_role(op.kind, OperandRole::cache); }
+inline bool reads_cache(const Op& op) { return has_role(op, OperandRole::cache); }
 /// The op's effect: its result is the next version of a state, written in place.
-inline bool writes_state(const Op& op) { return has_role(op.kind, OperandRole::state); }
+inline bool writes_state(const Op& op) { return has_role(op, OperandRole::state); }
 /// A version of a state: the state as the call finds it, or what an op has made of it.
 inline bool is_state_version(const Op& op) { return op.kind == OpKind::state || writes_state(op); }
 /// The type that an op writes: for a state that of the update, otherwise its result's.

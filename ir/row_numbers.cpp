@@ -30,7 +30,7 @@ IndexMap number_coords(const Op& gather, const IndexMap& coords) {
 }
 
 std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) {
-  const OperandRole role = operand_role(op.kind, operand);
+  const OperandRole role = operand_role(op, operand);
   if (role.rows_of == OperandRole::kResult) return op.type.dims[0];
   const bool position = role.kind == OperandRole::first || role.kind == OperandRole::last;
   if (position && op.attrs.is_set(AttrName::any_range)) return std::nullopt;
@@ -53,7 +53,7 @@ std::vector<RowNumbers> row_numbers(const Graph& graph) {
     const Op& op = graph.ops()[i];
     for (size_t k = 0; k < op.operands.size(); ++k)
       if (const std::optional<Dim> rows = named_rows(graph, op, k))
-        found.push_back({{i}, op.operands[k], *rows, operand_role(op.kind, k).is_address()});
+        found.push_back({{i}, op.operands[k], *rows, operand_role(op, k).is_address()});
   }
   return found;
 }

@@ -99,6 +99,17 @@ Result<DType> TextCursor::dtype() {
   return *dtype;
 }
 
+Result<Order> TextCursor::order() {
+  const auto order = at(Token::Kind::word) ? parse_order(token_.text) : std::nullopt;
+#define SINTER_ORDER(name, ...) " " #name
+  if (!order)
+    return expected("an order:"
+#include "ir/orders.def"
+    );
+  SINTER_TRY(advance());
+  return *order;
+}
+
 Result<Dim> TextCursor::dim() {
   if (at(Token::Kind::word)) {
     const auto symbol = symbols_.find(token_.text);
@@ -150,6 +161,8 @@ Result<AttrValue> TextCursor::attribute_value(AttrName name) {
       return number(what);
     } else if constexpr (std::is_same_v<T, DType>) {
       return dtype();
+    } else if constexpr (std::is_same_v<T, Order>) {
+      return order();
     } else if constexpr (std::is_same_v<T, Dim>) {
       return dim();
     } else if constexpr (std::is_same_v<T, Dims>) {

@@ -32,6 +32,7 @@ class TextCursor {
   /// rounds the number itself.
   Result<Number> number(std::string_view what);
   Result<DType> dtype();
+  Result<Order> order();
   Result<Dim> dim();
   Result<Dims> dims();
   Result<TensorType> type();

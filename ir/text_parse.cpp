@@ -86,6 +86,10 @@ tl::unexpected<Error> Parser::unknown_op(const Token& word) const {
 #define SINTER_OP(name, op_class, least, most, required, optional, ...) consider(#name);
 #define SINTER_ELEMENTWISE(name, operands, result, domain, formula) consider(#name);
 #include "ir/ops.def"
+  if (const auto order = parse_order(word.text))
+    return cursor_.error(fmt::format("no op {}", describe(word)), word.at,
+                         fmt::format("write '{} ... {{order = {}}}'",
+                                     op_info(order_info(*order).op).name, word.text));
   return cursor_.error(
       fmt::format("no op {}", describe(word)), word.at,
       nearest.empty() ? "docs/sir.md lists the ops" : fmt::format("is '{}' meant?", nearest));

@@ -79,6 +79,7 @@ void Printer::value(const AttrValue& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) out_ += show_integer(*integer);
   if (const auto* real = std::get_if<double>(&value)) out_ += hex_float(*real);
   if (const auto* dtype = std::get_if<DType>(&value)) out_ += to_string(*dtype);
+  if (const auto* order = std::get_if<Order>(&value)) out_ += to_string(*order);
   if (const auto* dim = std::get_if<Dim>(&value)) out_ += show_dim(*dim);
   if (const auto* dims = std::get_if<Dims>(&value)) brackets(*dims, show_dim);
   if (const auto* integers = std::get_if<std::vector<int64_t>>(&value))

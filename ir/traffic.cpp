@@ -45,7 +45,7 @@ class Reader {
 llvm::SmallVector<Reached, 2> Reader::of_operands() {
   for (size_t i = 0; i < op_.operands.size(); ++i) {
     const ValueId operand = op_.operands[i];
-    switch (operand_role(op_.kind, i).kind) {
+    switch (operand_role(op_, i).kind) {
       case OperandRole::state:
         break;
       case OperandRole::table:

@@ -25,7 +25,7 @@ class GraphVerifier {
     return place;
   }
   std::string name(ValueId id) const {
-    return fmt::format("%{} ({})", printable(graph_[id].name), op_info(graph_[id].kind).name);
+    return fmt::format("%{} ({})", printable(graph_[id].name), algorithm_name(graph_[id]));
   }
   std::string attribute_name(ValueId id, AttrName attr) const {
     return fmt::format("attribute {} of {}", to_string(attr), name(id));
@@ -90,7 +90,7 @@ Checked GraphVerifier::interface() const {
 Checked GraphVerifier::unique_name(ValueId id) {
   const Op& op = graph_[id];
   const auto what = [&] {
-    return fmt::format("the name of op {} ({})", id.index, op_info(op.kind).name);
+    return fmt::format("the name of op {} ({})", id.index, algorithm_name(op));
   };
   SINTER_TRY(check_text(op.name, what, at(id)));
   const auto [first, fresh] = names_.try_emplace(op.name, id);
@@ -107,26 +107,29 @@ Checked GraphVerifier::unique_name(ValueId id) {
 }
 
 Checked GraphVerifier::counts(ValueId id) const {
-  const OpInfo& info = op_info(graph_[id].kind);
-  const int count = static_cast<int>(graph_[id].operands.size());
-  if (count >= info.min_operands && count <= info.max_operands) return {};
-  const std::string takes = info.min_operands == info.max_operands
-                                ? fmt::format("{}", info.min_operands)
-                                : fmt::format("{} to {}", info.min_operands, info.max_operands);
+  const Op& op = graph_[id];
+  const int least = op_info(op.kind).min_operands, most = max_operands(op.kind, order_of(op));
+  const int count = static_cast<int>(op.operands.size());
+  if (count >= least && count <= most) return {};
+  const std::string takes =
+      least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
   return broken(5, fmt::format("{} takes {} operands, got {}", name(id), takes, count), at(id),
                 "docs/sir.md lists its operands");
 }
 
 Checked GraphVerifier::attributes(ValueId id) const {
   const Op& op = graph_[id];
-  const OpInfo& info = op_info(op.kind);
-  for (AttrName required : info.required)
-    if (!op.attrs.has(required))
-      return broken(6, fmt::format("{} lacks its attribute {}", name(id), to_string(required)),
-                    at(id), fmt::format("add {{{} = ...}}", to_string(required)));
+  if (const auto order = order_of(op); order && order_info(*order).op != op.kind)
+    return broken(6,
+                  fmt::format("{} is an order of {}, not of {}", to_string(*order),
+                              op_info(order_info(*order).op).name, op_info(op.kind).name),
+                  at(id), "name an order of the op, or none");
+  if (const auto missing = missing_attribute(op.kind, op.attrs))
+    return broken(6, fmt::format("{} lacks its attribute {}", name(id), to_string(*missing)),
+                  at(id), fmt::format("add {{{} = ...}}", to_string(*missing)));
   for (const auto& [attribute, value] : op.attrs) {
     const AttrName attr = attribute;
-    if (!llvm::is_contained(info.required, attr) && !llvm::is_contained(info.optional, attr))
+    if (!may_have(op.kind, op.attrs, attr))
       return broken(6, fmt::format("{} has no attribute {}", name(id), to_string(attr)), at(id),
                     "remove it");
     if (const auto* text = std::get_if<std::string>(&value))
@@ -172,9 +175,9 @@ Checked GraphVerifier::leaf(ValueId id) const {
                   "compute a weight from file tensors and constants alone");
   const auto found = context_.leaves->find(op.name);
   if (found == context_.leaves->end() || found->second.kind != op.kind)
-    return broken(
-        9, fmt::format("the module has no {} %{}", op_info(op.kind).name, printable(op.name)),
-        at(id), "declare it in the module");
+    return broken(9,
+                  fmt::format("the module has no {} %{}", algorithm_name(op), printable(op.name)),
+                  at(id), "declare it in the module");
   if (*found->second.type != op.type)
     return broken(9,
                   fmt::format("{} is {}, the module declares {}", name(id), show(op.type),

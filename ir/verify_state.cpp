@@ -45,7 +45,7 @@ Checked check_state_order(const Graph& graph, const GraphContext& context) {
                                 op_info(graph[version].kind).name),
                     at(id), "write a state or the result of a kv_append");
     for (size_t i = 0; i < op.operands.size(); ++i)
-      if (operand_role(op.kind, i) != OperandRole::state && root[op.operands[i].index] == version)
+      if (operand_role(op, i) != OperandRole::state && root[op.operands[i].index] == version)
         return broken(16, fmt::format("{} reads {} while it writes it", name(id), name(version)),
                       at(id), "append a copy");
     writer[version.index] = id;

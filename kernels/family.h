@@ -92,11 +92,12 @@ struct KernelFamily {
   std::string_view name;
   enum class Kind : uint8_t {
     rows,      // a kernel of ops that walk the same rows; no anchor
-    anchored,  // a kernel built around an op of `anchors`
+    anchored,  // a kernel built around an op of `anchors` or `orders`
     call,      // a call of the library, built around an op of `anchors`
   };
   Kind kind;
-  llvm::ArrayRef<OpKind> anchors;  // ops that it computes; kind rows: none
+  llvm::ArrayRef<OpKind> anchors = {};  // ops without an order that it computes
+  llvm::ArrayRef<Order> orders = {};    // it computes the ops that have one of these
   std::variant<EmitKernel*, LowerStep*> make;
   /// The cost of a kernel of these ops whose blocks have at least `min_threads` threads. nullopt:
   /// no configuration fits the device.
@@ -120,8 +121,8 @@ struct KernelFamily {
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
   /// Chooses ops only where the caller requests the family by its name (passes/choose_kernels.h).
   bool on_request = false;
-  /// Replaces a general op of an entry with such tokens by the family's own: `linear` by `gemv`.
-  /// The operands of `op` are values of the builder's graph. nullopt: the op stays.
+  /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The
+  /// operands of `op` are values of the builder's graph. nullopt: none of its orders fits.
   std::optional<ValueId> (*choose)(Builder&, const Op&, Tokens) = nullptr;
   /// The decision of `choose` about an op of the family, for reports. null: it is not reported.
   KernelChoice (*explain_choice)(const Op& own) = nullptr;
@@ -130,6 +131,12 @@ struct KernelFamily {
   bool (*addresses)(const Graph&, const Op&, size_t operand, llvm::ArrayRef<Symbol>) = nullptr;
   EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
+
+  /// Its kernels are built around ops like this one.
+  bool computes(const Op& op) const {
+    const std::optional<Order> order = order_of(op);
+    return order ? llvm::is_contained(orders, *order) : llvm::is_contained(anchors, op.kind);
+  }
 };
 
 template <OpKind... kinds>

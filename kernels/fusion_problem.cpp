@@ -61,7 +61,7 @@ FusionProblem FusionProblem::at(llvm::ArrayRef<int64_t> sizes) const {
 }
 
 const KernelFamily* FusionProblem::family(ValueId id) const {
-  return anchored_by(graph_[id].kind, families_);
+  return anchored_by(graph_[id], families_);
 }
 
 Ports FusionProblem::ports(ValueId id) const {

@@ -8,9 +8,8 @@ bool GroupShape::closed() const { return !anchor && family->kind != KernelFamily
 
 ValueId GroupView::anchor() const {
   if (shape.anchor) return *shape.anchor;
-  const auto at = llvm::find_if(members, [&](ValueId id) {
-    return llvm::is_contained(shape.family->anchors, problem.graph()[id].kind);
-  });
+  const auto at = llvm::find_if(
+      members, [&](ValueId id) { return shape.family->computes(problem.graph()[id]); });
   SINTER_CHECK(at != members.end(), "a group of {} without an anchor", shape.family->name);
   return *at;
 }

@@ -17,9 +17,9 @@ llvm::ArrayRef<const KernelFamily*> kernel_families() {
   return kFamilies;
 }
 
-const KernelFamily* anchored_by(OpKind kind, Families families) {
+const KernelFamily* anchored_by(const Op& op, Families families) {
   for (const KernelFamily* family : families)
-    if (llvm::is_contained(family->anchors, kind)) return family;
+    if (family->computes(op)) return family;
   return nullptr;
 }
 
@@ -31,7 +31,7 @@ const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts, Familie
 
 std::optional<ValueId> anchor_of(const Graph& group, Families families) {
   for (uint32_t i = 0; i < group.size(); ++i)
-    if (anchored_by(group.ops()[i].kind, families)) return ValueId{i};
+    if (anchored_by(group.ops()[i], families)) return ValueId{i};
   return std::nullopt;
 }
 

@@ -9,7 +9,7 @@ namespace sinter {
 llvm::ArrayRef<const KernelFamily*> kernel_families();
 
 /// The family whose anchor the op is; null: the op has none.
-const KernelFamily* anchored_by(OpKind kind, Families families = kernel_families());
+const KernelFamily* anchored_by(const Op& op, Families families = kernel_families());
 /// The family that makes the kernel of ops with these facts, none of which is an anchor.
 const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts,
                                    Families families = kernel_families());

@@ -234,7 +234,7 @@ class MaskReader {
 
 bool attention_masks(Module& module) {
   const auto has_mask = [](const Op& op) {
-    return op.kind == OpKind::attention && op.operands.size() > kMask;
+    return is_without_order(op, OpKind::attention) && op.operands.size() > kMask;
   };
   return rewrite_graphs(
       module, has_mask, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {

@@ -2,7 +2,7 @@
 //
 //   %y = linear %x, %w, %b                    x [N, K], N <= 8, w a weight
 //   =>
-//   %y = gemv %x, %w, %b {splits = 1}
+//   %y = linear %x, %w, %b {order = gemv, splits = 1}
 //
 // The families are asked in the order of the registry; the first that takes an op has it.
 #pragma once

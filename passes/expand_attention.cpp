@@ -87,7 +87,7 @@ class ComposedAttention {
 }  // namespace
 
 bool expand_attention(Module& module) {
-  const auto is_attention = [](const Op& op) { return op.kind == OpKind::attention; };
+  const auto is_attention = [](const Op& op) { return is_without_order(op, OpKind::attention); };
   return rewrite_graphs(module, is_attention,
                         [&](const Graph&, Builder& builder, GraphRewriter& rewriter) {
                           rewriter.rewrite([&](ValueId, Op op) {

@@ -2,7 +2,7 @@
 // anchor's family opens a port for it; members of the epilogue take the result:
 //
 //   %n  = rms_norm %x, %w                      prologue: the rows of the operand, [N]
-//   %gu = gemv %n, %m                        the anchor: [N, 2 * F]
+//   %gu = linear %n, %m {order = gemv}                        the anchor: [N, 2 * F]
 //   %a  = silu %gu                             epilogue
 #include "ir/op_roles.h"
 #include "passes/judge_checks.h"

@@ -29,8 +29,8 @@ class Materializer {
   Graph run() {
     GraphRewriter rewriter(from_, result_);
     rewriter.rewrite([&](ValueId, Op op) {
-      if (op.kind == OpKind::linear || op.kind == OpKind::einsum) return contraction(op);
-      if (const KernelFamily* family = anchored_by(op.kind)) return anchor(*family, std::move(op));
+      if (is_without_order(op, OpKind::linear) || op.kind == OpKind::einsum) return contraction(op);
+      if (const KernelFamily* family = anchored_by(op)) return anchor(*family, std::move(op));
       return rewriter.add(std::move(op));
     });
     for (ValueId& id : result_.outputs) id = output(id);
@@ -126,7 +126,8 @@ class Materializer {
     const Op view = result_[id];
     if (view.kind != OpKind::reshape) return {};
     Op product = result_[view.operands[0]];
-    if (product.kind != OpKind::linear || view.type.dims.back() != product.type.dims.back())
+    if (!is_without_order(product, OpKind::linear) ||
+        view.type.dims.back() != product.type.dims.back())
       return {};
     Dims dims = view.type.dims;
     dims.back() = result_[product.operands[0]].type.dims.back();

@@ -37,7 +37,7 @@ llvm::StringSet<> weights_read_otherwise(const Module& module) {
       const Op& op = entry.graph.ops()[i];
       if (op.kind != OpKind::weight) continue;
       const bool one_linear = users[i].size() == 1 &&
-                              entry.graph[users[i][0]].kind == OpKind::linear &&
+                              is_without_order(entry.graph[users[i][0]], OpKind::linear) &&
                               entry.graph[users[i][0]].operands[0] != ValueId{i};
       if (!one_linear || llvm::is_contained(entry.graph.outputs, ValueId{i}))
         others.insert(op.name);
@@ -118,7 +118,7 @@ class Merger {
 
   bool mergeable(const Graph& graph, ValueId x, ValueId user) const {
     const Op& op = graph[user];
-    if (op.kind != OpKind::linear || op.operands[0] != x) return false;
+    if (!is_without_order(op, OpKind::linear) || op.operands[0] != x) return false;
     return llvm::all_of(llvm::drop_begin(op.operands), [&](ValueId id) {
       return graph[id].kind == OpKind::weight && !others_.contains(graph[id].name);
     });
@@ -130,7 +130,7 @@ class Merger {
     for (const Merge& merge : merges)
       for (ValueId id : merge.linears) merged[id.index] = true;
     for (uint32_t i = 0; i < graph.size(); ++i) {
-      if (graph.ops()[i].kind != OpKind::linear || merged[i]) continue;
+      if (!is_without_order(graph.ops()[i], OpKind::linear) || merged[i]) continue;
       for (ValueId operand : graph.ops()[i].operands)
         if (graph[operand].kind == OpKind::weight) company_[graph[operand].name].clear();
     }

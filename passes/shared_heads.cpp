@@ -45,7 +45,7 @@ ValueId without_repetitions(Builder& b, ValueId id, int64_t heads, int64_t times
 }  // namespace
 
 bool shared_heads(Module& module) {
-  const auto is_attention = [](const Op& op) { return op.kind == OpKind::attention; };
+  const auto is_attention = [](const Op& op) { return is_without_order(op, OpKind::attention); };
   return rewrite_graphs(
       module, is_attention, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
         bool found = false;

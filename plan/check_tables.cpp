@@ -131,7 +131,7 @@ Status check_append(const Graph& group, ValueId id, const std::string& where) {
   for (uint32_t i = 0; i < group.size(); ++i)
     for (size_t k = 0; k < group.ops()[i].operands.size(); ++k)
       if (group.ops()[i].operands[k] == state &&
-          !(i == id.index && operand_role(group[id].kind, k) == OperandRole::state))
+          !(i == id.index && operand_role(group[id], k) == OperandRole::state))
         return violation(fmt::format("%{} reads %{}, which %{} overwrites in the same kernel",
                                      group.ops()[i].name, group[state].name, group[id].name),
                          where);
@@ -220,7 +220,7 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
     if (is_input != (op.kind == OpKind::input) || (!is_input && op_class(op) == OpClass::leaf) ||
         op.kind == OpKind::file)
       return violation(fmt::format("%{} of kind {} is {} of the kernel", op.name,
-                                   op_info(op.kind).name, is_input ? "an input" : "no input"),
+                                   algorithm_name(op), is_input ? "an input" : "no input"),
                        where);
     if (writes_state(op)) {
       SINTER_TRY(check_append(group, ValueId{i}, where));

@@ -58,7 +58,7 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
     for (const Op& op : group.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
         const std::optional<Dim> named = named_rows(group, op, i);
-        if (!named || !operand_role(op.kind, i).is_address()) continue;
+        if (!named || !operand_role(op, i).is_address()) continue;
         const std::optional<uint32_t> input = input_of(group, op.operands[i]);
         if (!input) continue;
         const Buffer& buffer = entry.buffers[facts.reads[*input]];

@@ -90,7 +90,7 @@ class InputMaker {
     Role role;
     for (const Op& op : graph_.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
-        const OperandRole as = operand_role(op.kind, i);
+        const OperandRole as = operand_role(op, i);
         const std::optional<Dim> named = named_rows(graph_, op, i);
         if (!named || !as.is_address() || root_of(graph_, op.operands[i]) != input) continue;
         role.slots |= as.kind == OperandRole::slot;

@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t kMaskChunkBytes = 16;
 
 tl::unexpected<Error> unaddressed(const Op& op, std::string_view what) {
-  return fail(fmt::format("{} reads {} where they lie, but cannot address them",
-                          op_info(op.kind).name, what),
-              {}, {}, ExitCode::internal_error);
+  return fail(
+      fmt::format("{} reads {} where they lie, but cannot address them", algorithm_name(op), what),
+      {}, {}, ExitCode::internal_error);
 }
 
 }  // namespace

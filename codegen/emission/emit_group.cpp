@@ -150,7 +150,7 @@ class Analysis {
     if (!width || width->overflowed())
       return tl::make_unexpected(
           refusal(fmt::format("'{}' does not have the rows that the other ops of its group have",
-                              op_info(graph_[task.value].kind).name)));
+                              algorithm_name(graph_[task.value]))));
     const auto at = llvm::find_if(form_.stages, [&](const Stage& s) { return s.width == *width; });
     task.stage = static_cast<uint32_t>(at - form_.stages.begin());
     if (at == form_.stages.end()) form_.stages.push_back({std::move(*width), {}, 0});
@@ -190,7 +190,7 @@ Status check_row_ops(const Graph& graph) {
         op_class(op) == OpClass::leaf && !llvm::is_contained(graph.inputs, id);
     if (foreign_leaf || op_class(op) == OpClass::contraction || op.kind == OpKind::file)
       return tl::make_unexpected(
-          refusal(fmt::format("a row kernel cannot compute '{}'", op_info(op.kind).name)));
+          refusal(fmt::format("a row kernel cannot compute '{}'", algorithm_name(op))));
     for (ValueId operand : op.operands)
       if (graph[operand].kind == OpKind::kv_append)
         return tl::make_unexpected(refusal("a group reads the state that it writes"));

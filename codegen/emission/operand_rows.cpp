@@ -15,7 +15,7 @@ Result<OperandRows> OperandRows::create(const EmitContext& context) {
                        return op_class(other) != OpClass::view && op_class(other) != OpClass::leaf;
                      }) == 1;
   if (!alone || group.outputs.size() != 1 || &group[group.outputs[0]] != &op)
-    return fail(fmt::format("a kernel of {} computes nothing else", op_info(op.kind).name), {},
+    return fail(fmt::format("a kernel of {} computes nothing else", algorithm_name(op)), {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
   return OperandRows(context);
 }
@@ -27,7 +27,7 @@ std::string OperandRows::root(size_t operand) const {
 Result<std::string> OperandRows::pointer(size_t operand) const {
   if (!is_dense(context_->group, op_->operands[operand]))
     return fail(fmt::format("{} reads a value that does not stand in memory as it is",
-                            op_info(op_->kind).name),
+                            algorithm_name(*op_)),
                 {}, {}, ExitCode::internal_error);
   return root(operand);
 }
@@ -36,7 +36,7 @@ Result<std::string> OperandRows::rows(size_t operand) {
   const auto matrix = strided_rows(context_->group, op_->operands[operand]);
   if (!matrix)
     return fail(fmt::format("{} reads a matrix without rows of neighbouring elements",
-                            op_info(op_->kind).name),
+                            algorithm_name(*op_)),
                 {}, {}, ExitCode::internal_error);
   aligned_ = aligned_ && matrix->row_stride.divisor(context_->symbols) % 8 == 0 &&
              matrix->offset.divisor(context_->symbols) % 8 == 0;

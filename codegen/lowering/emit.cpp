@@ -21,7 +21,7 @@ std::string role_of(const Graph& group) {
   std::string role;
   std::string_view last;
   for (const Op& op : group.ops()) {
-    const std::string_view name = op.kind == OpKind::kv_append ? "append" : op_info(op.kind).name;
+    const std::string_view name = op.kind == OpKind::kv_append ? "append" : algorithm_name(op);
     if (!computes(op) || name == last) continue;
     if (role.size() + 1 + name.size() > kLongestRole) break;
     role += (role.empty() ? "" : "_") + std::string(name);
@@ -37,7 +37,7 @@ std::optional<Anchor> find_anchor(const Graph& group) {
   if (!id) return std::nullopt;
   Anchor anchor{*id, {}};
   const Op& op = group[*id];
-  const KernelFamily& family = *anchored_by(op.kind);
+  const KernelFamily& family = *anchored_by(op);
   const Ports ports = family.ports ? family.ports(group, op) : Ports{};
   for (uint32_t k = 0; k < op.operands.size(); ++k)
     if (ports.operand(k).port == Port::element) anchor.element_operands.push_back(k);
@@ -45,7 +45,7 @@ std::optional<Anchor> find_anchor(const Graph& group) {
 }
 
 Result<KernelBody> emit_body(const EmitContext& context) {
-  const KernelFamily& family = context.anchor ? *anchored_by(context.anchor_op().kind)
+  const KernelFamily& family = context.anchor ? *anchored_by(context.anchor_op())
                                               : family_of_rows(context.group, context.symbols);
   EmitKernel* const* emit = std::get_if<EmitKernel*>(&family.make);
   if (!emit)

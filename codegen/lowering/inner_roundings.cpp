@@ -49,7 +49,7 @@ class Widening {
       case OpClass::pointwise:
         return op.kind == OpKind::cast ? cast(op) : moved(op);
       case OpClass::anchor:
-        if (llvm::is_contained(op_info(op.kind).optional, AttrName::dtype)) return product(op);
+        if (may_have(op.kind, op.attrs, AttrName::dtype)) return product(op);
         break;
       case OpClass::leaf:
       case OpClass::generator:

@@ -79,7 +79,7 @@ class LaunchOrder {
   Wish wish_of(const ExtractedGroup& step) const {
     const std::optional<ValueId> anchor = anchor_of(step.graph);
     if (!anchor) return {};
-    const KernelFamily& family = *anchored_by(step.graph[*anchor].kind);
+    const KernelFamily& family = *anchored_by(step.graph[*anchor]);
     if (!family.early_reads) return {};
     return resolved(step, family.early_reads(step.graph, *anchor, symbols_));
   }
@@ -163,7 +163,7 @@ bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
     return volume(dims).upper_bound(symbols) <= kMaxSmallElements;
   };
   if (const std::optional<ValueId> anchor = anchor_of(group);
-      anchor && anchored_by(group[*anchor].kind)->latency_bound)
+      anchor && anchored_by(group[*anchor])->latency_bound)
     return true;
   for (uint32_t i = 0; i < group.size(); ++i) {
     const Op& op = group.ops()[i];

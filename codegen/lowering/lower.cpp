@@ -212,7 +212,7 @@ class EntryLowering {
   /// The function that makes the step of a group without a kernel; null: the group has a kernel.
   LowerStep* own_step(const Group& group) const {
     for (ValueId member : group.members)
-      if (const KernelFamily* family = anchored_by(graph_[member].kind))
+      if (const KernelFamily* family = anchored_by(graph_[member]))
         if (LowerStep* const* lower = std::get_if<LowerStep*>(&family->make)) return *lower;
     return nullptr;
   }

@@ -20,7 +20,7 @@ void add_weight_reads(const Graph& graph, const TypeSizes& sizes,
       if (root.kind != OpKind::weight) continue;
       const double whole = sizes.bytes(root.type);
       double& read = reads[root.name];
-      read = operand_role(op.kind, i) == OperandRole::table
+      read = operand_role(op, i) == OperandRole::table
                  ? std::min(whole, read + sizes.bytes(op.type))
                  : whole;
     }
@@ -69,7 +69,7 @@ double prefill_operations(const Module& module, const ModelSpec& spec, int64_t s
   if (const Entry* entry = module.find_entry("prefill"))
     for (const Op& op : entry->graph.ops())
       // A product of two matrices is a part of attention, which is counted below.
-      if (has_role(op.kind, OperandRole::row) && has_matrix(op))
+      if (has_role(op, OperandRole::row) && has_matrix(op))
         total += flops(entry->graph, op, {module.symbols, sizes});
   // Query i of a sequence sees min(i + 1, window) keys.
   double seen = 0;

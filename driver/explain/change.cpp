@@ -78,7 +78,7 @@ std::string Changes::State::elsewhere(size_t entry, ValueId a, ValueId b, ValueI
     if (closed.valid())
       if (const auto z = names.find(name(entry, closed)); z != names.end())
         return fmt::format("in {}, where it is a {}, they share a kernel", where,
-                           op_info(graph(i)[z->second].kind).name);
+                           algorithm_name(graph(i)[z->second]));
     return fmt::format("in {} they share a kernel", where);
   }
   return "";
@@ -95,7 +95,7 @@ std::string Changes::State::of_path(size_t entry, ValueId a, ValueId b,
       return graph[root_of(graph, operand)].kind == OpKind::weight;
     });
   };
-  const auto is_closed = [&](ValueId id) { return anchored_by(graph[id].kind) != nullptr; };
+  const auto is_closed = [&](ValueId id) { return anchored_by(graph[id]) != nullptr; };
   auto at = llvm::find_if(between, [&](ValueId id) { return is_closed(id) && !has_weight(id); });
   if (at == between.end()) at = llvm::find_if(between, is_closed);
   if (at == between.end()) at = between.begin();

@@ -28,9 +28,8 @@ std::vector<LedgerChoice> choices_of(const Graph& graph) {
     known->values.push_back(op.name);
   };
   for (const Op& op : graph.ops()) {
-    const KernelFamily* family = anchored_by(op.kind);
-    if (family && family->explain_choice)
-      add(op, op_info(op.kind).name, family->explain_choice(op));
+    const KernelFamily* family = anchored_by(op);
+    if (family && family->explain_choice) add(op, algorithm_name(op), family->explain_choice(op));
     if (op.kind == OpKind::attention_softmax) add(op, "composed", {"attention", kWhyComposed});
   }
   for (ValueId id : rounded_attentions(graph))

@@ -40,7 +40,7 @@ std::vector<LedgerValue> values_of(const Graph& graph, const Grouping& grouping,
   std::vector<LedgerValue> values;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
-    LedgerValue value{op.name, std::string(op_info(op.kind).name), to_string(op.type, symbols), {}};
+    LedgerValue value{op.name, std::string(algorithm_name(op)), to_string(op.type, symbols), {}};
     if (grouping.group_of[i] != UINT32_MAX) value.step = grouping.group_of[i];
     values.push_back(std::move(value));
   }

@@ -19,7 +19,7 @@ std::string class_of(const Op& op) {
   if (has_matrix(op))
     return layer_of(op.name) < 0 ? op.name : op.name.substr(op.name.find('.') + 1);
   if (op.attrs.has(AttrName::eps)) return "norms";
-  return op_class(op) == OpClass::elementwise ? "elementwise" : std::string(op_info(op.kind).name);
+  return op_class(op) == OpClass::elementwise ? "elementwise" : std::string(algorithm_name(op));
 }
 
 /// The costs of an entry of a plan with a kernel for each op.

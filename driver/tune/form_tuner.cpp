@@ -24,7 +24,7 @@ std::vector<FormQuestion> questions_of_decode(const Program& program,
     if (!kernel) continue;
     const Graph& group = kernel->group;
     for (const Op& op : group.ops()) {
-      const KernelFamily* family = anchored_by(op.kind);
+      const KernelFamily* family = anchored_by(op);
       if (!family || !family->tuning) continue;
       FormQuestion question{
           std::string(family->name), family->tuning->key(group, op, program.symbols), {}};

@@ -1,14 +1,14 @@
-// Attention of many tokens becomes tiled_attention:
+// The order of attention of many tokens is tiled_attention:
 //
 //   %y = attention %q, %k, %v, %first, %last {heads = 32, ...}
-//   =>  %y = tiled_attention %q, %k, %v, %first, %last {heads = 32, ...}
+//   =>  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 32, ...}
 //
 // A mask of many keys gets a summary, with which the kernel leaves out tiles of hidden keys;
 // attentions that share a mask share it:
 //
 //   %y = attention %q, %k, %v, %first, %last, %mask {heads = 32, ...}
 //   =>  %tiles = mask_tiles %mask {tile_tokens = 128, tile_keys = 128}
-//       %y = tiled_attention %q, %k, %v, %first, %last, %mask, %tiles {heads = 32, ...}
+//       %y = attention %q, %k, %v, %first, %last, %mask, %tiles {order = tiled_attention, ...}
 #include "ir/attention_operands.h"
 #include "ir/builder.h"
 #include "kernels/attention/order.h"
@@ -47,13 +47,15 @@ llvm::SmallVector<ValueId, 7> tiled_operands(Builder& b, const Op& op,
 
 // Not of float32: its products would be rounded to 16 bits.
 std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens) {
-  if (op.kind != OpKind::attention) return std::nullopt;
+  if (!is_without_order(op, OpKind::attention)) return std::nullopt;
   const TensorType& keys = b.type(op.operands[1]);
   const AttentionHeads heads = attention_heads(op.attrs, keys, b.type(op.operands[2]));
   if (dtype_info(keys.dtype).bits != 16 || !is_head_width(heads.width) ||
       !is_head_width(heads.value_width) || op.attrs.get<double>(AttrName::scale) == 0)
     return std::nullopt;
-  return b.op(OpKind::tiled_attention, tiled_operands(b, op, heads), op.attrs, op.name);
+  Attributes attrs = op.attrs;
+  attrs.set(AttrName::order, Order::tiled_attention);
+  return b.op(OpKind::attention, tiled_operands(b, op, heads), std::move(attrs), op.name);
 }
 
 }  // namespace sinter

@@ -14,7 +14,7 @@ std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens t
 
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::tiled_attention};
+constexpr Order kOrders[] = {Order::tiled_attention};
 
 /// (Causal attention of a whole text sees half of the keys; how many a call sees is known to its
 /// inputs alone.)
@@ -40,7 +40,7 @@ extern const KernelFamily attention_family;
 constinit const KernelFamily attention_family{
     .name = "attention",
     .kind = KernelFamily::Kind::anchored,
-    .anchors = kAnchors,
+    .orders = kOrders,
     .make = emit_tiled_attention,
     .cost = attention_cost,
     .ports = attention_ports,

@@ -8,8 +8,7 @@
 
 namespace sinter {
 
-Result<TensorType> infer_tiled_attention(const Inference& op) {
-  SINTER_LET(whole, infer_attention(op));
+Status check_tiled_attention(const Inference& op, const TensorType& whole) {
   if (dtype_info(whole.dtype).bits != 16)
     return op.reject(24, fmt::format("{} elements, must have 16 bits", to_string(whole.dtype)));
   const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
@@ -17,12 +16,12 @@ Result<TensorType> infer_tiled_attention(const Inference& op) {
     return op.reject(24, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
                                      heads.value_width, kMaxHeadWidth));
   if (op.attrs.get<double>(AttrName::scale) == 0) return op.reject(24, "scale is 0");
-  if (op.operands.size() <= kMaskOperand) return whole;
+  if (op.operands.size() <= kMaskOperand) return {};
   const TensorType& mask = op.operands[kMaskOperand];
   if (!is_whole_mask(mask.dims, whole.dims))
     return op.reject(24, fmt::format("mask {} repeats along some leading axes of {}", op.show(mask),
                                      op.show(whole)));
-  if (op.operands.size() <= kMaskTilesOperand) return whole;
+  if (op.operands.size() <= kMaskTilesOperand) return {};
   const TensorType tiles{DType::i1,
                          mask_tile_dims(mask.dims, kAttentionTokenTile,
                                         attention_key_tile(static_cast<int>(heads.width),
@@ -32,7 +31,7 @@ Result<TensorType> infer_tiled_attention(const Inference& op) {
     return op.reject(
         24, fmt::format("tiles {} of the mask {}, must be {}",
                         op.show(op.operands[kMaskTilesOperand]), op.show(mask), op.show(tiles)));
-  return whole;
+  return {};
 }
 
 }  // namespace sinter

@@ -14,7 +14,7 @@ std::optional<ValueId> choose_float_attention(Builder& b, const Op& op, Tokens t
 
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::float_attention};
+constexpr Order kOrders[] = {Order::float_attention};
 
 std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const Graph& graph = group.problem.graph();
@@ -34,7 +34,7 @@ extern const KernelFamily attention_f32_family;
 constinit const KernelFamily attention_f32_family{
     .name = "attention_f32",
     .kind = KernelFamily::Kind::anchored,
-    .anchors = kAnchors,
+    .orders = kOrders,
     .make = emit_float_attention,
     .cost = attention_cost,
     .ports = attention_ports,

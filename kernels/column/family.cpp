@@ -20,7 +20,6 @@ extern const KernelFamily column_family;
 constinit const KernelFamily column_family{
     .name = "column",
     .kind = KernelFamily::Kind::rows,
-    .anchors = {},
     .make = emit_columns,
     .cost = column_cost,
     .claims = any_columns,

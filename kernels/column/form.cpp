@@ -72,7 +72,7 @@ Result<ColumnForm> column_form(const Graph& group, llvm::ArrayRef<Symbol> symbol
         (!in_prologue && !same_elements(op.type.dims, form.space.kept())))
       return tl::make_unexpected(
           refusal(fmt::format("'{}' does not have the columns that the other ops of its group have",
-                              op_info(op.kind).name)));
+                              algorithm_name(op))));
     (in_prologue ? form.prologue : form.epilogue)
         .tasks.push_back({id, static_cast<int64_t>(k), 0, 0});
   }

@@ -1,7 +1,7 @@
-// Attention of few tokens, or of one token of each sequence, becomes decode_attention:
+// The order of attention of few tokens, or of one token of each sequence, is decode_attention:
 //
 //   %y = attention %q, %k, %v, %first, %last {heads = 32, ...}
-//   =>  %y = decode_attention %q, %k, %v, %first, %last {heads = 32, splits = 3, ...}
+//   =>  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 32, splits = 3}
 #include <algorithm>
 
 #include "device/reference_machine.h"
@@ -25,7 +25,7 @@ constexpr int64_t kFewTokens = 8;
 }  // namespace
 
 std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op, Tokens given) {
-  if (op.kind != OpKind::attention) return std::nullopt;
+  if (!is_without_order(op, OpKind::attention)) return std::nullopt;
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
   const int64_t most = tokens.upper_bound(b.symbols());
   const AttentionHeads heads =
@@ -35,8 +35,9 @@ std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op, Tokens 
     return std::nullopt;
   const int64_t tiles = heads.count / attention_tile(heads.group());
   Attributes attrs = op.attrs;
-  attrs.set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMaxAttentionSplits));
-  return b.op(OpKind::decode_attention, with_whole_mask(b, op), attrs, op.name);
+  attrs.set(AttrName::order, Order::decode_attention)
+      .set(AttrName::splits, std::clamp<int64_t>(kWantedBlocks / tiles, 1, kMaxAttentionSplits));
+  return b.op(OpKind::attention, with_whole_mask(b, op), std::move(attrs), op.name);
 }
 
 }  // namespace sinter

@@ -43,9 +43,9 @@ Result<std::string> result_pointer(const EmitContext& context) {
   const bool is_read = llvm::any_of(
       group.ops(), [&](const Op& op) { return llvm::is_contained(op.operands, anchor); });
   if (is_read || output == group.outputs.end())
-    return fail(fmt::format("a kernel of {} computes nothing of its result",
-                            op_info(group[anchor].kind).name),
-                {}, "compute the ops in separate kernels", ExitCode::internal_error);
+    return fail(
+        fmt::format("a kernel of {} computes nothing of its result", algorithm_name(group[anchor])),
+        {}, "compute the ops in separate kernels", ExitCode::internal_error);
   return fmt::format("y{}", output - group.outputs.begin());
 }
 

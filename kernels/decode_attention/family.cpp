@@ -13,7 +13,7 @@ std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op, Tokens 
 
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::decode_attention};
+constexpr Order kOrders[] = {Order::decode_attention};
 
 /// The rows that a token sees, and of the caches all rows that this call does not append.
 EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) {
@@ -42,7 +42,7 @@ extern const KernelFamily decode_attention_family;
 constinit const KernelFamily decode_attention_family{
     .name = "decode_attention",
     .kind = KernelFamily::Kind::anchored,
-    .anchors = kAnchors,
+    .orders = kOrders,
     .make = emit_decode_attention,
     .cost = streaming_cost,
     .latency_bound = true,

@@ -1,12 +1,11 @@
-// decode_attention: an attention whose heads its kernel can take.
+// decode_attention: attention whose heads its kernel can take.
 #include "ir/attention_operands.h"
 #include "ir/inference.h"
 #include "kernels/decode_attention/order.h"
 
 namespace sinter {
 
-Result<TensorType> infer_decode_attention(const Inference& op) {
-  SINTER_LET(whole, infer_attention(op));
+Status check_decode_attention(const Inference& op, const TensorType& whole) {
   const int64_t splits = op.attrs.get<int64_t>(AttrName::splits);
   if (splits < 1 || splits > kMaxAttentionSplits)
     return op.reject(21, fmt::format("{} splits, must be 1 .. {}", splits, kMaxAttentionSplits));
@@ -17,7 +16,7 @@ Result<TensorType> infer_decode_attention(const Inference& op) {
   if (op.operands.size() == 6 && !is_whole_mask(op.operands[5].dims, whole.dims))
     return op.reject(21, fmt::format("mask {} repeats along some leading axes of {}",
                                      op.show(op.operands[5]), op.show(whole)));
-  return whole;
+  return {};
 }
 
 }  // namespace sinter

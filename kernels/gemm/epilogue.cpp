@@ -34,7 +34,7 @@ ValueId residual_of(const Graph& graph, const Op& add, ValueId value) {
 
 std::optional<ProductEpilogue> product_epilogue(const Graph& graph,
                                                 llvm::ArrayRef<ValueId> members) {
-  if (members.empty() || graph[members[0]].kind != OpKind::linear) return std::nullopt;
+  if (members.empty() || !is_without_order(graph[members[0]], OpKind::linear)) return std::nullopt;
   ProductEpilogue epilogue{members[0], {}, Activation::none, members[0]};
   for (ValueId member : members.drop_front()) {
     const Op& op = graph[member];

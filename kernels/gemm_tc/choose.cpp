@@ -1,8 +1,8 @@
-// A product of 16-bit elements becomes tiled_linear, Sinter's own product on tensor cores:
+// The order of a product of 16-bit elements is tiled_linear, Sinter's own on tensor cores:
 //
 //   %y = linear %x, %w, %b
 //   =>
-//   %y = tiled_linear %x, %w, %b
+//   %y = linear %x, %w, %b {order = tiled_linear}
 //
 // Other products stay calls of the library: float32, whose elements tensor cores would round, and
 // rows that are no multiple of 8 elements, which tensor maps do not take.
@@ -12,12 +12,14 @@
 namespace sinter {
 
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
-  if (op.kind != OpKind::linear) return std::nullopt;
+  if (!is_without_order(op, OpKind::linear)) return std::nullopt;
   const TensorType& w = b.type(op.operands[1]);
   if (dtype_info(w.dtype).bits != 16 || w.dims[0].is(0) ||
       !is_tiled_linear_length(w.dims[1].constant()))
     return std::nullopt;
-  return b.op(OpKind::tiled_linear, op.operands, op.attrs, op.name);
+  Attributes attrs = op.attrs;
+  attrs.set(AttrName::order, Order::tiled_linear);
+  return b.op(OpKind::linear, op.operands, std::move(attrs), op.name);
 }
 
 }  // namespace sinter

@@ -14,7 +14,7 @@ std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens toke
 
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::tiled_linear};
+constexpr Order kOrders[] = {Order::tiled_linear};
 
 /// Operands come from memory, by tensor maps; the result goes to the epilogue by tile.
 Ports tiled_linear_ports(const Graph&, const Op& op) {
@@ -52,7 +52,7 @@ extern const KernelFamily gemm_tc_family;
 constinit const KernelFamily gemm_tc_family{
     .name = "gemm_tc",
     .kind = KernelFamily::Kind::anchored,
-    .anchors = kAnchors,
+    .orders = kOrders,
     .make = emit_tiled_linear,
     .cost = tiled_linear_cost,
     .ports = tiled_linear_ports,

@@ -3,7 +3,7 @@
 // one block can have (kernels/gemv/colocation.h):
 //
 //   %n  = rms_norm %x, %w                      prologue: rows [N]
-//   %gu = gemv %n, %m                          the anchor: [N, 2 * F]
+//   %gu = linear %n, %m {order = gemv}                          the anchor: [N, 2 * F]
 //   %s  = silu (slice %gu 0..F)                epilogue: [N, F], from gu[n, j] and gu[n, F + j]
 //   %a  = mul %s, (slice %gu F..2F)
 #include "ir/graph_copier.h"

@@ -1,9 +1,9 @@
-// A product of few tokens takes as long as reading its matrix. It becomes a gemv: a kernel with a
-// stated order of summation that takes a prologue and an epilogue.
+// A product of few tokens takes as long as reading its matrix. Its order is gemv: the kernel takes
+// a prologue and an epilogue.
 //
 //   %y = linear %x, %w, %b                    x [N, K], N <= 8, w a weight
 //   =>
-//   %y = gemv %x, %w, %b {splits = 1}
+//   %y = linear %x, %w, %b {order = gemv, splits = 1}
 //
 // Other linears stay library calls: many tokens, a matrix that is computed or read through a view
 // that moves elements, rows that are no multiple of 8 elements.
@@ -44,7 +44,7 @@ int64_t splits_of(int64_t rows, int64_t chunks) {
 }
 
 bool is_gemv(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
-  if (op.kind != OpKind::linear) return false;
+  if (!is_without_order(op, OpKind::linear)) return false;
   const TensorType &x = graph[op.operands[0]].type, &w = graph[op.operands[1]].type;
   const int64_t tokens = SymExpr(x.dims[0]).upper_bound(symbols);
   return x.rank() == 2 && tokens > 0 && tokens <= kMaxGemvTokens &&
@@ -61,8 +61,9 @@ std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens) {
   if (!is_gemv(b.graph(), op, b.symbols())) return std::nullopt;
   const Dims& w = b.type(op.operands[1]).dims;
   Attributes attrs = op.attrs;
-  attrs.set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk));
-  return b.op(OpKind::gemv, op.operands, std::move(attrs), op.name);
+  attrs.set(AttrName::order, Order::gemv)
+      .set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk));
+  return b.op(OpKind::linear, op.operands, std::move(attrs), op.name);
 }
 
 }  // namespace sinter

@@ -17,7 +17,7 @@ std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::gemv};
+constexpr Order kOrders[] = {Order::gemv};
 
 Ports ports(const Graph& graph, const Op& op) {
   return {.operands = {{.port = Port::row}},
@@ -27,7 +27,7 @@ Ports ports(const Graph& graph, const Op& op) {
 
 /// The matrix is streamed, the bias is read where it is.
 bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol> symbols) {
-  return operand_role(op.kind, operand) != OperandRole::row ||
+  return operand_role(op, operand) != OperandRole::row ||
          is_gemv_operand(graph, op.operands[operand], symbols);
 }
 
@@ -50,7 +50,7 @@ extern const KernelFamily gemv_family;
 constinit const KernelFamily gemv_family{
     .name = "gemv",
     .kind = KernelFamily::Kind::anchored,
-    .anchors = kAnchors,
+    .orders = kOrders,
     .make = emit_gemv,
     .cost = gemv_cost,
     .latency_bound = true,

@@ -18,7 +18,6 @@ extern const KernelFamily pointwise_family;
 constinit const KernelFamily pointwise_family{
     .name = "pointwise",
     .kind = KernelFamily::Kind::rows,
-    .anchors = {},
     .make = emit_elements,
     .cost = row_cost,
     .claims = any,

@@ -20,7 +20,6 @@ extern const KernelFamily row_family;
 constinit const KernelFamily row_family{
     .name = "row",
     .kind = KernelFamily::Kind::rows,
-    .anchors = {},
     .make = emit_rows,
     .cost = row_cost,
     .claims = any_reduces,

@@ -32,6 +32,18 @@ constexpr Evaluator* kEvaluators[] = {
 #include "ir/ops.def"
 };
 
+/// By Order.
+constexpr Evaluator* kOrderEvaluators[] = {
+#define SINTER_ORDER(name, ...) evaluate_##name,
+#include "ir/orders.def"
+};
+
+Evaluator* evaluator_of(const Op& op) {
+  const std::optional<Order> order = order_of(op);
+  return order ? kOrderEvaluators[static_cast<size_t>(*order)]
+               : kEvaluators[static_cast<size_t>(op.kind)];
+}
+
 class Evaluation {
  public:
   Evaluation(const Graph& graph, llvm::ArrayRef<int64_t> symbol_values, const EvalOptions& options)
@@ -108,7 +120,7 @@ class Evaluation {
   Result<HostView> evaluate_op(const Op& op) const {
     OpCall call{graph_, op, {}, extents(op.type.dims), storage(op.type.dtype), options_};
     for (ValueId operand : op.operands) call.operands.push_back(values_[operand.index]);
-    return kEvaluators[static_cast<size_t>(op.kind)](call);
+    return evaluator_of(op)(call);
   }
 
   Result<HostTensor> output(ValueId id) const {

@@ -19,7 +19,7 @@ struct OpCall {
 
   const TensorType& operand_type(size_t i) const { return graph[op.operands[i]].type; }
   tl::unexpected<Error> error(std::string what, std::string hint = {}) const {
-    return fail(fmt::format("{}: {}", op_info(op.kind).name, what), "%" + op.name, std::move(hint));
+    return fail(fmt::format("{}: {}", algorithm_name(op), what), "%" + op.name, std::move(hint));
   }
 };
 
@@ -38,5 +38,8 @@ using Evaluator = Result<HostView>(const OpCall&);
 #define SINTER_OP(name, ...) Evaluator evaluate_##name;
 #define SINTER_ELEMENTWISE(name, ...) Evaluator evaluate_##name;
 #include "ir/ops.def"
+/// In the order of additions that the attribute `order` names.
+#define SINTER_ORDER(name, ...) Evaluator evaluate_##name;
+#include "ir/orders.def"
 
 }  // namespace sinter

@@ -14,7 +14,7 @@ namespace {
 
 const Op& float_attention_of(const Graph& group) {
   return *llvm::find_if(group.ops(),
-                        [](const Op& op) { return op.kind == OpKind::float_attention; });
+                        [](const Op& op) { return order_of(op) == Order::float_attention; });
 }
 
 /// Sets some numbers of a mask to -inf, so that it hides keys.

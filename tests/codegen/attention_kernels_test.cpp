@@ -96,7 +96,7 @@ TEST_CASE("blocks that take several items, sorted by the keys that they see") {
 TEST_CASE("blocks that take pairs of tiles, and what is left of a head's tiles") {
   const char* text = R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = tiled_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.25, window = 300} : DTYPE[N, 64]
+  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 4, kv_heads = 2, scale = 0.25, window = 300} : DTYPE[N, 64]
 })";
   const auto causal = [](const Kernel&, llvm::ArrayRef<int64_t> values,
                          std::vector<HostTensor>& inputs) {

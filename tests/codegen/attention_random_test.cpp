@@ -41,7 +41,8 @@ class RandomGroup {
       parameters +=
           mask(heads, attention_key_tile(static_cast<int>(width), static_cast<int>(value_width)));
     body += fmt::format(
-        "  %a = tiled_attention %{}, %k, %v, %first, %last{} {{heads = {}, kv_heads = {}, scale = "
+        "  %a = attention %{}, %k, %v, %first, %last{} {{order = tiled_attention, heads = {}, "
+        "kv_heads = {}, scale = "
         "{}{}{}{}{}}} : DTYPE[{}N, {}]\n",
         q, masked ? tiles_ ? ", %mask, %tiles" : ", %mask" : "", heads, kv_heads,
         chance(10) ? "-0.25" : fmt::format("{:.4f}", 0.02 + 0.01 * between(1, 90)),

@@ -62,7 +62,7 @@ inline Ranges ranges_of(Pattern pattern, int64_t tokens, int64_t rows, std::mt19
 
 inline const Op& attention_of(const Graph& group) {
   return *llvm::find_if(group.ops(),
-                        [](const Op& op) { return op.kind == OpKind::tiled_attention; });
+                        [](const Op& op) { return order_of(op) == Order::tiled_attention; });
 }
 
 /// The input that a value is a view of; null: it is computed.

@@ -109,11 +109,11 @@ graph(%x: f32[3, N, K], %i: i32[N], %last: i32[N]) -> (%y) {
 graph(%table: DTYPE[50, 72], %w: DTYPE[70, 72], %i: i32[B]) -> (%y) {
   %e = embedding %table, %i {checked = 1} : DTYPE[B, 72]
   %x = silu %e : DTYPE[B, 72]
-  %y = gemv %x, %w {splits = 1} : DTYPE[B, 70]
+  %y = linear %x, %w {order = gemv, splits = 1} : DTYPE[B, 70]
 })"},
     {"gemv_appended", 1, R"(
 graph(%x: DTYPE[B, 72], %w: DTYPE[96, 72], %kc: DTYPE[64, 32], %vc: DTYPE[64, 32], %i: i32[B]) -> (%q, %ka, %va) {
-  %p = gemv %x, %w {splits = 2} : DTYPE[B, 96]
+  %p = linear %x, %w {order = gemv, splits = 2} : DTYPE[B, 96]
   %s = slice %p {axis = 1, begin = 0, size = 32} : DTYPE[B, 32]
   %q = silu %s : DTYPE[B, 32]
   %k = slice %p {axis = 1, begin = 32, size = 32} : DTYPE[B, 32]
@@ -123,11 +123,11 @@ graph(%x: DTYPE[B, 72], %w: DTYPE[96, 72], %kc: DTYPE[64, 32], %vc: DTYPE[64, 32
 })"},
     {"attention_in_splits", 0, R"(
 graph(%q: DTYPE[B, 96], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %i: i32[B], %last: i32[B]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %i, %last {heads = 6, kv_heads = 2, scale = 0.25, splits = 4, checked = 1} : DTYPE[B, 96]
+  %y = attention %q, %k, %v, %i, %last {order = decode_attention, heads = 6, kv_heads = 2, scale = 0.25, splits = 4, checked = 1} : DTYPE[B, 96]
 })"},
     {"attention_of_any_number_of_rows", 0, R"(
 graph(%q: DTYPE[B, 32], %k: DTYPE[K, 16], %v: DTYPE[K, 24], %i: i32[B], %last: i32[B]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %i, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 1, window = 30, softcap = 4.0, checked = 1} : DTYPE[B, 48]
+  %y = attention %q, %k, %v, %i, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.25, splits = 1, window = 30, softcap = 4.0, checked = 1} : DTYPE[B, 48]
 })"},
 };
 

@@ -37,11 +37,10 @@ void set_numbers(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
   std::vector<HostTensor*> integers;
   for (HostTensor& input : inputs)
     if (input.dtype == DType::i32) integers.push_back(&input);
-  const OpKind kind = kernel.group[named[0].op].kind;
-  if (kind == OpKind::decode_attention || kind == OpKind::attention_softmax)
+  const Op& reader = kernel.group[named[0].op];
+  if (reader.kind == OpKind::attention || reader.kind == OpKind::attention_softmax)
     return set_ranges(integers, rows);
-  if (kernel.group[named[0].op].kind == OpKind::embedding && integers[0]->dims.size() == 2 &&
-      integers.size() == 2)
+  if (reader.kind == OpKind::embedding && integers[0]->dims.size() == 2 && integers.size() == 2)
     std::swap(integers[0], integers[1]);  // a table of integers comes first
   const std::vector<int32_t> values = numbers(integers[0]->volume(), rows, symbol_values[0] % 8);
   std::copy(values.begin(), values.end(), integers[0]->data<int32_t>());

@@ -6,19 +6,19 @@ namespace sinter {
 const std::vector<GroupText> kClosedGroups = {
     {"attention_of_groups", 0, R"(
 graph(%q: DTYPE[N, 96], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 6, kv_heads = 2, scale = 0.25, splits = 4} : DTYPE[N, 96]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 6, kv_heads = 2, scale = 0.25, splits = 4} : DTYPE[N, 96]
 })"},
     {"attention_of_merged_projection", 0, R"(
 graph(%qkv: DTYPE[N, 160], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %last: i32[N]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 32, size = 128} : DTYPE[N, 128]
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 8, kv_heads = 2, scale = 0.3, splits = 3, softcap = 5.0} : DTYPE[N, 128]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 8, kv_heads = 2, scale = 0.3, splits = 3, softcap = 5.0} : DTYPE[N, 128]
 })"},
     {"attention_unaligned", 0, R"(
 graph(%qkv: DTYPE[N, 77], %kv: DTYPE[200, 38], %first: i32[N], %last: i32[N]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 3, size = 48} : DTYPE[N, 48]
   %k = slice %kv {axis = 1, begin = 1, size = 16} : DTYPE[200, 16]
   %v = slice %kv {axis = 1, begin = 17, size = 16} : DTYPE[200, 16]
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, splits = 2, window = 70} : DTYPE[N, 48]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 3, kv_heads = 1, scale = 0.25, splits = 2, window = 70} : DTYPE[N, 48]
 })"},
     {"attention_of_layer", 0, R"(
 graph(%x: DTYPE[2, N, 96], %c: DTYPE[3, K, 64], %first: i32[N], %last: i32[N]) -> (%y) {
@@ -28,43 +28,43 @@ graph(%x: DTYPE[2, N, 96], %c: DTYPE[3, K, 64], %first: i32[N], %last: i32[N]) -
   %kv = reshape %c2 {dims = [K, 64]} : DTYPE[K, 64]
   %k = slice %kv {axis = 1, begin = 0, size = 32} : DTYPE[K, 32]
   %v = slice %kv {axis = 1, begin = 32, size = 32} : DTYPE[K, 32]
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 6, kv_heads = 2, scale = 0.25, splits = 1} : DTYPE[N, 96]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 6, kv_heads = 2, scale = 0.25, splits = 1} : DTYPE[N, 96]
 })"},
     {"attention_of_one_query", 0, R"(
 graph(%x: DTYPE[1, 40], %k: DTYPE[200, 8], %v: DTYPE[200, 24], %first: i32[N]) -> (%y) {
   %q = broadcast %x {dims = [N, 40]} : DTYPE[N, 40]
-  %y = decode_attention %q, %k, %v, %first, %first {heads = 5, kv_heads = 1, scale = 1.0, splits = 8} : DTYPE[N, 120]
+  %y = attention %q, %k, %v, %first, %first {order = decode_attention, heads = 5, kv_heads = 1, scale = 1.0, splits = 8} : DTYPE[N, 120]
 })"},
     {"attention_short_heads", 0, R"(
 graph(%q: DTYPE[N, 4], %k: DTYPE[200, 2], %v: DTYPE[200, 2], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = -1.0, splits = 7} : DTYPE[N, 4]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = -1.0, splits = 7} : DTYPE[N, 4]
 })"},
     {"attention_odd_heads", 0, R"(
 graph(%q: DTYPE[N, 70], %k: DTYPE[200, 10], %v: DTYPE[200, 7], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 7, kv_heads = 1, scale = 0.5, splits = 5, window = 1} : DTYPE[N, 49]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 7, kv_heads = 1, scale = 0.5, splits = 5, window = 1} : DTYPE[N, 49]
 })"},
     {"attention_wide_values", 0, R"(
 graph(%q: DTYPE[N, 6], %k: DTYPE[200, 6], %v: DTYPE[200, 82], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 2, scale = 0.5, splits = 2, softcap = 1.5, window = 9000000000} : DTYPE[N, 82]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 2, scale = 0.5, splits = 2, softcap = 1.5, window = 9000000000} : DTYPE[N, 82]
 })"},
     {"attention_widest_heads", 0, R"(
 graph(%q: DTYPE[N, 512], %k: DTYPE[200, 256], %v: DTYPE[200, 256], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.0625, splits = 2} : DTYPE[N, 512]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.0625, splits = 2} : DTYPE[N, 512]
 })"},
     {"attention_of_many_keys", 0, R"(
 graph(%q: DTYPE[N, 320], %k: DTYPE[700, 160], %v: DTYPE[700, 160], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.125, splits = 2} : DTYPE[N, 320]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.125, splits = 2} : DTYPE[N, 320]
 })"},
     {"attention_of_many_keys_in_a_window", 0, R"(
 graph(%q: DTYPE[N, 256], %k: DTYPE[700, 64], %v: DTYPE[700, 64], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 1, scale = 0.125, splits = 1, window = 650} : DTYPE[N, 256]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 1, scale = 0.125, splits = 1, window = 650} : DTYPE[N, 256]
 })"},
     {"attention_of_ranges_in_matrices", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %ranges: i32[2, N], %column: i32[N, 1]) -> (%y) {
   %row = slice %ranges {axis = 0, begin = 0, size = 1} : i32[1, N]
   %first = reshape %row {dims = [N]} : i32[N]
   %last = reshape %column {dims = [N]} : i32[N]
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 3} : DTYPE[N, 64]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.25, splits = 3} : DTYPE[N, 64]
 })"},
     {"attention_of_sequences_by_heads", 0, R"(
 graph(%q: DTYPE[2, N, 96], %c: DTYPE[2, 2, K, 16], %d: DTYPE[2, 2, K, 16], %first: i32[2, N], %last: i32[2, N], %mask: i1[2, 1, N, K]) -> (%y) {
@@ -72,23 +72,23 @@ graph(%q: DTYPE[2, N, 96], %c: DTYPE[2, 2, K, 16], %d: DTYPE[2, 2, K, 16], %firs
   %k = reshape %cs : DTYPE[2, K, 32]
   %ds = transpose %d {axes = [0, 2, 1, 3]} : DTYPE[2, K, 2, 16]
   %v = reshape %ds : DTYPE[2, K, 32]
-  %y = decode_attention %q, %k, %v, %first, %last, %mask {heads = 6, kv_heads = 2, scale = 0.25, splits = 3, empty_zero = 1} : DTYPE[2, N, 96]
+  %y = attention %q, %k, %v, %first, %last, %mask {order = decode_attention, heads = 6, kv_heads = 2, scale = 0.25, splits = 3, empty_zero = 1} : DTYPE[2, N, 96]
 })"},
     {"attention_of_sequences_that_share_keys", 0, R"(
 graph(%q: DTYPE[2, 2, N, 20], %c: DTYPE[1, 1, 200, 10], %v: DTYPE[2, 2, 200, 7], %first: i32[2, 2, N], %last: i32[2, 2, N], %wide: DTYPE[1, 1, 2, 1, 207]) -> (%y) {
   %k = broadcast %c {dims = [2, 2, 200, 10]} : DTYPE[2, 2, 200, 10]
   %mask = slice %wide {axis = 4, begin = 5, size = 200} : DTYPE[1, 1, 2, 1, 200]
-  %y = decode_attention %q, %k, %v, %first, %last, %mask {heads = 2, kv_heads = 1, scale = 0.25, splits = 2, any_range = 1, window = 90} : DTYPE[2, 2, N, 14]
+  %y = attention %q, %k, %v, %first, %last, %mask {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.25, splits = 2, any_range = 1, window = 90} : DTYPE[2, 2, N, 14]
 })"},
     {"attention_of_masked_tokens", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %first: i32[N], %last: i32[N], %mask: f32[4, N, 1]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last, %mask {heads = 4, kv_heads = 2, scale = 0.25, splits = 5, softcap = 2.0, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
+  %y = attention %q, %k, %v, %first, %last, %mask {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 5, softcap = 2.0, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
 })"},
     {"attention_of_constant_and_own_rows", 0, R"(
 graph(%q: DTYPE[2, N, 64], %k: DTYPE[2, K, 32], %v: DTYPE[2, K, 32]) -> (%y) {
   %first = constant {value = 2} : i32[2, N]
   %last = iota {axis = 1} : i32[2, N]
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 3, any_range = 1, empty_zero = 1} : DTYPE[2, N, 64]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.25, splits = 3, any_range = 1, empty_zero = 1} : DTYPE[2, N, 64]
 })"},
     {"attention_of_computed_ranges", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %slot: i32[N], %length: i32[1]) -> (%y, %last) {
@@ -96,7 +96,7 @@ graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %slot: i32[N], %
   %last = minimum %slot, %n : i32[N]
   %back = constant {value = 40} : i32[]
   %first = sub %last, %back : i32[N]
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 2, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.25, splits = 2, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
 })"},
     {"sample_of_slice", 0, R"(
 graph(%x: DTYPE[N, 120], %t: f32[N], %k: i32[N], %p: f32[N], %seed: i32[N], %step: i32[N]) -> (%y) {

@@ -22,7 +22,7 @@ class ClosedOpInputs {
         inputs_(inputs) {}
 
   void vary() {
-    if (op_.kind == OpKind::decode_attention) vary_ranges();
+    if (order_of(op_) == Order::decode_attention) vary_ranges();
     if (op_.kind == OpKind::sample) vary_choices();
   }
 

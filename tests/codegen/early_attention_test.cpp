@@ -28,38 +28,38 @@ constexpr int64_t kRows = 1200;  // of a cache; its tensor has as many after the
 const std::vector<GroupText> kGroups = {
     {"two_heads_a_block", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.25, splits = 1} : DTYPE[N, 64]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 1} : DTYPE[N, 64]
 })"},
     {"one_head_a_block_softcap", 0, R"(
 graph(%q: DTYPE[N, 96], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 6, kv_heads = 2, scale = 0.3, splits = 3, softcap = 5.0} : DTYPE[N, 96]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 6, kv_heads = 2, scale = 0.3, splits = 3, softcap = 5.0} : DTYPE[N, 96]
 })"},
     {"window_within_a_round", 0, R"(
 graph(%q: DTYPE[N, 48], %k: DTYPE[2400, 16], %v: DTYPE[2400, 16], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, splits = 1, window = 70} : DTYPE[N, 48]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 3, kv_heads = 1, scale = 0.25, splits = 1, window = 70} : DTYPE[N, 48]
 })"},
     {"window_of_rounds_softcap", 0, R"(
 graph(%q: DTYPE[N, 32], %k: DTYPE[2400, 16], %v: DTYPE[2400, 16], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.25, splits = 2, softcap = 1.5, window = 530} : DTYPE[N, 32]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.25, splits = 2, softcap = 1.5, window = 530} : DTYPE[N, 32]
 })"},
     {"unaligned_in_one_tensor", 0, R"(
 graph(%qkv: DTYPE[N, 77], %kv: DTYPE[2400, 38], %first: i32[N], %last: i32[N]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 3, size = 48} : DTYPE[N, 48]
   %k = slice %kv {axis = 1, begin = 1, size = 16} : DTYPE[2400, 16]
   %v = slice %kv {axis = 1, begin = 17, size = 16} : DTYPE[2400, 16]
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, splits = 1} : DTYPE[N, 48]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 3, kv_heads = 1, scale = 0.25, splits = 1} : DTYPE[N, 48]
 })"},
     {"odd_widths", 0, R"(
 graph(%q: DTYPE[N, 20], %k: DTYPE[2400, 10], %v: DTYPE[2400, 7], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.5, splits = 1} : DTYPE[N, 14]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.5, splits = 1} : DTYPE[N, 14]
 })"},
     {"checked_rows", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 4, kv_heads = 2, scale = 0.25, splits = 2, checked = 1} : DTYPE[N, 64]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 2, checked = 1} : DTYPE[N, 64]
 })"},
     {"rounds_of_128_keys", 0, R"(
 graph(%q: DTYPE[N, 256], %k: DTYPE[2400, 128], %v: DTYPE[2400, 128], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 2, kv_heads = 1, scale = 0.125, splits = 1} : DTYPE[N, 256]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.125, splits = 1} : DTYPE[N, 256]
 })"},
 };
 

@@ -147,7 +147,7 @@ TEST_CASE("attention that reads its caches early") {
   for (const GroupText& text : kClosedGroups) {
     const Graph group = make_group(text, DType::bf16, 64);
     const Op& op = group[group.outputs[0]];
-    if (op.kind != OpKind::decode_attention) continue;
+    if (order_of(op) != Order::decode_attention) continue;
     CAPTURE(std::string(text.name));
     std::vector<uint32_t> numbers;  // inputs of the row numbers
     for (ValueId id : {op.operands[3], op.operands[4]})

@@ -94,13 +94,13 @@ graph(%t: f16[50257, 1600], %p: f16[1024, 1600], %ids: i32[N], %pos: i32[N], %w:
 const GroupText kDecodeAttention = {"decode_attention", 0, R"(
 graph(%qkv: bf16[N, 3072], %k: bf16[K, 512], %v: bf16[K, 512], %first: i32[N], %last: i32[N]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 0, size = 2048} : bf16[N, 2048]
-  %y = decode_attention %q, %k, %v, %first, %last {heads = 32, kv_heads = 8, scale = 0.125, splits = 8} : bf16[N, 2048]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 32, kv_heads = 8, scale = 0.125, splits = 8} : bf16[N, 2048]
 })"};
 
 const GroupText kGemv = {"rms_norm_gemv_silu_mul", 1, R"(
 graph(%x: bf16[B, 4096], %n: bf16[4096], %w: bf16[22016, 4096]) -> (%y) {
   %h = rms_norm %x, %n {eps = 1e-5} : bf16[B, 4096]
-  %p = gemv %h, %w {splits = 1} : bf16[B, 22016]
+  %p = linear %h, %w {order = gemv, splits = 1} : bf16[B, 22016]
   %g = slice %p {axis = 1, begin = 0, size = 11008} : bf16[B, 11008]
   %u = slice %p {axis = 1, begin = 11008, size = 11008} : bf16[B, 11008]
   %s = silu %g : bf16[B, 11008]
@@ -376,7 +376,7 @@ graph(%c: f32[9, 8], %x: f32[N, 8], %slot: i32[N]) -> (%y) {
 })") == "a group reads the state that it writes");
   CHECK(refused(1, R"(
 graph(%q: f32[N, 16], %k: f32[9, 16], %first: i32[N]) -> (%y) {
-  %a = decode_attention %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 16]
+  %a = attention %q, %k, %k, %first, %first {order = decode_attention, heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 16]
   %y = add %a, %q : f32[N, 16]
 })") == "a kernel of decode_attention computes nothing of its result");
   CHECK(refused(1, R"(
@@ -387,7 +387,7 @@ graph(%x: f32[N, 9], %t: f32[N], %k: i32[N]) -> (%y) {
   CHECK(refused(0, R"(
 graph(%q: f32[N, 4], %t: f32[4, 9], %first: i32[N]) -> (%y) {
   %k = transpose %t {axes = [1, 0]} : f32[9, 4]
-  %y = decode_attention %q, %k, %k, %first, %first {heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 4]
+  %y = attention %q, %k, %k, %first, %first {order = decode_attention, heads = 1, kv_heads = 1, scale = 1.0, splits = 2} : f32[N, 4]
 })") == "decode_attention reads keys and values where they lie, but cannot address them");
   // Values of one element a row have no offset and no stride of their own.
   CHECK(refused(0, R"(

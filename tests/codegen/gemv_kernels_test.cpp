@@ -28,7 +28,7 @@ TunedForms other_form(const DeviceDescription& device, const GroupText& group, D
   TunedForms forms;
   const Graph graph = make_group(group, dtype, width);
   for (const Op& op : graph.ops()) {
-    if (op.kind != OpKind::gemv) continue;
+    if (order_of(op) != Order::gemv) continue;
     const GemvProduct product = gemv_product(graph, op, group_symbols());
     const auto candidates = gemv_form_candidates(product, device);
     REQUIRE(candidates.size() > 1);

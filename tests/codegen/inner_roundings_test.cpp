@@ -86,7 +86,7 @@ TEST_CASE("casts between are nothing, and what moves elements moves them unround
 TEST_CASE("a product takes its operand rounded and gives its sums as they are") {
   check(R"(graph(%x: f16[B, 64], %w: f16[64], %m: f16[16, 64], %r: f16[B, 16]) -> (%y) {
   %n = rms_norm %x, %w {eps = 0.5} : f16[B, 64]
-  %p = gemv %n, %m {splits = 1} : f16[B, 16]
+  %p = linear %n, %m {order = gemv, splits = 1} : f16[B, 16]
   %y = add %p, %r : f16[B, 16]
 })",
         R"(graph(%x: f16[B, 64], %w: f16[64], %m: f16[16, 64], %r: f16[B, 16]) -> (%w4) {
@@ -94,7 +94,7 @@ TEST_CASE("a product takes its operand rounded and gives its sums as they are") 
   %w1 = cast %w : f32[64]
   %n = rms_norm %w0, %w1 {eps = 0.5} : f32[B, 64]
   %w2 = cast %n : f16[B, 64]
-  %p = gemv %w2, %m {dtype = f32, splits = 1} : f32[B, 16]
+  %p = linear %w2, %m {order = gemv, dtype = f32, splits = 1} : f32[B, 16]
   %w3 = cast %r : f32[B, 16]
   %y = add %p, %w3 : f32[B, 16]
   %w4 = cast %y : f16[B, 16]
@@ -130,7 +130,7 @@ TEST_CASE("what rounds nothing inside stays as it is") {
   %next = kv_append %k, %x, %slot : bf16[512, 64]
 })");
   check_same(R"(graph(%x: bf16[B, 64], %m: bf16[16, 64], %b: bf16[16]) -> (%y) {
-  %y = gemv %x, %m, %b {splits = 1} : bf16[B, 16]
+  %y = linear %x, %m, %b {order = gemv, splits = 1} : bf16[B, 16]
 })");
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("emitted kernels compile") {
     for (const DType dtype : {DType::f32, DType::f16}) {
       const Graph graph = make_group(kGemvGroups[0], dtype, 4096);
       for (const Op& op : graph.ops())
-        if (op.kind == OpKind::gemv) {
+        if (order_of(op) == Order::gemv) {
           const GemvProduct product = gemv_product(graph, op, group_symbols());
           const auto candidates = gemv_form_candidates(product, device);
           if (!candidates.empty()) forms["gemv"][product.key()] = to_form(candidates.back());

@@ -48,7 +48,8 @@ OffsetGroup attention(int64_t width, int64_t heads) {
   text.whole_operand("first", "i32", kRows);
   text.whole_operand("last", "i32", kRows);
   text.op(
-      fmt::format("%y = decode_attention %q, %k, %v, %first, %last {{heads = {0}, kv_heads = {0}, "
+      fmt::format("%y = attention %q, %k, %v, %first, %last {{order = decode_attention, heads = "
+                  "{0}, kv_heads = {0}, "
                   "scale = 0.25, splits = {1}}} : DTYPE[{2}, {3}]",
                   heads, kSplits, kRows, width));
   return text.group("attention", 0, "%y");

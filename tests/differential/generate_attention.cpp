@@ -194,17 +194,17 @@ void GraphGenerator::attention() {
 void GraphGenerator::decode_attention() {
   auto made = attended(100);
   if (!made) return;
-  made->attrs.set(AttrName::splits, made->splits);
-  op(OpKind::decode_attention, made->operands, std::move(made->attrs));
+  made->attrs.set(AttrName::order, Order::decode_attention).set(AttrName::splits, made->splits);
+  op(OpKind::attention, made->operands, std::move(made->attrs));
 }
 
 /// By tiles of keys: tiled_attention, or float_attention in a module of float32.
 void GraphGenerator::tiled_attention() {
-  const OpKind kind =
-      dtype_info(main_dtype_).bits == 16 ? OpKind::tiled_attention : OpKind::float_attention;
+  const Order order =
+      dtype_info(main_dtype_).bits == 16 ? Order::tiled_attention : Order::float_attention;
   auto made = attended(200);
   if (!made) return;
-  if (kind == OpKind::tiled_attention && made->operands.size() > kMaskOperand &&
+  if (order == Order::tiled_attention && made->operands.size() > kMaskOperand &&
       random_.chance(60)) {
     const AttentionHeads heads = attention_heads(made->attrs, graph_[made->operands[1]].type,
                                                  graph_[made->operands[2]].type);
@@ -215,7 +215,8 @@ void GraphGenerator::tiled_attention() {
         must(OpKind::mask_tiles, {made->operands[kMaskOperand]},
              Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys)));
   }
-  op(kind, made->operands, std::move(made->attrs));
+  made->attrs.set(AttrName::order, order);
+  op(OpKind::attention, made->operands, std::move(made->attrs));
 }
 
 void GraphGenerator::sample() {

@@ -8,6 +8,7 @@
 #include "differential/graph_generator.h"
 #include "ir/infer.h"
 #include "ir/op_roles.h"
+#include "support/algorithms.h"
 
 namespace sinter {
 namespace {
@@ -17,23 +18,18 @@ constexpr uint64_t kCoverageSeeds = 1000;
 }  // namespace
 
 TEST_CASE("every op of the table occurs in many modules") {
-  std::map<OpKind, uint64_t> modules;
+  std::map<test::Algorithm, uint64_t> modules;
   for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
     const Case test = generate(seed);
-    std::set<OpKind> kinds;
-    for (const Op& op : test.module.entries[0].graph.ops()) kinds.insert(op.kind);
+    std::set<test::Algorithm> seen;
+    for (const Op& op : test.module.entries[0].graph.ops()) seen.insert(test::algorithm_of(op));
     for (const Weight& weight : test.module.weights)
-      for (const Op& op : weight.init.ops()) kinds.insert(op.kind);
-    for (OpKind kind : kinds) ++modules[kind];
+      for (const Op& op : weight.init.ops()) seen.insert(test::algorithm_of(op));
+    for (const test::Algorithm& algorithm : seen) ++modules[algorithm];
   }
-  constexpr OpKind kAll[] = {
-#define SINTER_OP(name, ...) OpKind::name,
-#define SINTER_ELEMENTWISE(name, ...) OpKind::name,
-#include "ir/ops.def"
-  };
-  for (OpKind kind : kAll)
-    CHECK_MESSAGE(modules[kind] >= kCoverageSeeds / 100,
-                  op_info(kind).name << " in " << modules[kind] << " of " << kCoverageSeeds);
+  for (const test::Algorithm& algorithm : test::all_algorithms())
+    CHECK_MESSAGE(modules[algorithm] >= kCoverageSeeds / 100,
+                  algorithm.name() << " in " << modules[algorithm] << " of " << kCoverageSeeds);
 }
 
 TEST_CASE("every element type and kind of result occurs, and values with many readers") {
@@ -48,7 +44,7 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
     for (uint32_t i = 0; i < graph.size(); ++i) {
       const Op& op = graph.ops()[i];
       ++dtypes[op.type.dtype];
-      if (op.kind == OpKind::attention)
+      if (is_without_order(op, OpKind::attention))
         ++(op.type.dims[0].is_constant() ? of_few_tokens : of_many_tokens);
       versions += op.kind == OpKind::kv_append && graph[op.operands[0]].kind == OpKind::kv_append;
       has_many = has_many || users[i].size() >= static_cast<size_t>(kManyReaders);
@@ -146,10 +142,10 @@ TEST_CASE("row numbers are computed, for tables, states and caches") {
     std::set<std::string> computed;
     for (const Op& op : graph.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
-        if (!operand_role(op.kind, i).is_address()) continue;
+        if (!operand_role(op, i).is_address()) continue;
         const Op& rows = graph[root_of(graph, op.operands[i])];
         if (rows.kind == OpKind::input) continue;
-        computed.insert(fmt::format("{} {}", op_info(op.kind).name, i));
+        computed.insert(fmt::format("{} {}", algorithm_name(op), i));
         makers.insert(rows.kind);
       }
     for (const std::string& reader : computed) ++modules[reader];
@@ -175,7 +171,7 @@ TEST_CASE("attentions have leading axes, masks of every type, and any ranges") {
     const Graph& graph = test.module.entries[0].graph;
     for (const Op& op : graph.ops()) {
       if (!reads_cache(op)) continue;
-      const std::string name(op_info(op.kind).name);
+      const std::string name(algorithm_name(op));
       note(op.type.rank() > 2, name + ", sequences");
       note(op.type.rank() > 3, "two leading axes");
       note(op.attrs.is_set(AttrName::any_range), name + ", any range");

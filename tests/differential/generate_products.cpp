@@ -104,9 +104,9 @@ void GraphGenerator::gemv() {
                                          random_.chance(80) ? weight(matrix) : input(matrix)};
   if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
   Attributes attrs;
-  attrs.set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
+  attrs.set(AttrName::order, Order::gemv).set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
   if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
-  op(OpKind::gemv, operands, std::move(attrs));
+  op(OpKind::linear, operands, std::move(attrs));
 }
 
 void GraphGenerator::tiled_linear() {
@@ -117,8 +117,9 @@ void GraphGenerator::tiled_linear() {
                                          random_.chance(80) ? weight(matrix) : value_of(matrix)};
   if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
   Attributes attrs;
+  attrs.set(AttrName::order, Order::tiled_linear);
   if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
-  op(OpKind::tiled_linear, operands, std::move(attrs));
+  op(OpKind::linear, operands, std::move(attrs));
 }
 
 }  // namespace sinter

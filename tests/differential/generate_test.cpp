@@ -61,7 +61,7 @@ TEST_CASE("chains of linears on few tokens occur, of whole chunks and not") {
       };
       if (op.kind == OpKind::mul)
         gate = gate || (from(OpKind::silu, 0) && from(OpKind::slice, 1) && behind[i]);
-      if (op.kind != OpKind::linear) {
+      if (!is_without_order(op, OpKind::linear)) {
         const OpClass kind = op_class(op);
         behind[i] = behind[i] && (kind == OpClass::elementwise || kind == OpClass::pointwise ||
                                   kind == OpClass::composite || op.kind == OpKind::slice);
@@ -109,7 +109,7 @@ TEST_CASE("reductions over leading, middle and scattered axes occur, among ops o
         rows[i] = rows[i] || rows[operand.index];
         products[i] = products[i] || products[operand.index];
       }
-      products[i] = products[i] || op.kind == OpKind::linear;
+      products[i] = products[i] || is_without_order(op, OpKind::linear);
       if (!reduces) continue;
       const Op& operand = graph[op.operands[0]];
       const auto axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);

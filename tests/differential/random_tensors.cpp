@@ -82,7 +82,7 @@ Rows DataMaker::rows_read_by(ValueId input) const {
   };
   for (const Op& op : graph_.ops())
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      const OperandRole role = operand_role(op.kind, i);
+      const OperandRole role = operand_role(op, i);
       const std::optional<Dim> named = named_rows(graph_, op, i);
       if (root_of(graph_, op.operands[i]) != input || !named) continue;
       limit(*named);

@@ -92,7 +92,7 @@ std::string check_one(const Case& test, uint64_t data_seed, const Options& optio
   return what;
 }
 
-bool is_gemv(const Graph&, const Op& op) { return op.kind == OpKind::gemv; }
+bool is_gemv(const Graph&, const Op& op) { return order_of(op) == Order::gemv; }
 
 bool is_custom(const Graph&, const Op& op) { return op.kind == OpKind::custom; }
 
@@ -139,7 +139,7 @@ std::string tally(const Case& test, const CheckedCase& checked) {
   const auto add = [&](int64_t number, std::string_view what, std::string_view kind = {}) {
     text += fmt::format("{} {}{}{}\n", number, what, kind.empty() ? "" : " ", kind);
   };
-  for (const Op& op : test.module.entries[0].graph.ops()) add(1, "op", op_info(op.kind).name);
+  for (const Op& op : test.module.entries[0].graph.ops()) add(1, "op", algorithm_name(op));
   add(static_cast<int64_t>(checked.fused->kernels.size()), "kernels");
   for (const std::string& verdict : checked.verdicts) add(1, "verdict", verdict);
   const auto add_form = [&](std::string_view what, std::string_view kind) {

@@ -71,7 +71,7 @@ SourceModule::SourceModule(const Case& test, const CaseData& data,
 
 /// Nothing needs its result: it may see rows that are not there.
 bool SourceModule::is_dead_attention(ValueId id) const {
-  return entry_[id].kind == OpKind::attention && !llvm::is_contained(contractions_, id);
+  return is_without_order(entry_[id], OpKind::attention) && !llvm::is_contained(contractions_, id);
 }
 
 /// The value of a weight or a state; zeros for what is dead.
@@ -109,7 +109,7 @@ Result<std::vector<HostTensor>> SourceModule::call(llvm::ArrayRef<HostTensor> in
     const auto operands = addresses_of(llvm::ArrayRef(results).slice(next, op.operands.size()));
     next += op.operands.size();
     SINTER_LET(bounded, bounded_contraction(entry_, op, operands, symbols, test_.symbol_values));
-    SINTER_TRY(check_bound(fmt::format("{} %{} against float64", op_info(op.kind).name, op.name),
+    SINTER_TRY(check_bound(fmt::format("{} %{} against float64", algorithm_name(op), op.name),
                            contractions[i], bounded, elements));
   }
   results.resize(entry_.outputs.size());

@@ -31,29 +31,35 @@ constexpr ClassText kClasses[] = {
      "Sums of products in float32, rounded once. They become calls of a matrix library, or "
      "generated kernels where at most eight rows are multiplied."},
     {OpClass::anchor, "Ops with a kernel of their own",
-     "`gemv`, `tiled_linear`, `decode_attention`, `tiled_attention` and `float_attention` are what "
-     "a "
-     "pass makes of `linear` and `attention`; in a module of your own write these. The others are "
-     "yours to use."},
+     "Besides these ops: `linear` and `attention` with an attribute `order`. An order is an "
+     "algorithm of a kernel of Sinter's, which says in which order sums are added and where they "
+     "are rounded. A pass chooses it by the sizes; in a module of your own leave it out."},
 };
 
 constexpr OpExample kExamples[] = {
     // Generators.
-    {OpKind::constant, "constant -> dtype[dims]", "Every element is `value`.",
+    {{OpKind::constant},
+     "constant -> dtype[dims]",
+     "Every element is `value`.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %two = constant {value = 2.0} : f16[]
     %y = mul %x, %two
   })"},
-    {OpKind::iota, "iota -> i32[dims]", "Each element is its index along `axis`: 0, 1, 2, ...",
+    {{OpKind::iota},
+     "iota -> i32[dims]",
+     "Each element is its index along `axis`: 0, 1, 2, ...",
      R"(  entry @e() -> (%index) {
     %index = iota {axis = 0} : i32[N]
   })"},
-    {OpKind::literal, "literal -> dtype[dims]", "The elements one by one, row-major.",
+    {{OpKind::literal},
+     "literal -> dtype[dims]",
+     "The elements one by one, row-major.",
      R"(  entry @e(%x: f32[N, 3]) -> (%y) {
     %w = literal {values = [0.5, -1.0, 2.0]} : f32[3]
     %y = mul %x, %w
   })"},
-    {OpKind::file, "file -> dtype[dims]",
+    {{OpKind::file},
+     "file -> dtype[dims]",
      "A tensor of the model's safetensors. The file's tensor must have exactly this type. Only in "
      "the function of a weight.",
      R"(  weight %w : f16[8] = file {tensor = "model.norm.weight"}
@@ -61,39 +67,47 @@ constexpr OpExample kExamples[] = {
     %y = mul %x, %w
   })"},
     // Views.
-    {OpKind::reshape, "reshape(x) -> [dims]",
+    {{OpKind::reshape},
+     "reshape(x) -> [dims]",
      "The same elements in row-major order, cut otherwise.",
      R"(  entry @e(%x: f16[N, 32]) -> (%heads) {
     %heads = reshape %x {dims = [N, 4, 8]}
   })"},
-    {OpKind::transpose, "transpose(x) -> axes in another order",
+    {{OpKind::transpose},
+     "transpose(x) -> axes in another order",
      "Axis i of the result is axis `axes[i]` of x.",
      R"(  entry @e(%x: f16[N, 4, 8]) -> (%y) {
     %y = transpose %x {axes = [1, 0, 2]}
   })"},
-    {OpKind::slice, "slice(x) -> x with size elements along axis",
+    {{OpKind::slice},
+     "slice(x) -> x with size elements along axis",
      "The elements begin .. begin + size - 1 along `axis`. `size` is a number or a symbol.",
      R"(  entry @e(%qkv: f16[N, 48]) -> (%k) {
     %k = slice %qkv {axis = 1, begin = 16, size = 16}
   })"},
-    {OpKind::broadcast, "broadcast(x) -> [dims]",
+    {{OpKind::broadcast},
+     "broadcast(x) -> [dims]",
      "x repeated along new leading axes and along axes of extent 1. Elementwise ops broadcast by "
      "themselves; other ops need it written.",
      R"(  entry @e(%row: f32[N, 1]) -> (%y) {
     %y = broadcast %row {dims = [2, N, 8]}
   })"},
     // Pointwise.
-    {OpKind::copy, "copy(x) -> x", "The same values in memory of their own, dense: it ends a view.",
+    {{OpKind::copy},
+     "copy(x) -> x",
+     "The same values in memory of their own, dense: it ends a view.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %t = transpose %x {axes = [1, 0]}
     %y = copy %t
   })"},
-    {OpKind::concat, "concat(a, b, ...) -> joined along axis",
+    {{OpKind::concat},
+     "concat(a, b, ...) -> joined along axis",
      "The operands one after the other along `axis`, whose extents are constants.",
      R"(  entry @e(%a: f16[N, 8], %b: f16[N, 16]) -> (%y) {
     %y = concat %a, %b {axis = 1}
   })"},
-    {OpKind::cast, "cast(x) -> dtype, the shape of x",
+    {{OpKind::cast},
+     "cast(x) -> dtype, the shape of x",
      "Every type to every other. To a float type: rounded to nearest even, once. A float becomes "
      "an "
      "integer towards zero. A number that the integer type does not have becomes the nearest that "
@@ -105,26 +119,31 @@ constexpr OpExample kExamples[] = {
     %wide = cast %x {dtype = f32}
     %y = exp %wide
   })"},
-    {OpKind::where, "where(c i1, a, b) -> c ? a : b", "Element by element; the three broadcast.",
+    {{OpKind::where},
+     "where(c i1, a, b) -> c ? a : b",
+     "Element by element; the three broadcast.",
      R"(  entry @e(%x: f32[N, 8]) -> (%y) {
     %zero = constant {value = 0} : f32[]
     %positive = less %zero, %x
     %y = where %positive, %x, %zero
   })"},
     // Gather and append.
-    {OpKind::embedding, "embedding(table [V, D], ids i32[..., N]) -> [..., N, D]",
+    {{OpKind::embedding},
+     "embedding(table [V, D], ids i32[..., N]) -> [..., N, D]",
      "Row n of the result is row ids[n] of the table.",
      R"(  weight %table : f16[64, 8] = file {tensor = "embed"}
   entry @e(%ids: i32[N]) -> (%x) {
     %x = embedding %table, %ids
   })"},
-    {OpKind::gather, "gather(x, index i32) -> x with the extent of index along axis",
+    {{OpKind::gather},
+     "gather(x, index i32) -> x with the extent of index along axis",
      "Along `axis` an element is taken at the place that index says: result[i, j] = x[i, index[i, "
      "j]] where `axis` is 1. The other extents of index are those of x.",
      R"(  entry @e(%logits: f32[N, 64], %label: i32[N, 1]) -> (%y) {
     %y = gather %logits, %label {axis = 1}
   })"},
-    {OpKind::kv_append, "kv_append(state [R, ...], value [N, ...], slot i32[N]) -> [R, ...]",
+    {{OpKind::kv_append},
+     "kv_append(state [R, ...], value [N, ...], slot i32[N]) -> [R, ...]",
      "The next version of a state, in which row slot[n] is value[n]; the slots of one call are "
      "distinct (not checked: of two values one is lost). The op writes in place: it belongs to the "
      "entry whether or not its result is used. "
@@ -135,60 +154,74 @@ constexpr OpExample kExamples[] = {
     %sum = reduce_sum %next {axes = [0]}
   })"},
     // Reductions.
-    {OpKind::reduce_sum, "reduce_sum(x) -> x with extents of 1 at axes",
+    {{OpKind::reduce_sum},
+     "reduce_sum(x) -> x with extents of 1 at axes",
      "The sum of a float type or i32; of no elements +0.",
      R"(  entry @e(%x: f32[N, 64]) -> (%mean) {
     %sum = reduce_sum %x {axes = [1]}
     %count = constant {value = 64} : f32[]
     %mean = div %sum, %count
   })"},
-    {OpKind::reduce_max, "reduce_max(x) -> x with extents of 1 at axes",
+    {{OpKind::reduce_max},
+     "reduce_max(x) -> x with extents of 1 at axes",
      "The largest element of a float type or i32; of no elements -inf, or the least number. As "
      "with `maximum` the result is NaN where an element is NaN, and -0 is less than +0.",
      R"(  entry @e(%x: f32[N, 64]) -> (%max) {
     %max = reduce_max %x {axes = [1]}
   })"},
     // Composites.
-    {OpKind::silu, "silu(x) -> x", "x · sigmoid(x). NaN at -inf.",
+    {{OpKind::silu},
+     "silu(x) -> x",
+     "x · sigmoid(x). NaN at -inf.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = silu %x
   })"},
-    {OpKind::gelu, "gelu(x) -> x", "GELU with erf: 0.5 x · (1 + erf(x / √2)). NaN at -inf.",
+    {{OpKind::gelu},
+     "gelu(x) -> x",
+     "GELU with erf: 0.5 x · (1 + erf(x / √2)). NaN at -inf.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = gelu %x
   })"},
-    {OpKind::gelu_tanh, "gelu_tanh(x) -> x", "GELU, approximated with tanh. NaN at -inf.",
+    {{OpKind::gelu_tanh},
+     "gelu_tanh(x) -> x",
+     "GELU, approximated with tanh. NaN at -inf.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = gelu_tanh %x
   })"},
-    {OpKind::quick_gelu, "quick_gelu(x) -> x", "x · sigmoid(1.702 x). NaN at -inf.",
+    {{OpKind::quick_gelu},
+     "quick_gelu(x) -> x",
+     "x · sigmoid(1.702 x). NaN at -inf.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = quick_gelu %x
   })"},
-    {OpKind::relu, "relu(x) -> x",
+    {{OpKind::relu},
+     "relu(x) -> x",
      "`maximum` of x and +0: +0 where x is -0 or -inf, NaN where x is NaN.",
      R"(  entry @e(%x: f16[N, 8]) -> (%y) {
     %y = relu %x
   })"},
-    {OpKind::layer_norm, "layer_norm(x [..., D], weight [D], bias [D]?) -> x",
+    {{OpKind::layer_norm},
+     "layer_norm(x [..., D], weight [D], bias [D]?) -> x",
      "Over the last axis: (x - mean) / sqrt(variance + eps) · weight + bias.",
      R"(  weight %w : f16[64] = constant {value = 1.0}
   weight %b : f16[64] = constant {value = 0.0}
   entry @e(%x: f16[N, 64]) -> (%y) {
     %y = layer_norm %x, %w, %b {eps = 1e-5}
   })"},
-    {OpKind::rms_norm, "rms_norm(x [..., D], weight [D]) -> x",
+    {{OpKind::rms_norm},
+     "rms_norm(x [..., D], weight [D]) -> x",
      "Over the last axis: x / sqrt(mean of squares + eps), rounded, times the weight.",
      R"(  weight %w : f16[64] = constant {value = 1.0}
   entry @e(%x: f16[N, 64]) -> (%y) {
     %y = rms_norm %x, %w {eps = 1e-5}
   })"},
-    {OpKind::softmax, "softmax(x [..., D]) -> x",
+    {{OpKind::softmax},
+     "softmax(x [..., D]) -> x",
      "Over the last axis. A row that is -inf everywhere, or has +inf or NaN, is NaN.",
      R"(  entry @e(%x: f16[N, 64]) -> (%p) {
     %p = softmax %x
   })"},
-    {OpKind::attention_softmax,
+    {{OpKind::attention_softmax},
      "attention_softmax(scores f32[..., N, K], first i32[..., N], slot i32[..., N], mask?) -> "
      "dtype[..., N, K]",
      "Softmax over the last axis of scale · scores, where token n sees the keys first[n] .. "
@@ -201,7 +234,8 @@ constexpr OpExample kExamples[] = {
      R"(  entry @e(%scores: f32[4, N, 64], %first: i32[N], %slot: i32[N], %seen: i1[N, 64]) -> (%p) {
     %p = attention_softmax %scores, %first, %slot, %seen {dtype = f16, scale = 0.125}
   })"},
-    {OpKind::rope, "rope(x [N, heads, head_dim], cos [N, rotary/2], sin [N, rotary/2]) -> x",
+    {{OpKind::rope},
+     "rope(x [N, heads, head_dim], cos [N, rotary/2], sin [N, rotary/2]) -> x",
      "Rotary positions: the pair (a, b) becomes (a·cos - b·sin, b·cos + a·sin). `pairing` \"half\" "
      "pairs the elements i and i + rotary/2 of a head, \"interleaved\" 2i and 2i + 1; elements "
      "from "
@@ -210,21 +244,23 @@ constexpr OpExample kExamples[] = {
     %y = rope %q, %cos, %sin {rotary = 16, pairing = "half"}
   })"},
     // Contractions.
-    {OpKind::linear, "linear(x [..., K], w [M, K], bias [M]?) -> [..., M]",
+    {{OpKind::linear},
+     "linear(x [..., K], w [M, K], bias [M]?) -> [..., M]",
      "x times the transposed matrix w, as in PyTorch, plus the bias.",
      R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
   weight %b : f16[32] = file {tensor = "proj.bias"}
   entry @e(%x: f16[N, 64]) -> (%y) {
     %y = linear %x, %w, %b
   })"},
-    {OpKind::einsum, "einsum(a, b) -> the axes that spec names",
+    {{OpKind::einsum},
+     "einsum(a, b) -> the axes that spec names",
      "A letter in both operands and in the result is a batch axis, one in both operands alone is "
      "summed, one in an operand and the result is free. Every letter stands in two places at "
      "least.",
      R"(  entry @e(%a: f16[N, 4, 16], %b: f16[N, 4, 16]) -> (%scores) {
     %scores = einsum %a, %b {spec = "qhd,khd->hqk", dtype = f32}
   })"},
-    {OpKind::attention,
+    {{OpKind::attention},
      "attention(q [..., N, heads·hd], keys [..., R, kv_heads·hd], values [..., R, kv_heads·vd], "
      "first i32[..., N], slot i32[..., N], mask?) -> [..., N, heads·vd]",
      "Token n attends to the rows first[n] .. slot[n] of the cache, both included: with first = 0 "
@@ -248,34 +284,36 @@ constexpr OpExample kExamples[] = {
     %y = attention %q, %k1, %v1, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
   })"},
     // Anchors.
-    {OpKind::gemv, "gemv(x [N, K], w [M, K], bias [M]?) -> [N, M]",
+    {{OpKind::linear, Order::gemv},
+     "linear(x [N, K], w [M, K], bias [M]?) {order = gemv} -> [N, M]",
      "`linear` of at most eight rows, read at the speed of memory; `splits` parts of a matrix row "
      "are summed apart, which fixes the order of the sum. w is a weight or an input as it stands "
      "in "
      "memory.",
      R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
   entry @e(%x: f16[4, 64]) -> (%y) {
-    %y = gemv %x, %w {splits = 2}
+    %y = linear %x, %w {order = gemv, splits = 2}
   })"},
-    {OpKind::tiled_linear, "tiled_linear(x [..., K], w [M, K], bias [M]?) -> [..., M]",
+    {{OpKind::linear, Order::tiled_linear},
+     "linear(x [..., K], w [M, K], bias [M]?) {order = tiled_linear} -> [..., M]",
      "`linear` of a 16-bit type on tensor cores, summed along K in steps of 16; K is a multiple of "
      "8. The bias is added before the sum is rounded. A `dtype` of f32 leaves the sum unrounded.",
      R"(  weight %w : f16[32, 64] = file {tensor = "proj.weight"}
   entry @e(%x: f16[40, 64]) -> (%y) {
-    %y = tiled_linear %x, %w
+    %y = linear %x, %w {order = tiled_linear}
   })"},
-    {OpKind::decode_attention,
-     "decode_attention(q, keys, values, first, slot, mask?) -> as attention",
+    {{OpKind::attention, Order::decode_attention},
+     "attention(q, keys, values, first, slot, mask?) {order = decode_attention}",
      "`attention` of at most eight tokens; the keys that a token sees are cut into `splits` parts "
      "of "
      "equal length.",
      R"(  state %k : f16[128, 32]
   state %v : f16[128, 32]
   entry @e(%q: f16[2, 64], %first: i32[2], %slot: i32[2]) -> (%y) {
-    %y = decode_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25, splits = 2}
+    %y = attention %q, %k, %v, %first, %slot {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 2}
   })"},
-    {OpKind::tiled_attention,
-     "tiled_attention(q, keys, values, first, slot, mask?, tiles?) -> as attention",
+    {{OpKind::attention, Order::tiled_attention},
+     "attention(q, keys, values, first, slot, mask?, tiles?) {order = tiled_attention}",
      "`attention` of many tokens of a 16-bit type, on tensor cores: weights are rounded to the "
      "type "
      "before they are multiplied with the values. `tiles` is `mask_tiles` of the mask, by tiles of "
@@ -284,9 +322,10 @@ constexpr OpExample kExamples[] = {
      R"(  state %k : f16[128, 32]
   state %v : f16[128, 32]
   entry @e(%q: f16[20, 64], %first: i32[20], %slot: i32[20]) -> (%y) {
-    %y = tiled_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
+    %y = attention %q, %k, %v, %first, %slot {order = tiled_attention, heads = 4, kv_heads = 2, scale = 0.25}
   })"},
-    {OpKind::mask_tiles, "mask_tiles(mask [..., heads, N, R]) -> i1 [..., heads, N', R']",
+    {{OpKind::mask_tiles},
+     "mask_tiles(mask [..., heads, N, R]) -> i1 [..., heads, N', R']",
      "Whether a tile of a mask of `attention`, of `tile_tokens` tokens and `tile_keys` keys, shows "
      "a key: has an element that is true or, of a float type, is not -inf. N' and R' are the "
      "numbers of tiles in the extents N and R, of a symbol in its largest value; tiles beyond "
@@ -294,14 +333,15 @@ constexpr OpExample kExamples[] = {
      R"(  entry @e(%mask: i1[1, N, 512]) -> (%tiles) {
     %tiles = mask_tiles %mask {tile_tokens = 128, tile_keys = 128}
   })"},
-    {OpKind::float_attention, "float_attention(q, keys, values, first, slot) -> as attention",
+    {{OpKind::attention, Order::float_attention},
+     "attention(q, keys, values, first, slot, mask?) {order = float_attention}",
      "`attention` of many tokens of f32, all sums in float32.",
      R"(  state %k : f32[128, 32]
   state %v : f32[128, 32]
   entry @e(%q: f32[20, 64], %first: i32[20], %slot: i32[20]) -> (%y) {
-    %y = float_attention %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
+    %y = attention %q, %k, %v, %first, %slot {order = float_attention, heads = 4, kv_heads = 2, scale = 0.25}
   })"},
-    {OpKind::sample,
+    {{OpKind::sample},
      "sample(logits [N, V], temperature f32[N], top_k i32[N], top_p f32[N], seed i32[N], step "
      "i32[N]) -> i32[N]",
      "The choice of a token in each row. temperature 0 takes the largest logit, of equal ones the "
@@ -312,14 +352,16 @@ constexpr OpExample kExamples[] = {
      R"(  entry @e(%logits: f16[N, 100], %temperature: f32[N], %top_k: i32[N], %top_p: f32[N], %seed: i32[N], %step: i32[N]) -> (%token) {
     %token = sample %logits, %temperature, %top_k, %top_p, %seed, %step
   })"},
-    {OpKind::cumulative_sum, "cumulative_sum(x) -> x",
+    {{OpKind::cumulative_sum},
+     "cumulative_sum(x) -> x",
      "Running sums along `axis`, as PyTorch's cumsum: result i is the sum of the elements 0 .. i. "
      "`reverse` = 1: of i .. n - 1; `exclusive` = 1: without i, so that the first result is 0. Of "
      "i32 the sums wrap around. A sum starts at +0: zeros add up to +0, also where all are -0.",
      R"(  entry @e(%x: f32[N, 64]) -> (%y) {
     %y = cumulative_sum %x {axis = 1}
   })"},
-    {OpKind::scatter_add, "scatter_add(index i32[N], updates [N, D]) -> [rows, D]",
+    {{OpKind::scatter_add},
+     "scatter_add(index i32[N], updates [N, D]) -> [rows, D]",
      "Row v of the result is the sum of the updates n with index[n] = v, n ascending, in float32 "
      "and "
      "rounded once. A sum starts at +0, and a row that no number names stays +0. The gradient of "
@@ -327,7 +369,8 @@ constexpr OpExample kExamples[] = {
      R"(  entry @e(%ids: i32[N], %gradient: f16[N, 24]) -> (%y) {
     %y = scatter_add %ids, %gradient {rows = 100}
   })"},
-    {OpKind::custom, "custom(operands ...) -> what the registered op says",
+    {{OpKind::custom},
+     "custom(operands ...) -> what the registered op says",
      "An op that the program which reads the module has registered under the name `op`, with its "
      "rule of types, CUDA text and value on the host "
      "([embedding](embedding.md)). The program `sinter` registers none and refuses the module.",

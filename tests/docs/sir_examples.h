@@ -3,18 +3,18 @@
 
 #include <llvm/ADT/ArrayRef.h>
 
-#include "ir/graph.h"
+#include "support/algorithms.h"
 
 namespace sinter::test {
 
 struct OpExample {
-  OpKind kind;
+  Algorithm algorithm;
   const char* signature;  // operands with their types -> the result's
   const char* meaning;
   const char* module;  // text of one entry or more, weights and states; the page adds the head
 };
 
-/// Every op but leaves and elementwise ones, in the order of the page.
+/// Every op but leaves and elementwise ones, and every order, in the order of the page.
 llvm::ArrayRef<OpExample> op_examples();
 
 /// The page's heading of the ops of a class.

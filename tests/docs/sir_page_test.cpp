@@ -67,21 +67,29 @@ std::string_view type_of(AttrName name) {
   constexpr std::string_view kTypes[] = {
       "an integer",        "a number",           "an element type",   "an extent",
       "a list of extents", "a list of integers", "a list of numbers", "a string",
-      "a number",          "a list of numbers"};
+      "a number",          "a list of numbers",  "an order"};
   return kTypes[attr_type_index(name)];
 }
 
-std::string attributes_of(const OpInfo& info) {
+std::string attributes_of(const test::Algorithm& algorithm) {
   std::string text;
-  const auto add = [&](AttrName name, std::string_view more) {
-    text += fmt::format("{}`{}`{}", text.empty() ? "" : ", ", to_string(name), more);
+  const auto add = [&](llvm::ArrayRef<AttrName> names, std::string_view more) {
+    for (AttrName name : names)
+      text += fmt::format("{}`{}`{}", text.empty() ? "" : ", ", to_string(name), more);
   };
-  for (AttrName name : info.required) add(name, "");
-  for (AttrName name : info.optional) add(name, " (optional)");
+  const OpInfo& info = op_info(algorithm.kind);
+  if (algorithm.order) {
+    const OrderInfo& order = order_info(*algorithm.order);
+    add(order.required, "");
+    add(order.optional, " (optional)");
+    return text + fmt::format("{}those of `{}`", text.empty() ? "" : ", ", info.name);
+  }
+  add(info.required, "");
+  add(info.optional, " (optional)");
   return text.empty() ? "none" : text;
 }
 
-std::string roles_of(OpKind kind) {
+std::string roles_of(const test::Algorithm& algorithm) {
   constexpr std::string_view kNames[] = {
 #define ROLE(name) #name
       ROLE(value), ROLE(row),   ROLE(matrix), ROLE(stream), ROLE(bias),
@@ -90,9 +98,9 @@ std::string roles_of(OpKind kind) {
 #undef ROLE
   };
   std::string text;
-  const int most = op_info(kind).max_operands;
+  const int most = max_operands(algorithm.kind, algorithm.order);
   for (int i = 0; i < std::min(most, 6); ++i) {
-    const OperandRole role = operand_role(kind, static_cast<size_t>(i));
+    const OperandRole role = operand_role(algorithm.kind, algorithm.order, static_cast<size_t>(i));
     text += fmt::format("{}{}", i ? ", " : "", kNames[role.kind]);
     if (role.rows_of == OperandRole::kResult)
       text += " of the result";
@@ -108,17 +116,17 @@ std::string numbers_text(const std::set<int>& numbers) {
   return text.empty() ? "none of its own" : text;
 }
 
-std::string facts_of(OpKind kind) {
-  const OpInfo& info = op_info(kind);
+std::string facts_of(const test::Algorithm& algorithm) {
+  const int least = op_info(algorithm.kind).min_operands,
+            most = max_operands(algorithm.kind, algorithm.order);
   std::string text;
-  if (info.max_operands > 0)
-    text += fmt::format("- operands: {} ({})\n",
-                        info.min_operands == info.max_operands
-                            ? std::to_string(info.min_operands)
-                            : fmt::format("{} to {}", info.min_operands, info.max_operands),
-                        roles_of(kind));
-  return text + fmt::format("- attributes: {}\n- constraints: {}\n", attributes_of(info),
-                            numbers_text(test::constraints_of(kind)));
+  if (most > 0)
+    text +=
+        fmt::format("- operands: {} ({})\n",
+                    least == most ? std::to_string(least) : fmt::format("{} to {}", least, most),
+                    roles_of(algorithm));
+  return text + fmt::format("- attributes: {}\n- constraints: {}\n", attributes_of(algorithm),
+                            numbers_text(test::constraints_of(algorithm)));
 }
 
 std::string_view domain_text(OpInfo::Domain domain) {
@@ -151,17 +159,16 @@ std::string elementwise_section() {
       "operands have one element type. Shapes broadcast as in NumPy: aligned at the last axis, "
       "extents of 1 repeated. Float types are computed in float32 and rounded once; i32 and "
       "i64 wrap around. None has an attribute. Constraints: {}.\n\n{}\n{}\n```\n{}```\n",
-      numbers_text(test::constraints_of(OpKind::add)), table, test::elementwise_rules(),
+      numbers_text(test::constraints_of({OpKind::add})), table, test::elementwise_rules(),
       elementwise_module());
 }
 
 std::string op_section(const OpExample& example) {
-  const OpInfo& info = op_info(example.kind);
-  const std::string text = module_text(std::string(info.name), example.module);
-  std::string section =
-      fmt::format("### `{}`\n\n`{}`\n\n{}\n\n{}\n```\n{}```\n", info.name, example.signature,
-                  example.meaning, facts_of(example.kind), text);
-  if (info.op_class != OpClass::composite) return section;
+  const test::Algorithm& algorithm = example.algorithm;
+  const std::string text = module_text(std::string(algorithm.name()), example.module);
+  std::string section = fmt::format("### `{}`\n\n`{}`\n\n{}\n\n{}\n```\n{}```\n", algorithm.name(),
+                                    example.signature, example.meaning, facts_of(algorithm), text);
+  if (algorithm.op_class() != OpClass::composite) return section;
   const Module module = value(parse_module(text, "example"));
   return section + fmt::format("\nThe result is that of\n\n```\n{}```\n",
                                print_graph(decompose_all(module.entries[0].graph, module.symbols),
@@ -209,7 +216,7 @@ std::string ops() {
       continue;
     }
     for (const OpExample& example : test::op_examples())
-      if (op_info(example.kind).op_class == part.op_class) text += "\n" + op_section(example);
+      if (example.algorithm.op_class() == part.op_class) text += "\n" + op_section(example);
   }
   return text;
 }
@@ -251,35 +258,38 @@ std::string with_commands(const std::string& text) {
 
 TEST_CASE("every op has an example, and every example is verified") {
   test::register_custom_ops();
-  std::set<OpKind> shown;
+  std::set<test::Algorithm> shown;
   for (const OpExample& example : test::op_examples()) {
-    const std::string name(op_info(example.kind).name);
+    const std::string name(example.algorithm.name());
     CAPTURE(name);
-    shown.insert(example.kind);
+    shown.insert(example.algorithm);
     const std::string text = module_text(name, example.module);
     const Module module = value(parse_module(text, name));
     bool used = false;
-    for (const Weight& weight : module.weights)
-      for (const Op& op : weight.init.ops()) used |= op.kind == example.kind;
-    for (const Op& op : module.entries[0].graph.ops()) used |= op.kind == example.kind;
+    const auto look = [&](const Graph& graph) {
+      for (const Op& op : graph.ops()) used |= test::algorithm_of(op) == example.algorithm;
+    };
+    for (const Weight& weight : module.weights) look(weight.init);
+    look(module.entries[0].graph);
     CHECK(used);
     check_runs(name, text);
   }
   check_runs("elementwise", elementwise_module());
-#define SINTER_OP(name, op_class, ...) \
-  CHECK_MESSAGE((OpClass::op_class == OpClass::leaf || shown.contains(OpKind::name)), #name);
-#include "ir/ops.def"
+  for (const test::Algorithm& algorithm : test::all_algorithms()) {
+    const OpClass c = algorithm.op_class();
+    if (c != OpClass::leaf && c != OpClass::elementwise)
+      CHECK_MESSAGE(shown.contains(algorithm), algorithm.name());
+  }
 }
 
 TEST_CASE("every constraint is one of some op") {
   std::set<int> named = {1, 20};  // of all
-#define SINTER_OP(name, ...) named.merge(test::constraints_of(OpKind::name));
-#define SINTER_ELEMENTWISE(name, ...) named.merge(test::constraints_of(OpKind::name));
-#include "ir/ops.def"
+  for (const test::Algorithm& algorithm : test::all_algorithms())
+    named.merge(test::constraints_of(algorithm));
   for (const auto& [number, meaning] : test::constraint_texts())
     CHECK_MESSAGE(named.contains(number), "C", number);
-  CHECK(test::constraints_of(OpKind::gemv) == std::set<int>{16});
-  CHECK(test::constraints_of(OpKind::reduce_sum) == std::set<int>{8, 13});
+  CHECK(test::constraints_of({OpKind::linear, Order::gemv}) == std::set<int>{16});
+  CHECK(test::constraints_of({OpKind::reduce_sum}) == std::set<int>{8, 13});
 }
 
 TEST_CASE("docs/sir.md is made from the code") {

@@ -118,17 +118,18 @@ std::map<int, std::string> invariant_texts() {
   return numbered_texts(source("ir/verifier.cpp"), "V");
 }
 
-std::set<int> constraints_of(OpKind kind) {
+std::set<int> constraints_of(const Algorithm& algorithm) {
   static const std::map<std::string, std::string> bodies = [] {
     std::map<std::string, std::string> all;
     for (const fs::path& file : rule_files()) add_functions(source(file), all);
     return all;
   }();
-  const OpInfo& info = op_info(kind);
+  const OpInfo& info = op_info(algorithm.kind);
   std::set<std::string> seen;
   std::vector<std::string> open = {info.op_class == OpClass::elementwise
                                        ? "infer_elementwise"
                                        : "infer_" + std::string(info.name)};
+  if (algorithm.order) open.push_back(fmt::format("check_{}", algorithm.name()));
   std::set<int> numbers;
   static const std::regex number(R"(\breject\(\s*([0-9]+),|\(C([0-9]+)\))");
   while (!open.empty()) {

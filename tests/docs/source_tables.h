@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "ir/graph.h"
 #include "ir/op_roles.h"
+#include "support/algorithms.h"
 
 namespace sinter::test {
 
@@ -18,8 +18,8 @@ std::map<std::string, std::string> role_texts();
 std::map<int, std::string> constraint_texts();
 /// The texts of invariants V1 .. (ir/verifier.cpp).
 std::map<int, std::string> invariant_texts();
-/// The constraints that the op's rule of inference and what it calls can name in an error. Those of
-/// all ops (C1, C20) are left out.
-std::set<int> constraints_of(OpKind kind);
+/// The constraints that the op's rule of inference, its order's and what they call can name in an
+/// error. Those of all ops (C1, C20) are left out.
+std::set<int> constraints_of(const Algorithm& algorithm);
 
 }  // namespace sinter::test

@@ -25,7 +25,7 @@ constexpr std::string_view kCalled = R"(module @called {
     %q = mul %e, %scale : f32[N, 32]
     %k = kv_append %keys, %x, %slot : f32[R, 32]
     %v = kv_append %values, %q, %slot : f32[R, 32]
-    %a = decode_attention %q, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[N, 32]
+    %a = attention %q, %k, %v, %first, %slot {order = decode_attention, heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[N, 32]
     %y = add %a, %x : f32[N, 32]
   }
   entry @wide(%w: f32[M, 32]) -> (%z) {

@@ -52,7 +52,7 @@ constexpr std::string_view kModel = R"(module @tiny {
     %k = slice %k1 {axis = 0, begin = 0, size = K} : f32[K, 32]
     %v1 = kv_append %values, %e, %slot : f32[R, 32]
     %v = slice %v1 {axis = 0, begin = 0, size = K} : f32[K, 32]
-    %y = decode_attention %x, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[N, 32]
+    %y = attention %x, %k, %v, %first, %slot {order = decode_attention, heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[N, 32]
     %z = add %x, %y : f32[N, 32]
     %logits = embedding %z, %wanted : f32[M, 32]
   }
@@ -62,7 +62,7 @@ constexpr std::string_view kModel = R"(module @tiny {
     %x = add %e, %p : f32[B, 32]
     %k = kv_append %keys, %x, %slot : f32[R, 32]
     %v = kv_append %values, %e, %slot : f32[R, 32]
-    %y = decode_attention %x, %k, %v, %first, %slot {heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[B, 32]
+    %y = attention %x, %k, %v, %first, %slot {order = decode_attention, heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[B, 32]
     %logits = add %x, %y : f32[B, 32]
   }
   entry @sample(%logits: f32[B, 32], %pos: i32[B], %slot: i32[B], %step: i32[B], %seed: i32[B], %temperature: f32[B], %top_k: i32[B], %top_p: f32[B]) -> (%next.tokens, %next.step, %next.pos, %next.slot) {

@@ -19,7 +19,7 @@ Module frozen_sample() {
 
 std::optional<GemvProduct> product_of(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
   for (const Op& op : kernel.group.ops())
-    if (op.kind == OpKind::gemv) return gemv_product(kernel.group, op, symbols);
+    if (order_of(op) == Order::gemv) return gemv_product(kernel.group, op, symbols);
   return std::nullopt;
 }
 

@@ -145,7 +145,7 @@ std::string gemvs(int n) {
   ModuleText m = with_top("f32[1, 256]");
   for (int i = 0; i < n; ++i) {
     m.declare(fmt::format("weight %w.{} : f32[256, 256] = file {{tensor = \"w.{}\"}}", i, i));
-    m.op(fmt::format("p.{} = gemv %top, %w.{} {{splits = 1}} : f32[1, 256]", i, i));
+    m.op(fmt::format("p.{} = linear %top, %w.{} {{order = gemv, splits = 1}} : f32[1, 256]", i, i));
     m.op(fmt::format("e.{} = exp %p.{} : f32[1, 256]", i, i));
     m.output(fmt::format("e.{}", i));
   }

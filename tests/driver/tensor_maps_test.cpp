@@ -17,7 +17,7 @@ constexpr const char* kModule = R"(module @products {
   weight %w : f16[40, 512] = file {tensor = "w"}
   entry @e(%x: f16[N, 520]) -> (%y) {
     %part = slice %x {axis = 1, begin = 8, size = 512} : f16[N, 512]
-    %y = tiled_linear %part, %w : f16[N, 40]
+    %y = linear %part, %w {order = tiled_linear} : f16[N, 40]
   }
 })";
 

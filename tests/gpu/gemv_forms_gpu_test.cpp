@@ -69,7 +69,7 @@ TEST_CASE("no form of a pipeline changes a bit") {
     std::vector<GemvProduct> products;
     for (const Kernel& kernel : usual.compiled.program->kernels)
       for (const Op& op : kernel.group.ops())
-        if (op.kind == OpKind::gemv)
+        if (order_of(op) == Order::gemv)
           products.push_back(gemv_product(kernel.group, op, usual.compiled.module.symbols));
     REQUIRE(products.size() == 2);
     const auto expected = run_all(*usual.model, dtype);

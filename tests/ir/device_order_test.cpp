@@ -15,7 +15,9 @@ bool product_has_device_order(DType dtype, Dim tokens, int64_t called_with) {
   Builder b(graph, symbols);
   const ValueId x = b.leaf(OpKind::input, {dtype, {tokens, 64}}, "x"),
                 w = b.leaf(OpKind::input, {dtype, {32, 64}}, "w");
-  const ValueId y = b.op(OpKind::gemv, {x, w}, Attributes().set(AttrName::splits, int64_t{1}), "y");
+  const ValueId y =
+      b.op(OpKind::linear, {x, w},
+           Attributes().set(AttrName::order, Order::gemv).set(AttrName::splits, int64_t{1}), "y");
   return has_device_order(graph, graph[y], {called_with});
 }
 

@@ -46,6 +46,14 @@ void rejects(int constraint, OpKind kind, const Types& operands, const Attribute
                 type.error().what);
 }
 
+void gives(Order order, const Types& operands, Attributes attrs, const TensorType& expected) {
+  gives(order_info(order).op, operands, attrs.set(AttrName::order, order), expected);
+}
+
+void rejects(int constraint, Order order, const Types& operands, Attributes attrs = {}) {
+  rejects(constraint, order_info(order).op, operands, attrs.set(AttrName::order, order));
+}
+
 Attributes slice(int64_t axis, int64_t begin, Dim size) {
   return Attributes()
       .set(AttrName::axis, axis)
@@ -269,41 +277,54 @@ TEST_CASE("C16 linear") {
   rejects(16, OpKind::linear, {f16({}), f16({5, 8})});
 }
 
+TEST_CASE("C1 an order is one of the op's") {
+  const Attributes gemv =
+      Attributes().set(AttrName::order, Order::gemv).set(AttrName::splits, int64_t{1});
+  gives(OpKind::linear, {f16({8, 16}), f16({5, 16})}, gemv, f16({8, 5}));
+  rejects(1, OpKind::add, {f16({8, 16}), f16({8, 16})}, gemv);
+  rejects(1, OpKind::linear, {f16({8, 16}), f16({5, 16})},
+          with(AttrName::order, Order::tiled_attention));
+  // Attributes of an order are not the op's.
+  rejects(1, OpKind::linear, {f16({8, 16}), f16({5, 16})}, with(AttrName::splits, int64_t{1}));
+  rejects(1, OpKind::linear, {f16({8, 16}), f16({5, 16})}, with(AttrName::dtype, DType::f32));
+  rejects(1, Order::tiled_linear, {f16({8, 16}), f16({5, 16})}, with(AttrName::splits, int64_t{1}));
+}
+
 TEST_CASE("C16 gemv") {
   const auto split = [](int64_t splits) { return with(AttrName::splits, splits); };
-  gives(OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(1), f16({8, 5}));
-  gives(OpKind::gemv, {f16({kFew, 8}), f16({1, 8}), f16({1})}, split(16), f16({kFew, 1}));
-  gives(OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(1).set(AttrName::dtype, DType::f32),
+  gives(Order::gemv, {f16({8, 16}), f16({5, 16})}, split(1), f16({8, 5}));
+  gives(Order::gemv, {f16({kFew, 8}), f16({1, 8}), f16({1})}, split(16), f16({kFew, 1}));
+  gives(Order::gemv, {f16({8, 16}), f16({5, 16})}, split(1).set(AttrName::dtype, DType::f32),
         f32({8, 5}));
   for (DType dtype : {DType::bf16, DType::i32})
-    rejects(16, OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(1).set(AttrName::dtype, dtype));
-  rejects(1, OpKind::gemv, {f16({8, 16}), f16({5, 16})});
+    rejects(16, Order::gemv, {f16({8, 16}), f16({5, 16})}, split(1).set(AttrName::dtype, dtype));
+  rejects(1, Order::gemv, {f16({8, 16}), f16({5, 16})});
   for (int64_t splits : {-1, 0, 3, 12, 32})
-    rejects(16, OpKind::gemv, {f16({8, 16}), f16({5, 16})}, split(splits));
-  rejects(16, OpKind::gemv, {f16({8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::gemv, {f16({2, 3, 8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::gemv, {f16({8, 12}), f16({5, 12})}, split(1));
-  rejects(16, OpKind::gemv, {f16({8, 0}), f16({5, 0})}, split(1));
-  rejects(16, OpKind::gemv, {f16({8, 8}), f16({0, 8})}, split(1));
-  rejects(16, OpKind::gemv, {f16({0, 8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::gemv, {f16({9, 8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::gemv, {f16({kN, 8}), f16({5, 8})}, split(1));
-  rejects(16, OpKind::gemv, {f16({8, 8}), f32({5, 8})}, split(1));
-  rejects(16, OpKind::gemv, {f16({8, 8}), f16({5, 8}), f16({8})}, split(1));
+    rejects(16, Order::gemv, {f16({8, 16}), f16({5, 16})}, split(splits));
+  rejects(16, Order::gemv, {f16({8}), f16({5, 8})}, split(1));
+  rejects(16, Order::gemv, {f16({2, 3, 8}), f16({5, 8})}, split(1));
+  rejects(16, Order::gemv, {f16({8, 12}), f16({5, 12})}, split(1));
+  rejects(16, Order::gemv, {f16({8, 0}), f16({5, 0})}, split(1));
+  rejects(16, Order::gemv, {f16({8, 8}), f16({0, 8})}, split(1));
+  rejects(16, Order::gemv, {f16({0, 8}), f16({5, 8})}, split(1));
+  rejects(16, Order::gemv, {f16({9, 8}), f16({5, 8})}, split(1));
+  rejects(16, Order::gemv, {f16({kN, 8}), f16({5, 8})}, split(1));
+  rejects(16, Order::gemv, {f16({8, 8}), f32({5, 8})}, split(1));
+  rejects(16, Order::gemv, {f16({8, 8}), f16({5, 8}), f16({8})}, split(1));
 }
 
 TEST_CASE("C26 tiled_linear") {
-  gives(OpKind::tiled_linear, {f16({kN, 16}), f16({5, 16})}, {}, f16({kN, 5}));
-  gives(OpKind::tiled_linear, {f16({2, 3, 8}), f16({5, 8}), f16({5})}, {}, f16({2, 3, 5}));
-  gives(OpKind::tiled_linear, {f16({kN, 16}), f16({5, 16})}, with(AttrName::dtype, DType::f32),
+  gives(Order::tiled_linear, {f16({kN, 16}), f16({5, 16})}, {}, f16({kN, 5}));
+  gives(Order::tiled_linear, {f16({2, 3, 8}), f16({5, 8}), f16({5})}, {}, f16({2, 3, 5}));
+  gives(Order::tiled_linear, {f16({kN, 16}), f16({5, 16})}, with(AttrName::dtype, DType::f32),
         f32({kN, 5}));
   for (DType dtype : {DType::bf16, DType::i32})
-    rejects(16, OpKind::tiled_linear, {f16({kN, 16}), f16({5, 16})}, with(AttrName::dtype, dtype));
-  rejects(16, OpKind::tiled_linear, {f16({kN, 16}), f16({5, 8})});
-  rejects(26, OpKind::tiled_linear, {f32({kN, 16}), f32({5, 16})});
-  rejects(26, OpKind::tiled_linear, {f16({kN, 12}), f16({5, 12})});
-  rejects(26, OpKind::tiled_linear, {f16({kN, 0}), f16({5, 0})});
-  rejects(26, OpKind::tiled_linear, {f16({kN, 8}), f16({0, 8})});
+    rejects(16, Order::tiled_linear, {f16({kN, 16}), f16({5, 16})}, with(AttrName::dtype, dtype));
+  rejects(16, Order::tiled_linear, {f16({kN, 16}), f16({5, 8})});
+  rejects(26, Order::tiled_linear, {f32({kN, 16}), f32({5, 16})});
+  rejects(26, Order::tiled_linear, {f16({kN, 12}), f16({5, 12})});
+  rejects(26, Order::tiled_linear, {f16({kN, 0}), f16({5, 0})});
+  rejects(26, Order::tiled_linear, {f16({kN, 8}), f16({0, 8})});
 }
 
 TEST_CASE("C17 einsum") {
@@ -364,8 +385,8 @@ TEST_CASE("C18 attention of several sequences") {
   const Types one = {f16({2, kN, 32}), f16({2, kM, 16}), f16({2, kM, 8}), i32({2, kN}),
                      i32({2, kN})};
   gives(OpKind::attention, one, attention(4, 2), f16({2, kN, 16}));
-  gives(OpKind::tiled_attention, one, attention(4, 2), f16({2, kN, 16}));
-  gives(OpKind::decode_attention, one, attention(4, 2).set(AttrName::splits, int64_t{2}),
+  gives(Order::tiled_attention, one, attention(4, 2), f16({2, kN, 16}));
+  gives(Order::decode_attention, one, attention(4, 2).set(AttrName::splits, int64_t{2}),
         f16({2, kN, 16}));
   gives(OpKind::attention,
         {f16({kL, 3, kN, 32}), f16({kL, 3, kM, 16}), f16({kL, 3, kM, 8}), i32({kL, 3, kN}),
@@ -400,9 +421,10 @@ TEST_CASE("C18 masks of attention") {
   };
   for (Dims dims : {Dims{2, 4, kN, kM}, Dims{1, 4, kN, kM}, Dims{2, 1, kN, kM}, Dims{2, 4, 1, kM},
                     Dims{2, 4, kN, 1}, Dims{1, 1, 1, 1}})
-    for (DType dtype : {DType::i1, DType::f32, DType::f16, DType::bf16})
-      for (OpKind kind : {OpKind::attention, OpKind::tiled_attention})
-        gives(kind, masked({dtype, dims}), attention(4, 2), f16({2, kN, 16}));
+    for (DType dtype : {DType::i1, DType::f32, DType::f16, DType::bf16}) {
+      gives(OpKind::attention, masked({dtype, dims}), attention(4, 2), f16({2, kN, 16}));
+      gives(Order::tiled_attention, masked({dtype, dims}), attention(4, 2), f16({2, kN, 16}));
+    }
   for (Dims dims : {Dims{4, kN, kM}, Dims{1, 2, 4, kN, kM}, Dims{3, 4, kN, kM}, Dims{2, 2, kN, kM},
                     Dims{2, 4, kM, kM}, Dims{2, 4, kN, kN}, Dims{2, 4, kN, 8}, Dims{}})
     rejects(18, OpKind::attention, masked(i1(dims)), attention(4, 2));
@@ -412,8 +434,8 @@ TEST_CASE("C18 masks of attention") {
   const Types two = {f16({2, 3, kN, 32}), f16({2, 3, kM, 16}), f16({2, 3, kM, 8}),
                      i32({2, 3, kN}),     i32({2, 3, kN}),     i1({2, 1, 4, kN, kM})};
   gives(OpKind::attention, two, attention(4, 2), f16({2, 3, kN, 16}));
-  rejects(24, OpKind::tiled_attention, two, attention(4, 2));
-  rejects(21, OpKind::decode_attention, two, attention(4, 2).set(AttrName::splits, int64_t{2}));
+  rejects(24, Order::tiled_attention, two, attention(4, 2));
+  rejects(21, Order::decode_attention, two, attention(4, 2).set(AttrName::splits, int64_t{2}));
   // One sequence, without leading axes.
   const Types alone = {f16({kN, 32}), f16({kM, 16}), f16({kM, 8}),
                        i32({kN}),     i32({kN}),     i1({1, kN, kM})};
@@ -489,46 +511,46 @@ TEST_CASE("C20 values have at most 2^48 bytes") {
 TEST_CASE("C21 decode_attention") {
   const auto split = [](int64_t splits) { return attention(4, 2).set(AttrName::splits, splits); };
   const Types good = {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})};
-  gives(OpKind::decode_attention, good, split(1), f16({kN, 12}));
-  gives(OpKind::decode_attention, good,
+  gives(Order::decode_attention, good, split(1), f16({kN, 12}));
+  gives(Order::decode_attention, good,
         split(8).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}), f16({kN, 12}));
   for (int64_t splits : {int64_t{0}, int64_t{-1}, int64_t{9}, INT64_MAX})
-    rejects(21, OpKind::decode_attention, good, split(splits));
-  rejects(1, OpKind::decode_attention, good, attention(4, 2));
+    rejects(21, Order::decode_attention, good, split(splits));
+  rejects(1, Order::decode_attention, good, attention(4, 2));
   // Attributes that `attention` rejects too.
-  rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::kv_heads, int64_t{3}));
-  rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::scale, double(NAN)));
-  rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::softcap, -1.0));
-  rejects(18, OpKind::decode_attention, good, split(4).set(AttrName::window, int64_t{0}));
+  rejects(18, Order::decode_attention, good, split(4).set(AttrName::kv_heads, int64_t{3}));
+  rejects(18, Order::decode_attention, good, split(4).set(AttrName::scale, double(NAN)));
+  rejects(18, Order::decode_attention, good, split(4).set(AttrName::softcap, -1.0));
+  rejects(18, Order::decode_attention, good, split(4).set(AttrName::window, int64_t{0}));
   const auto widths = [&](int64_t width, int64_t value_width) -> Types {
     return {f16({kN, 4 * width}), f16({kM, 2 * width}), f16({kM, 2 * value_width}), good[3],
             good[4]};
   };
-  gives(OpKind::decode_attention, widths(256, 256), split(4), f16({kN, 1024}));
-  gives(OpKind::decode_attention, widths(1, 1), split(4), f16({kN, 4}));
+  gives(Order::decode_attention, widths(256, 256), split(4), f16({kN, 1024}));
+  gives(Order::decode_attention, widths(1, 1), split(4), f16({kN, 4}));
   for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
-    rejects(21, OpKind::decode_attention, widths(width, value_width), split(4));
+    rejects(21, Order::decode_attention, widths(width, value_width), split(4));
 }
 
 TEST_CASE("C24 tiled_attention") {
   const Types good = {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})};
-  gives(OpKind::tiled_attention, good, attention(4, 2), f16({kN, 12}));
-  gives(OpKind::tiled_attention, good,
+  gives(Order::tiled_attention, good, attention(4, 2), f16({kN, 12}));
+  gives(Order::tiled_attention, good,
         attention(4, 2).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}),
         f16({kN, 12}));
-  rejects(24, OpKind::tiled_attention, good, attention(4, 2).set(AttrName::scale, 0.0));
-  rejects(24, OpKind::tiled_attention,
+  rejects(24, Order::tiled_attention, good, attention(4, 2).set(AttrName::scale, 0.0));
+  rejects(24, Order::tiled_attention,
           {f32({kN, 32}), f32({kM, 16}), f32({kM, 6}), i32({kN}), i32({kN})}, attention(4, 2));
   const auto widths = [&](int64_t width, int64_t value_width) -> Types {
     return {f16({kN, 4 * width}), f16({kM, 2 * width}), f16({kM, 2 * value_width}), good[3],
             good[4]};
   };
-  gives(OpKind::tiled_attention, widths(256, 256), attention(4, 2), f16({kN, 1024}));
-  gives(OpKind::tiled_attention, widths(1, 1), attention(4, 2), f16({kN, 4}));
+  gives(Order::tiled_attention, widths(256, 256), attention(4, 2), f16({kN, 1024}));
+  gives(Order::tiled_attention, widths(1, 1), attention(4, 2), f16({kN, 4}));
   for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
-    rejects(24, OpKind::tiled_attention, widths(width, value_width), attention(4, 2));
+    rejects(24, Order::tiled_attention, widths(width, value_width), attention(4, 2));
   // Attributes that `attention` rejects too.
-  rejects(18, OpKind::tiled_attention, good, attention(4, 3));
+  rejects(18, Order::tiled_attention, good, attention(4, 3));
 }
 
 TEST_CASE("C24 tiled_attention with a summary of its mask") {
@@ -538,12 +560,12 @@ TEST_CASE("C24 tiled_attention with a summary of its mask") {
   };
   const TensorType result = f16({2, 300, 16});
   const auto attrs = attention(4, 2);
-  gives(OpKind::tiled_attention, with(i1({2, 4, 300, 130}), i1({2, 4, 3, 2})), attrs, result);
-  gives(OpKind::tiled_attention, with(f32({1, 1, 1, 130}), i1({1, 1, 1, 2})), attrs, result);
-  gives(OpKind::tiled_attention, with(i1({2, 1, 300, 1}), i1({2, 1, 3, 1})), attrs, result);
+  gives(Order::tiled_attention, with(i1({2, 4, 300, 130}), i1({2, 4, 3, 2})), attrs, result);
+  gives(Order::tiled_attention, with(f32({1, 1, 1, 130}), i1({1, 1, 1, 2})), attrs, result);
+  gives(Order::tiled_attention, with(i1({2, 1, 300, 1}), i1({2, 1, 3, 1})), attrs, result);
   for (const TensorType& tiles :
        {i1({2, 4, 3, 3}), i1({2, 4, 5, 2}), i1({2, 1, 3, 2}), i1({1, 4, 3, 2}), i32({2, 4, 3, 2})})
-    rejects(24, OpKind::tiled_attention, with(i1({2, 4, 300, 130}), tiles), attrs);
+    rejects(24, Order::tiled_attention, with(i1({2, 4, 300, 130}), tiles), attrs);
 }
 
 TEST_CASE("C28 mask_tiles") {
@@ -564,23 +586,23 @@ TEST_CASE("C27 float_attention") {
     return {f32({kN, 4 * width}), f32({kM, 2 * width}), f32({kM, 2 * value_width}), i32({kN}),
             i32({kN})};
   };
-  gives(OpKind::float_attention, widths(8, 3), attention(4, 2).set(AttrName::scale, 0.0),
+  gives(Order::float_attention, widths(8, 3), attention(4, 2).set(AttrName::scale, 0.0),
         f32({kN, 12}));
-  gives(OpKind::float_attention, widths(256, 256), attention(4, 2), f32({kN, 1024}));
-  gives(OpKind::float_attention, widths(1, 1), attention(4, 2), f32({kN, 4}));
+  gives(Order::float_attention, widths(256, 256), attention(4, 2), f32({kN, 1024}));
+  gives(Order::float_attention, widths(1, 1), attention(4, 2), f32({kN, 4}));
   for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
-    rejects(27, OpKind::float_attention, widths(width, value_width), attention(4, 2));
-  rejects(27, OpKind::float_attention,
+    rejects(27, Order::float_attention, widths(width, value_width), attention(4, 2));
+  rejects(27, Order::float_attention,
           {f16({kN, 32}), f16({kM, 16}), f16({kM, 6}), i32({kN}), i32({kN})}, attention(4, 2));
-  rejects(18, OpKind::float_attention, widths(8, 3), attention(4, 3));
+  rejects(18, Order::float_attention, widths(8, 3), attention(4, 3));
   const auto masked = [](Dims mask) -> Types {
     return {f32({2, 3, kN, 32}), f32({2, 3, kM, 32}), f32({2, 3, kM, 32}),
             i32({2, 3, kN}),     i32({2, 3, kN}),     f32(std::move(mask))};
   };
   for (const Dims& mask : {Dims{1, 1, 1, kN, kM}, Dims{2, 3, 4, 1, kM}})
-    gives(OpKind::float_attention, masked(mask), attention(4, 4), f32({2, 3, kN, 32}));
+    gives(Order::float_attention, masked(mask), attention(4, 4), f32({2, 3, kN, 32}));
   for (const Dims& mask : {Dims{2, 1, 1, kN, kM}, Dims{1, 3, 4, 1, kM}})
-    rejects(27, OpKind::float_attention, masked(mask), attention(4, 4));
+    rejects(27, Order::float_attention, masked(mask), attention(4, 4));
 }
 
 TEST_CASE("C25 scatter_add") {

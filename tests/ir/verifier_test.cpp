@@ -372,8 +372,7 @@ TEST_CASE("V17 a gemv reads a weight or an input as it stands in memory") {
     REQUIRE_MESSAGE(parsed.has_value(), (parsed ? "" : parsed.error().message()));
     Graph& graph = parsed->entries[0].graph;
     Op& product = graph[graph.outputs[0]];
-    product.kind = OpKind::gemv;
-    product.attrs.set(AttrName::splits, int64_t{1});
+    product.attrs.set(AttrName::order, Order::gemv).set(AttrName::splits, int64_t{1});
     return *parsed;
   };
   const std::string part = "%y (gemv) reads the matrix %matrix";

@@ -38,10 +38,11 @@ std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names) 
 
 /// deal_of() for all ops that are computed after a product %p of 120 rows.
 std::string deal(const std::string& parameters, const std::string& ops) {
-  const auto graph =
-      parse_graph("graph(%x: f16[N, 64], %w: f16[120, 64]" + parameters +
-                      ") -> (%p) {\n  %p = gemv %x, %w {splits = 1} : f16[N, 120]\n" + ops + "}\n",
-                  "test", kSymbols);
+  const auto graph = parse_graph(
+      "graph(%x: f16[N, 64], %w: f16[120, 64]" + parameters +
+          ") -> (%p) {\n  %p = linear %x, %w {order = gemv, splits = 1} : f16[N, 120]\n" + ops +
+          "}\n",
+      "test", kSymbols);
   REQUIRE_MESSAGE(graph.has_value(), (graph ? "" : graph.error().message()));
   llvm::SmallVector<std::string_view, 8> names;
   for (uint32_t i = graph->find("p").index + 1; i < graph->size(); ++i)
@@ -104,7 +105,7 @@ TEST_CASE("sizes of any number take no longer") {
   const auto graph = parse_graph(
       "graph(%x: f16[N, 8], %w: f16[1099511627776, 8], %c: f16[N, 137438953472], %s: f16[N, "
       "137438953472]) -> (%p) {\n"
-      "  %p = gemv %x, %w {splits = 1} : f16[N, 1099511627776]\n"
+      "  %p = linear %x, %w {order = gemv, splits = 1} : f16[N, 1099511627776]\n"
       "  %a = slice %p {axis = 1, begin = 0, size = 549755813888} : f16[N, 549755813888]\n"
       "  %b = slice %p {axis = 1, begin = 549755813888, size = 549755813888} : f16[N, "
       "549755813888]\n"

@@ -4,12 +4,14 @@
 
 #include "ir/text.h"
 #include "passes/fusion.h"
+#include "support/algorithms.h"
 #include "support/result.h"
 
 namespace sinter {
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::decode_attention, OpKind::attention};
+constexpr OpKind kAnchors[] = {OpKind::attention};
+constexpr Order kOrders[] = {Order::decode_attention};
 constexpr OpKind kCompanions[] = {OpKind::attention};
 
 /// A row of q is a head of a token: two axes number the rows.
@@ -33,6 +35,7 @@ KernelFamily fake_family() {
   return {.name = "fake",
           .kind = KernelFamily::Kind::anchored,
           .anchors = kAnchors,
+          .orders = kOrders,
           .make = model.make,
           .cost = model.cost,
           .companions = kCompanions,
@@ -72,14 +75,15 @@ struct Fused {
 )";
 };
 
-constexpr const char* kHeads = "{heads = 8, kv_heads = 2, scale = 0x1p-3, splits = 1}";
+constexpr const char* kHeads =
+    "{order = decode_attention, heads = 8, kv_heads = 2, scale = 0x1p-3, splits = 1}";
 
 TEST_CASE("a tile's rows are normalized where the family reads them, the result's rows after") {
   const KernelFamily fake = fake_family();
   const Fused fused("%s",
                     fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}} : f16[4, 8, 64]
     %q = reshape %n {{dims = [4, 512]}} : f16[4, 512]
-    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = attention %q, %keys, %values, %first, %last {} : f16[4, 512]
     %r = add %a, %y : f16[4, 512]
     %s = rms_norm %r, %v {{eps = 0x1p-20}} : f16[4, 512]
 )",
@@ -95,7 +99,7 @@ TEST_CASE("rows that are no rows of the tile stay apart") {
   // A row of 512 elements is eight rows of the tile.
   const Fused fused("%a",
                     fmt::format(R"(    %q = rms_norm %y, %v {{eps = 0x1p-20}} : f16[4, 512]
-    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = attention %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -108,7 +112,7 @@ TEST_CASE("elements of another row of the tile stay apart") {
                     fmt::format(R"(    %e = exp %x : f16[4, 8, 64]
     %t = transpose %e {{axes = [1, 0, 2]}} : f16[8, 4, 64]
     %q = reshape %t {{dims = [4, 512]}} : f16[4, 512]
-    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = attention %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -126,7 +130,7 @@ TEST_CASE("an element port takes what is computed element by element, and no row
                     fmt::format(R"(    %n = rms_norm %x, %w {{eps = 0x1p-20}} : f16[4, 8, 64]
     %e = exp %n : f16[4, 8, 64]
     %q = reshape %e {{dims = [4, 512]}} : f16[4, 512]
-    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = attention %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -136,7 +140,7 @@ TEST_CASE("an element port takes what is computed element by element, and no row
 TEST_CASE("companions share a kernel if their operands are the anchor's") {
   const KernelFamily fake = fake_family();
   const std::string text = fmt::format(R"(    %e = exp %y : f16[4, 512]
-    %a = decode_attention %e, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = attention %e, %keys, %values, %first, %last {} : f16[4, 512]
     %b = attention %e, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}} : f16[4, 512]
     %c = attention %y, %keys, %values, %first, %last {{heads = 8, kv_heads = 2, scale = 0x1p-3}} : f16[4, 512]
 )",
@@ -155,7 +159,7 @@ TEST_CASE("a closed family's ops stay alone") {
   fake.ports = nullptr;
   const Fused fused("%a",
                     fmt::format(R"(    %q = exp %y : f16[4, 512]
-    %a = decode_attention %q, %keys, %values, %first, %last {} : f16[4, 512]
+    %a = attention %q, %keys, %values, %first, %last {} : f16[4, 512]
 )",
                                 kHeads),
                     fake);
@@ -169,17 +173,13 @@ TEST_CASE("the registry gives every anchor one family, in the order of choice") 
                                                "mask_tiles", "gemv", "gemm_tc", "sample", "scan",
                                                "scatter", "custom", "gemm", "column", "row",
                                                "pointwise"});
-  constexpr OpKind kKinds[] = {
-#define SINTER_OP(name, ...) OpKind::name,
-#define SINTER_ELEMENTWISE(name, ...) OpKind::name,
-#include "ir/ops.def"
-  };
-  for (const OpKind kind : kKinds) {
-    const auto claimed = llvm::count_if(kernel_families(), [&](const KernelFamily* family) {
-      return llvm::is_contained(family->anchors, kind);
-    });
-    CAPTURE(op_info(kind).name);
-    const OpClass c = op_info(kind).op_class;
+  for (const test::Algorithm& algorithm : test::all_algorithms()) {
+    Op op{algorithm.kind, {}, {}, {}, {}};
+    if (algorithm.order) op.attrs.set(AttrName::order, *algorithm.order);
+    const auto claimed = llvm::count_if(
+        kernel_families(), [&](const KernelFamily* family) { return family->computes(op); });
+    CAPTURE(algorithm.name());
+    const OpClass c = algorithm.op_class();
     CHECK(claimed == (c == OpClass::anchor || c == OpClass::contraction ? 1 : 0));
   }
 }

@@ -349,7 +349,7 @@ TEST_CASE("closed ops whose operands all begin at the second element of a tensor
     %k = reshape %k.flat : f16[16, 16]
     %range = slice %range.all {axis = 0, begin = 1, size = 3} : i32[3]
     %t = slice %t.all {axis = 0, begin = 1, size = 3} : f32[3]
-    %attended = decode_attention %q, %k, %k, %range, %range {heads = 2, kv_heads = 1, scale = 0.25, splits = 2} : f16[3, 32]
+    %attended = attention %q, %k, %k, %range, %range {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.25, splits = 2} : f16[3, 32]
     %token = sample %q, %t, %range, %t, %range, %range : i32[3]
   }
 })"),

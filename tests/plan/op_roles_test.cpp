@@ -9,6 +9,7 @@
 #include "ir/verifier.h"
 #include "plan/expect_refused.h"
 #include "plan/program_builder.h"
+#include "support/algorithms.h"
 
 namespace sinter {
 namespace {
@@ -17,7 +18,7 @@ using test::expect_refused;
 using test::overlapping_program;
 using test::sample_program;
 
-/// An op and the roles of as many operands as it can have.
+/// An algorithm and the roles of as many operands as it can have.
 constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     // clang-format off
     {"input", ""},
@@ -84,16 +85,16 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"linear", "row matrix bias"},
     {"einsum", "matrix matrix"},
     {"attention", "row cache cache first(1) last(1) value"},
-    {"gemv", "row stream bias"},
-    {"decode_attention", "row cache cache first(1) last(1) value"},
-    {"tiled_attention", "row cache cache first(1) last(1) value value"},
     {"mask_tiles", "value"},
-    {"float_attention", "row cache cache first(1) last(1) value"},
-    {"tiled_linear", "row matrix bias"},
     {"sample", "row value value value value value"},
     {"cumulative_sum", "row"},
     {"scatter_add", "target() row"},
     {"custom", "8 value"},
+    {"gemv", "row stream bias"},
+    {"tiled_linear", "row matrix bias"},
+    {"decode_attention", "row cache cache first(1) last(1) value"},
+    {"tiled_attention", "row cache cache first(1) last(1) value value"},
+    {"float_attention", "row cache cache first(1) last(1) value"},
     // clang-format on
 };
 
@@ -107,39 +108,43 @@ std::string role_text(OperandRole role) {
   return role.is_address() ? fmt::format("{}({})", name, role.rows_of) : name + "()";
 }
 
+size_t most_operands(const test::Algorithm& algorithm) {
+  return static_cast<size_t>(max_operands(algorithm.kind, algorithm.order));
+}
+
 /// "row matrix bias"; of many operands that are alike "64 value".
-std::string roles_text(OpKind kind) {
-  const auto most = static_cast<size_t>(op_info(kind).max_operands);
+std::string roles_text(const test::Algorithm& algorithm) {
+  const size_t most = most_operands(algorithm);
   std::vector<std::string> roles;
-  for (size_t i = 0; i < most; ++i) roles.push_back(role_text(operand_role(kind, i)));
-  if (most > 6 && llvm::all_equal(roles)) return fmt::format("{} {}", most, roles[0]);
+  for (size_t i = 0; i < most; ++i)
+    roles.push_back(role_text(operand_role(algorithm.kind, algorithm.order, i)));
+  if (most > 7 && llvm::all_equal(roles)) return fmt::format("{} {}", most, roles[0]);
   return fmt::format("{}", fmt::join(roles, " "));
 }
 
-/// The differences between the table and the copy, one line for each op.
+/// The differences between the table and the copy, one line for each algorithm.
 std::vector<std::string> differences() {
   std::vector<std::string> found;
   size_t next = 0;
-  const auto compare = [&](OpKind kind) {
-    const std::string line = fmt::format("{}: {}", op_info(kind).name, roles_text(kind));
+  for (const test::Algorithm& algorithm : test::all_algorithms()) {
+    const std::string line = fmt::format("{}: {}", algorithm.name(), roles_text(algorithm));
     const auto expected = next < std::size(kRoles) ? kRoles[next] : kRoles[0];
     if (line != fmt::format("{}: {}", expected.first, expected.second)) found.push_back(line);
     ++next;
-  };
-#define SINTER_OP(name, ...) compare(OpKind::name);
-#define SINTER_ELEMENTWISE(name, ...) compare(OpKind::name);
-#include "ir/ops.def"
-  if (next != std::size(kRoles)) found.push_back(fmt::format("{} ops", next));
+  }
+  if (next != std::size(kRoles)) found.push_back(fmt::format("{} algorithms", next));
   return found;
 }
 
 /// While it lives, the table has a wrong role.
 struct Planted {
-  Planted(OpKind kind, size_t operand, OperandRole role) {
-    planted_role = PlantedRole{kind, operand, role};
+  Planted(test::Algorithm algorithm, size_t operand, OperandRole role) {
+    planted_role = PlantedRole{algorithm.kind, algorithm.order, operand, role};
   }
   ~Planted() { planted_role.reset(); }
 };
+
+constexpr test::Algorithm kDecodeAttention = {OpKind::attention, Order::decode_attention};
 
 TEST_CASE("the table has the roles of the copy") {
   CHECK(differences() == std::vector<std::string>{});
@@ -156,14 +161,12 @@ TEST_CASE("the comparison finds every wrong role") {
     all.push_back({OperandRole::target, OperandRole::kResult});
     return all;
   }();
-  for (const auto& [name, right] : kRoles) {
-    const OpKind kind = *parse_op_kind(name);
-    for (int operand = 0; operand < op_info(kind).max_operands; ++operand)
+  for (const test::Algorithm& algorithm : test::all_algorithms()) {
+    for (size_t operand = 0; operand < most_operands(algorithm); ++operand)
       for (OperandRole role : roles) {
-        const auto at = static_cast<size_t>(operand);
-        if (role == operand_role(kind, at)) continue;
-        const Planted wrong(kind, at, role);
-        CAPTURE(name);
+        if (role == operand_role(algorithm.kind, algorithm.order, operand)) continue;
+        const Planted wrong(algorithm, operand, role);
+        CAPTURE(algorithm.name());
         CAPTURE(operand);
         CHECK(differences().size() == 1);
       }
@@ -172,7 +175,7 @@ TEST_CASE("the comparison finds every wrong role") {
 
 TEST_CASE("the checker refuses early reads of keys that are no cache") {
   for (size_t operand : {1, 2}) {
-    const Planted wrong(OpKind::decode_attention, operand, OperandRole::value);
+    const Planted wrong(kDecodeAttention, operand, OperandRole::value);
     expect_refused(overlapping_program(), {"kernel attend", "reads rows of",
                                            "before it waits, which is no attention's cache"});
   }
@@ -180,25 +183,25 @@ TEST_CASE("the checker refuses early reads of keys that are no cache") {
 
 TEST_CASE("the checker refuses early reads of a cache whose rows no operand names") {
   for (size_t operand : {3, 4}) {
-    const Planted wrong(OpKind::decode_attention, operand, OperandRole::value);
+    const Planted wrong(kDecodeAttention, operand, OperandRole::value);
     expect_refused(overlapping_program(), {"kernel attend", "reads rows of %in1 before it waits",
                                            "but not the inputs that say which"});
   }
 }
 
 TEST_CASE("the checker refuses early reads where the rows of an append are not known") {
-  const Planted wrong(OpKind::kv_append, 2, OperandRole::value);
+  const Planted wrong({OpKind::kv_append}, 2, OperandRole::value);
   expect_refused(overlapping_program(),
                  {"step 2 (%o)", "reads %k1 before it waits", "while step 1 may still write it"});
 }
 
 TEST_CASE("the checker refuses an append that writes no state") {
-  const Planted wrong(OpKind::kv_append, 0, OperandRole::value);
+  const Planted wrong({OpKind::kv_append}, 0, OperandRole::value);
   expect_refused(sample_program(), {"kernel append", "outputs [0] are listed as appends, [] are"});
 }
 
 TEST_CASE("the checker refuses a state that an op writes without listing it") {
-  const Planted wrong(OpKind::add, 0, OperandRole::state);
+  const Planted wrong({OpKind::add}, 0, OperandRole::state);
   expect_refused(sample_program(), {"kernel add", "outputs [] are listed as appends, [0] are"});
 }
 
@@ -212,7 +215,7 @@ TEST_CASE("the verifier refuses a computed matrix that is read as a stream") {
   const ValueId w = b.leaf(OpKind::input, {DType::f32, {4, 8}}, "w");
   graph.outputs = {b.op(OpKind::linear, {x, b.neg(w)}, {}, "y")};
   CHECK(verify(module));
-  const Planted wrong(OpKind::linear, 1, OperandRole::stream);
+  const Planted wrong({OpKind::linear}, 1, OperandRole::stream);
   const Status status = verify(module);
   REQUIRE_FALSE(status);
   CHECK(status.error().message().find("V17: %y (linear) reads the matrix") != std::string::npos);

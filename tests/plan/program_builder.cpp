@@ -259,8 +259,9 @@ Program overlapping_program(ProgramBuilder& p, Dim tokens, Dim slot_count, int64
     if (keys_from > 0)
       for (ValueId* cache : {&in[1], &in[2]})
         *cache = rows_of(*cache, keys_from, Dim(64 - keys_from));
-    return std::vector{g.op(OpKind::decode_attention, in,
+    return std::vector{g.op(OpKind::attention, in,
                             Attributes()
+                                .set(AttrName::order, Order::decode_attention)
                                 .set(AttrName::heads, int64_t{4})
                                 .set(AttrName::kv_heads, int64_t{2})
                                 .set(AttrName::scale, 0.25)

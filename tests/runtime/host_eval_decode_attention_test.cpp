@@ -199,10 +199,12 @@ TEST_CASE("a checked attention sees those rows of its range that are there") {
                    scores = random_tensor(DType::f32, {2, 1, 5}, -1, 1, 4);
   const auto attend = [&](double first, double last, std::string_view more) {
     return values_of(evaluated(
-        module_of("%q: f32[1, 8], %k: f32[5, 8], %v: f32[5, 8], %first: i32[1], %last: i32[1]",
-                  fmt::format("%y = decode_attention %q, %k, %v, %first, %last {{heads = 2, "
-                              "kv_heads = 2, scale = 0.5, splits = 2{}}} : f32[1, 8]",
-                              more)),
+        module_of(
+            "%q: f32[1, 8], %k: f32[5, 8], %v: f32[5, 8], %first: i32[1], %last: i32[1]",
+            fmt::format(
+                "%y = attention %q, %k, %v, %first, %last {{order = decode_attention, heads = 2, "
+                "kv_heads = 2, scale = 0.5, splits = 2{}}} : f32[1, 8]",
+                more)),
         {q, k, v, tensor(DType::i32, {1}, {first}), tensor(DType::i32, {1}, {last})}));
   };
   const auto probabilities = [&](double first, double last, std::string_view more) {

@@ -122,7 +122,8 @@ TEST_CASE("float_attention with a mask of truth values, and one of numbers") {
 TEST_CASE("float_attention: what a mask hides takes no part, whatever it is") {
   const Module module = module_of(
       "%q: f32[N, 1], %k: f32[3, 1], %v: f32[3, 1], %f: i32[N], %l: i32[N], %m: i1[1, 1, 3]",
-      "%y = float_attention %q, %k, %v, %f, %l, %m {heads = 1, kv_heads = 1, scale = 0x1p+0} : "
+      "%y = attention %q, %k, %v, %f, %l, %m {order = float_attention, heads = 1, kv_heads = 1, "
+      "scale = 0x1p+0} : "
       "f32[N, 1]");
   const std::vector<HostTensor> inputs = {tensor(DType::f32, {1, 1}, {1}),
                                           tensor(DType::f32, {3, 1}, {1, NAN, 1}),

@@ -21,7 +21,7 @@ struct Case {
     const std::string type(to_string(dtype));
     return module_of(fmt::format("%x: {0}[{3}, {1}], %w: {0}[{2}, {1}], %b: {0}[{2}]", type, length,
                                  kRows, tokens),
-                     fmt::format("%y = gemv %x, %w{} {{splits = {}}} : {}[{}, {}]",
+                     fmt::format("%y = linear %x, %w{} {{order = gemv, splits = {}}} : {}[{}, {}]",
                                  bias ? ", %b" : "", splits, type, tokens, kRows));
   }
   int64_t tokens = 8;

@@ -300,7 +300,8 @@ TEST_CASE("a summary of the mask changes no bit of an attention") {
                       "{0}], %l: i32[2, {0}], %m: {3}",
                       tokens, rows, value_width, type_text(mask_type, mask_dims)),
           fmt::format("%t = mask_tiles %m {{tile_tokens = 128, tile_keys = {}}} : {}\n"
-                      "%y = tiled_attention %q, %k, %v, %f, %l, %m{} {{heads = 2, kv_heads = 1, "
+                      "%y = attention %q, %k, %v, %f, %l, %m{} {{order = tiled_attention, heads = "
+                      "2, kv_heads = 1, "
                       "scale = 0x1p-2, empty_zero = 1}} : f16[2, {}, {}]",
                       key_tile, type_text(DType::i1, dims), tiles ? ", %t" : "", tokens,
                       2 * value_width),
@@ -326,7 +327,8 @@ TEST_CASE("what a hidden tile holds reaches no token") {
         "%q: f16[1, 2], %k: f16[130, 2], %v: f16[130, 2], %f: i32[1], %l: i32[1], %m: i1[1, 1, "
         "130]",
         fmt::format("%t = mask_tiles %m {{tile_tokens = 128, tile_keys = 128}} : i1[1, 1, 2]\n"
-                    "%y = tiled_attention %q, %k, %v, %f, %l, %m{} {{heads = 1, kv_heads = 1, "
+                    "%y = attention %q, %k, %v, %f, %l, %m{} {{order = tiled_attention, heads = 1, "
+                    "kv_heads = 1, "
                     "scale = 0x1p+0}} : f16[1, 2]",
                     tiles));
     return values_of(
@@ -341,7 +343,8 @@ TEST_CASE("what a hidden tile holds reaches no token") {
 TEST_CASE("a key that a mask of truth values hides may be NaN, its value must not") {
   const Module module = module_of(
       "%q: f16[1, 2], %k: f16[3, 2], %v: f16[3, 2], %f: i32[1], %l: i32[1], %m: i1[1, 1, 3]",
-      "%y = tiled_attention %q, %k, %v, %f, %l, %m {heads = 1, kv_heads = 1, scale = 0x1p+0} : "
+      "%y = attention %q, %k, %v, %f, %l, %m {order = tiled_attention, heads = 1, kv_heads = 1, "
+      "scale = 0x1p+0} : "
       "f16[1, 2]");
   const auto attend = [&](double hidden_value) {
     return values_of(evaluated(module, {tensor(DType::f16, {1, 2}, {1, 1}),

@@ -39,11 +39,12 @@ TEST_CASE("tiled_linear sums in steps of 16, adds the bias and rounds once") {
     for (int64_t length : {8, 16, 24, 40, 264}) {
       CAPTURE(length);
       const std::string type(to_string(dtype));
-      const Module module =
-          module_of(fmt::format("%x: {0}[{2}, {1}], %w: {0}[{3}, {1}], %b: {0}[{3}]", type, length,
-                                kTokens, kColumns),
-                    fmt::format("%y = tiled_linear %x, %w, %b {{dtype = {0}}} : {0}[{1}, {2}]",
-                                to_string(result), kTokens, kColumns));
+      const Module module = module_of(
+          fmt::format("%x: {0}[{2}, {1}], %w: {0}[{3}, {1}], %b: {0}[{3}]", type, length, kTokens,
+                      kColumns),
+          fmt::format(
+              "%y = linear %x, %w, %b {{order = tiled_linear, dtype = {0}}} : {0}[{1}, {2}]",
+              to_string(result), kTokens, kColumns));
       const auto seed = static_cast<uint64_t>(length);
       const std::vector<HostTensor> inputs = {
           random_tensor(dtype, {kTokens, length}, -2, 2, seed),

@@ -20,7 +20,7 @@ module @addresses {
     %x = embedding %table, %ids : f32[N, 8]
     %k = kv_append %keys, %x, %slot : f32[R, 8]
     %v = kv_append %values, %x, %slot : f32[R, 8]
-    %attended = decode_attention %x, %k, %v, %first, %last {heads = 1, kv_heads = 1, scale = 0x1p-2, splits = 2} : f32[N, 8]
+    %attended = attention %x, %k, %v, %first, %last {order = decode_attention, heads = 1, kv_heads = 1, scale = 0x1p-2, splits = 2} : f32[N, 8]
     %sum = add %free, %ids : i32[N]
     %zero = sub %free, %free : i32[N]
     %again = embedding %table, %zero : f32[N, 8]

@@ -155,13 +155,14 @@ namespace {
 Result<std::vector<HostTensor>> results_of_nan(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                                llvm::ArrayRef<int64_t> symbol_values,
                                                llvm::ArrayRef<const HostTensor*> inputs) {
-  if (llvm::none_of(group.ops(), [](const Op& op) { return op.kind == OpKind::tiled_attention; }))
+  if (llvm::none_of(group.ops(),
+                    [](const Op& op) { return order_of(op) == Order::tiled_attention; }))
     return std::vector<HostTensor>();
   Graph without = group;
   std::vector<HostTensor> nans;
   for (uint32_t i = 0; i < group.size(); ++i) {
     const Op& op = group[ValueId{i}];
-    if (op.kind != OpKind::tiled_attention) continue;
+    if (order_of(op) != Order::tiled_attention) continue;
     const auto at = llvm::find(group.inputs, root_of(group, op.operands[2])) - group.inputs.begin();
     if (llvm::all_of(to_doubles(*inputs[static_cast<size_t>(at)]),
                      [](double value) { return std::isfinite(value); }))
