@@ -1,23 +1,8 @@
 // Generating text: a language model compiled and loaded once, for many prompts.
-#include "api/device.h"
-#include "api/options.h"
+#include "api/language_model.h"
+
 #include "driver/generate/chat.h"
 #include "driver/generate/generate.h"
-#include "driver/text.h"
-
-struct sinter_language_model {
-  ~sinter_language_model() {
-    const sinter::CudaContextGuard guard(device->cuda_api());
-    ready = {};
-  }
-
-  std::shared_ptr<sinter::CallDevice> device;
-  std::string path, chat_template;
-  sinter::OpenedModel model;
-  sinter::ReadyModel ready;
-  std::optional<sinter::Tokenizer> tokenizer;
-  std::atomic<bool> generates = false;
-};
 
 namespace sinter {
 namespace {

@@ -108,6 +108,8 @@ Result<OpenOptions> read_open_options(OptionReader& reader) {
     SINTER_LET(streaming, parse_streaming(*kv));
     open.streaming = streaming;
   }
+  SINTER_LET(sequences, reader.integer<int64_t>("sequences", {.least = 1, .most = kMaxSequences}));
+  open.sequences = sequences.value_or(kUsualSequences);
   SINTER_LET(recompile, reader.flag("recompile", false));
   open.recompile = recompile;
   return open;

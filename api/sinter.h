@@ -169,6 +169,7 @@ struct OpenOptions {
   std::string chat_template;
   /// Keys of config.json that are not known and change no result.
   std::vector<std::string> ignored_keys;
+  std::int64_t sequences = 0;  ///< that decode together at most, 1 to 256; 0: the usual 8
 };
 
 /// How a model is compiled.
@@ -234,6 +235,7 @@ class Options {
     set_if("weights", open.weights);
     if (open.context > 0) set("context", std::to_string(open.context));
     set_if("kv", open.cache);
+    if (open.sequences > 0) set("sequences", std::to_string(open.sequences));
     if (open.recompile) set("recompile", "true");
     set_if("chat-template", open.chat_template);
     set_if("ignore-key", joined(open.ignored_keys));
@@ -1360,6 +1362,7 @@ class LanguageModel {
   }
 
  private:
+  friend class Batch;
   struct Tokens {
     const GenerateOptions& options;
     std::vector<std::vector<std::int32_t>> of_sequence;
@@ -1390,6 +1393,84 @@ class LanguageModel {
 
   std::shared_ptr<CudaOptions> kept_;
   detail::Owned<sinter_language_model> model_;
+};
+
+/// How the next token of a sequence is chosen.
+struct SamplingOptions {
+  double temperature = 0;  ///< 0: the likeliest token
+  std::int32_t top_k = 0;  ///< 0: all
+  double top_p = 1;        ///< 1: all
+  std::int32_t seed = 0;   ///< of the draws
+  Progress progress;       ///< stage "prompts", tokens
+};
+
+/// Sequences of a language model that decode together and come and go, each in a place of the
+/// caches. What a sequence is continued by depends neither on its place nor on the others. The
+/// batch and its model serve one thread at a time.
+class Batch {
+ public:
+  struct Token {
+    std::int64_t sequence;
+    std::int32_t token;
+  };
+
+  /// `places` sequences at a time, at most OpenOptions::sequences, each of up to `capacity` tokens,
+  /// prompt and continuation. Takes the memory of all caches.
+  static Result<Batch> create(const LanguageModel& model, std::size_t places,
+                              std::int64_t capacity) {
+    sinter_batch* batch = nullptr;
+    if (Status done = detail::status(
+            sinter_batch_create(model.model_.get(), places, capacity, nullptr, &batch));
+        !done)
+      return done.error();
+    return Batch(batch, places, model.kept_);
+  }
+
+  /// Feeds a prompt into a free place: the number of the sequence. An error if all places are
+  /// taken.
+  Result<std::int64_t> add(const std::vector<std::int32_t>& prompt,
+                           const SamplingOptions& options = {}) {
+    detail::Options all(options.progress);
+    all.set("temperature", LanguageModel::number(options.temperature));
+    all.set("top-k", std::to_string(options.top_k));
+    all.set("top-p", LanguageModel::number(options.top_p));
+    all.set("seed", std::to_string(options.seed));
+    if (!all.made()) return all.made().error();
+    std::int64_t sequence = 0;
+    if (Status done = all.outcome(
+            sinter_batch_add(batch_.get(), prompt.data(), prompt.size(), all.get(), &sequence));
+        !done)
+      return done.error();
+    return sequence;
+  }
+  /// Frees the place of a sequence.
+  Status remove(std::int64_t sequence) {
+    return detail::status(sinter_batch_remove(batch_.get(), sequence));
+  }
+  /// The next token of each sequence, in the order in which they were added. An error, before any
+  /// token is chosen, if a sequence fills its place: remove it.
+  Result<std::vector<Token>> step() {
+    std::vector<std::int64_t> sequences(places_);
+    std::vector<std::int32_t> tokens(places_);
+    std::size_t count = places_;
+    if (Status done = detail::status(
+            sinter_batch_step(batch_.get(), sequences.data(), tokens.data(), &count));
+        !done)
+      return done.error();
+    std::vector<Token> given;
+    for (std::size_t i = 0; i < count; ++i) given.push_back({sequences[i], tokens[i]});
+    return given;
+  }
+  std::size_t places() const { return places_; }
+  std::size_t free_places() const { return sinter_batch_free_places(batch_.get()); }
+
+ private:
+  Batch(sinter_batch* batch, std::size_t places, std::shared_ptr<CudaOptions> kept)
+      : kept_(std::move(kept)), batch_(batch, sinter_batch_free), places_(places) {}
+
+  std::shared_ptr<CudaOptions> kept_;
+  detail::Owned<sinter_batch> batch_;
+  std::size_t places_;
 };
 
 // ---- encoders -------------------------------------------------------------------------------

@@ -169,8 +169,9 @@ typedef struct sinter_model sinter_model;
  *  folder of a plan. Reads no weights.
  *  Options: dtype (f32, f16, bf16), random-weights (a seed: stand-in weights), weights (safetensors
  *  file or folder to read instead of the model's own), context (tokens of the longest text), kv
- *  ("sink=4,window=1024": a streaming cache), recompile (flag: of a plan take the module alone),
- *  ignore-key (keys of config.json that are not known and change no result, commas between). */
+ *  ("sink=4,window=1024": a streaming cache), sequences (that decode together at most, 1 to 256;
+ *  usually 8), recompile (flag: of a plan take the module alone), ignore-key (keys of config.json
+ * that are not known and change no result, commas between). */
 SINTER_MAY_FAIL sinter_error* sinter_model_open(const char* path, const sinter_options* options,
                                                 sinter_model** model);
 /** Reads a module from its text form. `file` is the name in errors. */
@@ -496,6 +497,33 @@ SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
     sinter_language_model* model, const int32_t* const* prompts, const size_t* lengths,
     size_t prompt_count, const sinter_options* options, sinter_on_token on_token, void* user);
 SINTER_API void sinter_language_model_free(sinter_language_model* model);
+
+/** Sequences of a language model that decode together and come and go, each in a place of the
+ *  caches. What a sequence is continued by depends neither on its place nor on the others. The
+ *  batch and its model serve one thread at a time. The model may be freed before it. */
+typedef struct sinter_batch sinter_batch;
+
+/** `places` sequences at a time, as many at most as the model was opened for (option `sequences`),
+ *  each of up to `capacity` tokens, prompt and continuation. Takes the memory of all caches.
+ *  Options: activation-memory, prefill-chunk, as of sinter_language_model_generate. */
+SINTER_MAY_FAIL sinter_error* sinter_batch_create(const sinter_language_model* model, size_t places,
+                                                  int64_t capacity, const sinter_options* options,
+                                                  sinter_batch** batch);
+/** Feeds a prompt into a free place; `*sequence` becomes the number of the sequence, which no other
+ *  of the batch has. An error if all places are taken. Options: temperature, top-k, top-p, seed.
+ *  Progress: stage "prompts", tokens; a cancelled prompt leaves the place free. */
+SINTER_MAY_FAIL sinter_error* sinter_batch_add(sinter_batch* batch, const int32_t* tokens,
+                                               size_t token_count, const sinter_options* options,
+                                               int64_t* sequence);
+/** Frees the place of a sequence. */
+SINTER_MAY_FAIL sinter_error* sinter_batch_remove(sinter_batch* batch, int64_t sequence);
+/** Chooses the next token of each sequence: tokens[i] is that of sequences[i], in the order in
+ * which they were added. `*count` is the room in both, and becomes the number of sequences. An
+ * error, before any token is chosen, if a sequence fills its place: remove it. */
+SINTER_MAY_FAIL sinter_error* sinter_batch_step(sinter_batch* batch, int64_t* sequences,
+                                                int32_t* tokens, size_t* count);
+SINTER_API size_t sinter_batch_free_places(const sinter_batch* batch);
+SINTER_API void sinter_batch_free(sinter_batch* batch);
 
 /* ---- encoders ---------------------------------------------------------------------------- */
 

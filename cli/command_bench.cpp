@@ -1,6 +1,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/integer_options.h"
@@ -28,6 +29,7 @@ Result<BenchOptions> bench_options(const BenchCommand& options) {
                 "leave it out", ExitCode::usage);
   SINTER_LET(request, to_request(options));
   bench.load = request.load;
+  bench.load.sequences = std::max(bench.batch, kUsualSequences);
   bench.compile = request.compile;
   if (!options.prompts.empty()) bench.prompts.emplace();
   for (const auto& prompts : options.prompts) llvm::append_range(*bench.prompts, prompts);

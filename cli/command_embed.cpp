@@ -25,17 +25,6 @@ struct EmbedCommand : CommandOptions {
   std::string output;
 };
 
-/// Appends the lines of `text`, without their ends, to `lines`.
-void append_lines(std::string_view text, std::vector<std::string>& lines) {
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.emplace_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 /// The texts of --text in their order, then the lines of the files of --text-file.
 Result<std::vector<std::string>> given_texts(const EmbedCommand& options) {
   std::vector<std::string> texts;

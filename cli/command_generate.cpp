@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/integer_options.h"
+#include "cli/many_prompts.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/generate/chat.h"
@@ -20,6 +21,8 @@ struct GenerateCommand : CommandOptions {
   std::vector<IntegerList<int32_t>> tokens;
   std::vector<std::string> prompts;  // "-": standard input
   std::vector<std::string> prompt_files;
+  std::string prompts_file, prompt_ids_file;  // a prompt a line
+  int64_t places = kMaxSequences;
   int64_t count = 64;
   std::vector<std::string> end_tokens;
   bool greedy = false, ignore_eos = false, chat = false, rendered_chat = false;
@@ -157,6 +160,37 @@ Result<std::vector<int32_t>> end_tokens_of(const GenerateCommand& options,
   return ids;
 }
 
+/// The lines of a file, or of standard input.
+Result<std::vector<std::string>> lines_of(const std::string& path) {
+  std::vector<std::string> lines;
+  SINTER_LET(text, path == "-" ? read_input() : read_text(path));
+  SINTER_TRY(check_utf8(text, path == "-" ? "standard input" : path));
+  append_lines(text, lines);
+  if (lines.empty())
+    return fail("no line", path == "-" ? "standard input" : path, "write a prompt on a line");
+  return lines;
+}
+
+/// The prompts of --prompts or --prompt-ids, a line each.
+Result<std::vector<std::vector<int32_t>>> prompts_of_lines(
+    const GenerateCommand& options, const std::optional<Tokenizer>& tokenizer) {
+  const bool of_ids = !options.prompt_ids_file.empty();
+  const std::string& path = of_ids ? options.prompt_ids_file : options.prompts_file;
+  if (!of_ids && !tokenizer) return tl::make_unexpected(open_tokenizer(options.model).error());
+  SINTER_LET(lines, lines_of(path));
+  std::vector<std::vector<int32_t>> prompts;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    auto ids = of_ids
+                   ? parse_integers<int32_t>(lines[i], fmt::format("{}:{}", path, i + 1), kTokenIds)
+                   : tokenizer->encode(lines[i], true);
+    if (!ids) return tl::make_unexpected(std::move(ids.error()));
+    if (ids->empty())
+      return fail("a prompt has no tokens", fmt::format("{}:{}", path, i + 1), "write a text");
+    prompts.push_back(std::move(*ids));
+  }
+  return prompts;
+}
+
 /// Prints one sequence's text as it comes, its prompt first if that is `shown`.
 class Printer {
  public:
@@ -209,11 +243,45 @@ Status read_prompts(GenerateCommand& options) {
   return {};
 }
 
+/// Prompts of a file, through places that sequences leave to others.
+Status generate_from_file(const GenerateCommand& options) {
+  if (!options.tokens.empty() || !options.prompts.empty() || options.chat ||
+      !options.chat_template.empty() || options.rendered_chat || !options.kv.empty() ||
+      (!options.prompts_file.empty() && !options.prompt_ids_file.empty()))
+    return fail(
+        "--prompts and --prompt-ids stand alone: without --prompt, --tokens, --chat and --kv",
+        "sinter generate", {}, ExitCode::usage);
+  SINTER_LET(sampling, sampling_of(options));
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(tokenizer, find_tokenizer(options.model));
+  SINTER_LET(prompts, prompts_of_lines(options, tokenizer));
+  SINTER_LET(ends, end_tokens_of(options, tokenizer));
+  for (const auto& prompt : prompts)
+    request.load.context =
+        std::max(request.load.context, text_tokens(prompt.size(), options.count));
+  const int64_t places = std::min(options.places, static_cast<int64_t>(prompts.size()));
+  request.load.sequences = std::max(places, kUsualSequences);
+  SINTER_LET(backend, open_backend(options));
+  SINTER_LET(model, open_model(request.path, request.load));
+  SINTER_TRY(check_prompts(model, prompts, options.count));
+  SINTER_LET(ready, make_ready(model, request.compile, *backend));
+  ManyOptions many;
+  many.count = options.count;
+  many.places = places;
+  many.stop_at_eos = !options.ignore_eos;
+  many.ends = ends;
+  many.sampling = sampling;
+  many.prefill = to_prefill(options);
+  return print_continuations(model, ready, prompts, tokenizer, std::move(many), backend->name());
+}
+
 Status generate_command(GenerateCommand options) {
   SINTER_TRY(read_prompts(options));
   if (options.count < 1)
     return fail(fmt::format("{} tokens to add", options.count), "-n", "give 1 or more",
                 ExitCode::usage);
+  if (!options.prompts_file.empty() || !options.prompt_ids_file.empty())
+    return generate_from_file(options);
   SINTER_LET(sampling, sampling_of(options));
   SINTER_LET(request, to_request(options));
   SINTER_LET(tokenizer, find_tokenizer(options.model));
@@ -224,6 +292,7 @@ Status generate_command(GenerateCommand options) {
   for (const auto& prompt : prompts.ids)
     request.load.context =
         std::max(request.load.context, text_tokens(prompt.size(), options.count));
+  request.load.sequences = std::max(static_cast<int64_t>(prompts.ids.size()), kUsualSequences);
   SINTER_LET(model, open_model(request.path, request.load));
   if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
   if (!model.unapplied.empty())
@@ -300,6 +369,18 @@ void add_generate(CLI::App& program, Action& action) {
                   "a file with a text; the newline at its end is no part of it")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  command
+      .add_option("--prompts", options->prompts_file,
+                  "a file with a prompt a line, - reads stdin; prints a JSON object a line")
+      ->type_name("FILE|-");
+  command
+      .add_option("--prompt-ids", options->prompt_ids_file,
+                  "the same with the ids of a prompt's tokens, 1,2,3, a line")
+      ->type_name("FILE|-");
+  add_integer(command, "--places", options->places,
+              "sequences of --prompts that decode together, at most; one that ends makes room",
+              IntegerRange<int64_t>{.least = 1, .most = kMaxSequences})
+      ->capture_default_str();
   command.add_flag("--chat", options->chat,
                    "each text is a message, in the model's chat template; the answer is printed");
   command

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/integer_options.h"
@@ -41,6 +42,7 @@ Status profile_command(const ProfileCommand& options) {
   SINTER_LET(backend, open_backend(options, options.tune));
   profiling.backend = backend;
   profiling.compile = request.compile;
+  request.load.sequences = std::max(options.batch, kUsualSequences);
   SINTER_LET(model, open_model(request.path, request.load));
   SINTER_LET(profiled, profile(model, profiling));
   // The file comes last: what was printed stands even if it cannot be written.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -23,6 +24,16 @@ Result<std::string> read_input() {
     if (text.size() > kMaxBytes)
       return fail(fmt::format("more than {} bytes", kMaxBytes), "standard input",
                   "give a shorter text");
+  }
+}
+
+void append_lines(std::string_view text, std::vector<std::string>& lines) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.emplace_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
 

@@ -1,7 +1,9 @@
-// Reads standard input.
+// Reads standard input, and lines.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "ir/error.h"
 
@@ -9,5 +11,8 @@ namespace sinter {
 
 /// All of it, at most as much as is read of a text file. Errors: reading fails; it is longer.
 Result<std::string> read_input();
+
+/// Appends the lines of `text`, without their ends, to `lines`.
+void append_lines(std::string_view text, std::vector<std::string>& lines);
 
 }  // namespace sinter

@@ -156,6 +156,10 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names, Weights wei
                   path, "make the window smaller", ExitCode::usage);
     spec.streaming = options.streaming;
   }
+  if (options.sequences < 1 || options.sequences > kMaxSequences)
+    return fail(fmt::format("{} sequences", options.sequences), path,
+                fmt::format("1 to {} decode together", kMaxSequences), ExitCode::usage);
+  spec.sequences = options.sequences;
   if (weights.tensors) {
     SINTER_TRY(refuse_unused_tensors(spec, names, *weights.tensors, weights.place));
     if (spec.tied && !spec.encoder) compare_head(names, weights);

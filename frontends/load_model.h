@@ -17,6 +17,8 @@ struct LoadOptions {
   std::optional<std::string> weights = {};
   std::optional<StreamingCache>
       streaming;  // keep keys and values so; language models with rotary positions
+  /// Sequences that decode together at most, 1 to kMaxSequences; of a language model.
+  int64_t sequences = kUsualSequences;
   /// Longest text of the run. Decides where a model has two sets of frequencies (longrope): texts
   /// up to the original context have the short factors and the model no more positions than that; a
   /// larger value here means the long factors, for texts of any length.

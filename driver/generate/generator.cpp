@@ -23,6 +23,12 @@ HostTensor counting_up(size_t count) {
   return i32_tensor(values);
 }
 
+HostTensor seeds(int32_t seed, size_t count) {
+  std::vector<int32_t> values;
+  for (size_t s = 0; s < count; ++s) values.push_back(sequence_seed(seed, s));
+  return i32_tensor(values);
+}
+
 Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32_t>> prompts,
                         int64_t most, const std::optional<StreamingCache>& streaming) {
   for (std::string_view name : {"prefill", "decode", "sample"})
@@ -97,6 +103,11 @@ class SteppedGenerator final : public Generator {
 
 }  // namespace
 
+int32_t sequence_seed(int32_t seed, size_t index) {
+  return static_cast<int32_t>(static_cast<uint32_t>(seed) +
+                              static_cast<uint32_t>(index) * 0x9E3779B9u);
+}
+
 std::string_view carried_input(std::string_view output) {
   constexpr std::string_view kPrefix = "next.";
   return output.starts_with(kPrefix) ? output.substr(kPrefix.size()) : std::string_view();
@@ -145,7 +156,7 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   state.inputs["temperature"] = repeated(DType::f32, sampling.temperature, heads.size());
   state.inputs["top_k"] = repeated(DType::i32, sampling.top_k, heads.size());
   state.inputs["top_p"] = repeated(DType::f32, sampling.top_p, heads.size());
-  state.inputs["seed"] = repeated(DType::i32, sampling.seed, heads.size());
+  state.inputs["seed"] = seeds(sampling.seed, heads.size());
   // Prompt tokens that a streaming cache cannot take at once are fed one by one.
   for (size_t i = heads[0].size(); i < prompts[0].size(); ++i)
     SINTER_TRY(force_token(model, state, prompts[0][i]));

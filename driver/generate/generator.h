@@ -14,6 +14,10 @@ struct Sampling {
   int32_t seed = 0;
 };
 
+/// The seed of sequence `index` of several with one seed: equal prompts go on differently. The
+/// first has the seed itself.
+int32_t sequence_seed(int32_t seed, size_t index);
+
 /// Continues sequences of unequal length by one token each per step. On a GPU a few steps are one
 /// recorded graph: tokens, positions and lengths stay in device memory, only chosen tokens leave
 /// it. A model on a GPU serves one generator at a time: a step is always under way, and products

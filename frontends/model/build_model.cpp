@@ -16,11 +16,11 @@ constexpr int64_t kCacheStep = 8;
 std::vector<Symbol> model_symbols(const ModelSpec& spec) {
   if (spec.encoder) return {{.name = "N", .low = 1, .high = spec.max_positions}};
   const int64_t longest = (spec.max_positions + kCacheStep - 1) / kCacheStep * kCacheStep;
-  const int64_t max_rows = kMaxCachedSequences * longest;
+  const int64_t max_rows = spec.sequences * longest;
   const int64_t most_tokens = std::max(spec.max_positions, std::min(max_rows, kMaxPackedTokens));
   return {{.name = "N", .low = 1, .high = most_tokens},
           {.name = "M", .low = 1, .high = spec.max_positions},
-          {.name = "B", .low = 1, .high = kMaxDecodeTokens},
+          {.name = "B", .low = 1, .high = spec.sequences},
           {.name = "R", .low = kCacheStep, .high = max_rows, .multiple = kCacheStep},
           {.name = "K",
            .low = kCacheStep,

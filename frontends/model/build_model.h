@@ -4,9 +4,9 @@
 //   N  tokens of a prefill call            1 .. max_positions, or more where the caches hold more:
 //                                          as many as they hold, at most kMaxPackedTokens
 //   M  rows of it whose logits are wanted  1 .. max_positions: all tokens of the longest text
-//   B  tokens of a decode call             1 .. 8
-//   R  rows of each cache                  8 .. 8 * max_positions rounded up to 8, in steps of 8
-//   K  rows of a cache that can be seen    as R; K <= R in every call; prefill only
+//   B  tokens of a decode call             1 .. sequences
+//   R  rows of each cache                  8 .. sequences * max_positions rounded up to 8, in steps
+//   of 8 K  rows of a cache that can be seen    as R; K <= R in every call; prefill only
 //
 // Entries
 //   prefill(tokens, pos, slot, first : i32[N], wanted : i32[M]) -> logits [M, vocabulary]
@@ -48,8 +48,6 @@
 
 namespace sinter {
 
-inline constexpr int64_t kMaxDecodeTokens = 8;     // tokens of one decode call
-inline constexpr int64_t kMaxCachedSequences = 8;  // of the longest length
 /// The most tokens of one prefill call, unless one text of the model may be longer: a GPU's matrix
 /// products gain nothing from more rows.
 inline constexpr int64_t kMaxPackedTokens = 16384;

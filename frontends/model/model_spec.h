@@ -83,6 +83,8 @@ struct StreamingCache {
   friend bool operator==(const StreamingCache&, const StreamingCache&) = default;
 };
 
+inline constexpr int64_t kUsualSequences = 8, kMaxSequences = 256;
+
 struct ModelSpec {
   std::string name;
   DType dtype = DType::f32;  // of weights, activations and caches
@@ -133,6 +135,8 @@ struct ModelSpec {
   /// -bias_distance to bias_distance; larger distances count as the largest. 0: none.
   int64_t bias_distance = 0;
   std::optional<StreamingCache> streaming;  // how a run keeps keys and values; of no file
+  /// Sequences that decode together at most, each as long as the model allows; of no file.
+  int64_t sequences = kUsualSequences;
 
   OpKind activation = OpKind::gelu;  // one of the activations below
   bool gated = false;  // down(activation(gate(x)) * up(x)), else down(activation(up(x)))

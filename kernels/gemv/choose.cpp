@@ -1,11 +1,13 @@
 // A product of few tokens takes as long as reading its matrix. Its order is gemv: the kernel takes
 // a prologue and an epilogue.
 //
-//   %y = linear %x, %w, %b                    x [N, K], N <= 8, w a weight
+//   %y = linear %x, %w, %b                    x [N, K], N <= 8, w a weight or an input
 //   =>
 //   %y = linear %x, %w, %b {order = gemv, splits = 1}
 //
-// Other linears stay library calls: many tokens, a matrix that is computed or read through a view
+// An x with more axes, [B, N, K], is read as [B * N, K], and the result is viewed as it was.
+//
+// Other products stay library calls: many tokens, a matrix that is computed or read through a view
 // that moves elements, rows that are no multiple of 8 elements.
 #include <algorithm>
 
@@ -43,27 +45,54 @@ int64_t splits_of(int64_t rows, int64_t chunks) {
   return best;
 }
 
-bool is_gemv(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
-  if (!is_without_order(op, OpKind::linear)) return false;
-  const TensorType &x = graph[op.operands[0]].type, &w = graph[op.operands[1]].type;
-  const int64_t tokens = SymExpr(x.dims[0]).upper_bound(symbols);
-  return x.rank() == 2 && tokens > 0 && tokens <= kMaxGemvTokens &&
-         w.dims[1].constant() % kChunk == 0 && w.dims[1].constant() > 0 &&
-         w.dims[0].constant() > 0 && w.dims[0].constant() <= kMaxExtent &&
-         w.dims[1].constant() <= kMaxExtent &&
-         graph[root_of(graph, op.operands[1])].kind == OpKind::weight &&
-         is_dense(graph, op.operands[1]) && is_gemv_operand(graph, op.operands[0], symbols);
+/// The product of leading extents, if it is a dim: constants, or a symbol beside extents of 1.
+std::optional<Dim> merged(DimsRef leading) {
+  int64_t constant = 1;
+  std::optional<Dim> symbol;
+  for (Dim dim : leading)
+    if (dim.is_constant())
+      constant *= dim.constant();
+    else if (symbol)
+      return std::nullopt;
+    else
+      symbol = dim;
+  if (!symbol) return Dim(constant);
+  return constant == 1 ? symbol : std::nullopt;
+}
+
+/// Rows of whole chunks that stand in memory one after the other.
+bool is_gemv_matrix(const Graph& graph, ValueId matrix) {
+  const Dims& dims = graph[matrix].type.dims;
+  const OpKind kind = graph[root_of(graph, matrix)].kind;
+  return dims[1].constant() % kChunk == 0 && dims[1].constant() > 0 && dims[0].constant() > 0 &&
+         dims[0].constant() <= kMaxExtent && dims[1].constant() <= kMaxExtent &&
+         (kind == OpKind::weight || kind == OpKind::input) && is_dense(graph, matrix);
+}
+
+/// The rows of the operand of a product that a gemv can compute.
+std::optional<Dim> gemv_rows(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
+  if (!is_without_order(op, OpKind::linear) || !is_gemv_matrix(graph, op.operands[1]))
+    return std::nullopt;
+  const std::optional<Dim> rows = merged(DimsRef(op.type.dims).drop_back());
+  if (!rows || !is_gemv_operand(graph, op.operands[0], symbols)) return std::nullopt;
+  const int64_t tokens = SymExpr(*rows).upper_bound(symbols);
+  return tokens > 0 && tokens <= kMaxGemvTokens ? rows : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens) {
-  if (!is_gemv(b.graph(), op, b.symbols())) return std::nullopt;
+  const std::optional<Dim> rows = gemv_rows(b.graph(), op, b.symbols());
+  if (!rows) return std::nullopt;
   const Dims& w = b.type(op.operands[1]).dims;
   Attributes attrs = op.attrs;
   attrs.set(AttrName::order, Order::gemv)
       .set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk));
-  return b.op(OpKind::linear, op.operands, std::move(attrs), op.name);
+  if (op.type.rank() == 2) return b.op(OpKind::linear, op.operands, std::move(attrs), op.name);
+  llvm::SmallVector<ValueId, 3> operands = op.operands;
+  operands[0] = b.reshape(operands[0], {*rows, w[1]}, op.name + ".rows");
+  const ValueId y = b.op(OpKind::linear, operands, std::move(attrs), op.name + ".product");
+  return b.reshape(y, op.type.dims, op.name);
 }
 
 }  // namespace sinter

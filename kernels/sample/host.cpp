@@ -14,7 +14,7 @@ struct Sampler {
   float top_p;
   int32_t seed, step;
 
-  int32_t choose(llvm::ArrayRef<float> x, int row) const {
+  int32_t choose(llvm::ArrayRef<float> x) const {
     std::vector<uint32_t> keys;
     for (float value : x) keys.push_back(sampling_key(value));
     const auto best =
@@ -35,7 +35,7 @@ struct Sampler {
     if (top_p < 1) least = std::max(least, cut_by_weight(keys, weights, least));
     uint64_t total = 0;
     for (size_t i = 0; i < x.size(); ++i) total += keys[i] >= least ? weights[i] : 0;
-    uint64_t left = sampling_below(sampling_bits(seed, step, row), total);
+    uint64_t left = sampling_below(sampling_bits(seed, step), total);
     for (size_t i = 0; i < x.size(); ++i) {
       if (keys[i] < least) continue;
       if (left < weights[i]) return static_cast<int32_t>(i);
@@ -85,8 +85,7 @@ Result<HostView> evaluate_sample(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   for (int64_t n = 0; n < call.dims[0]; ++n) {
     const Sampler sampler{temperature[n], top_k[n], top_p[n], seed[n], step[n]};
-    const int32_t token =
-        sampler.choose({logits + n * width, static_cast<size_t>(width)}, static_cast<int>(n));
+    const int32_t token = sampler.choose({logits + n * width, static_cast<size_t>(width)});
     store_run(&token, 1, call.storage, value.out + n * whole_bytes(call.storage));
   }
   return value.view;

@@ -45,11 +45,11 @@ SINTER_DEVICE math::u64 sampling_target(float top_p, math::u64 total) {
 }
 
 /// 64 random bits for one draw (the finalizer of SplitMix64, twice).
-SINTER_DEVICE math::u64 sampling_bits(int seed, int step, int row) {
+SINTER_DEVICE math::u64 sampling_bits(int seed, int step) {
   math::u64 x =
       static_cast<math::u64>(static_cast<math::u32>(seed)) << 32 | static_cast<math::u32>(step);
   for (int round = 0; round < 2; ++round) {
-    x += 0x9E3779B97F4A7C15ull * (static_cast<math::u64>(static_cast<math::u32>(row)) + 1);
+    x += 0x9E3779B97F4A7C15ull;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
     x ^= x >> 31;

@@ -240,8 +240,7 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
     if (thread == 0) out[number] = largest_at;
     return;
   }
-  const math::u64 drawn =
-      sampling_below(sampling_bits(seed[number], step[number], number), sums.all);
+  const math::u64 drawn = sampling_below(sampling_bits(seed[number], step[number]), sums.all);
   if (drawn >= sums.before && drawn - sums.before < own) {
     shared.run = thread;
     shared.drawn = drawn - sums.before;

@@ -11,6 +11,7 @@ from typing import Any as _Any
 
 from sinter._bindings import Code
 from sinter._bindings import lib as _lib
+from sinter.batch import Batch
 from sinter.call import Call
 from sinter.compiled import Compiled, compile, open_plan
 from sinter.devices import Device
@@ -28,6 +29,7 @@ from sinter.verify import Report
 __version__ = "0.1.0"
 
 __all__ = [
+    "Batch",
     "Call",
     "Code",
     "Compiled",

@@ -77,6 +77,10 @@ class sinter_language_model(c_void_p):
     pass
 
 
+class sinter_batch(c_void_p):
+    pass
+
+
 class sinter_encoder(c_void_p):
     pass
 
@@ -296,6 +300,21 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         [sinter_language_model, POINTER(POINTER(c_int32)), POINTER(c_size_t), c_size_t, sinter_options, sinter_on_token, c_void_p],
     ),
     "sinter_language_model_free": (None, [sinter_language_model]),
+    "sinter_batch_create": (
+        sinter_error,
+        [sinter_language_model, c_size_t, c_int64, sinter_options, POINTER(sinter_batch)],
+    ),
+    "sinter_batch_add": (
+        sinter_error,
+        [sinter_batch, POINTER(c_int32), c_size_t, sinter_options, POINTER(c_int64)],
+    ),
+    "sinter_batch_remove": (sinter_error, [sinter_batch, c_int64]),
+    "sinter_batch_step": (
+        sinter_error,
+        [sinter_batch, POINTER(c_int64), POINTER(c_int32), POINTER(c_size_t)],
+    ),
+    "sinter_batch_free_places": (c_size_t, [sinter_batch]),
+    "sinter_batch_free": (None, [sinter_batch]),
     "sinter_encoder_open": (
         sinter_error,
         [c_char_p, sinter_device, sinter_options, POINTER(sinter_encoder)],

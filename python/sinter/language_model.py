@@ -7,6 +7,7 @@ import os
 from typing import Any, Sequence, Union, cast
 
 from sinter._bindings import lib, sinter_language_model
+from sinter.batch import Batch
 from sinter.chat import ChatTemplate, Message
 from sinter.devices import Device, device_of
 from sinter.errors import check, usage
@@ -23,7 +24,8 @@ class LanguageModel(Handle):
 
     path: a Hugging Face folder, a llama2.c file, a spec (.json) or a plan's folder. device: "cpu",
     "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context:
-    tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. random_weights: a seed
+    tokens of the longest text. sequences: that decode together at most, 1 to 256; usually 8. kv:
+    "sink=4,window=1024", a streaming cache. random_weights: a seed
     of stand-in weights. ignore_keys: keys of config.json that are not known and change no result.
     progress: stages "model", and "weights" in bytes.
     """
@@ -36,6 +38,7 @@ class LanguageModel(Handle):
         *,
         context: int | None = None,
         kv: str | None = None,
+        sequences: int | None = None,
         random_weights: int | None = None,
         ignore_keys: list[str] | None = None,
         weights: str | os.PathLike[str] | None = None,
@@ -46,6 +49,7 @@ class LanguageModel(Handle):
             "dtype": dtype,
             "context": context,
             "kv": kv,
+            "sequences": sequences,
             "random-weights": random_weights,
             "ignore-key": ignore_keys,
             "weights": weights,
@@ -124,6 +128,20 @@ class LanguageModel(Handle):
         if "" in stops:
             raise usage('an empty text is given for "stop"', hint="leave it out")
         return Generation(self, ids, options, stops, alone)
+
+    def batch(
+        self,
+        places: int,
+        capacity: int,
+        *,
+        activation_memory: str | None = None,
+        prefill_chunk: int | None = None,
+    ) -> Batch:
+        """Places for sequences that decode together and come and go: `places` at a time, as many at
+        most as the model was opened for (`sequences`), each of up to `capacity` tokens, prompt and
+        continuation. Takes the memory of all caches. The other options are those of generate()."""
+        values = {"activation-memory": activation_memory, "prefill-chunk": prefill_chunk}
+        return Batch(self, places, capacity, values)
 
     def chat(self, messages: Sequence[Message], **options: Any) -> Generation:
         """The model's answer to a conversation, by the chat template that its folder brings.

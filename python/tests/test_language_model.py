@@ -55,6 +55,37 @@ def test_several_prompts_are_continued_at_once(model):
     assert [len(tokens) for tokens in generation.token_lists] == [20, 20]
 
 
+def test_sequences_of_a_batch_come_and_go():
+    texts = [PROMPT, "The", "In the morning", PROMPT, "A"]
+    with sinter.LanguageModel(SAMPLES / "tiny-llama", "cpu", sequences=10) as model:
+        with model.batch(places=3, capacity=64) as batch:
+            assert batch.free_places == 3
+            waiting, open_, given = list(enumerate(texts)), {}, {}
+            while waiting or open_:
+                while waiting and batch.free_places:
+                    index, text = waiting.pop(0)
+                    sequence = batch.add(text, temperature=1.0, seed=index % 3)
+                    open_[sequence], given[index] = index, []
+                for sequence, token in batch.step().items():
+                    given[open_[sequence]].append(token)
+                    if len(given[open_[sequence]]) == 5 + open_[sequence]:
+                        batch.remove(sequence)
+                        del open_[sequence]
+            for index, text in enumerate(texts):
+                alone = model.generate(text, count=5 + index, temperature=1.0, seed=index % 3,
+                                       stop_at_end=False)
+                assert given[index] == alone.tokens, index
+            for sequence in range(3):
+                batch.add([5])
+            with pytest.raises(sinter.SinterError, match="all 3 places are taken"):
+                batch.add([5])
+            with pytest.raises(sinter.SinterError, match="no sequence 99"):
+                batch.remove(99)
+        with pytest.raises(sinter.SinterError, match="11 places, 1 to 10"):
+            model.batch(places=11, capacity=64)
+        assert len(model.generate(["The"] * 10, count=2).texts) == 10
+
+
 def test_draws_depend_on_the_seed(model):
     def draw(seed):
         return model.generate(PROMPT, count=20, temperature=1.2, top_k=50, seed=seed).text

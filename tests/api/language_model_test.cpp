@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include "sinter.h"
@@ -80,6 +81,45 @@ TEST_CASE("a generation ends where the caller says, at an end token, and at an e
   CHECK(take(model.generate({prompt}, options))[0].size() == 2);
   options.on_token = [](std::size_t, std::int32_t, std::string_view) -> bool { throw 1; };
   CHECK(model.generate({prompt}, options).error().code == Code::cancelled);
+}
+
+TEST_CASE("sequences of a batch come and go, with the tokens that each has alone") {
+  OpenOptions open;
+  open.sequences = 12;
+  LanguageModel model = take(LanguageModel::open(kTiny, take(Device::open("cpu")), open));
+  const std::vector<std::vector<std::int32_t>> prompts = {
+      take(model.encode("The")), take(model.encode("Long ago, Mira the baker")),
+      take(model.encode("In the")), take(model.encode("A"))};
+  GenerateOptions options;
+  options.count = 6;
+  options.stop_at_end = false;
+  sinter::Batch batch = take(sinter::Batch::create(model, 2, 64));
+  std::map<std::int64_t, std::size_t> open_sequences;
+  std::vector<std::vector<std::int32_t>> texts(prompts.size());
+  for (std::size_t next = 0; next < prompts.size() || !open_sequences.empty();) {
+    for (; batch.free_places() > 0 && next < prompts.size(); ++next)
+      open_sequences[take(batch.add(prompts[next]))] = next;
+    for (const auto& [sequence, token] : take(batch.step())) {
+      auto& text = texts[open_sequences.at(sequence)];
+      text.push_back(token);
+      if (text.size() < 6) continue;
+      CHECK(batch.remove(sequence));
+      open_sequences.erase(sequence);
+    }
+  }
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    CHECK(texts[i] == take(model.generate({prompts[i]}, options))[0]);
+  // All in one call, more than the usual eight.
+  CHECK(take(model.generate(std::vector(12, prompts[1]), options))[11] == texts[1]);
+  CHECK(batch.places() == 2);
+  CHECK(batch.remove(7).error().message.find("no sequence 7") != std::string::npos);
+  CHECK(sinter::Batch::create(model, 13, 64).error().code == Code::usage);
+  CHECK(sinter::Batch::create(model, 1, 1 << 20).error().code == Code::usage);
+  take(batch.add(prompts[0]));
+  sinter::SamplingOptions cancel;
+  cancel.progress = [](std::string_view, std::int64_t, std::int64_t) { return false; };
+  CHECK(batch.add(prompts[0], cancel).error().code == Code::cancelled);
+  CHECK(batch.free_places() == 1);
 }
 
 TEST_CASE("models on two threads generate the tokens of one") {

@@ -114,7 +114,7 @@ TEST_CASE("the arenas of real models are little larger than what lives at a time
         for (const Symbol& symbol : program.symbols) {
           // With more tokens than one text has, only the last token of each text is wanted.
           const bool of_texts = symbol.name == "M" && size > symbol.high;
-          const int64_t wanted = of_texts ? kMaxCachedSequences : size;
+          const int64_t wanted = of_texts ? kUsualSequences : size;
           values.push_back(
               std::clamp(wanted / symbol.multiple * symbol.multiple, symbol.low, symbol.high));
         }

@@ -32,8 +32,8 @@ class RandomProduct {
     if (view)
       body_ = fmt::format("  %s = slice %x {{axis = 1, begin = {}, size = {}}} : DTYPE[N, {}]\n",
                           before, length, length);
-    line(fmt::format("tiled_linear {}, %w{}{}", view ? "%s" : "%x", bias ? ", %b" : "",
-                     type_ == "f32" ? " {dtype = f32}" : ""),
+    line(fmt::format("linear {}, %w{} {{order = tiled_linear{}}}", view ? "%s" : "%x",
+                     bias ? ", %b" : "", type_ == "f32" ? ", dtype = f32" : ""),
          columns);
     while (chance(55)) neighbour(columns);
     return fmt::format("graph({}) -> (%v{}) {{\n{}}}", parameters_, values_, body_);

@@ -348,7 +348,7 @@ constexpr OpExample kExamples[] = {
      "first. Otherwise a draw from softmax(logits / temperature), cut to the top_k largest (0: "
      "all) "
      "and then to the fewest of the largest whose probabilities reach top_p (1: all). The draw "
-     "depends on seed[n], step[n] and n alone.",
+     "depends on seed[n] and step[n] alone.",
      R"(  entry @e(%logits: f16[N, 100], %temperature: f32[N], %top_k: i32[N], %top_p: f32[N], %seed: i32[N], %step: i32[N]) -> (%token) {
     %token = sample %logits, %temperature, %top_k, %top_p, %seed, %step
   })"},

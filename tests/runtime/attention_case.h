@@ -27,11 +27,13 @@ struct AttentionCase {
     if (window > 0) text += fmt::format(", window = {}", window);
     return text;
   }
-  /// `op`: "attention"; `more`: attributes of its own, ", splits = 2".
-  Module module(std::string_view op, DType dtype, int64_t rows, std::string_view more = "") const {
-    return module_of(parameters(dtype, rows),
-                     fmt::format("%y = {} %q, %k, %v, %f, %l {{{}{}}} : {}[N, {}]", op, attrs(),
-                                 more, to_string(dtype), heads * value_width));
+  /// `algorithm`: "attention", or an order of it; `more`: attributes of the order, ", splits = 2".
+  Module module(std::string_view algorithm, DType dtype, int64_t rows,
+                std::string_view more = "") const {
+    return module_of(
+        parameters(dtype, rows),
+        fmt::format("%y = attention %q, %k, %v, %f, %l {{{}{}{}}} : {}[N, {}]",
+                    order_text(algorithm), attrs(), more, to_string(dtype), heads * value_width));
   }
 };
 

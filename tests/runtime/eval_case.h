@@ -36,4 +36,9 @@ HostTensor evaluated(const Module& module, const std::vector<HostTensor>& inputs
 std::string eval_error(const Module& module, const std::vector<HostTensor>& inputs,
                        std::vector<int64_t> symbols = {0, 0}, const EvalOptions& options = {});
 
+/// The attribute of an order of attention; nothing for "attention".
+inline std::string order_text(std::string_view algorithm) {
+  return algorithm == "attention" ? "" : fmt::format("order = {}, ", algorithm);
+}
+
 }  // namespace sinter

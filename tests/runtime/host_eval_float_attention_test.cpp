@@ -65,9 +65,11 @@ void check_float(const AttentionCase& c, std::string_view mask = "") {
     parameters += fmt::format(", %m: {}[{}, N, {}]", mask, c.heads, kRows);
     operand = ", %m";
   }
-  const auto module = [&](std::string_view op) {
-    return module_of(parameters, fmt::format("%y = {} %q, %k, %v, %f, %l{} {{{}}} : f32[N, {}]", op,
-                                             operand, c.attrs(), c.heads * c.value_width));
+  const auto module = [&](std::string_view algorithm) {
+    return module_of(
+        parameters,
+        fmt::format("%y = attention %q, %k, %v, %f, %l{} {{{}{}}} : f32[N, {}]", operand,
+                    order_text(algorithm), c.attrs(), c.heads * c.value_width));
   };
   const AttentionValues x(inputs);
   const std::vector<int64_t> symbols = {kTokens, 0};

@@ -155,7 +155,8 @@ std::string attributes(const MaskedCase& c) {
   return text;
 }
 
-Module module_with(const MaskedCase& c, std::string_view op, std::string_view more, DType dtype) {
+Module module_with(const MaskedCase& c, std::string_view algorithm, std::string_view more,
+                   DType dtype) {
   const std::vector<int64_t> rows = joined(c.batch, {kTokens});
   std::string parameters = fmt::format(
       "%q: {}, %k: {}, %v: {}, %f: {}, %l: {}", type_text(dtype, joined(rows, {kHeads * kWidth})),
@@ -165,9 +166,9 @@ Module module_with(const MaskedCase& c, std::string_view op, std::string_view mo
   if (!c.mask.empty()) parameters += fmt::format(", %m: {}", type_text(c.mask_type, c.mask));
   return module_of(
       parameters,
-      fmt::format("%y = {} %q, %k, %v, %f, %l{} {{heads = {}, kv_heads = {}, {}{}}} : {}", op,
-                  c.mask.empty() ? "" : ", %m", kHeads, kKvHeads, attributes(c), more,
-                  type_text(dtype, joined(rows, {kHeads * kValueWidth}))));
+      fmt::format("%y = attention %q, %k, %v, %f, %l{} {{{}heads = {}, kv_heads = {}, {}{}}} : {}",
+                  c.mask.empty() ? "" : ", %m", order_text(algorithm), kHeads, kKvHeads,
+                  attributes(c), more, type_text(dtype, joined(rows, {kHeads * kValueWidth}))));
 }
 
 /// The elements that are farther apart than that; NaN is at NaN.

@@ -186,7 +186,7 @@ TEST_CASE("draws follow the running probabilities of what the cuts leave") {
             continue;
           }
           const double drawn =
-              static_cast<double>(sampling_bits(choices[n].seed, choices[n].step, n)) * 0x1p-64;
+              static_cast<double>(sampling_bits(choices[n].seed, choices[n].step)) * 0x1p-64;
           double below = 0;
           for (int i = 0; i < tokens[n]; ++i) below += probabilities.p[i];
           const double own = probabilities.p[tokens[n]];
@@ -222,7 +222,7 @@ double bound(int degrees) {
   return d + 2 * std::sqrt(d * t) + 2 * t;
 }
 
-TEST_CASE("steps, seeds and rows each draw from the distribution") {
+TEST_CASE("steps and seeds each draw from the distribution") {
   const std::vector<double> logits = {0.1, -1, 1.5, 0.7, -0.3, 2, 0, 0.7, -2, 1};
   constexpr int kDraws = 4096;
   for (const Choice& base :
@@ -243,7 +243,9 @@ TEST_CASE("steps, seeds and rows each draw from the distribution") {
       by_seed.push_back(sampled(logits, choice));
     }
     CHECK(fits(by_seed, expected.p));
-    CHECK(fits(sampled_rows(std::vector(kDraws, logits), std::vector(kDraws, base)), expected.p));
+    // A row's place among the others is no part of its draw.
+    const std::vector<int> equal = sampled_rows(std::vector(64, logits), std::vector(64, base));
+    CHECK(llvm::all_equal(equal));
     // So many draws tell a distribution from its neighbours.
     choice = base;
     choice.temperature *= 1.25;

@@ -2,7 +2,7 @@
 // n1 in [0, 65536]
 // graph(%x0: bf16[n0, 3072], %x1: bf16[n1, 512], %x2: bf16[n1, 512], %x3: i32[n0], %x4: i32[n0]) -> (%v1) {
 //   %v0 = slice %x0 {axis = 1, begin = 0, size = 2048} : bf16[n0, 2048]
-//   %v1 = decode_attention %v0, %x1, %x2, %x3, %x4 {heads = 32, kv_heads = 8, scale = 0x1p-3, splits = 8} : bf16[n0, 2048]
+//   %v1 = attention %v0, %x1, %x2, %x3, %x4 {order = decode_attention, heads = 32, kv_heads = 8, scale = 0x1p-3, splits = 8} : bf16[n0, 2048]
 // }
 // launch: rows n0, items_per_row 16, symbolic_items 0, items_per_block 1, threads 512,
 //   shared_bytes 0, wanted_shared_bytes 0, cluster 8, items_without_clusters 124, most_blocks 0
@@ -75,7 +75,7 @@ __device__ __noinline__ void attend_alone(AttentionShared<Config>& shared, const
   attention.run(y0);
 }
 extern "C" __global__ void __launch_bounds__(512)
-decode_attention_e0a6867e(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+decode_attention_2e5bcc06(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   griddepcontrol_launch_dependents();
   griddepcontrol_wait();
   __shared__ AttentionShared<Config> shared;

@@ -1,7 +1,7 @@
 // n0 in [0, 8]
 // graph(%x0: bf16[n0, 4096], %x1: bf16[4096], %x2: bf16[22016, 4096]) -> (%v5) {
 //   %v0 = rms_norm %x0, %x1 {eps = 0x1.4f8b588e368f1p-17} : bf16[n0, 4096]
-//   %v1 = gemv %v0, %x2 {splits = 1} : bf16[n0, 22016]
+//   %v1 = linear %v0, %x2 {order = gemv, splits = 1} : bf16[n0, 22016]
 //   %v2 = slice %v1 {axis = 1, begin = 0, size = 11008} : bf16[n0, 11008]
 //   %v3 = slice %v1 {axis = 1, begin = 11008, size = 11008} : bf16[n0, 11008]
 //   %v4 = silu %v2 : bf16[n0, 11008]
@@ -28,7 +28,7 @@ struct Config {
 using Product = Gemv<Config>;
 
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_gemv_silu_mul_7db54d90(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+rms_norm_gemv_silu_mul_4854be93(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
   griddepcontrol_launch_dependents();
   extern __shared__ __align__(128) unsigned char memory[];
   const int tokens = static_cast<int>(n0);

@@ -1,0 +1,21 @@
+// The handle of a language model, for the functions that continue texts with it.
+#pragma once
+
+#include "api/device.h"
+#include "api/options.h"
+#include "driver/ready_model.h"
+#include "driver/text.h"
+
+struct sinter_language_model {
+  ~sinter_language_model() {
+    const sinter::CudaContextGuard guard(device->cuda_api());
+    ready = {};
+  }
+
+  std::shared_ptr<sinter::CallDevice> device;
+  std::string path, chat_template;
+  sinter::OpenedModel model;
+  sinter::ReadyModel ready;
+  std::optional<sinter::Tokenizer> tokenizer;
+  std::atomic<bool> generates = false;
+};

@@ -1,0 +1,128 @@
+#include "driver/generate/generate_many.h"
+
+#include <algorithm>
+#include <map>
+
+#include "driver/memory_use.h"
+#include "driver/text_table.h"
+#include "runtime/clock.h"
+#include "runtime/cuda/executor.h"
+
+namespace sinter {
+namespace {
+
+// Of the memory that is free, for caches and activations together.
+constexpr double kUsableShare = 0.9;
+
+/// Bytes that are free on the model's device; nothing where the system does not tell.
+Result<std::optional<int64_t>> free_bytes(const Model& model) {
+  const auto* cuda = dynamic_cast<const CudaModel*>(&model);
+  if (cuda == nullptr) return available_memory();
+  SINTER_LET(memory, cuda->cuda_device()->memory());
+  return std::optional(static_cast<int64_t>(memory.free));
+}
+
+class ManyPrompts {
+ public:
+  ManyPrompts(const LoadedModel& model, SequenceBatch& batch,
+              llvm::ArrayRef<std::vector<int32_t>> prompts, const ManyOptions& options,
+              ManyGeneration& result)
+      : model_(model), batch_(batch), prompts_(prompts), options_(options), result_(result) {}
+
+  Status run() {
+    while (wanted_ && (next_ < prompts_.size() || !open_.empty())) {
+      SINTER_TRY(fill());
+      SINTER_LET(tokens, batch_.step());
+      ++result_.steps;
+      for (const SequenceBatch::Token& token : tokens) SINTER_TRY(take(token));
+    }
+    return {};
+  }
+
+ private:
+  struct Open {
+    size_t prompt;
+    std::vector<int32_t> tokens;
+  };
+
+  Status fill() {
+    for (; batch_.free_places() > 0 && next_ < prompts_.size(); ++next_) {
+      Sampling sampling = options_.sampling;
+      sampling.seed = sequence_seed(sampling.seed, next_);
+      SINTER_LET(id, batch_.add(prompts_[next_], sampling));
+      open_[id] = {next_, {}};
+      result_.prompt_tokens += static_cast<int64_t>(prompts_[next_].size());
+    }
+    return {};
+  }
+
+  bool is_end(int32_t token) const {
+    return options_.stop_at_eos && (llvm::is_contained(model_.spec->eos, token) ||
+                                    llvm::is_contained(options_.ends, token));
+  }
+
+  Status take(const SequenceBatch::Token& token) {
+    Open& open = open_.at(token.sequence);
+    const bool ends = is_end(token.token);
+    if (!ends) {
+      open.tokens.push_back(token.token);
+      ++result_.tokens;
+    }
+    if (!ends && static_cast<int64_t>(open.tokens.size()) < options_.count) return {};
+    SINTER_TRY(batch_.remove(token.sequence));
+    if (wanted_ && options_.on_sequence) wanted_ = options_.on_sequence(open.prompt, open.tokens);
+    open_.erase(token.sequence);
+    return {};
+  }
+
+  const LoadedModel& model_;
+  SequenceBatch& batch_;
+  llvm::ArrayRef<std::vector<int32_t>> prompts_;
+  const ManyOptions& options_;
+  ManyGeneration& result_;
+  size_t next_ = 0;  // prompt that has no place yet
+  std::map<SequenceBatch::Id, Open> open_;
+  bool wanted_ = true;  // by the callback
+};
+
+}  // namespace
+
+Result<int64_t> places_that_fit(const Model& model, int64_t wanted, int64_t capacity,
+                                const PrefillOptions& prefill) {
+  SINTER_LET(free, free_bytes(model));
+  if (!free) return wanted;
+  const auto usable = static_cast<int64_t>(kUsableShare * static_cast<double>(*free)) -
+                      prefill.activation_bytes;
+  const int64_t one = SequenceBatch::cache_bytes(model.program(), 1, capacity);
+  if (one == 0 || usable / one >= wanted) return wanted;
+  if (usable < one)
+    return fail(fmt::format("the caches of one sequence take {}, {} are free",
+                            with_unit(static_cast<double>(one), "B"),
+                            with_unit(static_cast<double>(*free), "B")),
+                model.device(), "ask for shorter texts, or set --activation-memory lower",
+                ExitCode::out_of_memory);
+  return usable / one;
+}
+
+Result<ManyGeneration> generate_many(const LoadedModel& model, const ReadyModel& ready,
+                                     llvm::ArrayRef<std::vector<int32_t>> prompts,
+                                     const ManyOptions& options) {
+  ManyGeneration result;
+  if (prompts.empty() || options.count < 1) return result;
+  const Clock::time_point begin = Clock::now();
+  int64_t capacity = 0;
+  for (const auto& prompt : prompts)
+    capacity = std::max(capacity, text_tokens(prompt.size(), options.count));
+  SINTER_LET(places, places_that_fit(*ready.model,
+                                     std::min(options.places, static_cast<int64_t>(prompts.size())),
+                                     capacity, options.prefill));
+  result.places = places;
+  result.cache_bytes = SequenceBatch::cache_bytes(ready.model->program(), places, capacity);
+  if (options.on_places) options.on_places(places, result.cache_bytes);
+  SINTER_LET(batch, SequenceBatch::create(ready.model, places, capacity, options.prefill));
+  SINTER_TRY(ManyPrompts(model, *batch, prompts, options, result).run());
+  result.seconds = seconds_since(begin);
+  return result;
+}
+
+}  // namespace sinter

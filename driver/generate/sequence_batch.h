@@ -1,0 +1,71 @@
+// Sequences that come and go and decode together.
+#pragma once
+
+#include "driver/generate/decode_steps.h"
+
+namespace sinter {
+
+/// Sequences of a decoder-only model, each in a place of the caches. One step gives every sequence its
+/// next token. A sequence that is removed leaves its place to another. What a sequence is continued by
+/// depends neither on its place nor on the other sequences, as long as the calls are of the same
+/// variant of `decode` (docs/design/running.md).
+class SequenceBatch {
+ public:
+  using Id = uint64_t;
+  struct Token {
+    Id sequence;
+    int32_t token;
+  };
+
+  /// `places` sequences at a time, each of up to `capacity` tokens, prompt and continuation (rounded
+  /// up to what the plan allows). An error if the plan has no room for so many.
+  static Result<std::unique_ptr<SequenceBatch>> create(std::shared_ptr<const Model> model,
+                                                       int64_t places, int64_t capacity,
+                                                       const PrefillOptions& prefill = {});
+  /// Bytes of the caches for so many places.
+  static int64_t cache_bytes(const Program& program, int64_t places, int64_t capacity);
+
+  /// Feeds a prompt into a free place. Its first token comes with the next step. Errors: no place is
+  /// free; a prompt without tokens, or with more than the capacity. A cancelled prompt leaves the
+  /// place free.
+  Result<Id> add(llvm::ArrayRef<int32_t> prompt, const Sampling& sampling = {});
+  /// Frees the sequence's place. An error if there is no such sequence.
+  Status remove(Id sequence);
+  /// One more token of each sequence, in the order in which they were added. An error, before any
+  /// token is chosen, if a sequence has no room for its next token: remove it.
+  Result<std::vector<Token>> step();
+
+  int64_t places() const { return static_cast<int64_t>(taken_.size()); }
+  int64_t free_places() const { return places() - static_cast<int64_t>(sequences_.size()); }
+  int64_t capacity() const { return capacity_; }
+
+ private:
+  struct Sequence {
+    Id id;
+    size_t place;
+    int64_t length;  // tokens that are fed
+    StepRow row;     // of its next step; `token` and `step` are of the last one
+    bool is_new;     // its first token is chosen already, and not given yet
+  };
+
+  SequenceBatch(std::shared_ptr<const Model> model, std::unique_ptr<Session> session, int64_t places,
+                int64_t capacity, const PrefillOptions& prefill)
+      : model_(std::move(model)),
+        session_(std::move(session)),
+        capacity_(capacity),
+        prefill_(prefill),
+        taken_(static_cast<size_t>(places), false) {}
+
+  Result<HostTensor> feed(llvm::ArrayRef<int32_t> prompt, size_t place);
+
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<DecodeSteps> steps_;
+  int64_t capacity_;
+  PrefillOptions prefill_;
+  std::vector<bool> taken_;  // by place
+  std::vector<Sequence> sequences_;
+  Id next_ = 0;
+};
+
+}  // namespace sinter

@@ -1,0 +1,82 @@
+"""Sequences of a language model that decode together and come and go."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Sequence
+
+from sinter._bindings import lib, sinter_batch
+from sinter.errors import check
+from sinter.handles import Handle
+from sinter.options import Interrupts, Options, Progress
+
+if TYPE_CHECKING:
+    from sinter.language_model import LanguageModel
+
+
+class Batch(Handle):
+    """Made by `LanguageModel.batch`. Each sequence has a place in the caches; one step gives every
+    sequence its next token, and a sequence that is removed leaves its place to another. What a
+    sequence is continued by depends neither on its place nor on the other sequences. One thread at
+    a time."""
+
+    def __init__(self, model: LanguageModel, places: int, capacity: int, values: dict[str, Any]):
+        pointer = sinter_batch()
+        with Options(values) as options:
+            check(
+                lib.sinter_batch_create(
+                    model.pointer, places, capacity, options.pointer, ctypes.byref(pointer)
+                )
+            )
+        super().__init__(pointer, lib.sinter_batch_free)
+        self.model = model
+        self.places = places
+        self._sequences = (ctypes.c_int64 * places)()
+        self._tokens = (ctypes.c_int32 * places)()
+
+    @property
+    def free_places(self) -> int:
+        return int(lib.sinter_batch_free_places(self.pointer))
+
+    def add(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        progress: Progress = None,
+    ) -> int:
+        """Feeds a prompt, a text or token ids, into a free place: the sequence's number, by which
+        step() names it. progress: stage "prompts", tokens."""
+        ids = self.model.encode(prompt) if isinstance(prompt, str) else list(prompt)
+        values = {
+            "temperature": float(temperature),
+            "top-k": top_k,
+            "top-p": float(top_p),
+            "seed": seed,
+        }
+        sequence = ctypes.c_int64()
+        tokens = (ctypes.c_int32 * len(ids))(*ids)
+        with Interrupts() as interrupts, Options(values, interrupts, progress) as options:
+            interrupts.check(
+                lib.sinter_batch_add(
+                    self.pointer, tokens, len(ids), options.pointer, ctypes.byref(sequence)
+                )
+            )
+        return sequence.value
+
+    def remove(self, sequence: int) -> None:
+        """Frees the sequence's place."""
+        check(lib.sinter_batch_remove(self.pointer, sequence))
+
+    def step(self) -> dict[int, int]:
+        """The next token of each sequence, in the order in which they were added."""
+        count = ctypes.c_size_t(self.places)
+        check(
+            lib.sinter_batch_step(
+                self.pointer, self._sequences, self._tokens, ctypes.byref(count)
+            )
+        )
+        return dict(zip(self._sequences[: count.value], self._tokens[: count.value]))

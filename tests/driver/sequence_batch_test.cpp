@@ -1,0 +1,173 @@
+// Sequences that come and go in a batch, against a generator of each alone.
+#include "driver/generate/sequence_batch.h"
+
+#include <map>
+
+#include "driver/generate/generate_many.h"
+#include "driver/small_models.h"
+
+namespace sinter {
+namespace {
+
+using Tokens = std::vector<int32_t>;
+
+Tokens alone(const std::shared_ptr<const Model>& model, const Tokens& prompt, int64_t count,
+             const Sampling& sampling = {}) {
+  const auto generator = value(Generator::create(model, {prompt}, count, sampling));
+  Tokens tokens;
+  for (int64_t i = 0; i < count; ++i) tokens.push_back(value(generator->next())[0]);
+  return tokens;
+}
+
+/// What a batch gives for each prompt, `counts[i]` tokens of prompt i. A sequence that has its tokens
+/// makes room for the next prompt.
+std::vector<Tokens> through_places(SequenceBatch& batch, llvm::ArrayRef<Tokens> prompts,
+                                   llvm::ArrayRef<int64_t> counts,
+                                   llvm::ArrayRef<Sampling> samplings) {
+  std::vector<Tokens> texts(prompts.size());
+  std::map<SequenceBatch::Id, size_t> open;
+  for (size_t next = 0; next < prompts.size() || !open.empty();) {
+    for (; batch.free_places() > 0 && next < prompts.size(); ++next)
+      open[value(batch.add(prompts[next], samplings[next]))] = next;
+    for (const SequenceBatch::Token& token : value(batch.step())) {
+      Tokens& text = texts[open.at(token.sequence)];
+      text.push_back(token.token);
+      if (static_cast<int64_t>(text.size()) < counts[open.at(token.sequence)]) continue;
+      CHECK(batch.remove(token.sequence));
+      open.erase(token.sequence);
+    }
+  }
+  return texts;
+}
+
+TEST_CASE("a sequence's text depends neither on its place nor on the others") {
+  std::vector<Tokens> prompts;
+  std::vector<int64_t> counts;
+  std::vector<Sampling> samplings;
+  for (int i = 0; i < 12; ++i) {
+    prompts.push_back(some_tokens(1 + i * 5 % 17, static_cast<uint64_t>(i)));
+    counts.push_back(1 + i * 3 % 7);
+    samplings.push_back({.temperature = i % 2 == 0 ? 0.0f : 1.5f, .seed = 7 * i});
+  }
+  for (const std::string& name : kGoldenModels) {
+    CAPTURE(name);
+    const auto model = ready(load_golden(name, DType::f32));
+    const auto batch = value(SequenceBatch::create(model, 4, 24));
+    CHECK(batch->places() == 4);
+    const std::vector<Tokens> texts = through_places(*batch, prompts, counts, samplings);
+    CHECK(batch->free_places() == 4);
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      CAPTURE(i);
+      CHECK(texts[i] == alone(model, prompts[i], counts[i], samplings[i]));
+    }
+  }
+}
+
+TEST_CASE("more sequences than usual decode together in a plan for more") {
+  LoadOptions options{.dtype = DType::f32};
+  options.sequences = 20;
+  const auto model =
+      ready(value(load_model(SINTER_TESTS_DIR "/golden/llama3_gqa_scaled_rope", options)));
+  std::vector<Tokens> prompts;
+  for (uint64_t i = 0; i < 20; ++i)
+    prompts.push_back(some_tokens(static_cast<int64_t>(1 + i % 5), i));
+  const auto batch = value(SequenceBatch::create(model, 20, 16));
+  const std::vector<Tokens> texts = through_places(
+      *batch, prompts, std::vector<int64_t>(20, 5), std::vector<Sampling>(20));
+  for (size_t i = 0; i < prompts.size(); ++i) CHECK(texts[i] == alone(model, prompts[i], 5));
+  options.sequences = 300;
+  const auto refused = load_model(SINTER_TESTS_DIR "/golden/llama", options);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().hint == "1 to 256 decode together");
+}
+
+TEST_CASE("a prompt is fed in chunks, and can be cancelled") {
+  const auto model = ready(load_golden("llama", DType::f32));
+  bool goes_on = true;
+  PrefillOptions prefill{.chunk = 4};
+  prefill.progress = [&](int64_t, int64_t) { return goes_on; };
+  const auto batch = value(SequenceBatch::create(model, 2, 24, prefill));
+  goes_on = false;
+  const Tokens prompt = some_tokens(10, 3);
+  const auto cancelled = batch->add(prompt);
+  REQUIRE_FALSE(cancelled);
+  CHECK(cancelled.error().what == "the prompt was cancelled after 4 of 10 tokens");
+  CHECK(batch->free_places() == 2);
+  goes_on = true;
+  CHECK(through_places(*batch, {prompt}, {6}, {Sampling{}})[0] == alone(model, prompt, 6));
+}
+
+TEST_CASE("what a batch cannot take is an error, and changes nothing") {
+  const auto model = ready(load_golden("llama", DType::f32));
+  const auto error = [](auto result) {
+    REQUIRE_FALSE(result);
+    return result.error().what;
+  };
+  CHECK(error(SequenceBatch::create(model, 9, 8)) == "9 places, 1 to 8 sequences decode together");
+  CHECK(error(SequenceBatch::create(model, 0, 8)) == "0 places, 1 to 8 sequences decode together");
+  const auto batch = value(SequenceBatch::create(model, 1, 8));
+  CHECK(error(batch->add({})) == "a prompt has no tokens");
+  CHECK(error(batch->add(some_tokens(9, 1))) ==
+        "a prompt of 9 tokens, a place has room for 8");
+  CHECK(error(batch->remove(0)) == "no sequence 0");
+  const Tokens prompt = some_tokens(7, 1);
+  const auto id = value(batch->add(prompt));
+  CHECK(error(batch->add(prompt)) == "all 1 places are taken");
+  Tokens tokens;
+  for (int i = 0; i < 2; ++i) tokens.push_back(value(batch->step())[0].token);
+  CHECK(error(batch->step()) == "sequence 0 fills its place of 8 tokens");
+  CHECK(tokens == alone(model, prompt, 2));
+  CHECK(batch->remove(id));
+  CHECK(value(batch->step()).empty());
+}
+
+TEST_CASE("many prompts give what each gives alone, and end at end tokens") {
+  LoadedModel loaded = load_golden("llama", DType::f32);
+  const ReadyModel made = value(make_ready(loaded, {}, *cpu()));
+  std::vector<Tokens> prompts;
+  for (uint64_t i = 0; i < 30; ++i)
+    prompts.push_back(some_tokens(static_cast<int64_t>(1 + i * 7 % 13), i));
+  ManyOptions options{.count = 6, .places = 5};
+  options.sampling = {.temperature = 1, .seed = 3};
+  options.ends = {5, 9, 17, 33};
+  std::map<size_t, Tokens> texts;
+  int64_t told = 0;
+  options.on_places = [&](int64_t places, int64_t bytes) {
+    CHECK(places == 5);
+    told = bytes;
+  };
+  options.on_sequence = [&](size_t prompt, llvm::ArrayRef<int32_t> tokens) {
+    texts[prompt] = tokens.vec();
+    return true;
+  };
+  const ManyGeneration done = value(generate_many(loaded, made, prompts, options));
+  CHECK(told == done.cache_bytes);
+  CHECK(told == SequenceBatch::cache_bytes(made.model->program(), 5, 18));
+  REQUIRE(texts.size() == prompts.size());
+  int64_t tokens = 0, ended = 0;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    Sampling sampling = options.sampling;
+    sampling.seed = sequence_seed(3, i);
+    Tokens expected = alone(made.model, prompts[i], options.count, sampling);
+    const auto end = llvm::find_if(expected, [&](int32_t token) {
+      return llvm::is_contained(options.ends, token) || llvm::is_contained(loaded.spec->eos, token);
+    });
+    ended += end != expected.end();
+    expected.erase(end, expected.end());
+    CHECK(texts[i] == expected);
+    tokens += static_cast<int64_t>(expected.size());
+  }
+  CHECK(ended > 0);
+  CHECK(done.tokens == tokens);
+  // The callback ends it.
+  texts.clear();
+  options.on_sequence = [&](size_t prompt, llvm::ArrayRef<int32_t> given) {
+    texts[prompt] = given.vec();
+    return texts.size() < 3;
+  };
+  CHECK(value(generate_many(loaded, made, prompts, options)).steps > 0);
+  CHECK(texts.size() == 3);
+}
+
+}  // namespace
+}  // namespace sinter
