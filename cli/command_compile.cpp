@@ -149,6 +149,10 @@ void add_compile(CLI::App& program, Action& action) {
       ->type_name("FILE");
   add_phase(command, *options);
   add_streaming(command, *options);
+  add_integer(command, "--sequences", options->sequences,
+              "sequences of a language model that decode together, at most",
+              IntegerRange<int64_t>{.least = 1, .most = kMaxSequences})
+      ->capture_default_str();
   add_compiling(command, *options);
   add_sizes(command, *options);
   add_verbosity(command);

@@ -257,6 +257,7 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   request.load.random_weights = options.random_weights;
   request.load.weights = options.weights;
   request.load.ignored_keys = options.ignored_keys;
+  request.load.sequences = options.sequences;
   request.load.note = new_notes();
   if (options.weights && options.weights->empty())
     return fail("the path is empty", "--weights", "give a safetensors file or a folder",

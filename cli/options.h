@@ -34,7 +34,8 @@ struct CommandOptions {
   int64_t stop_after = -1;
   std::string phase;
   std::string kv;                  // "sink=4,window=1020"
-  std::vector<std::string> sizes;  // "N=16", of add_sizes
+  int64_t sequences = kUsualSequences;  // that decode together at most
+  std::vector<std::string> sizes;       // "N=16", of add_sizes
   std::optional<int64_t> activation_bytes;
   std::optional<int64_t> prefill_chunk;
   bool json = false;

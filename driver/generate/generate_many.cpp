@@ -22,6 +22,12 @@ Result<std::optional<int64_t>> free_bytes(const Model& model) {
   return std::optional(static_cast<int64_t>(memory.free));
 }
 
+/// That the plan decodes at most.
+int64_t sequences_together(const Program& program) {
+  const int symbol = find_symbol(program.symbols, "B");
+  return symbol < 0 ? 1 : program.symbols[static_cast<size_t>(symbol)].high;
+}
+
 class ManyPrompts {
  public:
   ManyPrompts(const LoadedModel& model, SequenceBatch& batch,
@@ -89,6 +95,7 @@ class ManyPrompts {
 
 Result<int64_t> places_that_fit(const Model& model, int64_t wanted, int64_t capacity,
                                 const PrefillOptions& prefill) {
+  wanted = std::min(wanted, sequences_together(model.program()));
   SINTER_LET(free, free_bytes(model));
   if (!free) return wanted;
   const auto usable = static_cast<int64_t>(kUsableShare * static_cast<double>(*free)) -

@@ -27,13 +27,12 @@ struct ManyGeneration {
   double seconds = 0;
 };
 
-/// The most places, at most `wanted`, whose caches fit the memory of the model's device beside the
+/// The most places, at most `wanted` and as many as the plan decodes together, whose caches fit the memory of the model's device beside the
 /// activations of a prompt; an error if not even one does.
 Result<int64_t> places_that_fit(const Model& model, int64_t wanted, int64_t capacity,
                                 const PrefillOptions& prefill);
 
-/// Continues every prompt. The prompts have passed check_prompts; the plan decodes options.places
-/// sequences together, or as many as there are prompts.
+/// Continues every prompt. The prompts have passed check_prompts.
 Result<ManyGeneration> generate_many(const LoadedModel& model, const ReadyModel& ready,
                                      llvm::ArrayRef<std::vector<int32_t>> prompts,
                                      const ManyOptions& options);

@@ -140,6 +140,10 @@ class ManifestReader {
       SINTER_LET(window, streaming["window"].integer(1, kLargestSize));
       spec.streaming = StreamingCache{sink, window};
     }
+    if (root["sequences"].present()) {
+      SINTER_LET(sequences, root["sequences"].integer(1, kMaxSequences));
+      spec.sequences = sequences;
+    }
     manifest_.spec = std::move(spec);
     return {};
   }
@@ -245,6 +249,7 @@ std::string write_manifest(const Manifest& manifest) {
   json["streaming"] = Json();
   if (spec && spec->streaming)
     json["streaming"] = {{"sink", spec->streaming->sink}, {"window", spec->streaming->window}};
+  if (spec && spec->sequences != kUsualSequences) json["sequences"] = spec->sequences;
   json["unapplied"] = manifest.unapplied;
   json["weights"] = weights_json(manifest.weights);
   json["machine_code"] = manifest.machine_code;

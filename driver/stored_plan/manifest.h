@@ -12,6 +12,7 @@
 //                 "device_inputs": false, "left_out": ["attention"]},
 //     "spec": {…},                     spec_json.h; null: a module
 //     "streaming": {"sink": 4, "window": 1020},                          or null
+//     "sequences": 64,                 that decode together; absent: the usual 8
 //     "unapplied": ["repetition_penalty"],
 //     "weights": {"from": "files", "paths": ["/models/llama/model.safetensors"],
 //                 "fingerprints": ["…"], "tied": ["embed", "head"]},     or

@@ -64,7 +64,8 @@ TEST_CASE("a sequence's text depends neither on its place nor on the others") {
 }
 
 TEST_CASE("more sequences than usual decode together in a plan for more") {
-  LoadOptions options{.dtype = DType::f32};
+  LoadOptions options;
+  options.dtype = DType::f32;
   options.sequences = 20;
   const auto model =
       ready(value(load_model(SINTER_TESTS_DIR "/golden/llama3_gqa_scaled_rope", options)));
@@ -84,7 +85,8 @@ TEST_CASE("more sequences than usual decode together in a plan for more") {
 TEST_CASE("a prompt is fed in chunks, and can be cancelled") {
   const auto model = ready(load_golden("llama", DType::f32));
   bool goes_on = true;
-  PrefillOptions prefill{.chunk = 4};
+  PrefillOptions prefill;
+  prefill.chunk = 4;
   prefill.progress = [&](int64_t, int64_t) { return goes_on; };
   const auto batch = value(SequenceBatch::create(model, 2, 24, prefill));
   goes_on = false;
@@ -127,7 +129,9 @@ TEST_CASE("many prompts give what each gives alone, and end at end tokens") {
   std::vector<Tokens> prompts;
   for (uint64_t i = 0; i < 30; ++i)
     prompts.push_back(some_tokens(static_cast<int64_t>(1 + i * 7 % 13), i));
-  ManyOptions options{.count = 6, .places = 5};
+  ManyOptions options;
+  options.count = 6;
+  options.places = 5;
   options.sampling = {.temperature = 1, .seed = 3};
   options.ends = {5, 9, 17, 33};
   std::map<size_t, Tokens> texts;
