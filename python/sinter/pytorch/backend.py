@@ -29,7 +29,7 @@ from .importer import is_size
 from .layout import read_roots
 from .mutations import take_copies, with_copies
 from .packed_parameters import PackedFunction
-from .packing import Group, Packing, find_packing, packed_copy, parameters_among
+from .packing import Group, Packing, find_packing, mark_parameters, packed_copy
 from .padding import pad_products
 from .partition import EagerOp, Part, partition, rewritten
 from .report import GraphReport, calling, record
@@ -82,11 +82,13 @@ def device_of(module: fx.GraphModule) -> torch.device:
 
 @dataclass
 class CompiledGraph:
-    """A callable of a graph, what Sinter compiled of it, and the ops that torch computes."""
+    """A callable of a graph, what Sinter compiled of it, and the ops that torch computes. is_whole: one
+    entry is the whole graph."""
 
     function: Callable
     entries: list[CompiledEntry]
     eager: list[EagerOp]
+    is_whole: bool
 
 
 def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None,
@@ -134,7 +136,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
         entries = compile_parts(parts, device, options, refused)
     whole = whole_graph(module, parts, entries)
     result = with_copies(whole or rewritten(module, parts, entries).forward, targets)
-    return CompiledGraph(result, entries, eager)
+    return CompiledGraph(result, entries, eager, whole is not None)
 
 
 def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
@@ -236,10 +238,12 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
             packing = None
+            if phase != "backward":
+                mark_parameters(graph.graph, example_inputs)
             if phase == "inference":
                 prepare(graph)
                 if chosen["pack"]:
-                    packing = find_packing(graph.graph, parameters_among(example_inputs))
+                    packing = find_packing(graph.graph)
                 if packing is None or not packing.groups:
                     pad_products(graph)
             return make_boxed_func(compile_aten(graph, chosen, phase, owner, packing))
