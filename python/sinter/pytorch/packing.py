@@ -15,6 +15,7 @@ from typing import Callable, Sequence
 import torch
 from torch import fx
 from torch._functorch._aot_autograd.descriptors import PlainAOTInput
+from torch.fx._lazy_graph_module import _make_graph_module
 
 from .extents import expression_of
 from .layout import is_view
@@ -191,7 +192,7 @@ def packed_copy(module: fx.GraphModule, groups: Sequence[Group]) -> fx.GraphModu
         pack(graph, Group(tuple(
             Product(*[copies.get(node) for node in (one.node, one.x, one.transposed, one.bias)])
             for one in group.products)))
-    return fx.GraphModule(module, graph)
+    return _make_graph_module(module, graph)
 
 
 def pack(graph: fx.Graph, group: Group) -> None:
