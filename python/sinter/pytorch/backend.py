@@ -25,6 +25,7 @@ from .attention_call import one_attention
 from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import decompositions
+from .host_constants import take_constants, with_constants
 from .importer import is_size
 from .layout import read_roots
 from .mutations import take_copies, with_copies
@@ -123,6 +124,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
     device = device_of(module)
     visible = visible_results(module, phase)
     targets = take_copies(module)
+    constants = take_constants(module, device) if device.type != "cpu" else []
     is_checked = device.type == "cpu" or options["check"]
     skip_idle_casts(module.graph)
     refused: dict[fx.Node, str] = {}
@@ -135,8 +137,8 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
                         hint="leave out the option require_full to run them in eager")
         entries = compile_parts(parts, device, options, refused)
     whole = whole_graph(module, parts, entries)
-    result = with_copies(whole or rewritten(module, parts, entries).forward, targets)
-    return CompiledGraph(result, entries, eager, whole is not None)
+    function = with_constants(whole or rewritten(module, parts, entries).forward, constants)
+    return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None)
 
 
 def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
