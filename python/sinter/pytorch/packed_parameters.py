@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .backend import CompiledGraph
 
 MAX_FORMS = 256  # of a graph, which may serve many modules of one class
+MAX_CACHED = 64 << 20  # bytes in torch's cache while parameters move
 SHARED = "another tensor shares the memory of a parameter"
 _LOCK = threading.Lock()  # of moving parameters, which several graphs may share
 
@@ -185,4 +186,11 @@ def move(tensors: list[torch.Tensor], copy: torch.Tensor) -> None:
         for tensor, part in zip(tensors, copy.split([tensor.shape[0] for tensor in tensors])):
             tensor.data = part
     if copy.is_cuda:
-        torch.cuda.empty_cache()  # the memory of the parts fits no later copy
+        return_memory(copy.device)
+
+
+def return_memory(device: torch.device) -> None:
+    """Gives memory of parameters that moved back to the GPU, whose blocks fit no later copy. It takes
+    milliseconds, so that little of it waits in torch's cache."""
+    if torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device) > MAX_CACHED:
+        torch.cuda.empty_cache()
