@@ -269,8 +269,9 @@ def fault_of(case: Case, device: str = "cpu") -> str | None:
     excess = ((ours.double() - exact).abs() - bound).nan_to_num()
     if (excess > 0).any():
         place = tuple(int(i) for i in torch.unravel_index(excess.argmax(), excess.shape))
-        return (f"{int((excess > 0).sum())} of {excess.numel()} elements differ; first at {list(place)}: "
-                f"{ours[place].item():.6g}, float64 {exact[place].item():.6g}, bound {bound[place].item():.1e}")
+        return (f"{int((excess > 0).sum())} of {excess.numel()} elements differ; most at {list(place)}: "
+                f"{ours[place].item():.6g}, float64 {exact[place].item():.6g}, "
+                f"bound {bound[place].item():.1e}")
     return None
 
 
