@@ -161,7 +161,10 @@ def is_returned(node: fx.Node) -> bool:
 
 
 def mark_parameters(graph: fx.Graph, example_inputs: Sequence) -> None:
-    """Marks the arguments of aot_autograd's graph that are parameters among Dynamo's inputs."""
+    """Marks the arguments of aot_autograd's graph that are parameters among Dynamo's inputs. Compiled
+    autograd gives lists of inputs, and aot_autograd numbers what is in them: nothing is marked there."""
+    if any(isinstance(one, (list, tuple, dict)) for one in example_inputs):
+        return
     for node in graph.nodes:
         source = node.meta.get("desc") if node.op == "placeholder" else None
         if isinstance(source, PlainAOTInput) and isinstance(example_inputs[source.idx], torch.nn.Parameter):
