@@ -340,6 +340,18 @@ def exact_result(row: Row, device: str) -> torch.Tensor:
     return tensor_of(double.model(**double.arguments)).cpu()
 
 
+def backend_facts() -> dict:
+    """What the backend says of its graphs. backend_s: its part of the first call, without Dynamo and
+    aot_autograd. parts: entries of which each has memory of its own for intermediate values."""
+    graphs = sinter.pytorch.report.REPORTS
+    return {"in_eager": [f"{op.op}: {op.reason}" for graph in graphs for op in graph.eager],
+            "backend_s": sum(graph.seconds for graph in graphs),
+            "parts": sum(len(graph.entries) for graph in graphs),
+            "arena_bytes": sum(entry.compiled.entry().costs().arena_bytes
+                               for graph in graphs for entry in graph.entries),
+            "packed_bytes": sum(graph.packing.nbytes for graph in graphs)}
+
+
 def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bool) -> dict:
     torch.manual_seed(1)
     row = placed(make(tiny), device, torch.bfloat16)
@@ -358,8 +370,7 @@ def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bo
             continue
         facts[mode] |= errors(result, exact)
         if mode == "sinter":
-            facts[mode]["in_eager"] = [f"{op.op}: {op.reason}" for one in sinter.pytorch.report.REPORTS
-                                       for op in one.eager]
+            facts[mode] |= backend_facts()
         calls[mode] = call
     samples: dict = {mode: ([], []) for mode in calls}
     for _ in range(TURNS):

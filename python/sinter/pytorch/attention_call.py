@@ -33,6 +33,10 @@ COMPOSITE = DispatchKey.CompositeImplicitAutograd
 TRANSFORMS = DispatchKey.FuncTorchDynamicLayerFrontMode
 _LOCK = threading.RLock()
 
+KERNELS = ("math", "flash", "mem_efficient", "cudnn")  # as in the names of torch's switches
+MAX_ORDERS = 1024
+_ORDERS: dict[tuple, tuple[int, ...]] = {}  # of calls of the op, which many layers make alike
+
 
 @contextmanager
 def one_attention() -> Iterator[None]:
@@ -166,15 +170,39 @@ def laid_out(x: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
 
 
 def eager_order(args: tuple, kwargs: dict) -> tuple[int, ...]:
-    """The order in memory of the axes of eager's result: it depends on the kernel."""
+    """The order in memory of the axes of eager's result: it depends on the kernel, which depends on the
+    operands and on torch's switches."""
+    values = [*args, *kwargs.values()]
+    key = (tuple(map(description, values)), tuple(kwargs), torch.is_grad_enabled(),
+           *[getattr(torch._C, f"_get_{name}_sdp_enabled")() for name in KERNELS],
+           *torch._C._get_sdp_priority_order())
+    if key not in _ORDERS:
+        if len(_ORDERS) >= MAX_ORDERS:
+            _ORDERS.clear()
+        _ORDERS[key] = order_of_call(args, kwargs)
+    return _ORDERS[key]
+
+
+def description(value) -> object:
+    """Of an operand, what chooses the kernel; another argument itself."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return (*example_strides(value), value.dtype, value.device, value.requires_grad)
+
+
+def order_of_call(args: tuple, kwargs: dict) -> tuple[int, ...]:
     with _disable_current_modes(), temporarily_clear_interpreter_stack(), FakeTensorMode():
         example = lambda value: example_of(value) if isinstance(value, torch.Tensor) else value
         return stride_order(OP._op_dk(COMPOSITE, *map(example, args),
                                       **{name: example(value) for name, value in kwargs.items()}))
 
 
+def example_strides(x: torch.Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The sizes and the strides that a tensor has in the example."""
+    return tuple(tuple([hint_of(number) or 0 for number in numbers]) for numbers in (x.shape, x.stride()))
+
+
 def example_of(x: torch.Tensor) -> torch.Tensor:
-    """A tensor with the sizes and strides that a tensor has in the example."""
-    sizes, strides = ([hint_of(number) or 0 for number in numbers] for numbers in (x.shape, x.stride()))
+    sizes, strides = example_strides(x)
     return torch.empty_strided(sizes, strides, dtype=x.dtype, device=x.device,
                                requires_grad=x.requires_grad)

@@ -25,11 +25,12 @@ from .attention_call import one_attention
 from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import decompositions
+from .host_constants import take_constants, with_constants
 from .importer import is_size
 from .layout import read_roots
 from .mutations import take_copies, with_copies
 from .packed_parameters import PackedFunction
-from .packing import Group, Packing, find_packing, packed_copy, parameters_among
+from .packing import Group, Packing, find_packing, mark_parameters, packed_copy
 from .padding import pad_products
 from .partition import EagerOp, Part, partition, rewritten
 from .report import GraphReport, calling, record
@@ -82,11 +83,13 @@ def device_of(module: fx.GraphModule) -> torch.device:
 
 @dataclass
 class CompiledGraph:
-    """A callable of a graph, what Sinter compiled of it, and the ops that torch computes."""
+    """A callable of a graph, what Sinter compiled of it, and the ops that torch computes. is_whole: one
+    entry is the whole graph."""
 
     function: Callable
     entries: list[CompiledEntry]
     eager: list[EagerOp]
+    is_whole: bool
 
 
 def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None,
@@ -121,6 +124,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
     device = device_of(module)
     visible = visible_results(module, phase)
     targets = take_copies(module)
+    constants = take_constants(module, device) if device.type != "cpu" else []
     is_checked = device.type == "cpu" or options["check"]
     skip_idle_casts(module.graph)
     refused: dict[fx.Node, str] = {}
@@ -133,8 +137,8 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
                         hint="leave out the option require_full to run them in eager")
         entries = compile_parts(parts, device, options, refused)
     whole = whole_graph(module, parts, entries)
-    result = with_copies(whole or rewritten(module, parts, entries).forward, targets)
-    return CompiledGraph(result, entries, eager)
+    function = with_constants(whole or rewritten(module, parts, entries).forward, constants)
+    return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None)
 
 
 def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
@@ -236,10 +240,12 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
             packing = None
+            if phase != "backward":
+                mark_parameters(graph.graph, example_inputs)
             if phase == "inference":
                 prepare(graph)
                 if chosen["pack"]:
-                    packing = find_packing(graph.graph, parameters_among(example_inputs))
+                    packing = find_packing(graph.graph)
                 if packing is None or not packing.groups:
                     pad_products(graph)
             return make_boxed_func(compile_aten(graph, chosen, phase, owner, packing))

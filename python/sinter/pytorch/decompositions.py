@@ -6,7 +6,8 @@ import functools
 
 import torch
 import torch.nn.functional as F
-from torch._decomp import core_aten_decompositions
+from torch._decomp import (_core_aten_decompositions_post_autograd, core_aten_decompositions,
+                           get_decompositions)
 from torch._prims_common import suggest_memory_format
 
 from . import attention_call, library, packed_attention
@@ -29,10 +30,22 @@ KEPT = (
 )
 
 
+# torch's table for aot_autograd lacks them.
+UPSAMPLES = [getattr(aten, f"upsample_nearest{kind}").default for kind in ("1d", "2d", "3d")] \
+    + [getattr(aten, f"_upsample_nearest_exact{kind}").default for kind in ("1d", "2d", "3d")]
+
+
 @functools.cache
 def decompositions() -> dict:
-    """The table for aot_autograd. It takes scaled_dot_product_attention in `one_attention`."""
-    table = {**core_aten_decompositions(), **foreach_decompositions()}
+    """The table for aot_autograd, which traces below autograd: torch's dispatcher has taken composite ops
+    apart there, and torch's table that has them takes half a second to make. It takes
+    scaled_dot_product_attention in `one_attention`."""
+    return with_own({**_core_aten_decompositions_post_autograd(), **get_decompositions(UPSAMPLES)})
+
+
+def with_own(table: dict) -> dict:
+    """A table of torch with the backend's own decompositions."""
+    table = {**table, **foreach_decompositions()}
     for name in (*KEPT, *KERNELS):
         packet = getattr(aten, name, None)
         for overload in packet.overloads() if packet is not None else ():
@@ -43,7 +56,7 @@ def decompositions() -> dict:
 @functools.cache
 def export_decompositions() -> dict:
     """The table for programs of torch.export."""
-    return {**decompositions(), **defaults(KERNELS),
+    return {**with_own(core_aten_decompositions()), **defaults(KERNELS),
             attention_call.OP: attention_call.scaled_dot_product_attention}
 
 

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Callable
 import torch
 from torch import fx
 
-from .packing import Group, Packing
+from .packing import Group, Packing, addresses_at
 from .report import GraphReport, PackingReport
 
 if TYPE_CHECKING:
     from .backend import CompiledGraph
 
 MAX_FORMS = 256  # of a graph, which may serve many modules of one class
+MAX_CACHED = 64 << 20  # bytes in torch's cache while parameters move
 SHARED = "another tensor shares the memory of a parameter"
 _LOCK = threading.Lock()  # of moving parameters, which several graphs may share
 
@@ -45,12 +46,16 @@ class Pack:
 
 @dataclass(frozen=True)
 class Form:
-    """The graph with some of its groups packed."""
+    """The graph with some of its groups packed. is_whole: one entry reads the packs, by their addresses."""
 
     packs: list[Pack]
     function: Callable
+    is_whole: bool
 
     def join(self, arguments) -> list[torch.Tensor]:
+        """The packed arguments. An entry gets the first parameter of each."""
+        if self.is_whole:
+            return [arguments[pack.positions[0]] for pack in self.packs]
         return [pack.joined(arguments) for pack in self.packs]
 
 
@@ -67,8 +72,8 @@ class PackedFunction:
         self._packing, self._compile, self._report = packing, compile, report
         self._packs = [[pack_of(parts, position) for parts in group.packs]
                        for group in packing.groups]
-        self._positions = [place for packs in self._packs for pack in packs
-                           for place in pack.positions]
+        self._addresses = addresses_at([place for packs in self._packs for pack in packs
+                                        for place in pack.positions])
         self._graphs: dict[tuple[int, ...], CompiledGraph] = {}  # by the groups that are packed
         self._forms: dict[tuple[int, ...], Form] = {}  # by the parameters' addresses
         self._compiled({})
@@ -82,9 +87,6 @@ class PackedFunction:
             joined = form.join(arguments)
         return form.function(*arguments, *joined)
 
-    def _addresses(self, arguments) -> tuple[int, ...]:
-        return tuple([arguments[position].data_ptr() for position in self._positions])
-
     def _adapt(self, arguments) -> Form:
         """The form for parameters that are new or have moved, which are packed where that is possible."""
         with _LOCK:
@@ -95,7 +97,8 @@ class PackedFunction:
             packs = [pack for i, packs in enumerate(self._packs) if i not in reasons for pack in packs]
             if len(self._forms) >= MAX_FORMS:
                 self._forms.clear()
-            form = self._forms[self._addresses(arguments)] = Form(packs, compiled.function)
+            form = self._forms[self._addresses(arguments)] = Form(packs, compiled.function,
+                                                             compiled.is_whole)
             return form
 
     def _compiled(self, reasons: dict[int, str]) -> CompiledGraph:
@@ -183,4 +186,11 @@ def move(tensors: list[torch.Tensor], copy: torch.Tensor) -> None:
         for tensor, part in zip(tensors, copy.split([tensor.shape[0] for tensor in tensors])):
             tensor.data = part
     if copy.is_cuda:
-        torch.cuda.empty_cache()  # the memory of the parts fits no later copy
+        return_memory(copy.device)
+
+
+def return_memory(device: torch.device) -> None:
+    """Gives memory of parameters that moved back to the GPU, whose blocks fit no later copy. It takes
+    milliseconds, so that little of it waits in torch's cache."""
+    if torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device) > MAX_CACHED:
+        torch.cuda.empty_cache()

@@ -9,11 +9,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Callable, Sequence
 
 import torch
 from torch import fx
 from torch._functorch._aot_autograd.descriptors import PlainAOTInput
+from torch.fx._lazy_graph_module import _make_graph_module
 
 from .extents import expression_of
 from .layout import is_view
@@ -24,6 +26,7 @@ aten = torch.ops.aten
 
 ALIGNMENT = 16  # bytes; where the parameters and the columns of a packed product begin
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+PARAMETER = "sinter_parameter"  # of an argument's node: it is a parameter
 RESHAPES = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 
 
@@ -84,8 +87,9 @@ class Packing:
     refused: dict[str, str] = field(default_factory=dict)  # product -> reason
 
 
-def find_packing(graph: fx.Graph, is_parameter: Callable[[fx.Node], bool]) -> Packing:
-    """Groups are products of one module, such as an attention, so that no result is kept for long."""
+def find_packing(graph: fx.Graph) -> Packing:
+    """Groups are products of one module, such as an attention, so that no result is kept for long. The
+    graph's parameters are marked."""
     alike: dict[tuple, list[Product]] = {}
     for node in graph.nodes:
         product = product_of(node)
@@ -94,13 +98,13 @@ def find_packing(graph: fx.Graph, is_parameter: Callable[[fx.Node], bool]) -> Pa
     packing = Packing()
     for products in alike.values():
         if len(products) > 1:
-            add_groups(packing, products, is_parameter)
+            add_groups(packing, products)
     return packing
 
 
-def add_groups(packing: Packing, products: list[Product], is_parameter) -> None:
+def add_groups(packing: Packing, products: list[Product]) -> None:
     """Adds the groups of products that read one value, and the reasons of those that are in none."""
-    reasons = [obstacle(product, is_parameter) for product in products]
+    reasons = [obstacle(product) for product in products]
     packing.refused.update((product.name, reason)
                            for product, reason in zip(products, reasons) if reason)
     packable = [product for product, reason in zip(products, reasons) if reason is None]
@@ -138,7 +142,7 @@ def key_of(product: Product) -> tuple:
     return x, sizes, module_path(product.node).rpartition(".")[0]
 
 
-def obstacle(product: Product, is_parameter) -> str | None:
+def obstacle(product: Product) -> str | None:
     """Why a product is in no group, as far as the graph tells."""
     if not all(is_parameter(parameter) for parameter in product.parameters):
         return "it reads a tensor that is no parameter"
@@ -156,13 +160,30 @@ def is_returned(node: fx.Node) -> bool:
     return any(user.op == "output" or is_view(user) and is_returned(user) for user in node.users)
 
 
-def parameters_among(example_inputs: Sequence) -> Callable[[fx.Node], bool]:
-    """Says of an argument of aot_autograd's graph whether it is a parameter among Dynamo's inputs."""
-    def is_parameter(node: fx.Node) -> bool:
-        source = node.meta.get("desc")
-        return isinstance(source, PlainAOTInput) and isinstance(example_inputs[source.idx],
-                                                                torch.nn.Parameter)
-    return is_parameter
+def mark_parameters(graph: fx.Graph, example_inputs: Sequence) -> None:
+    """Marks the arguments of aot_autograd's graph that are parameters among Dynamo's inputs. Compiled
+    autograd gives lists of inputs, and aot_autograd numbers what is in them: nothing is marked there."""
+    if any(isinstance(one, (list, tuple, dict)) for one in example_inputs):
+        return
+    for node in graph.nodes:
+        source = node.meta.get("desc") if node.op == "placeholder" else None
+        if isinstance(source, PlainAOTInput) and isinstance(example_inputs[source.idx], torch.nn.Parameter):
+            node.meta[PARAMETER] = True
+
+
+def is_parameter(node: fx.Node) -> bool:
+    """Whether an argument of a graph is a parameter, or parameters that are packed."""
+    return PARAMETER in node.meta
+
+
+def addresses_at(positions: Sequence[int]) -> Callable[[Sequence], tuple[int, ...]]:
+    """A function that gives the addresses of the tensors at these positions among arguments. It is a part of
+    every call, and torch's method is twice as fast without a lookup for each tensor."""
+    address = torch.Tensor.data_ptr
+    if len(positions) < 2:  # itemgetter gives no tuple
+        return lambda arguments: tuple([address(arguments[i]) for i in positions])
+    pick = itemgetter(*positions)
+    return lambda arguments: tuple(map(address, pick(arguments)))
 
 
 def packed_copy(module: fx.GraphModule, groups: Sequence[Group]) -> fx.GraphModule:
@@ -174,7 +195,7 @@ def packed_copy(module: fx.GraphModule, groups: Sequence[Group]) -> fx.GraphModu
         pack(graph, Group(tuple(
             Product(*[copies.get(node) for node in (one.node, one.x, one.transposed, one.bias)])
             for one in group.products)))
-    return fx.GraphModule(module, graph)
+    return _make_graph_module(module, graph)
 
 
 def pack(graph: fx.Graph, group: Group) -> None:
@@ -210,6 +231,7 @@ def add_argument(graph: fx.Graph, parts: list[fx.Node]) -> fx.Node:
     arguments = [node for node in graph.nodes if node.op == "placeholder"]
     with graph.inserting_after(arguments[-1]):
         node = graph.placeholder(f"packed_{len(arguments)}")
+    node.meta[PARAMETER] = True
     with fakes[0].fake_mode:
         node.meta["val"] = fakes[0].new_empty((sum(fake.shape[0] for fake in fakes),
                                                *fakes[0].shape[1:]))

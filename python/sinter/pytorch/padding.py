@@ -41,7 +41,8 @@ def pad_products(module: fx.GraphModule) -> None:
             result.meta["val"] = node.meta["val"]  # dense: padding is nobody else's concern
         node.replace_all_uses_with(result)
         graph.erase_node(node)
-    module.recompile()
+    if padded:
+        module.recompile()
 
 
 def missing(size) -> int:

@@ -129,12 +129,9 @@ def partition(module: fx.GraphModule, device: torch.device, name: str, visible: 
     visible: results that the user sees, with the strides, the offset and the aliases that torch traced.
     is_checked: as of Emitter. refused: nodes that go to eager, with the reasons; grows."""
     replayed = replayed_views(module.graph, visible)
-    order = {node: i for i, node in enumerate(module.graph.nodes)}
     while True:
-        proposed = CapabilityBasedPartitioner(
-            module, SupportedOps(refused, device), allows_single_node_partition=True).propose_partitions()
-        groups = [sorted(part.nodes, key=order.__getitem__) for part in proposed]
-        groups = [group for group in groups if has_compute(group)]
+        groups = [group for group in node_groups(module, SupportedOps(refused, device))
+                  if has_compute(group)]
         known = len(refused)
         parts = [import_part(group, name if len(groups) == 1 else f"{name}_{number}", refused,
                              replayed, set(visible), is_checked)
@@ -149,6 +146,18 @@ def partition(module: fx.GraphModule, device: torch.device, name: str, visible: 
              for node in module.graph.nodes
              if node in refused and node not in taken and node.target is not operator.getitem]
     return parts, eager
+
+
+def node_groups(module: fx.GraphModule, supported: SupportedOps) -> list[list[fx.Node]]:
+    """Nodes that may be one part, in the graph's order. Where all are supported they are one group, which
+    takes no search."""
+    nodes = [node for node in module.graph.nodes if node.op == "call_function"]
+    if all(supported.is_node_supported({}, node) for node in nodes):
+        return [nodes] if nodes else []
+    order = {node: i for i, node in enumerate(nodes)}
+    proposed = CapabilityBasedPartitioner(
+        module, supported, allows_single_node_partition=True).propose_partitions()
+    return [sorted(part.nodes, key=order.__getitem__) for part in proposed]
 
 
 def replayed_views(graph: fx.Graph, visible: Sequence[fx.Node]) -> set[fx.Node]:

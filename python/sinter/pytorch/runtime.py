@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 import torch
 
@@ -17,11 +18,13 @@ from ..tensors import Tensor as Memory
 from .dtypes import in_memory, sinter_dtype
 from .extents import Extents
 from .importer import ImportedGraph, Operand, sizes_of
+from .packing import addresses_at, is_parameter
 from .row_checks import python_error
 from .unsupported import Unsupported
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
 MAX_CALLS = 256  # of an entry, in all streams and for all sizes, that are kept ready
+MAX_MODULES = 256  # whose parameters' addresses an entry remembers
 
 
 class TorchDevice(Device):
@@ -95,6 +98,16 @@ def symbol_sources(graph: ImportedGraph,
     return sources
 
 
+class Place(NamedTuple):
+    """An input of the entry. leaf: its position among the arguments. dtype: to which it is converted, or
+    None. order: of its axes in memory, or None for the usual one."""
+
+    input: int
+    leaf: int
+    dtype: torch.dtype | None
+    order: tuple[int, ...] | None
+
+
 class StreamSession(Session):
     """A session of the entry in one stream. Its calls of all sizes share the memory of intermediate
     values, which grows to that of the largest."""
@@ -117,28 +130,44 @@ class BoundCall(Call):
         self._operands = [(operand, evaluate(operand.dims)) for operand in
                           (*entry.graph.inputs, *entry.graph.outputs)]
         self._input_count = len(entry.graph.inputs)
+        self._parameter_places = [place.input for place in entry.parameters]
+        self._other_places = [place.input for place in entry.others]
+        self._parameters: tuple[int, ...] | None = None  # their addresses, as the library has them
         # Sizes, strides and type of each result as a tensor of torch.
         self.result_layouts = [(*sizes_and_strides(operand, entry.graph.extents, values), operand.dtype)
                         for operand in entry.graph.outputs]
 
-    def launch(self, given: list[torch.Tensor], results: list[torch.Tensor],
+    def launch(self, parameters: tuple[int, ...], given: list[torch.Tensor], results: list[torch.Tensor],
                is_checked: bool) -> None:
-        """Enqueues the kernels. is_checked: waits, and raises for a row number out of range."""
-        addresses = ([tensor.data_ptr() for tensor in given],
-                     [tensor.data_ptr() for tensor in results])
+        """Enqueues the kernels. parameters: addresses. given: the other inputs. is_checked: waits, and
+        raises for a row number out of range."""
         with self._session.lock:
+            self._write_addresses(parameters, given, results)
             if self._is_bound:
-                self.move(*addresses)
+                inputs, outputs = self._addresses
+                check(lib.sinter_call_addresses(self.pointer, inputs, len(inputs), outputs, len(outputs)))
             else:
-                self._bind_addresses([*addresses[0], *addresses[1]])
+                self._bind_addresses([*self._addresses[0], *self._addresses[1]])
             self.run()
             if is_checked:
                 self.check()
 
+    def _write_addresses(self, parameters: tuple[int, ...], given: list[torch.Tensor],
+                         results: list[torch.Tensor]) -> None:
+        inputs, outputs = self._addresses
+        if parameters != self._parameters:
+            for place, address in zip(self._parameter_places, parameters):
+                inputs[place] = address
+            self._parameters = parameters
+        for place, tensor in zip(self._other_places, given):
+            inputs[place] = tensor.data_ptr()
+        for place, tensor in enumerate(results):
+            outputs[place] = tensor.data_ptr()
+
     def _bind_addresses(self, addresses: list[int]) -> None:
         for i, ((operand, dims), address) in enumerate(zip(self._operands, addresses)):
             bind = lib.sinter_call_input if i < self._input_count else lib.sinter_call_output
-            memory = Memory(address, sinter_dtype(operand.dtype), tuple(dims), None, self._place,
+            memory = Memory(address or 0, sinter_dtype(operand.dtype), tuple(dims), None, self._place,
                             None, "torch")
             self._give(bind, operand.name, memory)
         self._is_bound = True
@@ -165,11 +194,14 @@ class CompiledEntry:
         self.executable = Executable(self.compiled.plan, place, None)
         self._sources = symbol_sources(graph, leaves)
         position = {node: i for i, node in enumerate(leaves)}
-        # For each input: its leaf, the type to which it is converted or None, and the order of its axes
-        # in memory.
-        self._places = [(position[operand.node], self._converted_type(operand),
-                         None if operand.layout.is_plain else operand.layout.order)
-                        for operand in graph.inputs]
+        places = [Place(i, position[operand.node], self._converted_type(operand),
+                        None if operand.layout.is_plain else operand.layout.order)
+                  for i, operand in enumerate(graph.inputs)]
+        is_stable = lambda place: place.dtype is None and is_parameter(graph.inputs[place.input].node)
+        self.parameters = [place for place in places if is_stable(place)]
+        self.others = [place for place in places if not is_stable(place)]
+        self._parameter_addresses = addresses_at([place.leaf for place in self.parameters])
+        self._known: set[tuple[int, ...]] = set()  # addresses of parameters that need no copies
         self._made = [(position[operand.node], operand) for operand in graph.inputs
                       if operand.node.op != "placeholder"]
         self._sessions: dict[int | None, StreamSession] = {}
@@ -181,26 +213,11 @@ class CompiledEntry:
     def __call__(self, *arguments):
         for position, operand in self._made:
             check_made(in_memory(arguments[position]), operand)
-        given = []
-        for position, dtype, order in self._places:
-            tensor = arguments[position]
-            if dtype is not None:
-                tensor = in_memory(tensor).to(self.device, dtype, non_blocking=True)
-            if order is not None:
-                tensor = tensor.permute(order)
-            if not tensor.is_contiguous():
-                tensor = tensor.contiguous()
-            if tensor.is_neg():
-                tensor = tensor.resolve_neg()
-            address = tensor.data_ptr()
-            if address == 0 and tensor.numel():
-                if not tensor._is_zerotensor():
-                    raise usage(f"a {type(tensor).__name__} of {tensor.numel()} elements has no memory",
-                                "a call of a compiled graph", "give a tensor with elements")
-                tensor = torch.zeros_like(tensor, memory_format=torch.contiguous_format)
-            elif address % ALIGNMENT:
-                tensor = tensor.clone(memory_format=torch.contiguous_format)
-            given.append(tensor)
+        parameters = self._parameter_addresses(arguments)
+        if parameters not in self._known:
+            copies = self._ready_parameters(arguments, parameters)  # are alive until the kernels are queued
+            parameters = tuple([tensor.data_ptr() for tensor in copies])
+        given = [self._ready(arguments[place.leaf], place) for place in self.others]
         stream = torch.cuda.current_stream(self.device).cuda_stream if self._is_cuda else None
         values: dict[str, int] = {}
         for name, source in self._sources.items():
@@ -212,10 +229,41 @@ class CompiledEntry:
         results = [torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)
                    for sizes, strides, dtype in call.result_layouts]
         try:
-            call.launch(given, results, self._is_checked)
+            call.launch(parameters, given, results, self._is_checked)
         except SinterError as error:
             raise python_error(error, self.graph.row_checks) from None
         return results
+
+    def _ready(self, tensor: torch.Tensor, place: Place) -> torch.Tensor:
+        """The tensor as kernels read it: itself, or a copy."""
+        if place.dtype is not None:
+            tensor = in_memory(tensor).to(self.device, place.dtype, non_blocking=True)
+        if place.order is not None:
+            tensor = tensor.permute(place.order)
+        if not tensor.is_contiguous():
+            tensor = tensor.contiguous()
+        if tensor.is_neg():
+            tensor = tensor.resolve_neg()
+        address = tensor.data_ptr()
+        if address == 0 and tensor.numel():
+            if not tensor._is_zerotensor():
+                raise usage(f"a {type(tensor).__name__} of {tensor.numel()} elements has no memory",
+                            "a call of a compiled graph", "give a tensor with elements")
+            return torch.zeros_like(tensor, memory_format=torch.contiguous_format)
+        if address % ALIGNMENT:
+            return tensor.clone(memory_format=torch.contiguous_format)
+        return tensor
+
+    def _ready_parameters(self, arguments, addresses: tuple[int, ...]) -> list[torch.Tensor]:
+        """The parameters as kernels read them. Addresses at which they need no copy are known from then on:
+        torch's guards see to their types, sizes and strides."""
+        ready = [self._ready(arguments[place.leaf], place) for place in self.parameters]
+        if all(tensor.data_ptr() == address for tensor, address in zip(ready, addresses)):
+            with self._lock:
+                if len(self._known) >= MAX_MODULES:
+                    self._known.clear()
+                self._known.add(addresses)
+        return ready
 
     def _converted_type(self, operand: Operand) -> torch.dtype | None:
         """Converted are numbers in host memory, complex numbers, and what an op in eager made: torch's own

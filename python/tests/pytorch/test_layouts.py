@@ -25,6 +25,21 @@ def run_alike(function, *arguments, **options):
     assert [mine.index(x) for x in mine] == [theirs.index(x) for x in theirs], "shared memory"
 
 
+class TestParameters(unittest.TestCase):
+    def test_parameters_that_change_their_memory_or_strides(self):
+        """Also at the same address."""
+        reset()
+        module, x = nn.Linear(16, 16).requires_grad_(False), randn(3, 16)
+        function = compiled(module, options={"pack": False})
+        changes = (lambda weight: weight, lambda weight: weight.t(), lambda weight: weight * 2,
+                   lambda weight: randn(257)[1:].view(16, 16), lambda weight: randn(16, 32)[:, ::2],
+                   lambda weight: torch._neg_view(weight))
+        for change in changes:
+            module.weight.data = change(module.weight.data)
+            for _ in range(2):
+                assert_same(function(x), module(x))
+
+
 class TestResults(unittest.TestCase):
     def test_permuted_results_have_torchs_strides(self):
         for dynamic in (False, True):

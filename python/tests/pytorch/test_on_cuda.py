@@ -54,6 +54,18 @@ class TestOneGpu(unittest.TestCase):
         run_beside_eager(lambda x: (x * 6364136223846793005 + 1442695040888963407, x == 2**53 + 1,
                                     x.to(torch.int32), x % (2**61 - 1), x.clamp(-2**62 - 1)), x)
 
+    def test_a_mask_that_is_made_in_host_memory_is_made_once(self):
+        def function(x):
+            group = torch.arange(8, device="cpu") // 4
+            return (x + torch.where(group[:, None] == group, 0.0, -100.0).to(x.device)).softmax(-1)
+
+        x = torch.randn(3, 8, 8)
+        with torch.no_grad():
+            ours = compiled(function)
+            for _ in range(2):
+                assert_same(ours(x), function(x))
+        self.assertEqual(eager_ops(), [])
+
 
 @unittest.skipUnless(GPUS > 1, "one GPU or none")
 class TestTwoGpus(unittest.TestCase):

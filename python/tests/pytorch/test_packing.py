@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from beside_eager import assert_same, compiled, reset
 from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
 
 import sinter.pytorch
 from sinter.pytorch import report
@@ -80,6 +81,16 @@ class TestPacking(unittest.TestCase):
         packed, unpacked = (one.entries[0].compiled.entry().costs().launches
                             for one in (graph, report.REPORTS[-1]))
         self.assertLessEqual(packed, unpacked)
+
+    def test_no_parameter_is_in_memory_twice(self):
+        before = [StorageWeakRef(one.untyped_storage()) for one in self.module.parameters()]
+        self.pack()
+        names = [name for name, _ in self.module.named_parameters() if not name.startswith("norm")]
+        moved = [old for old, (name, _) in zip(before, self.module.named_parameters()) if name in names]
+        self.assertTrue(all(old.expired() for old in moved))
+        storages = {one.untyped_storage().data_ptr(): one.untyped_storage().nbytes()
+                    for one in self.module.parameters()}
+        self.assertEqual(sum(storages.values()), sum(one.nbytes for one in self.module.parameters()))
 
     def test_without_the_option_parameters_stay(self):
         addresses = [one.data_ptr() for one in self.module.parameters()]
@@ -287,7 +298,6 @@ class TestParametersAfterwards(unittest.TestCase):
         self.assertTrue(is_packed(self.module, "q.weight", "k.weight", "v.weight"))
 
     def test_the_memory_is_free_when_the_parameters_are(self):
-        from torch.multiprocessing.reductions import StorageWeakRef
         storage = StorageWeakRef(self.module.k.weight.untyped_storage())
         self.module.bfloat16()
         self.assertTrue(storage.expired())
