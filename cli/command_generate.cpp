@@ -181,7 +181,8 @@ Result<std::vector<std::vector<int32_t>>> prompts_of_lines(
   std::vector<std::vector<int32_t>> prompts;
   for (size_t i = 0; i < lines.size(); ++i) {
     auto ids = of_ids
-                   ? parse_integers<int32_t>(lines[i], fmt::format("{}:{}", path, i + 1), kTokenIds)
+                   ? parse_integers<int32_t>(lines[i], fmt::format("{}:{}", path, i + 1), kTokenIds,
+                                        ExitCode::bad_input)
                    : tokenizer->encode(lines[i], true);
     if (!ids) return tl::make_unexpected(std::move(ids.error()));
     if (ids->empty())

@@ -74,7 +74,7 @@ def test_sequences_of_a_batch_come_and_go():
             for index, text in enumerate(texts):
                 alone = model.generate(text, count=5 + index, temperature=1.0, seed=index % 3,
                                        stop_at_end=False)
-                assert given[index] == alone.tokens, index
+                assert alone.text and given[index] == alone.tokens, index
             for sequence in range(3):
                 batch.add([5])
             with pytest.raises(sinter.SinterError, match="all 3 places are taken"):

@@ -39,15 +39,13 @@ Result<std::shared_ptr<CudaGemm>> CudaGemm::create(CudaDevicePtr device,
   if (!record.empty()) SINTER_TRY(belongs(record, device->name(), library->name()));
   record.device = device->name();
   record.library = library->name();
-  SINTER_LET(workspace,
-             CudaMemory::allocate(device, kGemmWorkspaceBytes, "matrix products", stream));
   std::shared_ptr<CudaGemm> gemm(new CudaGemm);
   gemm->device_ = std::move(device);
   gemm->kernel_library_.assign(kernel_library.begin(), kernel_library.end());
   gemm->policy_ = policy;
   gemm->cache_ = std::move(cache);
   gemm->record_ = std::move(record);
-  gemm->workspace_ = std::move(workspace);
+  gemm->stream_ = stream;
   gemm->library_ = std::move(library);
   return gemm;
 }
@@ -58,6 +56,9 @@ Status CudaGemm::prepare(const GemmStep& step, const GemmOperands& operands,
   if (calls.places.empty() || prepared_.contains(calls.problem)) return {};
   SINTER_TRY(device_->make_current());
   SINTER_LET(implementation, implement(calls.problem));
+  if (implementation.choice.kind == GemmChoice::Kind::cublaslt)
+    SINTER_TRY(make_workspace(
+        implementation.product->proposals()[implementation.proposal].workspace_bytes));
   prepared_.emplace(calls.problem, std::move(implementation));
   return {};
 }
@@ -192,6 +193,7 @@ Result<GemmChoice> CudaGemm::tune(const GemmProblem& problem) {
   if (!product || product->proposals().empty()) return GemmChoice();
   implementation.product = std::move(product);
   const std::vector<GemmChoice>& proposals = implementation.product->proposals();
+  for (const GemmChoice& proposal : proposals) SINTER_TRY(make_workspace(proposal.workspace_bytes));
   std::vector<GemmCandidate> candidates;
   for (size_t i = 0; i < proposals.size(); ++i)
     candidates.push_back([&, i](const GemmPlace& place, const CudaStream& stream) {
@@ -231,9 +233,19 @@ Result<CudaApi::Kernel> CudaGemm::own_kernel(const GemmProblem& problem) {
   return it->second.kernel(kernel.name);
 }
 
+Status CudaGemm::make_workspace(size_t bytes) {
+  const size_t before = workspaces_.empty() ? 0 : workspaces_.back().bytes();
+  if (bytes <= before) return {};
+  const size_t wanted = std::min<size_t>(std::max(bytes, 2 * before), kGemmWorkspaceBytes);
+  SINTER_LET(memory, CudaMemory::allocate(device_, wanted, "matrix products", stream_));
+  workspaces_.push_back(std::move(memory));
+  return {};
+}
+
 Status CudaGemm::enqueue_proposal(Implementation& implementation, size_t proposal,
                                   const GemmPlace& place, const CudaStream& stream) const {
-  return implementation.product->run(proposal, place, workspace_.address(), stream.handle());
+  const CudaAddress workspace = workspaces_.empty() ? 0 : workspaces_.back().address();
+  return implementation.product->run(proposal, place, workspace, stream.handle());
 }
 
 Status CudaGemm::enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel,

@@ -92,6 +92,9 @@ class CudaGemm {
   Result<GemmChoice> tune(const GemmProblem& problem);
   Result<std::string> own_machine_code(const StridedGemmKernel& kernel);
   Result<CudaApi::Kernel> own_kernel(const GemmProblem& problem);
+  /// Memory in which an algorithm works. What was there before stays: a recorded graph may have its
+  /// address.
+  Status make_workspace(size_t bytes);
   Status enqueue_proposal(Implementation& implementation, size_t proposal, const GemmPlace& place,
                           const CudaStream& stream) const;
   Status enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel, const GemmPlace& place,
@@ -104,7 +107,8 @@ class CudaGemm {
   MachineCodeByText ready_;
   GemmRecord record_;
   double tuning_seconds_ = 0;
-  CudaMemory workspace_;
+  CudaApi::Stream stream_ = nullptr;     // of create()
+  std::vector<CudaMemory> workspaces_;  // ascending; products use the last
   std::shared_ptr<CublasLt> library_;
   std::map<std::string, CudaLibrary> own_kernels_;  // by name
   std::map<GemmProblem, Implementation> prepared_;

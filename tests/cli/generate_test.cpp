@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
@@ -287,6 +288,54 @@ TEST_CASE("a prompt can come from a file or from standard input") {
   CHECK(twice.err.find("standard input is read once") != std::string::npos);
   write_whole(file, "a\xff");
   CHECK(run_shell("\"$SINTER\" generate --prompt - < " + file + rest).code == 4);
+}
+
+TEST_CASE("many prompts go through a few places, a line each in their order") {
+  const TemporaryDirectory folder;
+  const std::string file = folder.path() + "/prompts", model = SINTER_SAMPLES_DIR "/tiny-llama",
+                    rest = " -n 6 --ignore-eos --device cpu " + model;
+  write_whole(file, "Long ago, Mira\r\nOnce\nThe\nLong ago, Mira\n");
+  const auto lines_of = [&](const std::string& arguments) {
+    const ProgramRun run = run_shell("\"$SINTER\" generate " + arguments + rest);
+    CAPTURE(run.err);
+    CHECK(run.code == 0);
+    CHECK(run.err.find("caches of ") != std::string::npos);
+    std::vector<json> lines;
+    std::istringstream text(run.out);
+    for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+    return lines;
+  };
+  const std::vector<json> lines = lines_of("--places 2 --prompts " + file);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines_of("--places 4 --prompts - < " + file) == lines);
+  for (size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["prompt"] == i);
+  const json alone =
+      json::parse(run_shell("\"$SINTER\" generate --json --prompt Once" + rest).out);
+  CHECK(lines[1]["text"] == alone["text"][0]);
+  CHECK(lines[1]["tokens"] == alone["tokens"][0]);
+  CHECK(lines[3]["text"] == lines[0]["text"]);
+  // By ids; a vocabulary without a tokenizer has no text.
+  write_whole(file, "1,2\n3\n");
+  const std::string llama = " -n 3 --device cpu " + kLlama;
+  const ProgramRun ids = run_shell("\"$SINTER\" generate --prompt-ids " + file + llama);
+  CHECK(ids.code == 0);
+  CHECK(ids.out.starts_with("{\"prompt\":0,\"tokens\":["));
+  CHECK(ids.out.find("text") == std::string::npos);
+  const auto refused = [&](const std::string& arguments, int code, const std::string& part) {
+    const ProgramRun run = run_shell("\"$SINTER\" generate " + arguments);
+    CAPTURE(run.err);
+    CHECK(run.code == code);
+    CHECK(run.err.find(part) != std::string::npos);
+  };
+  refused("--prompts " + file + llama, 4, "the model has no tokenizer");
+  refused("--prompts " + file + " --prompt a" + rest, 2, "stand alone");
+  refused("--prompts " + folder.path() + "/none" + rest, 4, "none");
+  write_whole(file, "1,2\n3,x\n");
+  refused("--prompt-ids " + file + llama, 4, file + ":2");
+  write_whole(file, "1,2\n9999\n");
+  refused("--prompt-ids " + file + llama, 4, "9999");
+  write_whole(file, "");
+  refused("--prompts " + file + rest, 4, "no line");
 }
 
 }  // namespace

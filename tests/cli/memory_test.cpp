@@ -55,8 +55,8 @@ TEST_CASE("a library that the address space has no room for is not loaded") {
   const std::string model = std::string(SINTER_SAMPLES_DIR) + "/tiny-llama",
                     products = folder.path() + "/products.sir", plan = folder.path() + "/plan";
   write_whole(products, R"(module @products {
-  entry @f(%x: f32[8, 8], %y: f32[8, 8]) -> (%z) {
-    %z = linear %x, %y : f32[8, 8]
+  entry @f(%x: f32[16, 8], %y: f32[8, 8]) -> (%z) {
+    %z = linear %x, %y : f32[16, 8]
   }
 }
 )");
