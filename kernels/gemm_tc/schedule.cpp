@@ -1,5 +1,11 @@
 #include "kernels/gemm_tc/schedule.h"
 
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+
+#include "ir/integers.h"
+#include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/order.h"
 #include "kernels/tile/config.h"
 #include "kernels/tile/layout.h"
@@ -9,6 +15,44 @@ namespace {
 
 constexpr int64_t kDeclaredBytes = 1024;  // barriers, and the alignment of the tiles
 constexpr int64_t kLeastStages = 3, kMostStages = 6;
+
+constexpr int64_t kTileAlignment = 1024;
+constexpr int64_t kFewTokensRows = 64, kFewTokensMostRows = 192;
+// A warpgroup's sums of 256 columns leave registers for two such warpgroups.
+constexpr int64_t kTwoWarpgroupColumns = 256;
+
+/// What the slowest block copies and multiplies, in rows of either operand.
+int64_t few_tokens_cost(const FewTokensForm& form, int64_t rows, int64_t multiprocessors) {
+  const int64_t tiles = ceil_div(rows, form.rows) * ceil_div(form.most_tokens, form.columns);
+  return ceil_div(tiles, multiprocessors) * (form.rows + form.columns);
+}
+
+/// The form of the least cost for up to `tokens` tokens. Up to 64 columns memory is the bound, and
+/// one warpgroup with deep stages keeps up with it.
+FewTokensForm few_tokens_form(int64_t tokens, int64_t rows, int64_t length, int64_t most_rows,
+                              int64_t multiprocessors) {
+  FewTokensForm best;
+  for (int64_t columns = tokens; columns >= std::min<int64_t>(tokens, 32); columns /= 2)
+    for (int64_t of_tile = kFewTokensRows; of_tile <= most_rows; of_tile += kFewTokensRows) {
+      if (of_tile > kFewTokensRows && columns <= 64) break;
+      if (of_tile > 128 && columns == kTwoWarpgroupColumns) break;
+      const bool deep = of_tile == kFewTokensRows && columns < 256 && few_tokens_panels(length);
+      const FewTokensForm form{tokens, of_tile, columns, deep ? 128 : 64};
+      if (best.rows == 0 || few_tokens_cost(form, rows, multiprocessors) <
+                                few_tokens_cost(best, rows, multiprocessors))
+        best = form;
+    }
+  return best;
+}
+
+std::vector<FewTokensForm> few_tokens_forms(int64_t tokens, int64_t rows, int64_t length,
+                                            int64_t most_rows, int64_t multiprocessors) {
+  std::vector<FewTokensForm> forms;
+  for (int64_t most = tokens <= 16 ? 16 : 32;; most *= 2) {
+    forms.push_back(few_tokens_form(most, rows, length, most_rows, multiprocessors));
+    if (most >= tokens) return forms;
+  }
+}
 
 }  // namespace
 
@@ -23,6 +67,32 @@ std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
   if (!stages) return std::nullopt;
   config.stages = *stages;
   config.shared_bytes = *stages * stage;
+  return config;
+}
+
+int64_t most_tokens(const Op& product, llvm::ArrayRef<Symbol> symbols) {
+  return std::max<int64_t>(1, volume(DimsRef(product.type.dims).drop_back()).upper_bound(symbols));
+}
+
+std::optional<FewTokensConfig> few_tokens_config(int64_t tokens, int64_t rows, int64_t length,
+                                                 const DeviceDescription& device) {
+  if (!device.has.wgmma) return std::nullopt;
+  const auto forms_of = [&](int64_t most_rows) {
+    return few_tokens_forms(tokens, rows, length, most_rows, device.multiprocessors);
+  };
+  FewTokensConfig config{.forms = forms_of(kFewTokensMostRows)};
+  if (config.forms.back().columns == kTwoWarpgroupColumns) config.forms = forms_of(128);
+  int64_t most_rows = 0, stage = 0;
+  for (const FewTokensForm& form : config.forms) {
+    most_rows = std::max(most_rows, form.rows);
+    stage = std::max<int64_t>(stage, tile_bytes(static_cast<int>(form.rows + form.columns),
+                                                static_cast<int>(form.depth)));
+  }
+  // One warpgroup for 64 rows, and two warps that copy.
+  config.threads = most_rows * 2 + 64;
+  const int64_t fit = device.max_shared_bytes - kDeclaredBytes - kFewTokensBarrierBytes;
+  config.stage_bytes = fit / kTileAlignment * kTileAlignment;
+  if (config.stage_bytes < kLeastStages * stage) return std::nullopt;
   return config;
 }
 
