@@ -4,6 +4,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
+
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
@@ -103,7 +105,7 @@ class TiledLinearKernel {
     for (size_t i = 0; i < config.forms.size(); ++i) {
       const FewTokensForm& form = config.forms[i];
       SINTER_LET(x, few_tokens_map(0, form.columns, form.depth));
-      SINTER_LET(w, few_tokens_map(1, kFewTokensBox, form.depth));
+      SINTER_LET(w, few_tokens_map(1, std::min(form.rows, kFewTokensBox), form.depth));
       body_.globals += fmt::format(
           "struct Form{} {{\n"
           "  static constexpr int kRows = {}, kColumns = {}, kDepth = {};\n"
@@ -122,11 +124,11 @@ class TiledLinearKernel {
         early ? "fence_acq_rel_gpu();\n" : "", kTileMemory, ports_.memory_value,
         overlap.waits ? indented(wait_text(overlap)) : "", rows_code(), calls, ports_.stores);
     // No tokens, no blocks.
-    set_tile_launch(body_, context_.device,
-                    {.work_tiles = tokens_ * SymExpr(ceil_div(columns_, kFewTokensBox)),
-                     .threads = config.threads,
-                     .shared_bytes = config.stage_bytes + kFewTokensBarrierBytes,
-                     .persistent = true});
+    body_.launch.rows = tokens_;
+    body_.launch.items_per_row = config.blocks;
+    body_.launch.threads = config.threads;
+    body_.launch.shared_bytes = config.stage_bytes + kFewTokensBarrierBytes;
+    body_.launch.most_blocks = config.blocks;
     return {};
   }
 

@@ -34,8 +34,7 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
     const auto config = few_tokens_config(
         most, columns, problem.graph()[op.operands[1]].type.dims[1].constant(), problem.device());
     if (!config) return std::nullopt;
-    return product_cost(group, static_cast<double>(ceil_div(columns, kFewTokensBox)),
-                        config->threads);
+    return product_cost(group, static_cast<double>(config->blocks), config->threads);
   }
   const auto config = tiled_linear_config(columns, problem.device());
   if (!config) return std::nullopt;

@@ -19,7 +19,7 @@
 //   kSharedBytes     of the stages
 //   kBias            the product has a bias
 // And Form, those of its use for some number of tokens:
-//   kRows            of the matrix in a tile: a multiple of 64
+//   kRows            of the matrix in a tile: 32, or a multiple of 64
 //   kColumns         tokens in a tile: a multiple of 16
 //   kDepth           elements of K in a stage: a multiple of 64; 64 unless K is a multiple
 #pragma once
@@ -48,7 +48,8 @@ class FewTokens {
   static constexpr int kRowTiles = (Config::kResultColumns + kRows - 1) / kRows;
 
  public:
-  static constexpr int kWarpgroups = kRows / 64;  // that multiply
+  // That multiply. With 32 rows two of the warps have sums of whatever follows the tile.
+  static constexpr int kWarpgroups = (kRows + 63) / 64;
   using Stages = Pipeline<kStages>;
 
   // `shared`: the stages' tiles, at a multiple of 1024 bytes.
@@ -62,8 +63,8 @@ class FewTokens {
 
   static SINTER_DEVICE void init(Stages& stages) { stages.init(2, 4 * kWarpgroups); }
 
-  // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has 64 rows,
-  // one of the tokens kColumns.
+  // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has at most 64
+  // rows, one of the tokens kColumns.
   SINTER_DEVICE void produce_matrix(const TensorMap& w) {
     for_each_stage([&](const Tile& tile, int step) {
       stage_.producer_expect(kMatrixBytes);
@@ -158,6 +159,7 @@ class FewTokens {
   template <typename Result>
   SINTER_DEVICE void store(float (&sums)[kColumns / 2], int first, int token, const T* bias,
                            const Result& result) const {
+    if (kRows < 64 && thread_in_warpgroup() / 32 * 16 >= kRows) return;
     if constexpr (Config::kBias) add_bias(sums, bias, first + first_row_in_warpgroup());
     constexpr int columns = Config::kResultColumns;
     const int lane = static_cast<int>(threadIdx.x) % 32;

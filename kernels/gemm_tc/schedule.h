@@ -24,7 +24,7 @@ std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
 
 /// A kernel for at most this number of tokens reads the matrix once: few_tokens.cuh.
 inline constexpr int64_t kMostFewTokens = 256;
-/// Rows of the matrix in a box of its tensor map.
+/// The most rows of the matrix in a box of its tensor map.
 inline constexpr int64_t kFewTokensBox = 64;
 /// The most tokens of a product: rows of its result.
 int64_t most_tokens(const Op& product, llvm::ArrayRef<Symbol> symbols);
@@ -33,11 +33,17 @@ struct FewTokensForm {
   int64_t most_tokens = 0;        // the form is for up to this number
   int64_t rows = 0, columns = 0;  // of a tile: rows of the matrix, tokens
   int64_t depth = 0;              // elements of K in a stage
+
+  /// Of a product of most_tokens tokens.
+  int64_t tiles(int64_t matrix_rows) const;
 };
 struct FewTokensConfig {
   std::vector<FewTokensForm> forms;  // by most_tokens, ascending
   int64_t threads = 0;               // of a block
   int64_t stage_bytes = 0;           // of shared memory: all stages
+  /// As many as the forms have use for: a block without a tile would keep the next kernel's from
+  /// its multiprocessor.
+  int64_t blocks = 0;
 };
 /// A product of up to `tokens` rows, at most kMostFewTokens, and a matrix of `rows` rows of
 /// `length` elements. nullopt: the device has no products of warpgroups, or too little shared
