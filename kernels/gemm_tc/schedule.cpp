@@ -52,7 +52,11 @@ std::vector<FewTokensForm> few_tokens_forms(int64_t tokens, int64_t rows, int64_
                                             int64_t most_rows, int64_t multiprocessors) {
   std::vector<FewTokensForm> forms;
   for (int64_t most = tokens <= 16 ? 16 : 32;; most *= 2) {
-    forms.push_back(few_tokens_form(most, rows, length, most_rows, multiprocessors));
+    const auto form = few_tokens_form(most, rows, length, most_rows, multiprocessors);
+    if (!forms.empty() && forms.back().has_tiles_of(form))
+      forms.back().most_tokens = most;
+    else
+      forms.push_back(form);
     if (most >= tokens) return forms;
   }
 }

@@ -36,6 +36,9 @@ struct FewTokensForm {
 
   /// Of a product of most_tokens tokens.
   int64_t tiles(int64_t matrix_rows) const;
+  bool has_tiles_of(const FewTokensForm& other) const {
+    return rows == other.rows && columns == other.columns && depth == other.depth;
+  }
 };
 struct FewTokensConfig {
   std::vector<FewTokensForm> forms;  // by most_tokens, ascending
