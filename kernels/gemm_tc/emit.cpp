@@ -101,23 +101,7 @@ class TiledLinearKernel {
     const bool early = llvm::is_contained(overlap.early_inputs, matrix);
     body_.waits = overlap.waits;
     if (early) body_.early_inputs = {matrix};
-    std::string calls;
-    for (size_t i = 0; i < config.forms.size(); ++i) {
-      const FewTokensForm& form = config.forms[i];
-      SINTER_LET(x, few_tokens_map(0, form.columns, form.depth));
-      SINTER_LET(w, few_tokens_map(1, std::min(form.rows, kFewTokensBox), form.depth));
-      body_.globals += fmt::format(
-          "struct Form{} {{\n"
-          "  static constexpr int kRows = {}, kColumns = {}, kDepth = {};\n"
-          "}};\n",
-          i, form.rows, form.columns, form.depth);
-      calls += fmt::format(
-          "{}multiply_few_tokens<Config, Form{}, {}>(t{}, t{}, {}, tokens, result, "
-          "shared_memory, wait);\n",
-          i + 1 < config.forms.size() ? fmt::format("if (tokens <= {}) ", form.most_tokens) : "", i,
-          early, x, w, bias_);
-      if (i + 1 < config.forms.size()) calls += "else ";
-    }
+    SINTER_LET(calls, few_tokens_calls(config, early));
     body_.text = fmt::format(
         "{}{}{}const auto wait = [] {{\n{}}};\nconst int tokens = static_cast<int>({});\n"
         "const PortResult result{{memory}};\n{}{}",
@@ -130,6 +114,28 @@ class TiledLinearKernel {
     body_.launch.shared_bytes = config.stage_bytes + kFewTokensBarrierBytes;
     body_.launch.most_blocks = config.blocks;
     return {};
+  }
+
+  /// The calls of the forms, each for its numbers of tokens; defines the forms.
+  Result<std::string> few_tokens_calls(const FewTokensConfig& config, bool early) {
+    std::string calls;
+    for (size_t i = 0; i < config.forms.size(); ++i) {
+      const FewTokensForm& form = config.forms[i];
+      SINTER_LET(x, few_tokens_map(0, form.columns, form.depth));
+      SINTER_LET(w, few_tokens_map(1, std::min(form.rows, kFewTokensBox), form.depth));
+      body_.globals += fmt::format(
+          "struct Form{} {{\n"
+          "  static constexpr int kRows = {}, kColumns = {}, kDepth = {};\n"
+          "}};\n",
+          i, form.rows, form.columns, form.depth);
+      const bool last = i + 1 == config.forms.size();
+      calls += fmt::format(
+          "{}multiply_few_tokens<Config, Form{}, {}>(t{}, t{}, {}, tokens, result, "
+          "shared_memory, wait);\n{}",
+          last ? "" : fmt::format("if (tokens <= {}) ", form.most_tokens), i, early, x, w, bias_,
+          last ? "" : "else ");
+    }
+    return calls;
   }
 
   /// The number of the map of an operand in boxes of `rows` rows and `depth` elements.
