@@ -63,8 +63,8 @@ class FewTokens {
 
   static SINTER_DEVICE void init(Stages& stages) { stages.init(2, 4 * kWarpgroups); }
 
-  // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has at most 64
-  // rows, one of the tokens kColumns.
+  // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has at most
+  // 64 rows, one of the tokens kColumns.
   SINTER_DEVICE void produce_matrix(const TensorMap& w) {
     for_each_stage([&](const Tile& tile, int step) {
       stage_.producer_expect(kMatrixBytes);
@@ -72,8 +72,8 @@ class FewTokens {
       for (int row = 0; row < kRows; row += 64) {
         const Corner corner = corner_of(step, tile.row + row);
         cp_async_bulk_tensor_3d_evict_first(
-            cvta_to_shared(matrix_tile() + row * kFewTokensPanelRow), w, corner.element,
-            corner.row, corner.panel, stage_.full());
+            cvta_to_shared(matrix_tile() + row * kFewTokensPanelRow), w, corner.element, corner.row,
+            corner.panel, stage_.full());
       }
     });
   }

@@ -92,9 +92,13 @@ TEST_CASE("products on tensor cores compile") {
   if (!nvrtc) return;
   std::deque<Kernel> kernels;
   std::vector<KernelSource> sources;
-  for (const auto& [tokens, rows, length] :
-       {std::tuple("N", 4096, 4096), {"F", 512, 2048}, {"F", 4096, 88}, {"F", 12288, 4096},
-        {"F", 16384, 2048}, {"F", 22016, 4096}, {"16", 4096, 4096}}) {
+  for (const auto& [tokens, rows, length] : {std::tuple("N", 4096, 4096),
+                                             {"F", 512, 2048},
+                                             {"F", 4096, 88},
+                                             {"F", 12288, 4096},
+                                             {"F", 16384, 2048},
+                                             {"F", 22016, 4096},
+                                             {"16", 4096, 4096}}) {
     const std::string text = fmt::format(
         "graph(%x: DTYPE[{0}, {2}], %w: DTYPE[{1}, {2}], %r: DTYPE[{0}, {1}]) -> (%y) {{\n"
         "  %p = tiled_linear %x, %w : DTYPE[{0}, {1}]\n  %y = add %p, %r : DTYPE[{0}, {1}]\n}}",
