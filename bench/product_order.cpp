@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "codegen/lowering/emit.h"
 #include "ir/builder.h"
@@ -221,16 +222,20 @@ class Experiment {
     SINTER_LET(function, library.kernel(kernel.name));
     SINTER_TRY(allow_shared_bytes(function, kernel.name, kernel.launch.shared_bytes, *device_));
     CudaAddress a = a_.address(), b = b_.address(), c = other_.address();
-    SINTER_LET(rows, encode(kernel.tensor_maps[0], dtype, a, {}, *device_));
-    SINTER_LET(columns, encode(kernel.tensor_maps[1], dtype, b, {}, *device_));
+    std::vector<EncodedTensorMap> maps;
+    for (const TensorMap& map : kernel.tensor_maps) {
+      SINTER_LET(encoded, encode(map, dtype, map.input == 0 ? a : b, {}, *device_));
+      maps.push_back(encoded);
+    }
     SINTER_TRY(stream_.fill(c, 0xff, other_.bytes()));
-    void* parameters[] = {&a, &b, &c, &rows, &columns};
+    std::vector<void*> parameters = {&a, &b, &c};
+    for (EncodedTensorMap& map : maps) parameters.push_back(&map);
     SINTER_TRY(launch({.kernel = function,
                        .name = kernel.name,
                        .blocks = static_cast<unsigned>(grid_of(kernel.launch, {})->blocks),
                        .threads = static_cast<unsigned>(kernel.launch.threads),
                        .shared_bytes = static_cast<unsigned>(kernel.launch.shared_bytes)},
-                      parameters, stream_));
+                      parameters.data(), stream_));
     return stream_.synchronize(kernel.name);
   }
 

@@ -180,10 +180,9 @@ Result<std::vector<std::vector<int32_t>>> prompts_of_lines(
   SINTER_LET(lines, lines_of(path));
   std::vector<std::vector<int32_t>> prompts;
   for (size_t i = 0; i < lines.size(); ++i) {
-    auto ids = of_ids
-                   ? parse_integers<int32_t>(lines[i], fmt::format("{}:{}", path, i + 1), kTokenIds,
-                                        ExitCode::bad_input)
-                   : tokenizer->encode(lines[i], true);
+    auto ids = of_ids ? parse_integers<int32_t>(lines[i], fmt::format("{}:{}", path, i + 1),
+                                                kTokenIds, ExitCode::bad_input)
+                      : tokenizer->encode(lines[i], true);
     if (!ids) return tl::make_unexpected(std::move(ids.error()));
     if (ids->empty())
       return fail("a prompt has no tokens", fmt::format("{}:{}", path, i + 1), "write a text");

@@ -33,7 +33,7 @@ struct CommandOptions {
   std::vector<std::string> required, forbidden;  // "A,B"
   int64_t stop_after = -1;
   std::string phase;
-  std::string kv;                  // "sink=4,window=1020"
+  std::string kv;                       // "sink=4,window=1020"
   int64_t sequences = kUsualSequences;  // that decode together at most
   std::vector<std::string> sizes;       // "N=16", of add_sizes
   std::optional<int64_t> activation_bytes;

@@ -162,9 +162,12 @@ bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
   const auto small = [&](const Dims& dims) {
     return volume(dims).upper_bound(symbols) <= kMaxSmallElements;
   };
-  if (const std::optional<ValueId> anchor = anchor_of(group);
-      anchor && anchored_by(group[*anchor])->latency_bound)
-    return true;
+  if (const std::optional<ValueId> anchor = anchor_of(group)) {
+    const KernelFamily& family = *anchored_by(group[*anchor]);
+    if (family.latency_bound) return true;
+    if (family.early_reads && !family.early_reads(group, *anchor, symbols).needed.empty())
+      return true;
+  }
   for (uint32_t i = 0; i < group.size(); ++i) {
     const Op& op = group.ops()[i];
     if (op_class(op) == OpClass::leaf) continue;

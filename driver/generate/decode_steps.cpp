@@ -25,8 +25,7 @@ Result<std::vector<const HostTensor*>> in_order(const EntryPlan& entry, const St
 std::vector<int64_t> step_values(const Program& program, int64_t rows, size_t sequences) {
   std::vector<int64_t> values = min_symbol_values(program.symbols);
   values[static_cast<size_t>(find_symbol(program.symbols, "R"))] = rows;
-  values[static_cast<size_t>(find_symbol(program.symbols, "B"))] =
-      static_cast<int64_t>(sequences);
+  values[static_cast<size_t>(find_symbol(program.symbols, "B"))] = static_cast<int64_t>(sequences);
   return values;
 }
 
@@ -185,8 +184,7 @@ std::map<std::string, HostTensor, std::less<>> step_inputs(llvm::ArrayRef<StepRo
 
 Result<std::vector<int32_t>> sample_tokens(const Program& program, Session& session,
                                            llvm::ArrayRef<int64_t> symbol_values,
-                                           const HostTensor& logits,
-                                           llvm::ArrayRef<StepRow> rows) {
+                                           const HostTensor& logits, llvm::ArrayRef<StepRow> rows) {
   const EntryPlan& entry = entry_for(program, "sample", symbol_values);
   const StepInputs inputs = step_inputs(rows);
   SINTER_LET(tensors, in_order(entry, inputs, &logits));

@@ -8,7 +8,8 @@
 
 namespace sinter {
 
-/// A sequence's part of a step: the inputs of `decode` and `sample` (frontends/model/build_model.h).
+/// A sequence's part of a step: the inputs of `decode` and `sample`
+/// (frontends/model/build_model.h).
 struct StepRow {
   int32_t token = 0;  // that is fed
   int32_t pos = 0, slot = 0, first = 0;
@@ -35,7 +36,6 @@ std::map<std::string, HostTensor, std::less<>> step_inputs(llvm::ArrayRef<StepRo
 /// The tokens that `sample` chooses from logits [rows, vocabulary] of the host.
 Result<std::vector<int32_t>> sample_tokens(const Program& program, Session& session,
                                            llvm::ArrayRef<int64_t> symbol_values,
-                                           const HostTensor& logits,
-                                           llvm::ArrayRef<StepRow> rows);
+                                           const HostTensor& logits, llvm::ArrayRef<StepRow> rows);
 
 }  // namespace sinter

@@ -98,8 +98,8 @@ Result<int64_t> places_that_fit(const Model& model, int64_t wanted, int64_t capa
   wanted = std::min(wanted, sequences_together(model.program()));
   SINTER_LET(free, free_bytes(model));
   if (!free) return wanted;
-  const auto usable = static_cast<int64_t>(kUsableShare * static_cast<double>(*free)) -
-                      prefill.activation_bytes;
+  const auto usable =
+      static_cast<int64_t>(kUsableShare * static_cast<double>(*free)) - prefill.activation_bytes;
   const int64_t one = SequenceBatch::cache_bytes(model.program(), 1, capacity);
   if (one == 0 || usable / one >= wanted) return wanted;
   if (usable < one)

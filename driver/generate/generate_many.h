@@ -7,7 +7,7 @@
 namespace sinter {
 
 struct ManyOptions {
-  int64_t count = 64;  // tokens to add to each prompt, at most
+  int64_t count = 64;              // tokens to add to each prompt, at most
   int64_t places = kMaxSequences;  // sequences that decode together, at most
   bool stop_at_eos = true;
   std::vector<int32_t> ends;  // tokens that end a sequence, beside the model's own
@@ -27,8 +27,8 @@ struct ManyGeneration {
   double seconds = 0;
 };
 
-/// The most places, at most `wanted` and as many as the plan decodes together, whose caches fit the memory of the model's device beside the
-/// activations of a prompt; an error if not even one does.
+/// The most places, at most `wanted` and as many as the plan decodes together, whose caches fit the
+/// memory of the model's device beside the activations of a prompt; an error if not even one does.
 Result<int64_t> places_that_fit(const Model& model, int64_t wanted, int64_t capacity,
                                 const PrefillOptions& prefill);
 

@@ -5,10 +5,10 @@
 
 namespace sinter {
 
-/// Sequences of a decoder-only model, each in a place of the caches. One step gives every sequence its
-/// next token. A sequence that is removed leaves its place to another. What a sequence is continued by
-/// depends neither on its place nor on the other sequences, as long as the calls are of the same
-/// variant of `decode` (docs/design/running.md).
+/// Sequences of a decoder-only model, each in a place of the caches. One step gives every sequence
+/// its next token. A sequence that is removed leaves its place to another. What a sequence is
+/// continued by depends neither on its place nor on the other sequences, as long as the calls are
+/// of the same variant of `decode` (docs/design/running.md).
 class SequenceBatch {
  public:
   using Id = uint64_t;
@@ -17,17 +17,17 @@ class SequenceBatch {
     int32_t token;
   };
 
-  /// `places` sequences at a time, each of up to `capacity` tokens, prompt and continuation (rounded
-  /// up to what the plan allows). An error if the plan has no room for so many.
+  /// `places` sequences at a time, each of up to `capacity` tokens, prompt and continuation
+  /// (rounded up to what the plan allows). An error if the plan has no room for so many.
   static Result<std::unique_ptr<SequenceBatch>> create(std::shared_ptr<const Model> model,
                                                        int64_t places, int64_t capacity,
                                                        const PrefillOptions& prefill = {});
   /// Bytes of the caches for so many places.
   static int64_t cache_bytes(const Program& program, int64_t places, int64_t capacity);
 
-  /// Feeds a prompt into a free place. Its first token comes with the next step. Errors: no place is
-  /// free; a prompt without tokens, or with more than the capacity. A cancelled prompt leaves the
-  /// place free.
+  /// Feeds a prompt into a free place. Its first token comes with the next step. Errors: no place
+  /// is free; a prompt without tokens, or with more than the capacity. A cancelled prompt leaves
+  /// the place free.
   Result<Id> add(llvm::ArrayRef<int32_t> prompt, const Sampling& sampling = {});
   /// Frees the sequence's place. An error if there is no such sequence.
   Status remove(Id sequence);
@@ -48,8 +48,8 @@ class SequenceBatch {
     bool is_new;     // its first token is chosen already, and not given yet
   };
 
-  SequenceBatch(std::shared_ptr<const Model> model, std::unique_ptr<Session> session, int64_t places,
-                int64_t capacity, const PrefillOptions& prefill)
+  SequenceBatch(std::shared_ptr<const Model> model, std::unique_ptr<Session> session,
+                int64_t places, int64_t capacity, const PrefillOptions& prefill)
       : model_(std::move(model)),
         session_(std::move(session)),
         capacity_(capacity),

@@ -2,19 +2,25 @@
 // result that holds the text of the epilogue.
 #include "kernels/tile/emit.h"
 
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
 #include "ir/integers.h"
+#include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/schedule.h"
 
 namespace sinter {
 namespace {
 
-/// The tensor map of an operand, in boxes of `rows` rows of a panel.
-Result<TensorMap> tensor_map(const EmitContext& context, size_t operand, int64_t rows) {
+/// The rows of an operand that tensor maps describe.
+Result<TensorMap> operand_rows(const EmitContext& context, size_t operand) {
   const Graph& group = context.group;
   const ValueId id = context.anchor_op().operands[operand];
   const auto matrix = tensor_map_rows(group, id, context.symbols);
@@ -26,60 +32,168 @@ Result<TensorMap> tensor_map(const EmitContext& context, size_t operand, int64_t
                    .offset = matrix->offset,
                    .dims = {SymExpr(dims.back()), volume(dims.drop_back())},
                    .strides = {matrix->row_stride},
-                   .box = {kTiledLinearDepth, rows},
+                   .box = {},
                    .swizzle = 2 * kTiledLinearDepth};
 }
+
+/// The text and launch of a kernel around tiled_linear.
+class TiledLinearKernel {
+ public:
+  explicit TiledLinearKernel(const EmitContext& context)
+      : context_(context),
+        op_(context.anchor_op()),
+        tokens_(volume(DimsRef(op_.type.dims).drop_back())),
+        columns_(op_.type.dims.back().constant()),
+        length_(context.group[op_.operands[1]].type.dims[1].constant()) {}
+
+  Result<KernelBody> emit() {
+    const int64_t most = most_tokens(op_, context_.symbols);
+    body_.minimum_arch = kFirstArchWithClusters;
+    if (most <= kMostFewTokens) {
+      const auto config = few_tokens_config(most, columns_, length_, context_.device);
+      if (!config) return unsupported();
+      SINTER_TRY(write_few_tokens(*config));
+    } else {
+      const auto config = tiled_linear_config(columns_, context_.device);
+      if (!config) return unsupported();
+      SINTER_TRY(write_many_tokens(*config));
+    }
+    return std::move(body_);
+  }
+
+ private:
+  tl::unexpected<Error> unsupported() const {
+    return fail(fmt::format("Sinter's own product on tensor cores does not run on {}",
+                            context_.device.name),
+                {}, "compile for sm_90a, or without --products own");
+  }
+
+  Status write_many_tokens(const TiledLinearConfig& config) {
+    for (const auto& [operand, rows] : {std::pair(0, config.rows), {1, config.columns}}) {
+      SINTER_LET(map, operand_rows(context_, static_cast<size_t>(operand)));
+      map.box = {kTiledLinearDepth, rows};
+      body_.tensor_maps.push_back(std::move(map));
+    }
+    SINTER_TRY(
+        write_common("gemm_tc", config.threads,
+                     fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth "
+                                 "= {}, kStages = {};\n",
+                                 config.rows, config.columns, kTiledLinearDepth, config.stages)));
+    body_.text = fmt::format(
+        "{}{}multiply_matrices<Config>(t0, t1, {}, {}, PortResult{{memory}}, shared_memory);\n{}",
+        kTileMemory, ports_.memory_value, bias_, rows_code(), ports_.stores);
+    set_tile_launch(body_, context_.device,
+                    {.work_tiles = (tokens_ + SymExpr(config.rows - 1)) *
+                                   SymExpr(ceil_div(columns_, config.columns)),
+                     .units_per_tile = config.rows,
+                     .threads = config.threads,
+                     .shared_bytes = config.shared_bytes,
+                     .persistent = true});
+    return {};
+  }
+
+  Status write_few_tokens(const FewTokensConfig& config) {
+    SINTER_TRY(write_common(
+        "few_tokens", config.threads,
+        fmt::format("  static constexpr int kSharedBytes = {};\n", config.stage_bytes)));
+    const Overlap& overlap = context_.overlap;
+    const uint32_t matrix = *input_of(context_.group, op_.operands[1]);
+    const bool early = llvm::is_contained(overlap.early_inputs, matrix);
+    body_.waits = overlap.waits;
+    if (early) body_.early_inputs = {matrix};
+    SINTER_LET(calls, few_tokens_calls(config, early));
+    body_.text = fmt::format(
+        "{}{}{}const auto wait = [] {{\n{}}};\nconst int tokens = static_cast<int>({});\n"
+        "const PortResult result{{memory}};\n{}{}",
+        early ? "fence_acq_rel_gpu();\n" : "", kTileMemory, ports_.memory_value,
+        overlap.waits ? indented(wait_text(overlap)) : "", rows_code(), calls, ports_.stores);
+    // No tokens, no blocks.
+    body_.launch.rows = tokens_;
+    body_.launch.items_per_row = config.blocks;
+    body_.launch.threads = config.threads;
+    body_.launch.shared_bytes = config.stage_bytes + kFewTokensBarrierBytes;
+    body_.launch.most_blocks = config.blocks;
+    return {};
+  }
+
+  /// The calls of the forms, each for its numbers of tokens; defines the forms.
+  Result<std::string> few_tokens_calls(const FewTokensConfig& config, bool early) {
+    std::string calls;
+    for (size_t i = 0; i < config.forms.size(); ++i) {
+      const FewTokensForm& form = config.forms[i];
+      SINTER_LET(x, few_tokens_map(0, form.columns, form.depth));
+      SINTER_LET(w, few_tokens_map(1, std::min(form.rows, kFewTokensBox), form.depth));
+      body_.globals += fmt::format(
+          "struct Form{} {{\n"
+          "  static constexpr int kRows = {}, kColumns = {}, kDepth = {};\n"
+          "}};\n",
+          i, form.rows, form.columns, form.depth);
+      const bool last = i + 1 == config.forms.size();
+      calls += fmt::format(
+          "{}multiply_few_tokens<Config, Form{}, {}>(t{}, t{}, {}, tokens, result, "
+          "shared_memory, wait);\n{}",
+          last ? "" : fmt::format("if (tokens <= {}) ", form.most_tokens), i, early, x, w, bias_,
+          last ? "" : "else ");
+    }
+    return calls;
+  }
+
+  /// The number of the map of an operand in boxes of `rows` rows and `depth` elements.
+  Result<size_t> few_tokens_map(size_t operand, int64_t rows, int64_t depth) {
+    SINTER_LET(map, operand_rows(context_, operand));
+    constexpr int64_t panel = kFewTokensPanelRow / 2;
+    const bool panels = few_tokens_panels(length_);
+    if (panels) map.dims[0] = SymExpr(panel);
+    map.dims.push_back(SymExpr(panels ? length_ / panel : 1));
+    map.strides.push_back(SymExpr(panel));
+    map.box = {panel, rows, depth / panel};
+    const auto same = [&](const TensorMap& other) {
+      return other.input == map.input && other.offset == map.offset && other.dims == map.dims &&
+             other.strides == map.strides && other.box == map.box;
+    };
+    const auto found = llvm::find_if(body_.tensor_maps, same);
+    const auto number = static_cast<size_t>(found - body_.tensor_maps.begin());
+    if (number == body_.tensor_maps.size()) body_.tensor_maps.push_back(std::move(map));
+    return number;
+  }
+
+  /// Includes, ports and the constants that both kernels have.
+  Status write_common(std::string_view file, int64_t threads, std::string_view constants) {
+    if (op_.operands.size() == 3) {
+      SINTER_LET(pointer, OperandRows(context_).pointer(2));
+      bias_ = std::move(pointer);
+    }
+    SINTER_LET(ports, emit_ports(context_, threads));
+    ports_ = std::move(ports);
+    body_.includes += fmt::format("#include \"kernels/gemm_tc/{}.cuh\"\n", file) + ports_.includes;
+    body_.globals = ports_.memory + ports_.accessors + ports_.store_globals;
+    body_.globals += fmt::format(
+        "struct Config {{\n"
+        "  using Element = {};\n"
+        "  using ResultElement = {};\n"
+        "  static constexpr int kLength = {}, kResultColumns = {};\n"
+        "{}"
+        "  static constexpr bool kBias = {};\n"
+        "}};\n\n",
+        memory_type(context_.group[op_.operands[0]].type.dtype), memory_type(op_.type.dtype),
+        length_, columns_, constants, op_.operands.size() == 3);
+    return {};
+  }
+  std::string rows_code() const { return size_code(tokens_, context_.parameters, false); }
+
+  const EmitContext& context_;
+  const Op& op_;
+  SymExpr tokens_;
+  int64_t columns_, length_;
+  std::string bias_ = "nullptr";
+  PortText ports_;
+  KernelBody body_;
+};
 
 }  // namespace
 
 Result<KernelBody> emit_tiled_linear(const EmitContext& context) {
-  const Op& op = context.anchor_op();
-  const int64_t columns = op.type.dims.back().constant();
-  const int64_t length = context.group[op.operands[1]].type.dims[1].constant();
-  const auto config = tiled_linear_config(columns, context.device);
-  if (!config)
-    return fail(
-        fmt::format("Sinter's own product on tensor cores does not run on {}", context.device.name),
-        {}, "compile for sm_90a, or without --products own");
-  KernelBody body;
-  for (const auto& [operand, rows] : {std::pair(0, config->rows), {1, config->columns}}) {
-    SINTER_LET(map, tensor_map(context, static_cast<size_t>(operand), rows));
-    body.tensor_maps.push_back(std::move(map));
-  }
-  std::string bias = "nullptr";
-  if (op.operands.size() == 3) {
-    SINTER_LET(pointer, OperandRows(context).pointer(2));
-    bias = std::move(pointer);
-  }
-  SINTER_LET(ports, emit_ports(context, config->threads));
-  body.includes += "#include \"kernels/gemm_tc/gemm_tc.cuh\"\n" + ports.includes;
-  body.globals = ports.memory + ports.accessors + ports.store_globals;
-  body.globals += fmt::format(
-      "struct Config {{\n"
-      "  using Element = {};\n"
-      "  using ResultElement = {};\n"
-      "  static constexpr int kLength = {}, kResultColumns = {};\n"
-      "  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"
-      "  static constexpr bool kBias = {};\n"
-      "}};\n\n",
-      memory_type(context.group[op.operands[0]].type.dtype), memory_type(op.type.dtype), length,
-      columns, config->rows, config->columns, kTiledLinearDepth, config->stages,
-      op.operands.size() == 3);
-  const SymExpr rows = volume(DimsRef(op.type.dims).drop_back());
-  body.text = fmt::format(
-      "{}{}multiply_matrices<Config>(t0, t1, {}, {}, PortResult{{memory}}, "
-      "shared_memory);\n{}",
-      kTileMemory, ports.memory_value, bias, size_code(rows, context.parameters, false),
-      ports.stores);
-  const int64_t column_tiles = ceil_div(columns, config->columns);
-  set_tile_launch(body, context.device,
-                  {.work_tiles = (rows + SymExpr(config->rows - 1)) * SymExpr(column_tiles),
-                   .units_per_tile = config->rows,
-                   .threads = config->threads,
-                   .shared_bytes = config->shared_bytes,
-                   .persistent = true});
-  body.minimum_arch = kFirstArchWithClusters;
-  return body;
+  return TiledLinearKernel(context).emit();
 }
 
 }  // namespace sinter

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emission/kernel_body.h"
+#include "ir/grouping.h"
 #include "ir/integers.h"
 #include "kernels/gemm_tc/schedule.h"
 
@@ -26,8 +27,15 @@ Ports tiled_linear_ports(const Graph&, const Op& op) {
 
 std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
   const FusionProblem& problem = group.problem;
-  const Dims& dims = problem.graph()[group.anchor()].type.dims;
+  const Op& op = problem.graph()[group.anchor()];
+  const Dims& dims = op.type.dims;
   const int64_t columns = dims.back().constant();
+  if (const int64_t most = most_tokens(op, problem.symbols()); most <= kMostFewTokens) {
+    const auto config = few_tokens_config(
+        most, columns, problem.graph()[op.operands[1]].type.dims[1].constant(), problem.device());
+    if (!config) return std::nullopt;
+    return product_cost(group, static_cast<double>(config->blocks), config->threads);
+  }
   const auto config = tiled_linear_config(columns, problem.device());
   if (!config) return std::nullopt;
   const double rows = problem.count(volume(DimsRef(dims).drop_back()));
@@ -40,6 +48,16 @@ bool tiled_linear_addresses(const Graph& graph, const Op& op, size_t operand,
                             llvm::ArrayRef<Symbol> symbols) {
   const ValueId id = op.operands[operand];
   return operand < 2 ? tensor_map_rows(graph, id, symbols).has_value() : is_dense(graph, id);
+}
+
+/// Few tokens: the matrix is copied while earlier kernels run.
+EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols) {
+  const Op& op = group[anchor];
+  const std::optional<uint32_t> matrix = input_of(group, op.operands[1]);
+  EarlyWish wish;
+  if (matrix && most_tokens(op, symbols) <= kMostFewTokens && is_never_empty(group, symbols))
+    wish.needed.push_back(*matrix);
+  return wish;
 }
 
 KernelChoice explain_choice(const Op& own) {
@@ -60,6 +78,7 @@ constinit const KernelFamily gemm_tc_family{
     .choose = choose_tiled_linear,
     .explain_choice = explain_choice,
     .addresses = tiled_linear_addresses,
+    .early_reads = early_reads,
 };
 
 }  // namespace sinter

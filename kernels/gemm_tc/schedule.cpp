@@ -1,5 +1,11 @@
 #include "kernels/gemm_tc/schedule.h"
 
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+
+#include "ir/integers.h"
+#include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/order.h"
 #include "kernels/tile/config.h"
 #include "kernels/tile/layout.h"
@@ -9,6 +15,51 @@ namespace {
 
 constexpr int64_t kDeclaredBytes = 1024;  // barriers, and the alignment of the tiles
 constexpr int64_t kLeastStages = 3, kMostStages = 6;
+
+constexpr int64_t kTileAlignment = 1024;
+// A warpgroup's sums of 256 columns leave registers for two such warpgroups.
+constexpr int64_t kTwoWarpgroupColumns = 256;
+
+/// What the slowest block copies, in rows of either operand: a multiprocessor copies at a limited
+/// rate, which the matrix alone does not reach.
+int64_t few_tokens_cost(const FewTokensForm& form, int64_t rows, int64_t multiprocessors) {
+  return ceil_div(form.tiles(rows), multiprocessors) * (form.rows + form.columns);
+}
+
+bool is_few_tokens_form(int64_t rows, int64_t columns, int64_t most_rows) {
+  // With few columns memory is the bound, and one warpgroup with deep stages keeps up with it.
+  if (columns <= 64) return rows <= 64;
+  return rows >= 64 && rows <= most_rows && (rows <= 128 || columns < kTwoWarpgroupColumns);
+}
+
+/// The form of the least cost for up to `tokens` tokens.
+FewTokensForm few_tokens_form(int64_t tokens, int64_t rows, int64_t length, int64_t most_rows,
+                              int64_t multiprocessors) {
+  FewTokensForm best;
+  for (int64_t columns = tokens; columns >= std::min<int64_t>(tokens, 32); columns /= 2)
+    for (const int64_t of_tile : {64, 32, 128, 192}) {
+      if (!is_few_tokens_form(of_tile, columns, most_rows)) continue;
+      const bool deep = of_tile <= 64 && columns < 256 && few_tokens_panels(length);
+      const FewTokensForm form{tokens, of_tile, columns, deep ? 128 : 64};
+      if (best.rows == 0 || few_tokens_cost(form, rows, multiprocessors) <
+                                few_tokens_cost(best, rows, multiprocessors))
+        best = form;
+    }
+  return best;
+}
+
+std::vector<FewTokensForm> few_tokens_forms(int64_t tokens, int64_t rows, int64_t length,
+                                            int64_t most_rows, int64_t multiprocessors) {
+  std::vector<FewTokensForm> forms;
+  for (int64_t most = tokens <= 16 ? 16 : 32;; most *= 2) {
+    const auto form = few_tokens_form(most, rows, length, most_rows, multiprocessors);
+    if (!forms.empty() && forms.back().has_tiles_of(form))
+      forms.back().most_tokens = most;
+    else
+      forms.push_back(form);
+    if (most >= tokens) return forms;
+  }
+}
 
 }  // namespace
 
@@ -23,6 +74,38 @@ std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
   if (!stages) return std::nullopt;
   config.stages = *stages;
   config.shared_bytes = *stages * stage;
+  return config;
+}
+
+int64_t most_tokens(const Op& product, llvm::ArrayRef<Symbol> symbols) {
+  return std::max<int64_t>(1, volume(DimsRef(product.type.dims).drop_back()).upper_bound(symbols));
+}
+
+int64_t FewTokensForm::tiles(int64_t matrix_rows) const {
+  return ceil_div(matrix_rows, rows) * ceil_div(most_tokens, columns);
+}
+
+std::optional<FewTokensConfig> few_tokens_config(int64_t tokens, int64_t rows, int64_t length,
+                                                 const DeviceDescription& device) {
+  if (!device.has.wgmma) return std::nullopt;
+  const auto forms_of = [&](int64_t most_rows) {
+    return few_tokens_forms(tokens, rows, length, most_rows, device.multiprocessors);
+  };
+  FewTokensConfig config{.forms = forms_of(192)};
+  if (config.forms.back().columns == kTwoWarpgroupColumns) config.forms = forms_of(128);
+  int64_t most_rows = 0, stage = 0;
+  for (const FewTokensForm& form : config.forms) {
+    most_rows = std::max<int64_t>({64, most_rows, form.rows});
+    config.blocks = std::max(config.blocks, form.tiles(rows));
+    stage = std::max<int64_t>(stage, tile_bytes(static_cast<int>(form.rows + form.columns),
+                                                static_cast<int>(form.depth)));
+  }
+  // One warpgroup for 64 rows, and two warps that copy.
+  config.threads = most_rows * 2 + 64;
+  const int64_t fit = device.max_shared_bytes - kDeclaredBytes - kFewTokensBarrierBytes;
+  config.stage_bytes = fit / kTileAlignment * kTileAlignment;
+  config.blocks = std::min(config.blocks, device.multiprocessors);
+  if (config.stage_bytes < kLeastStages * stage) return std::nullopt;
   return config;
 }
 

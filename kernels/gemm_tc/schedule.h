@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "device/device.h"
 #include "ir/contraction.h"
@@ -20,6 +21,38 @@ inline constexpr int64_t kTiledLinearDepth = 64;
 /// nullopt: the device has no products of warpgroups.
 std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
                                                      const DeviceDescription& device);
+
+/// A kernel for at most this number of tokens reads the matrix once: few_tokens.cuh.
+inline constexpr int64_t kMostFewTokens = 256;
+/// The most rows of the matrix in a box of its tensor map.
+inline constexpr int64_t kFewTokensBox = 64;
+/// The most tokens of a product: rows of its result.
+int64_t most_tokens(const Op& product, llvm::ArrayRef<Symbol> symbols);
+
+struct FewTokensForm {
+  int64_t most_tokens = 0;        // the form is for up to this number
+  int64_t rows = 0, columns = 0;  // of a tile: rows of the matrix, tokens
+  int64_t depth = 0;              // elements of K in a stage
+
+  /// Of a product of most_tokens tokens.
+  int64_t tiles(int64_t matrix_rows) const;
+  bool has_tiles_of(const FewTokensForm& other) const {
+    return rows == other.rows && columns == other.columns && depth == other.depth;
+  }
+};
+struct FewTokensConfig {
+  std::vector<FewTokensForm> forms;  // by most_tokens, ascending
+  int64_t threads = 0;               // of a block
+  int64_t stage_bytes = 0;           // of shared memory: all stages
+  /// As many as the forms have use for: a block without a tile would keep the next kernel's from
+  /// its multiprocessor.
+  int64_t blocks = 0;
+};
+/// A product of up to `tokens` rows, at most kMostFewTokens, and a matrix of `rows` rows of
+/// `length` elements. nullopt: the device has no products of warpgroups, or too little shared
+/// memory.
+std::optional<FewTokensConfig> few_tokens_config(int64_t tokens, int64_t rows, int64_t length,
+                                                 const DeviceDescription& device);
 
 /// An operand as rows of neighbouring elements that a tensor map can describe: rows begin at
 /// multiples of 16 bytes. nullopt: it has to be copied first.

@@ -23,6 +23,24 @@ SINTER_DEVICE void cp_async_bulk_tensor_2d(SharedAddress to, const TensorMap& ma
       "l"(&map), "r"(x), "r"(y), "r"(barrier)
       : "memory");
 }
+SINTER_DEVICE void cp_async_bulk_tensor_3d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           int z, SharedAddress barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      : "memory");
+}
+/// With the cache hint evict_first: for data that is read once.
+SINTER_DEVICE void cp_async_bulk_tensor_3d_evict_first(SharedAddress to, const TensorMap& map,
+                                                       int x, int y, int z, SharedAddress barrier) {
+  asm volatile(
+      "{\n.reg .b64 policy;\ncreatepolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1, {%2, %3, %4}], [%5], policy;\n}" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      : "memory");
+}
 SINTER_DEVICE void cp_async_bulk_tensor_4d(SharedAddress to, const TensorMap& map, int x, int y,
                                            int z, int w, SharedAddress barrier) {
   asm volatile(

@@ -4,6 +4,7 @@
 
 #include "kernels/common/vector.cuh"
 #include "kernels/isa/mma.cuh"
+#include "kernels/isa/movmatrix.cuh"
 #include "kernels/tile/layout.h"
 
 namespace sinter {
@@ -105,6 +106,31 @@ SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
       if (chunk < chunks) take(half, chunk, values);
     }
   }
+}
+
+// Rounds a warp's sums of 16 rows and 16 columns to T and transposes them. Lane 4 g + q gets 8
+// elements of column g, or for q >= 2 of column g + 8: those of rows 0 .. 7, or for odd q 8 .. 15.
+template <typename T>
+SINTER_DEVICE void transpose_chunk(Chunk& values, const T* p, const float (&sums)[8], int lane) {
+  unsigned words[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) words[i] = movmatrix_trans(pack(p, sums[2 * i], sums[2 * i + 1]));
+  transpose_words(words, lane);
+  widen(values, p, make_uint4(words[0], words[1], words[2], words[3]));
+}
+SINTER_DEVICE void transpose_chunk(Chunk& values, const float* p, const float (&sums)[8],
+                                   int lane) {
+  float pairs[4][2];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const unsigned first = math::float_bits(sums[2 * i]);
+    const unsigned second = math::float_bits(sums[2 * i + 1]);
+    const unsigned low = movmatrix_trans((first & 0xffffu) | second << 16);
+    const unsigned high = movmatrix_trans(first >> 16 | (second & 0xffff0000u));
+    pairs[i][0] = math::bits_float((low & 0xffffu) | high << 16);
+    pairs[i][1] = math::bits_float(low >> 16 | (high & 0xffff0000u));
+  }
+  gather_chunk(values, p, pairs, lane);
 }
 
 }  // namespace sinter

@@ -107,7 +107,7 @@ class CudaGemm {
   MachineCodeByText ready_;
   GemmRecord record_;
   double tuning_seconds_ = 0;
-  CudaApi::Stream stream_ = nullptr;     // of create()
+  CudaApi::Stream stream_ = nullptr;    // of create()
   std::vector<CudaMemory> workspaces_;  // ascending; products use the last
   std::shared_ptr<CublasLt> library_;
   std::map<std::string, CudaLibrary> own_kernels_;  // by name

@@ -309,8 +309,7 @@ TEST_CASE("many prompts go through a few places, a line each in their order") {
   REQUIRE(lines.size() == 4);
   CHECK(lines_of("--places 4 --prompts - < " + file) == lines);
   for (size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["prompt"] == i);
-  const json alone =
-      json::parse(run_shell("\"$SINTER\" generate --json --prompt Once" + rest).out);
+  const json alone = json::parse(run_shell("\"$SINTER\" generate --json --prompt Once" + rest).out);
   CHECK(lines[1]["text"] == alone["text"][0]);
   CHECK(lines[1]["tokens"] == alone["tokens"][0]);
   CHECK(lines[3]["text"] == lines[0]["text"]);

@@ -17,21 +17,23 @@ constexpr size_t kKernels = 12;  // compiled together
 
 class RandomProduct {
  public:
-  explicit RandomProduct(std::mt19937& random) : random_(random) {}
+  /// tokens: of the product; "N": any number of them.
+  RandomProduct(std::mt19937& random, std::string tokens)
+      : random_(random), tokens_(std::move(tokens)) {}
 
   std::string text() {
     const int64_t columns = extent(), length = 8 * between(1, 24);
     const int64_t before = 8 * between(0, 2), after = 8 * between(0, 2);
     if (chance(30)) type_ = "f32";
     const bool view = chance(40), bias = chance(50), three = !view && chance(20);
-    parameters_ = view ? fmt::format("%x: DTYPE[N, {}]", before + length + after)
-                       : fmt::format("%x: DTYPE[{}N, {}]", three ? "3, " : "", length);
+    parameters_ = view ? fmt::format("%x: DTYPE[{}, {}]", tokens_, before + length + after)
+                       : fmt::format("%x: DTYPE[{}{}, {}]", three ? "3, " : "", tokens_, length);
     parameters_ += fmt::format(", %w: DTYPE[{}, {}]", columns, length);
-    rows_ = three ? "3, N" : "N";
+    rows_ = (three ? "3, " : "") + tokens_;
     if (bias) parameters_ += fmt::format(", %b: DTYPE[{}]", columns);
     if (view)
-      body_ = fmt::format("  %s = slice %x {{axis = 1, begin = {}, size = {}}} : DTYPE[N, {}]\n",
-                          before, length, length);
+      body_ = fmt::format("  %s = slice %x {{axis = 1, begin = {}, size = {}}} : DTYPE[{}, {}]\n",
+                          before, length, tokens_, length);
     line(fmt::format("linear {}, %w{} {{order = tiled_linear{}}}", view ? "%s" : "%x",
                      bias ? ", %b" : "", type_ == "f32" ? ", dtype = f32" : ""),
          columns);
@@ -63,6 +65,7 @@ class RandomProduct {
   }
 
   std::mt19937& random_;
+  std::string tokens_;
   std::string parameters_, body_, rows_, type_ = "DTYPE";  // of the results
   int values_ = 0;
 };
@@ -72,11 +75,9 @@ int number(const char* name, int usual) {
   return given ? std::atoi(given) : usual;
 }
 
-}  // namespace
-
-TEST_CASE("random products on tensor cores with neighbours") {
-  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
-  const auto tries = static_cast<size_t>(number("SINTER_TRIES", 6));
+/// Tries random products, of `tokens` in their turns, in calls with these values of N.
+void try_products(std::mt19937& random, size_t tries, llvm::ArrayRef<std::string> tokens,
+                  const std::function<std::vector<std::vector<int64_t>>()>& symbol_values) {
   for (size_t begin = 0; begin < tries; begin += kKernels) {
     Trials trials;
     trials.played = {.mma = true, .wgmma = true};
@@ -84,14 +85,43 @@ TEST_CASE("random products on tensor cores with neighbours") {
     for (size_t i = begin; i < std::min(begin + kKernels, tries); ++i) {
       DeviceDescription device = *find_device("sm_90a");
       device.multiprocessors = 1 + static_cast<int64_t>(random() % 5);
-      const std::string text = RandomProduct(random).text();
+      const std::string text = RandomProduct(random, tokens[i % tokens.size()]).text();
       CAPTURE(text);
       trials.add({"product", 1, text.c_str()}, random() % 2 == 0 ? DType::f16 : DType::bf16, 0,
                  device);
     }
-    const auto few = static_cast<int64_t>(1 + random() % 130);
-    run_trials(trials, {{few}, {few + static_cast<int64_t>(random() % 200)}});
+    run_trials(trials, symbol_values());
   }
+}
+
+}  // namespace
+
+TEST_CASE("random products on tensor cores with neighbours") {
+  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  const std::string any[] = {"N"};
+  try_products(random, static_cast<size_t>(number("SINTER_TRIES", 6)), any, [&] {
+    const auto few = static_cast<int64_t>(1 + random() % 130);
+    return std::vector<std::vector<int64_t>>{{few}, {few + static_cast<int64_t>(random() % 200)}};
+  });
+}
+
+TEST_CASE("products of few tokens") {
+  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  const std::string tokens[] = {"9", "16", "17", "64", "100", "128", "255", "256", "1"};
+  try_products(random, static_cast<size_t>(number("SINTER_TRIES", 9)), tokens,
+               [] { return std::vector<std::vector<int64_t>>{{}}; });
+}
+
+// A kernel for a range has a form for each of several numbers of tokens.
+TEST_CASE("products of up to 256 tokens") {
+  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  const std::string up_to[] = {"F"};
+  try_products(random, static_cast<size_t>(number("SINTER_TRIES", 3)), up_to, [] {
+    std::vector<std::vector<int64_t>> values;
+    for (const int64_t tokens : {0, 1, 31, 33, 64, 65, 129, 256})
+      values.push_back({0, 0, 0, 0, 0, tokens});
+    return values;
+  });
 }
 
 }  // namespace sinter

@@ -6,9 +6,9 @@ namespace sinter {
 
 const std::vector<Symbol>& group_symbols() {
   static const std::vector<Symbol> symbols = [] {
-    std::vector<Symbol> list(5);
-    const char* names[] = {"N", "M", "K", "W", "B"};
-    const int64_t highs[] = {4096, 4096, 65536, 1024, 8};
+    std::vector<Symbol> list(6);
+    const char* names[] = {"N", "M", "K", "W", "B", "F"};
+    const int64_t highs[] = {4096, 4096, 65536, 1024, 8, 256};
     for (size_t i = 0; i < list.size(); ++i) {
       list[i].name = names[i];
       list[i].low = 0;

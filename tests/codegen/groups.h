@@ -8,7 +8,8 @@
 
 namespace sinter {
 
-/// N, M in [0, 4096]; K in [0, 65536]; W in [0, 1024] step 8; B in [0, 8].
+/// N, M in [0, 4096]; K in [0, 65536]; W in [0, 1024] step 8; B in [0, 8];
+/// F in [0, 256].
 const std::vector<Symbol>& group_symbols();
 
 /// In `text` DTYPE stands for an element type, WIDTH for the elements of a row and HALF for half of

@@ -86,4 +86,33 @@ TEST_CASE("emitted kernels compile") {
   }
 }
 
+// Of few tokens one for each set of forms, and rows that are no whole panels.
+TEST_CASE("products on tensor cores compile") {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
+  if (!nvrtc) return;
+  std::deque<Kernel> kernels;
+  std::vector<KernelSource> sources;
+  for (const auto& [tokens, rows, length] : {std::tuple("N", 4096, 4096),
+                                             {"F", 512, 2048},
+                                             {"F", 4096, 88},
+                                             {"F", 12288, 4096},
+                                             {"F", 16384, 2048},
+                                             {"F", 22016, 4096},
+                                             {"16", 4096, 4096}}) {
+    const std::string text = fmt::format(
+        "graph(%x: DTYPE[{0}, {2}], %w: DTYPE[{1}, {2}], %r: DTYPE[{0}, {1}]) -> (%y) {{\n"
+        "  %p = linear %x, %w {{order = tiled_linear}} : DTYPE[{0}, {1}]\n  %y = add %p, %r : "
+        "DTYPE[{0}, {1}]\n}}",
+        tokens, rows, length);
+    const GroupText group{"product", 1, text.c_str()};
+    auto kernel = emit_kernel(make_group(group, DType::bf16, 0), group.parts(), group_symbols(),
+                              *find_device("sm_90a"));
+    REQUIRE_MESSAGE(kernel.has_value(), (kernel ? "" : kernel.error().message()));
+    kernels.push_back(std::move(*kernel));
+    sources.push_back({kernels.back().name, kernels.back().source});
+  }
+  const Status compiled = compile_or_find(*nvrtc, sources, "sm_90a");
+  CHECK_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().what));
+}
+
 }  // namespace sinter

@@ -19,8 +19,8 @@ Tokens alone(const std::shared_ptr<const Model>& model, const Tokens& prompt, in
   return tokens;
 }
 
-/// What a batch gives for each prompt, `counts[i]` tokens of prompt i. A sequence that has its tokens
-/// makes room for the next prompt.
+/// What a batch gives for each prompt, `counts[i]` tokens of prompt i. A sequence that has its
+/// tokens makes room for the next prompt.
 std::vector<Tokens> through_places(SequenceBatch& batch, llvm::ArrayRef<Tokens> prompts,
                                    llvm::ArrayRef<int64_t> counts,
                                    llvm::ArrayRef<Sampling> samplings) {
@@ -73,8 +73,8 @@ TEST_CASE("more sequences than usual decode together in a plan for more") {
   for (uint64_t i = 0; i < 20; ++i)
     prompts.push_back(some_tokens(static_cast<int64_t>(1 + i % 5), i));
   const auto batch = value(SequenceBatch::create(model, 20, 16));
-  const std::vector<Tokens> texts = through_places(
-      *batch, prompts, std::vector<int64_t>(20, 5), std::vector<Sampling>(20));
+  const std::vector<Tokens> texts =
+      through_places(*batch, prompts, std::vector<int64_t>(20, 5), std::vector<Sampling>(20));
   for (size_t i = 0; i < prompts.size(); ++i) CHECK(texts[i] == alone(model, prompts[i], 5));
   options.sequences = 300;
   const auto refused = load_model(SINTER_TESTS_DIR "/golden/llama", options);
@@ -109,8 +109,7 @@ TEST_CASE("what a batch cannot take is an error, and changes nothing") {
   CHECK(error(SequenceBatch::create(model, 0, 8)) == "0 places, 1 to 8 sequences decode together");
   const auto batch = value(SequenceBatch::create(model, 1, 8));
   CHECK(error(batch->add({})) == "a prompt has no tokens");
-  CHECK(error(batch->add(some_tokens(9, 1))) ==
-        "a prompt of 9 tokens, a place has room for 8");
+  CHECK(error(batch->add(some_tokens(9, 1))) == "a prompt of 9 tokens, a place has room for 8");
   CHECK(error(batch->remove(0)) == "no sequence 0");
   const Tokens prompt = some_tokens(7, 1);
   const auto id = value(batch->add(prompt));

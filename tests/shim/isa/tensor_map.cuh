@@ -53,6 +53,14 @@ SINTER_DEVICE void cp_async_bulk_tensor_2d(SharedAddress to, const TensorMap& ma
                                            SharedAddress barrier) {
   begin_box_copy(to, map, {x, y}, barrier);
 }
+SINTER_DEVICE void cp_async_bulk_tensor_3d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           int z, SharedAddress barrier) {
+  begin_box_copy(to, map, {x, y, z}, barrier);
+}
+SINTER_DEVICE void cp_async_bulk_tensor_3d_evict_first(SharedAddress to, const TensorMap& map,
+                                                       int x, int y, int z, SharedAddress barrier) {
+  begin_box_copy(to, map, {x, y, z}, barrier);
+}
 SINTER_DEVICE void cp_async_bulk_tensor_4d(SharedAddress to, const TensorMap& map, int x, int y,
                                            int z, int w, SharedAddress barrier) {
   begin_box_copy(to, map, {x, y, z, w}, barrier);
