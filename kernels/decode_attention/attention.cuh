@@ -198,10 +198,18 @@ class DecodeAttention : Rows {
   }
 
   SINTER_DEVICE void start() { begin(rank_); }
-  // `tokens` of the call: their rows are being appended.
+  // `tokens` of the call: their rows are being appended. The lanes of a warp share the tokens, so
+  // that all streams of a warp read again if one has to.
   SINTER_DEVICE void start_early(int tokens) {
     start();
-    for (int t = 0; t < tokens; ++t) again_ = again_ || stream_.first_block_has(in_.last(t));
+    if (tokens == 1) {
+      again_ = stream_.first_block_has(in_.last(0));
+      return;
+    }
+    bool found = false;
+    for (int t = threadIdx.x % 32; t < tokens; t += 32)
+      found |= stream_.warp_blocks_have(in_.last(t));
+    again_ = __any_sync(0xFFFFFFFFu, found);
   }
 
   SINTER_DEVICE void run(T* out) {

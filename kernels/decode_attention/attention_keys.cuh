@@ -224,6 +224,10 @@ class AttentionStream {
   SINTER_DEVICE bool first_block_has(int row) const {
     return static_cast<unsigned>(row) - row_ < block;
   }
+  // One of the first blocks of the warp's streams has the row.
+  SINTER_DEVICE bool warp_blocks_have(int row) const {
+    return static_cast<unsigned>(row) - first_ < block * attention_neighbours(Sizes::lanes);
+  }
 
   // Lets the first block come.
   SINTER_DEVICE void load(const CacheRows<T>& cache) {
