@@ -143,8 +143,12 @@ def test_a_hostile_template_ends_at_a_bound_that_the_error_names(tmp_path, text,
 @pytest.mark.parametrize("text", [NESTED, "{{ ([[1]] * 100000)|sum(start=[]) }}"])
 def test_the_time_of_a_template_is_bounded_in_every_thread(tmp_path, text):
     errors = []
-    work = lambda: errors.append(refused(tmp_path, text, Bounds(steps=1 << 60, seconds=0.1)))
-    threads = [threading.Thread(target=work) for _ in range(2)]
+    bounds = Bounds(steps=1 << 60, seconds=0.1)
+    folders = [tmp_path / name for name in ("first", "second")]  # each writes its template
+    for folder in folders:
+        folder.mkdir()
+    work = lambda folder: errors.append(refused(folder, text, bounds))
+    threads = [threading.Thread(target=work, args=[folder]) for folder in folders]
     began = time.monotonic()
     for thread in threads:
         thread.start()
