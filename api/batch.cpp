@@ -10,7 +10,8 @@ struct sinter_batch {
 
   std::shared_ptr<sinter::CallDevice> device;
   std::unique_ptr<sinter::SequenceBatch> batch;
-  /// Of the function that runs; the batch feeds prompts with the progress that it was made with.
+  /// The progress of the running function, or null. The batch feeds prompts with what it was made
+  /// with, which asks here.
   const sinter::Progress* progress = nullptr;
   std::atomic<bool> runs = false;
 };

@@ -17,7 +17,7 @@ struct Inference {
   tl::unexpected<Error> reject(int constraint, std::string what) const {
     return fail(fmt::format("{}: {} (C{})", name(), what, constraint));
   }
-  /// Of the order, if there is one, or of the op.
+  /// The order's name, if there is one, or the op's.
   std::string_view name() const;
   std::string show(const TensorType& type) const { return to_string(type, symbols); }
   std::string show(DimsRef dims) const {

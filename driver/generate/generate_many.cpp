@@ -11,7 +11,7 @@
 namespace sinter {
 namespace {
 
-// Of the memory that is free, for caches and activations together.
+// Caches and activations together take this share of the free memory at most.
 constexpr double kUsableShare = 0.9;
 
 /// Bytes that are free on the model's device; nothing where the system does not tell.
@@ -22,7 +22,7 @@ Result<std::optional<int64_t>> free_bytes(const Model& model) {
   return std::optional(static_cast<int64_t>(memory.free));
 }
 
-/// That the plan decodes at most.
+/// The most sequences that the plan decodes in one call.
 int64_t sequences_together(const Program& program) {
   const int symbol = find_symbol(program.symbols, "B");
   return symbol < 0 ? 1 : program.symbols[static_cast<size_t>(symbol)].high;

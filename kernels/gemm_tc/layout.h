@@ -1,4 +1,4 @@
-// What schedule and kernel of tiled_linear for few tokens agree on.
+// The layout on which schedule and kernel of tiled_linear for few tokens agree.
 #pragma once
 
 #include "ir/scalar_math.h"

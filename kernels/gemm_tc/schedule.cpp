@@ -20,7 +20,7 @@ constexpr int64_t kTileAlignment = 1024;
 // A warpgroup's sums of 256 columns leave registers for two such warpgroups.
 constexpr int64_t kTwoWarpgroupColumns = 256;
 
-/// What the slowest block copies, in rows of either operand: a multiprocessor copies at a limited
+/// The rows of either operand that the slowest block copies: a multiprocessor copies at a limited
 /// rate, which the matrix alone does not reach.
 int64_t few_tokens_cost(const FewTokensForm& form, int64_t rows, int64_t multiprocessors) {
   return ceil_div(form.tiles(rows), multiprocessors) * (form.rows + form.columns);

@@ -34,7 +34,7 @@ struct FewTokensForm {
   int64_t rows = 0, columns = 0;  // of a tile: rows of the matrix, tokens
   int64_t depth = 0;              // elements of K in a stage
 
-  /// Of a product of most_tokens tokens.
+  /// The tiles of a product of most_tokens tokens.
   int64_t tiles(int64_t matrix_rows) const;
   bool has_tiles_of(const FewTokensForm& other) const {
     return rows == other.rows && columns == other.columns && depth == other.depth;
@@ -44,7 +44,7 @@ struct FewTokensConfig {
   std::vector<FewTokensForm> forms;  // by most_tokens, ascending
   int64_t threads = 0;               // of a block
   int64_t stage_bytes = 0;           // of shared memory: all stages
-  /// As many as the forms have use for: a block without a tile would keep the next kernel's from
+  /// The most blocks that a form has use for: a block without a tile would keep the next kernel's from
   /// its multiprocessor.
   int64_t blocks = 0;
 };

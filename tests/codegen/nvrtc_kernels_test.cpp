@@ -86,7 +86,7 @@ TEST_CASE("emitted kernels compile") {
   }
 }
 
-// Of few tokens one for each set of forms, and rows that are no whole panels.
+// A product of few tokens for each set of forms, and rows that are no whole panels.
 TEST_CASE("products on tensor cores compile") {
   const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;

@@ -19,7 +19,7 @@ Tokens alone(const std::shared_ptr<const Model>& model, const Tokens& prompt, in
   return tokens;
 }
 
-/// What a batch gives for each prompt, `counts[i]` tokens of prompt i. A sequence that has its
+/// The tokens that a batch gives for each prompt, `counts[i]` for prompt i. A sequence that has its
 /// tokens makes room for the next prompt.
 std::vector<Tokens> through_places(SequenceBatch& batch, llvm::ArrayRef<Tokens> prompts,
                                    llvm::ArrayRef<int64_t> counts,
