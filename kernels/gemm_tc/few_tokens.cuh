@@ -48,7 +48,8 @@ class FewTokens {
   static constexpr int kRowTiles = (Config::kResultColumns + kRows - 1) / kRows;
 
  public:
-  // The warpgroups that multiply. With 32 rows two of the warps have sums of whatever follows the tile.
+  // The warpgroups that multiply. With 32 rows two of the warps have sums of whatever follows the
+  // tile.
   static constexpr int kWarpgroups = (kRows + 63) / 64;
   using Stages = Pipeline<kStages>;
 

@@ -44,8 +44,8 @@ struct FewTokensConfig {
   std::vector<FewTokensForm> forms;  // by most_tokens, ascending
   int64_t threads = 0;               // of a block
   int64_t stage_bytes = 0;           // of shared memory: all stages
-  /// The most blocks that a form has use for: a block without a tile would keep the next kernel's from
-  /// its multiprocessor.
+  /// The most blocks that a form has use for: a block without a tile would keep the next kernel's
+  /// from its multiprocessor.
   int64_t blocks = 0;
 };
 /// A product of up to `tokens` rows, at most kMostFewTokens, and a matrix of `rows` rows of
