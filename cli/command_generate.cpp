@@ -53,15 +53,8 @@ Result<std::vector<std::string>> continuations(const Tokenizer& tokenizer, const
                                                const Generation& generation) {
   std::vector<std::string> texts;
   for (size_t s = 0; s < prompts.ids.size(); ++s) {
-    TextStream stream(tokenizer, true);
-    for (int32_t id : prompts.ids[s]) SINTER_TRY(stream.push(id));
-    std::string& text = texts.emplace_back();
-    for (int32_t id : generation.tokens[s]) {
-      SINTER_LET(more, stream.push(id));
-      text += more;
-    }
-    SINTER_LET(rest, stream.finish());
-    text += rest;
+    SINTER_LET(text, continuation_text(tokenizer, prompts.ids[s], generation.tokens[s]));
+    texts.push_back(std::move(text));
   }
   return texts;
 }

@@ -9,20 +9,6 @@
 namespace sinter {
 namespace {
 
-/// The text that the tokens add to the prompt.
-Result<std::string> text_of(const Tokenizer& tokenizer, llvm::ArrayRef<int32_t> prompt,
-                            llvm::ArrayRef<int32_t> tokens) {
-  TextStream stream(tokenizer, true);
-  for (int32_t id : prompt) SINTER_TRY(stream.push(id));
-  std::string text;
-  for (int32_t id : tokens) {
-    SINTER_LET(more, stream.push(id));
-    text += more;
-  }
-  SINTER_LET(rest, stream.finish());
-  return text + rest;
-}
-
 /// Prints lines in the order of the prompts; those that are complete too early wait.
 class OrderedLines {
  public:
@@ -33,7 +19,7 @@ class OrderedLines {
   Status add(size_t prompt, llvm::ArrayRef<int32_t> tokens) {
     nlohmann::ordered_json line = {{"prompt", prompt}, {"tokens", tokens.vec()}};
     if (tokenizer_) {
-      SINTER_LET(text, text_of(*tokenizer_, prompts_[prompt], tokens));
+      SINTER_LET(text, continuation_text(*tokenizer_, prompts_[prompt], tokens));
       line["text"] = text;
     }
     waiting_[prompt] = line.dump() + "\n";
@@ -55,6 +41,19 @@ class OrderedLines {
 };
 
 }  // namespace
+
+Result<std::string> continuation_text(const Tokenizer& tokenizer, llvm::ArrayRef<int32_t> prompt,
+                                      llvm::ArrayRef<int32_t> tokens) {
+  TextStream stream(tokenizer, true);
+  for (int32_t id : prompt) SINTER_TRY(stream.push(id));
+  std::string text;
+  for (int32_t id : tokens) {
+    SINTER_LET(more, stream.push(id));
+    text += more;
+  }
+  SINTER_LET(rest, stream.finish());
+  return text + rest;
+}
 
 Status print_continuations(const OpenedModel& model, const ReadyModel& ready,
                            llvm::ArrayRef<std::vector<int32_t>> prompts,

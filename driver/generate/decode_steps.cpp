@@ -5,23 +5,6 @@
 namespace sinter {
 namespace {
 
-using StepInputs = std::map<std::string, HostTensor, std::less<>>;
-
-/// The entry's tensors in its order; `logits`, where it reads them.
-Result<std::vector<const HostTensor*>> in_order(const EntryPlan& entry, const StepInputs& inputs,
-                                                const HostTensor* logits) {
-  std::vector<const HostTensor*> tensors;
-  for (uint32_t id : entry.inputs) {
-    const std::string& name = entry.buffers[id].value;
-    const auto at = inputs.find(name);
-    if (at == inputs.end() && !(logits && name == "logits"))
-      return fail(fmt::format("nothing gives the input %{}", printable(name)),
-                  "entry " + printable(entry.name));
-    tensors.push_back(at == inputs.end() ? logits : &at->second);
-  }
-  return tensors;
-}
-
 std::vector<int64_t> step_values(const Program& program, int64_t rows, size_t sequences) {
   std::vector<int64_t> values = min_symbol_values(program.symbols);
   values[static_cast<size_t>(find_symbol(program.symbols, "R"))] = rows;
@@ -158,7 +141,25 @@ bool computes_rows(const Program& program) {
 
 }  // namespace
 
-std::map<std::string, HostTensor, std::less<>> step_inputs(llvm::ArrayRef<StepRow> rows) {
+Result<std::vector<const HostTensor*>> in_order(const EntryPlan& entry, const StepInputs& inputs,
+                                                const HostTensor* logits) {
+  std::vector<const HostTensor*> tensors;
+  for (uint32_t id : entry.inputs) {
+    const std::string& name = entry.buffers[id].value;
+    if (logits && name == "logits") {
+      tensors.push_back(logits);
+      continue;
+    }
+    const auto at = inputs.find(name);
+    if (at == inputs.end())
+      return fail(fmt::format("nothing gives the input %{}", printable(name)),
+                  "entry " + printable(entry.name));
+    tensors.push_back(&at->second);
+  }
+  return tensors;
+}
+
+StepInputs step_inputs(llvm::ArrayRef<StepRow> rows) {
   StepInputs inputs;
   const auto integers = [&](const char* name, auto value) {
     std::vector<int32_t> values;

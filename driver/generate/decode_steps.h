@@ -30,8 +30,14 @@ class DecodeSteps {
   virtual Result<std::vector<int32_t>> run(llvm::ArrayRef<StepRow> rows) = 0;
 };
 
-/// The inputs of both entries by name, `logits` excepted.
-std::map<std::string, HostTensor, std::less<>> step_inputs(llvm::ArrayRef<StepRow> rows);
+/// Inputs of `decode` and `sample` by name, `logits` excepted.
+using StepInputs = std::map<std::string, HostTensor, std::less<>>;
+StepInputs step_inputs(llvm::ArrayRef<StepRow> rows);
+
+/// The entry's tensors in its order: those of `inputs`, and `logits`, unless null. The
+/// tensors must outlive the result.
+Result<std::vector<const HostTensor*>> in_order(const EntryPlan& entry, const StepInputs& inputs,
+                                                const HostTensor* logits);
 
 /// The tokens that `sample` chooses from logits [rows, vocabulary] of the host.
 Result<std::vector<int32_t>> sample_tokens(const Program& program, Session& session,

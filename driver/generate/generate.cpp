@@ -20,6 +20,12 @@ Status check_sampling(const Sampling& sampling) {
   return {};
 }
 
+bool is_end_token(const LoadedModel& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
+                  int32_t token) {
+  return stop_at_eos &&
+         (llvm::is_contained(model.spec->eos, token) || llvm::is_contained(more, token));
+}
+
 Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                      int64_t count) {
   for (const auto& prompt : prompts) {
@@ -53,10 +59,6 @@ Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
   SINTER_LET(generator, Generator::create(ready.model, prompts, options.count, options.sampling,
                                           model.spec->streaming, options.prefill));
   result.prefill = generator->prefill();
-  const auto is_end = [&](int32_t token) {
-    return options.stop_at_eos &&
-           (llvm::is_contained(model.spec->eos, token) || llvm::is_contained(options.ends, token));
-  };
   std::vector<uint8_t> ended(prompts.size(), 0);
   Clock::time_point first = begin;
   bool wanted = true;  // by the callback
@@ -67,7 +69,7 @@ Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
       first = Clock::now();
     }
     for (size_t s = 0; s < tokens.size(); ++s) {
-      ended[s] |= is_end(tokens[s]) ? 1 : 0;
+      ended[s] |= is_end_token(model, options.stop_at_eos, options.ends, tokens[s]) ? 1 : 0;
       if (ended[s]) continue;
       result.tokens[s].push_back(tokens[s]);
       if (options.on_token) wanted = options.on_token(s, tokens[s]) && wanted;

@@ -33,6 +33,10 @@ struct Generation {
   double per_token_s = 0;  // mean of the others; 0 below three steps, which show no rate
 };
 
+/// Whether a token ends a sequence: an end token of the model or one of `more`, where any ends one.
+bool is_end_token(const LoadedModel& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
+                  int32_t token);
+
 /// An error for tokens outside the vocabulary, and for texts that are longer than the model allows.
 Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                      int64_t count);

@@ -62,14 +62,9 @@ class ManyPrompts {
     return {};
   }
 
-  bool is_end(int32_t token) const {
-    return options_.stop_at_eos && (llvm::is_contained(model_.spec->eos, token) ||
-                                    llvm::is_contained(options_.ends, token));
-  }
-
   Status take(const SequenceBatch::Token& token) {
     Open& open = open_.at(token.sequence);
-    const bool ends = is_end(token.token);
+    const bool ends = is_end_token(model_, options_.stop_at_eos, options_.ends, token.token);
     if (!ends) {
       open.tokens.push_back(token.token);
       ++result_.tokens;

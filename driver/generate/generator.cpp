@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "driver/generate/cuda_generator.h"
+#include "driver/generate/decode_steps.h"
 #include "driver/generate/feed_prompts.h"
 #include "driver/text_table.h"
 #include "frontends/load_model.h"
@@ -31,11 +32,7 @@ HostTensor seeds(int32_t seed, size_t count) {
 
 Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32_t>> prompts,
                         int64_t most, const std::optional<StreamingCache>& streaming) {
-  for (std::string_view name : {"prefill", "decode", "sample"})
-    if (!program.find_entry(name))
-      return fail(fmt::format("the plan has no entry {}", name), program.name,
-                  "only language models generate");
-  SINTER_TRY(require_decoder_symbols(program));
+  SINTER_TRY(require_generation(program));
   const auto largest = [&](std::string_view symbol) {
     return program.symbols[static_cast<size_t>(find_symbol(program.symbols, symbol))].high;
   };
@@ -54,23 +51,6 @@ Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32
                   program.name, "ask for fewer");
   }
   return {};
-}
-
-Result<std::vector<const HostTensor*>> gather(const EntryPlan& entry, const Started& state) {
-  std::vector<const HostTensor*> inputs;
-  for (uint32_t id : entry.inputs) {
-    const std::string& name = entry.buffers[id].value;
-    if (name == "logits") {
-      inputs.push_back(&state.logits);
-      continue;
-    }
-    const auto at = state.inputs.find(name);
-    if (at == state.inputs.end())
-      return fail(fmt::format("nothing gives the input %{}", printable(name)),
-                  "entry " + printable(entry.name));
-    inputs.push_back(&at->second);
-  }
-  return inputs;
 }
 
 /// Runs decode and sample one after the other, on any device.
@@ -102,6 +82,14 @@ class SteppedGenerator final : public Generator {
 };
 
 }  // namespace
+
+Status require_generation(const Program& program) {
+  for (std::string_view name : {"prefill", "decode", "sample"})
+    if (!program.find_entry(name))
+      return fail(fmt::format("the plan has no entry {}", name), program.name,
+                  "only language models generate");
+  return require_decoder_symbols(program);
+}
 
 int32_t sequence_seed(int32_t seed, size_t index) {
   return static_cast<int32_t>(static_cast<uint32_t>(seed) +
@@ -164,7 +152,7 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
 }
 
 Status decode_step(const Model& model, Started& state) {
-  SINTER_LET(inputs, gather(*model.program().find_entry("decode"), state));
+  SINTER_LET(inputs, in_order(*model.program().find_entry("decode"), state.inputs, &state.logits));
   SINTER_LET(result, state.session->run("decode", state.symbol_values, inputs));
   state.logits = std::move(result.outputs[0]);
   return {};
@@ -178,7 +166,7 @@ Status force_token(const Model& model, Started& state, int32_t token) {
 
 Result<std::vector<int32_t>> choose_tokens(const Model& model, Started& state) {
   const EntryPlan& sample = *model.program().find_entry("sample");
-  SINTER_LET(inputs, gather(sample, state));
+  SINTER_LET(inputs, in_order(sample, state.inputs, &state.logits));
   SINTER_LET(result, state.session->run("sample", state.symbol_values, inputs));
   for (size_t i = 0; i < sample.outputs.size(); ++i)
     if (const std::string_view name = carried_input(sample.output_names[i]); !name.empty())

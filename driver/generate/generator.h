@@ -14,6 +14,9 @@ struct Sampling {
   int32_t seed = 0;
 };
 
+/// An error where the program lacks an entry or a symbol of language models.
+Status require_generation(const Program& program);
+
 /// The seed of sequence `index` of several with one seed: equal prompts go on differently. The
 /// first has the seed itself.
 int32_t sequence_seed(int32_t seed, size_t index);

@@ -11,12 +11,7 @@ const Symbol& symbol_of(const Program& program, std::string_view name) {
   return program.symbols[static_cast<size_t>(find_symbol(program.symbols, name))];
 }
 
-Status check_model(const Program& program, int64_t places, int64_t rows) {
-  for (std::string_view name : {"prefill", "decode", "sample"})
-    if (!program.find_entry(name))
-      return fail(fmt::format("the plan has no entry {}", name), program.name,
-                  "only language models generate");
-  SINTER_TRY(require_decoder_symbols(program));
+Status check_sizes(const Program& program, int64_t places, int64_t rows) {
   const int64_t together = symbol_of(program, "B").high;
   if (places < 1 || places > together)
     return fail(fmt::format("{} places, 1 to {} sequences decode together", places, together),
@@ -47,10 +42,10 @@ Result<std::unique_ptr<SequenceBatch>> SequenceBatch::create(std::shared_ptr<con
                                                              int64_t places, int64_t capacity,
                                                              const PrefillOptions& prefill) {
   const Program& program = model->program();
-  SINTER_TRY(require_decoder_symbols(program));
+  SINTER_TRY(require_generation(program));
   capacity = rounded_up(capacity, symbol_of(program, "R"));
   const int64_t rows = places * capacity;
-  SINTER_TRY(check_model(program, places, rows));
+  SINTER_TRY(check_sizes(program, places, rows));
   std::vector<int64_t> values = min_symbol_values(program.symbols);
   values[static_cast<size_t>(find_symbol(program.symbols, "R"))] = rows;
   SINTER_LET(session, model->new_session(values));
