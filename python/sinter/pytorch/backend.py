@@ -20,7 +20,7 @@ from torch._dynamo.backends.common import aot_autograd
 
 from .._bindings import Code
 from ..errors import SinterError, usage
-from . import importer
+from . import importer, recording
 from .attention_call import one_attention
 from .chunks import join_chunks
 from .complex_pairs import split_complex
@@ -33,6 +33,7 @@ from .packed_parameters import PackedFunction
 from .packing import Group, Packing, find_packing, mark_parameters, packed_copy
 from .padding import pad_products
 from .partition import EagerOp, Part, partition, rewritten
+from .recording import RecordedCall, mark_static, recorded
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
 from .simplify import skip_idle_casts, slice_operands
@@ -50,20 +51,30 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "check": (False, "on a GPU every call waits, and a row number that names no row is an error"),
     "pack": (True, "without gradients, products of a module that read one value are one, by parameters "
                    "whose data move into one tensor; False: parameters stay where they are"),
+    "graphs": (False, "on a GPU calls are recorded as CUDA graphs and replayed"),
     "target": (None, "the architecture to compile for; the default: the device's"),
 }
 
+# Modes of torch.compile: name -> options.
+MODES: dict[str, dict[str, Any]] = {
+    "default": {}, "reduce-overhead": {"graphs": True}, "max-autotune": {"graphs": True},
+    "max-autotune-no-cudagraphs": {},
+}
 
-def read_options(options: dict[str, Any] | None) -> dict[str, Any]:
+
+def read_options(options: dict[str, Any] | None, mode: str | None = None) -> dict[str, Any]:
     """All options with their values; an unknown one is an error."""
-    given = dict(options or {})
+    if mode is not None and mode not in MODES:
+        raise usage(f"torch.compile: backend sinter has no mode '{mode}'", hint="it has " + ", ".join(MODES))
+    given = {**MODES[mode or "default"], **(options or {})}
     unknown = [name for name in given if name not in OPTIONS]
     if unknown:
         raise usage(f"torch.compile: backend sinter has no option '{unknown[0]}'",
                     hint="it has " + ", ".join(OPTIONS))
     chosen = {name: given.get(name, default) for name, (default, _) in OPTIONS.items()}
-    if not isinstance(chosen["pack"], bool):
-        raise usage(f'"{chosen["pack"]}" is neither True nor False', "option pack")
+    for name in ("pack", "graphs"):
+        if not isinstance(chosen[name], bool):
+            raise usage(f'"{chosen[name]}" is neither True nor False', f"option {name}")
     return chosen
 
 
@@ -84,12 +95,13 @@ def device_of(module: fx.GraphModule) -> torch.device:
 @dataclass
 class CompiledGraph:
     """A callable of a graph, what Sinter compiled of it, and the ops that torch computes. is_whole: one
-    entry is the whole graph."""
+    entry is the whole graph. recorded: the entries whose calls are recorded."""
 
     function: Callable
     entries: list[CompiledEntry]
     eager: list[EagerOp]
     is_whole: bool
+    recorded: list[RecordedCall]
 
 
 def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None,
@@ -104,7 +116,8 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
         function = PackedFunction(module.graph, packing, compile, report)
     else:
         compiled = compile_graph_of_ops(module, options, phase)
-        function, report.entries, report.eager = compiled.function, compiled.entries, compiled.eager
+        function = compiled.function
+        report.show(compiled.entries, compiled.eager, compiled.recorded)
         report.packing.refused = packing.refused if packing is not None else {}
     report.seconds = time.perf_counter() - start
     record(report)
@@ -136,9 +149,11 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
                         + "\n".join(f"  {op}" for op in eager),
                         hint="leave out the option require_full to run them in eager")
         entries = compile_parts(parts, device, options, refused)
-    whole = whole_graph(module, parts, entries)
-    function = with_constants(whole or rewritten(module, parts, entries).forward, constants)
-    return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None)
+    calls = [recorded(entry, part.leaves, options["check"]) for entry, part in zip(entries, parts)] \
+        if options["graphs"] else []
+    whole = whole_graph(module, parts, calls or entries)
+    function = with_constants(whole or rewritten(module, parts, calls or entries).forward, constants)
+    return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None, calls)
 
 
 def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
@@ -231,17 +246,16 @@ def prepare(module: fx.GraphModule) -> None:
 
 def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=None, **others):
     """What torch.compile calls for each graph that Dynamo found."""
-    if mode not in (None, "default"):
-        raise usage(f"torch.compile: backend sinter has no mode '{mode}'")
     if others:
         raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
-    chosen, owner = read_options(options), calling()
+    chosen, owner = read_options(options, mode), calling()
 
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
             packing = None
             if phase != "backward":
                 mark_parameters(graph.graph, example_inputs)
+                mark_static(graph.graph)
             if phase == "inference":
                 prepare(graph)
                 if chosen["pack"]:
@@ -257,6 +271,9 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
         partition_fn=forward_and_backward, keep_inference_input_mutations=True)
     with one_attention():
         return compile_module(module, example_inputs)
+
+
+compile_graph.reset = recording.reset  # which torch._dynamo.reset calls
 
 
 def register() -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from . import recording
+
 
 @dataclass
 class PackingReport:
@@ -45,7 +47,7 @@ class GraphReport:
     nodes: ops of torch in the graph. entries: what Sinter compiled, a CompiledEntry a part.
     eager: the ops that torch computes itself (EagerOp). seconds: what compiling took. owner: a weak
     reference to the function or module that torch.compile was given. packing: which products became
-    one.
+    one. recorded: with the option `graphs`, a RecordedCall for each entry.
     """
 
     phase: str
@@ -55,6 +57,10 @@ class GraphReport:
     seconds: float
     owner: weakref.ref | None = None
     packing: PackingReport = field(default_factory=PackingReport)
+    recorded: list = field(default_factory=list)
+
+    def show(self, entries: list, eager: list, recorded: list) -> None:
+        self.entries, self.eager, self.recorded = entries, eager, recorded
 
 
 @dataclass
@@ -91,6 +97,7 @@ class Explanation:
                 name = f"{entry.name}, {variant.range}" if variant.range else entry.name
                 lines.append(f"  {name}: {variant.costs()}; unfused {variant.unfused_costs()}")
                 lines += attention_lines(ledger, entry.locations)
+        lines += [f"  {call.entry.name}: {call}" for call in graph.recorded]
         lines += graph.packing.lines()
         reasons = Counter((op.op, op.location, op.reason) for op in graph.eager)
         for (op, location, reason), times in reasons.items():
@@ -179,5 +186,6 @@ def was_traced(function: Any) -> bool:
 
 
 def reset() -> None:
-    """Forgets all reports."""
+    """Forgets all reports and drops all recordings."""
     REPORTS.clear()
+    recording.reset()

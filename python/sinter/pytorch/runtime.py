@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import NamedTuple
 
 import torch
@@ -23,7 +24,7 @@ from .row_checks import python_error
 from .unsupported import Unsupported
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
-MAX_CALLS = 256  # of an entry, in all streams and for all sizes, that are kept ready
+MAX_CALLS = 256  # of an entry in one stream, of different sizes, that are kept ready
 MAX_MODULES = 256  # whose parameters' addresses an entry remembers
 
 
@@ -35,6 +36,7 @@ class TorchDevice(Device):
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
+        self.allocated: Counter[int] = Counter()  # bytes that the library asked for, by stream
         if device.type == "cpu":
             super().__init__("cpu")
             return
@@ -46,6 +48,7 @@ class TorchDevice(Device):
         self._take(pointer)
 
     def _allocate_memory(self, user, size, stream):
+        self.allocated[stream or 0] += size
         try:
             return torch.cuda.caching_allocator_alloc(size, self.device, stream or 0)
         except Exception:  # the library reports that there is none left
@@ -115,6 +118,31 @@ class StreamSession(Session):
     def __init__(self, entry: CompiledEntry, stream: int | None) -> None:
         super().__init__(entry.compiled.plan, entry.executable, stream)
         self.lock = threading.Lock()  # one thread at a time, from addresses to launches
+        self.ready: dict[tuple[int, ...], BoundCall] = {}  # by the symbols' values; the oldest first
+
+
+class Sessions:
+    """Sessions of an entry, one for each stream, with the calls that are ready there."""
+
+    def __init__(self) -> None:
+        self._by_stream: dict[int | None, StreamSession] = {}
+        self._lock = threading.Lock()  # of making sessions and calls
+
+    def call(self, entry: CompiledEntry, stream: int | None, values: dict[str, int]) -> BoundCall:
+        session = self._by_stream.get(stream)
+        call = None if session is None else session.ready.get(tuple(values.values()))
+        return call or self._new_call(entry, stream, values)
+
+    def _new_call(self, entry: CompiledEntry, stream: int | None, values: dict[str, int]) -> BoundCall:
+        with self._lock:
+            if stream not in self._by_stream:
+                self._by_stream[stream] = StreamSession(entry, stream)
+            session = self._by_stream[stream]
+            call = BoundCall(entry, session, values)
+            if len(session.ready) >= MAX_CALLS:
+                del session.ready[next(iter(session.ready))]
+            session.ready[tuple(values.values())] = call
+            return call
 
 
 class BoundCall(Call):
@@ -204,28 +232,33 @@ class CompiledEntry:
         self._known: set[tuple[int, ...]] = set()  # addresses of parameters that need no copies
         self._made = [(position[operand.node], operand) for operand in graph.inputs
                       if operand.node.op != "placeholder"]
-        self._sessions: dict[int | None, StreamSession] = {}
-        self._calls: dict[tuple, BoundCall] = {}  # the oldest first
-        self._lock = threading.Lock()  # of making sessions and calls
+        self._sessions = Sessions()
+        self._lock = threading.Lock()  # of the known addresses
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked
 
     def __call__(self, *arguments):
+        return self.launch(arguments, self._sessions)
+
+    def symbol_values(self, arguments) -> dict[str, int]:
+        """The values of the symbols in a call. An op in eager that gave other sizes than traced is an error."""
         for position, operand in self._made:
             check_made(in_memory(arguments[position]), operand)
+        values: dict[str, int] = {}
+        for name, source in self._sources.items():
+            values[name] = source.value(arguments, values)
+        return values
+
+    def launch(self, arguments, sessions: Sessions) -> list[torch.Tensor]:
+        """A call in the current stream, in one of the sessions. Results are new tensors."""
+        values = self.symbol_values(arguments)
         parameters = self._parameter_addresses(arguments)
         if parameters not in self._known:
             copies = self._ready_parameters(arguments, parameters)  # are alive until the kernels are queued
             parameters = tuple([tensor.data_ptr() for tensor in copies])
         given = [self._ready(arguments[place.leaf], place) for place in self.others]
         stream = torch.cuda.current_stream(self.device).cuda_stream if self._is_cuda else None
-        values: dict[str, int] = {}
-        for name, source in self._sources.items():
-            values[name] = source.value(arguments, values)
-        key = (stream, *values.values())
-        call = self._calls.get(key)
-        if call is None:
-            call = self._new_call(key, stream, values)
+        call = sessions.call(self, stream, values)
         results = [torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)
                    for sizes, strides, dtype in call.result_layouts]
         try:
@@ -272,16 +305,6 @@ class CompiledEntry:
         is_sure = operand.node.op == "placeholder" and given.device == self.device \
             and given.dtype == operand.dtype
         return None if is_sure else operand.dtype
-
-    def _new_call(self, key: tuple, stream: int | None, values: dict[str, int]) -> BoundCall:
-        with self._lock:
-            if stream not in self._sessions:
-                self._sessions[stream] = StreamSession(self, stream)
-            call = BoundCall(self, self._sessions[stream], values)
-            if len(self._calls) >= MAX_CALLS:
-                del self._calls[next(iter(self._calls))]
-            self._calls[key] = call
-            return call
 
 
 def check_made(tensor: torch.Tensor, operand: Operand) -> None:

@@ -1,6 +1,6 @@
 """Runs random torch programs through Sinter, beside eager and float64.
 
-    python random_programs.py --seed 0 --count 1000 [--route record|fx|compile] [--dynamic|--fixed]
+    python random_programs.py --seed 0 --count 1000 [--route record|fx|compile|graphs] [--dynamic|--fixed]
                               [--backward|--forward] [--device cpu|cuda] [--minutes M] [--keep-going]
                               [--without KINDS] [--ignore-strides]
     python random_programs.py --faults

@@ -1,0 +1,275 @@
+"""Calls of an entry that are recorded once, as a CUDA graph, and replayed: the option `graphs`.
+
+A recording serves calls of one size whose parameters lie at the addresses of the recorded call. Inputs
+that have moved from call to call are copied into buffers that the recording reads; the others are read
+where they lie, and one that moves later has the call recorded anew, with a buffer for it. Results are
+copied out of the recording into new tensors, so that a replay changes nothing that a caller holds.
+
+`RecordedCall` decides all of this; `recorder` has the device's part.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Callable, Sequence
+
+import torch
+from torch import fx
+
+from .packing import addresses_at, is_parameter
+from .recorder import Capture, Recorder, open_recorder
+from .runtime import CompiledEntry, Sessions
+
+STATIC = "sinter_static"  # of an argument's node: torch says that its address stays, as a buffer's does
+MAX_SIZES = 16  # of an entry that are recorded
+MAX_PLACES = 16  # recordings of one size, for parameters at different addresses
+MAX_KNOWN = 256  # calls without a recording whose addresses are remembered
+
+Pick = Callable[[Sequence], Sequence]  # some of the arguments
+
+
+class Recording:
+    """A capture, and the calls that it serves: those whose still inputs lie where they did."""
+
+    def __init__(self, capture: Capture, arguments: Sequence, moving: Sequence[int], still: Still) -> None:
+        self.replay = capture.replay
+        self.moving = [(picked(moving[i] for i in places), [capture.buffers[i] for i in places])
+                       for places in by_dtype(capture.buffers)]
+        self.results = [(places, [capture.results[i] for i in places])
+                        for places in by_dtype(capture.results)]
+        self.layouts = [(result.size(), result.stride(), result.dtype, result.device)
+                        for result in capture.results]
+        self.still, self.seen = still, still.of(arguments)
+        self.nbytes = sum(tensor.nbytes for tensor in (*capture.buffers, *capture.results))
+
+    def fits(self, arguments: Sequence) -> bool:
+        return self.still.of(arguments) == self.seen
+
+    def run(self, arguments: Sequence) -> list[torch.Tensor]:
+        """A replay on these arguments."""
+        for pick, buffers in self.moving:
+            torch._foreach_copy_(buffers, pick(arguments))
+        self.replay()
+        results = [torch.empty_strided(sizes, strides, dtype=dtype, device=device)
+                   for sizes, strides, dtype, device in self.layouts]
+        for places, values in self.results:
+            torch._foreach_copy_([results[i] for i in places], values)
+        return results
+
+
+class Still:
+    """Inputs that a recording reads where they lie, and what must be as it was for that: their addresses, and
+    the strides of those that an op in eager made, which no guard of torch sees to."""
+
+    def __init__(self, positions: Sequence[int], made: Sequence[int]) -> None:
+        self._addresses = addresses_at(positions)
+        self._made = picked(i for i in positions if i in made) if set(positions) & set(made) else None
+
+    def of(self, arguments: Sequence) -> tuple:
+        addresses = self._addresses(arguments)
+        return addresses if self._made is None else (
+            addresses, [tensor.stride() for tensor in self._made(arguments)])
+
+
+@dataclass
+class Place:
+    """Calls of one size with parameters at the same addresses. streams: in which one of them was launched
+    alone. addresses: of the other inputs in the last call. recorded: how often. is_refused: there is no room for
+    a recording."""
+
+    streams: set[int] = field(default_factory=set)
+    addresses: tuple[int, ...] = ()
+    recording: Recording | None = None
+    recorded: int = 0
+    is_refused: bool = False
+
+
+class RecordedCall:
+    """An entry whose calls are recorded. Several threads may call it.
+
+    The first call of each size, addresses of parameters, and stream is launched alone; so are all calls in
+    a stream that is being captured. reason: why nothing is recorded, or None. limits: why some calls are not.
+    """
+
+    def __init__(self, entry: CompiledEntry, leaves: Sequence[fx.Node], recorder: Recorder | None,
+                 reason: str | None) -> None:
+        self.entry, self.reason = entry, reason
+        self._recorder = recorder
+        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf.meta["val"], torch.Tensor)]
+        self._movable = [i for i in tensors if not is_static(leaves[i])]
+        self._made = {i for i in tensors if leaves[i].op != "placeholder"}
+        self._static_addresses = addresses_at([i for i in tensors if is_static(leaves[i])])
+        self._movable_addresses = addresses_at(self._movable)
+        self._lock = threading.Lock()
+        self._forget()
+        _ALL.add(self)
+
+    def _forget(self) -> None:
+        self._sessions = Sessions()  # whose intermediate values recordings use
+        self._places: dict[tuple, Place] = {}  # by sizes and addresses of parameters, the oldest first
+        self._moving: set[int] = set()  # inputs that have moved
+        self._stream: int | None = None  # of the last replay
+        self.limits: set[str] = set()
+
+    def __call__(self, *arguments):
+        stream = None if self.reason is not None else self._recorder.stream()
+        if stream is None:
+            return self.entry(*arguments)
+        sizes = tuple(self.entry.symbol_values(arguments).values())
+        key = (sizes, self._static_addresses(arguments))
+        with self._lock:
+            place = self._places.get(key)
+            if place is None or stream not in place.streams:
+                recording = self._meet(key, stream, arguments)
+            elif place.recording is not None and place.recording.fits(arguments):
+                recording = place.recording
+            else:
+                recording = None if place.is_refused else self._record(key, place, arguments)
+            if recording is not None:
+                return self._replay(recording, stream, arguments)
+        return self.entry(*arguments)
+
+    def _replay(self, recording: Recording, stream: int, arguments) -> list[torch.Tensor]:
+        if stream != self._stream:  # all recordings of an entry share memory
+            self._recorder.follow()
+            self._stream = stream
+        return recording.run(arguments)
+
+    def _meet(self, key: tuple, stream: int, arguments) -> None:
+        """Remembers a call that is the first one of its kind."""
+        if key not in self._places:
+            unrecorded = [known for known, place in self._places.items() if place.recording is None]
+            if len(unrecorded) >= MAX_KNOWN:
+                del self._places[unrecorded[0]]
+            self._places[key] = Place()
+        self._places[key].streams.add(stream)
+        self._places[key].addresses = self._movable_addresses(arguments)
+
+    def _record(self, key: tuple, place: Place, arguments) -> Recording | None:
+        """Records a call, or says in `limits` or `reason` why it does not."""
+        limit = None if place.recording is not None else self._limit(key[0])
+        if limit is not None:
+            self.limits.add(limit)
+            place.is_refused = True
+            return None
+        moving = self._moving_inputs(place, arguments)
+        try:
+            capture = self._recorder.record(
+                lambda *given: self.entry.launch(given, self._sessions), arguments, moving)
+        except RuntimeError as error:
+            self._refuse(f"recording failed: {str(error).splitlines()[0]}")
+            return None
+        still = Still([i for i in self._movable if i not in self._moving], self._made)
+        place.recording = Recording(capture, arguments, moving, still)
+        place.recorded += 1
+        return place.recording
+
+    def _moving_inputs(self, place: Place, arguments) -> list[int]:
+        """Which inputs get buffers: those that moved since the last call here, and all from the third
+        recording here on."""
+        addresses = self._movable_addresses(arguments)
+        self._moving.update(self._movable if place.recorded > 1 else (
+            i for i, old, new in zip(self._movable, place.addresses, addresses) if old != new))
+        place.addresses = addresses
+        return sorted(self._moving)
+
+    def _limit(self, sizes: tuple[int, ...]) -> str | None:
+        """Why there is no room for a further recording of a size."""
+        recorded = [known for (known, _), place in self._places.items() if place.recording is not None]
+        if sizes not in recorded and len(set(recorded)) >= MAX_SIZES:
+            return f"more than {MAX_SIZES} sizes"
+        if recorded.count(sizes) >= MAX_PLACES:
+            return f"parameters at more than {MAX_PLACES} sets of addresses"
+        return None
+
+    def _refuse(self, reason: str) -> None:
+        self.reason = reason
+        self._drop()
+
+    def _drop(self) -> None:
+        self._recorder.release()
+        self._forget()
+
+    def reset(self) -> None:
+        """Drops all recordings and their memory. Later calls are recorded anew."""
+        with self._lock:
+            if self._places:
+                self._drop()
+
+    @property
+    def recordings(self) -> list[Recording]:
+        with self._lock:
+            return [place.recording for place in self._places.values() if place.recording is not None]
+
+    def __str__(self) -> str:
+        """For `explain`."""
+        if self.reason is not None:
+            return f"not recorded: {self.reason}"
+        recordings = self.recordings
+        count = f"{len(recordings)} recording{'' if len(recordings) == 1 else 's'}"
+        held = (f", {sum(one.nbytes for one in recordings):,} bytes of static buffers, "
+                f"{self._recorder.nbytes():,} bytes of memory with them") if recordings else ""
+        limits = "".join(f"; not recorded: {limit}" for limit in sorted(self.limits))
+        return f"recorded: {count}{held}{limits}"
+
+
+def is_static(leaf: fx.Node) -> bool:
+    """Whether an input is never copied: a parameter, a buffer, or what torch was told is like one."""
+    return leaf.op == "placeholder" and (STATIC in leaf.meta or is_parameter(leaf))
+
+
+def picked(positions) -> Pick:
+    """A function that gives the arguments at these positions."""
+    places = list(positions)
+    if len(places) < 2:  # itemgetter gives no tuple
+        return lambda arguments: [arguments[i] for i in places]
+    return itemgetter(*places)
+
+
+def by_dtype(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
+    """Positions of tensors of one type, which torch copies in one launch."""
+    groups: dict[torch.dtype, list[int]] = {}
+    for i, tensor in enumerate(tensors):
+        groups.setdefault(tensor.dtype, []).append(i)
+    return list(groups.values())
+
+
+def mark_static(graph: fx.Graph) -> None:
+    """Marks the arguments of aot_autograd's graph whose addresses stay, as torch says: parameters, buffers,
+    and tensors of `torch._dynamo.mark_static_address`. Those of a backward graph it does not tell."""
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context is not None else None
+    arguments = [node for node in graph.nodes if node.op == "placeholder"]
+    for i in metadata.static_input_indices if metadata is not None else []:
+        if i < len(arguments):
+            arguments[i].meta[STATIC] = True
+
+
+def recorded(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool) -> RecordedCall:
+    """The entry, recorded unless something forbids it."""
+    recorder = open_recorder(entry.device)
+    reason = obstacle(entry, leaves, is_checked) if recorder is not None else "it runs on the CPU"
+    return RecordedCall(entry, leaves, recorder, reason)
+
+
+def obstacle(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool) -> str | None:
+    """Why no call of an entry can be recorded."""
+    if is_checked:
+        return "the option check waits in every call"
+    for leaf in leaves:
+        value = leaf.meta["val"]
+        if isinstance(value, torch.Tensor) and value.device != entry.device:
+            return f"it reads {leaf.name} in host memory"
+    return None
+
+
+_ALL: weakref.WeakSet[RecordedCall] = weakref.WeakSet()
+
+
+def reset() -> None:
+    """Drops the recordings of all graphs."""
+    for call in list(_ALL):
+        call.reset()

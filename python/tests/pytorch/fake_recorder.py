@@ -1,0 +1,58 @@
+"""A recorder for the CPU, so that tests see which calls are recorded: a replay calls the function again."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Callable, Iterator, Sequence
+from unittest import mock
+
+import torch
+
+from sinter.pytorch import recording
+from sinter.pytorch.recorder import Capture, Recorder
+
+
+class FakeRecorder(Recorder):
+    """stream_now: the current stream of all recorders, None while one is captured."""
+
+    stream_now: int | None = 1
+
+    def __init__(self, device: torch.device) -> None:
+        self.replays, self.followed, self.released = 0, 0, 0
+
+    def stream(self) -> int | None:
+        return FakeRecorder.stream_now
+
+    def follow(self) -> None:
+        self.followed += 1
+
+    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int]) -> Capture:
+        given = list(arguments)
+        buffers = [torch.empty_like(arguments[i]) for i in moving]
+        for i, buffer in zip(moving, buffers):
+            given[i] = buffer
+        results = [torch.empty_like(result) for result in function(*arguments)]
+
+        def replay() -> None:
+            self.replays += 1
+            for result, value in zip(results, function(*given)):
+                result.copy_(value)
+
+        return Capture(buffers, results, replay)
+
+    def nbytes(self) -> int:
+        return 4096
+
+    def release(self) -> None:
+        self.released += 1
+
+
+@contextlib.contextmanager
+def on_stream(stream: int | None) -> Iterator[None]:
+    with mock.patch.object(FakeRecorder, "stream_now", stream):
+        yield
+
+
+def recorded_on_cpu():
+    """Entries on the CPU are recorded within."""
+    return mock.patch.object(recording, "open_recorder", FakeRecorder)

@@ -1,0 +1,284 @@
+"""Which calls of the option `graphs` are recorded, replayed and launched alone, with a recorder of the CPU."""
+
+import threading
+import unittest
+
+import torch
+from beside_eager import assert_same, compiled, reset
+from fake_recorder import on_stream, recorded_on_cpu
+from program_runs import run_program
+from random_programs import program_of
+from torch import nn
+from torch.nn import functional as F
+
+import sinter.pytorch
+from sinter.pytorch import recording, report
+
+randn = torch.randn
+
+
+def calls() -> list[recording.RecordedCall]:
+    return [call for one in report.REPORTS for call in one.recorded]
+
+
+def recorder():
+    """The recorder of the only entry."""
+    (call,) = calls()
+    return call._recorder
+
+
+def recordings() -> int:
+    return sum(len(call.recordings) for call in calls())
+
+
+def record(function, **options):
+    return compiled(function, options={"graphs": True}, **options)
+
+
+def block() -> nn.Module:
+    return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16)).requires_grad_(False)
+
+
+class TestModes(unittest.TestCase):
+    def setUp(self):
+        reset()
+
+    def test_modes_that_torch_records_are_recorded(self):
+        for mode, count in (("default", 0), ("max-autotune-no-cudagraphs", 0), ("reduce-overhead", 1),
+                            ("max-autotune", 1)):
+            reset()
+            compiled(lambda x: x + 1, mode=mode)(randn(3))
+            self.assertEqual(len(calls()), count, mode)
+
+    def test_a_cpu_records_nothing_and_explain_says_so(self):
+        function = record(lambda x: x + 1)
+        for _ in range(3):
+            assert_same(function(x := randn(3)), x + 1)
+        self.assertIn("\n  inference: not recorded: it runs on the CPU",
+                      str(sinter.pytorch.explain(function)))
+
+
+class TestRecordings(unittest.TestCase):
+    def setUp(self):
+        reset()
+        self.enterContext(recorded_on_cpu())
+
+    def test_the_second_call_is_recorded_and_later_ones_are_replayed(self):
+        module = block()
+        ours = record(module)
+        alone = compiled(module)
+        for i in range(5):
+            x = randn(4, 8)
+            self.assertTrue(torch.equal(ours(x), alone(x)))
+            self.assertEqual(recordings(), min(i, 1))
+        self.assertEqual(calls()[0]._recorder.replays, 4)
+
+    def test_sizes_have_recordings_of_their_own_up_to_16(self):
+        module = block()
+        ours = record(module, dynamic=True)
+        for _ in range(3):
+            for batch in range(2, 20):
+                assert_same(ours(x := randn(batch, 8)), module(x))
+        self.assertEqual(recordings(), 16)
+        self.assertRegex(str(sinter.pytorch.explain(ours)),
+                         r"recorded: 16 recordings, [\d,]+ bytes of static buffers, 4,096 bytes of memory "
+                         r"with them; not recorded: more than 16 sizes")
+
+    def test_a_size_that_comes_once_takes_no_place(self):
+        ours = record(lambda x: x.softmax(-1), dynamic=True)
+        for batch in range(2, 40):
+            ours(randn(batch, 8))
+        self.assertEqual(recordings(), 0)
+
+    def test_results_are_no_memory_of_the_recording(self):
+        ours = record(lambda x: (x * 2, x.sum(0)))
+        inputs = [randn(4, 8) for _ in range(6)]
+        for x, kept in zip(inputs, [ours(x) for x in inputs]):
+            assert_same(kept, (x * 2, x.sum(0)))
+
+    def test_an_input_at_its_address_is_read_there_and_one_that_moves_is_copied(self):
+        x, y = randn(4, 8), randn(4, 8)
+        ours = record(lambda x, y: x * 2 + y)
+        for _ in range(4):  # in place
+            x.add_(1)
+            assert_same(ours(x, y), x * 2 + y)
+        (recording,) = calls()[0].recordings
+        self.assertEqual(recording.moving, [])
+        for _ in range(3):
+            y = y + 1
+            assert_same(ours(x, y), x * 2 + y)
+        (recording,) = calls()[0].recordings
+        self.assertEqual([len(buffers) for _, buffers in recording.moving], [1])
+        self.assertEqual(sum(place.recorded for place in calls()[0]._places.values()), 2)
+
+    def test_inputs_that_move_one_after_the_other_are_recorded_three_times_at_most(self):
+        inputs = [randn(4) for _ in range(6)]
+        ours = record(lambda *x: sum(x) * 2)
+        ours(*inputs)
+        for i in range(6):
+            ours(*inputs)
+            inputs[i] = randn(4)
+            assert_same(ours(*inputs), sum(inputs) * 2)
+        self.assertEqual([place.recorded for place in calls()[0]._places.values()], [3])
+
+    def test_a_parameter_that_moves_is_recorded_anew_and_never_copied(self):
+        module = block()
+        module.register_buffer("scale", randn(16))
+        ours = record(Scaled(module))
+        wanted = Scaled(module)
+        weights = [nn.Parameter(randn(16, 8), False) for _ in range(2)]
+        scales = [randn(16) for _ in range(2)]
+        for i in range(12):
+            module[0].weight.data = weights[i // 3 % 2].data
+            module.scale = scales[i // 6 % 2]
+            with torch.no_grad():
+                module[0].weight.mul_(1.5)
+            assert_same(ours(x := randn(4, 8)), wanted(x))
+        self.assertEqual(recordings(), 4)
+        for one in calls()[0].recordings:
+            self.assertEqual([len(buffers) for _, buffers in one.moving], [1])
+
+    def test_addresses_of_parameters_that_never_return_are_not_recorded(self):
+        module, kept = nn.Linear(8, 8).requires_grad_(False), []
+        ours = record(module)
+        for _ in range(20):
+            kept.append(module.weight.data)
+            module.weight.data = randn(8, 8)
+            assert_same(ours(x := randn(4, 8)), module(x))
+        self.assertEqual(recordings(), 0)
+
+    def test_layouts_types_and_bits(self):
+        ours = record(lambda x, i, z: (x.mT * 2, i + 1, torch.view_as_real(z * 2)))
+        for _ in range(4):
+            x = torch._neg_view(randn(4, 8)).t().unsqueeze(0).expand(3, 8, 4)
+            i, z = torch.arange(6).view(2, 3)[:, 1:], randn(4, dtype=torch.complex64).conj()
+            assert_same(ours(x, i, z), (x.mT * 2, i + 1, torch.view_as_real(z * 2)))
+        self.assertEqual(recordings(), 1)
+
+    def test_an_input_in_inference_mode_and_outside(self):
+        ours = record(lambda x: x * 2)
+        for i in range(8):
+            with torch.inference_mode(i % 2 == 0):
+                assert_same(ours(x := randn(4)), x * 2)
+
+    def test_a_recording_that_fails_leaves_the_calls_alone(self):
+        ours = record(lambda x: x * 2)
+        ours(x := randn(4))
+        recorder().record = fail
+        for _ in range(3):
+            assert_same(ours(x := randn(4)), x * 2)
+        self.assertIn("not recorded: recording failed: no room", str(sinter.pytorch.explain(ours)))
+
+
+class Scaled(nn.Module):
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x) * self.inner.scale
+
+
+def fail(*arguments):
+    raise RuntimeError("no room\nat all")
+
+
+class TestStreamsAndThreads(unittest.TestCase):
+    def setUp(self):
+        reset()
+        self.enterContext(recorded_on_cpu())
+
+    def test_the_first_call_in_each_stream_is_launched_alone(self):
+        ours = record(lambda x: x * 2)
+        for stream, replays in ((1, 0), (1, 1), (1, 2), (2, 2), (2, 3), (1, 4), (1, 5)):
+            with on_stream(stream):
+                assert_same(ours(x := randn(4)), x * 2)
+            self.assertEqual(recorder().replays, replays)
+        self.assertEqual((recordings(), recorder().followed), (1, 3))
+
+    def test_a_call_in_a_stream_that_is_captured_is_launched_alone(self):
+        ours = record(lambda x: x * 2)
+        for stream in (1, None, 1, None, 1):
+            with on_stream(stream):
+                assert_same(ours(x := randn(4)), x * 2)
+        self.assertEqual(recorder().replays, 2)
+
+    def test_threads_share_recordings(self):
+        module, wrong = block(), []
+        ours = record(module, dynamic=True)
+        ours(randn(4, 8))
+
+        def work():
+            try:
+                for i in range(100):
+                    assert_same(ours(x := randn(2 + i % 4, 8)), module(x))
+            except Exception as error:
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((wrong, recordings()), ([], 4))
+
+    def test_reset_drops_recordings_and_calls_are_recorded_anew(self):
+        ours = record(lambda x: x * 2)
+        for i, drop in enumerate((sinter.pytorch.reset, torch._dynamo.reset)):
+            for _ in range(3):
+                assert_same(ours(x := randn(4)), x * 2)
+            (call,) = [one for one in recording._ALL if one.recordings]
+            drop()
+            self.assertEqual((call.recordings, call._recorder.released), ([], i + 1))
+
+
+class TestTraining(unittest.TestCase):
+    def setUp(self):
+        reset()
+        self.enterContext(recorded_on_cpu())
+
+    def test_a_step_with_dropout_and_an_optimizer_is_that_of_eager(self):
+        def run(wrap):
+            torch.manual_seed(3)
+            model = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.3), nn.GELU(), nn.BatchNorm1d(16),
+                                  nn.Linear(16, 4))
+            optimizer = torch.optim.AdamW(model.parameters(), lr=torch.tensor(1e-2), capturable=False)
+            function, step = wrap(model), wrap(optimizer.step)
+            losses = []
+            for i in range(8):
+                loss = F.cross_entropy(function(randn(6 + i % 2, 8)), torch.randint(0, 4, (6 + i % 2,)))
+                loss.backward()
+                step()
+                optimizer.zero_grad(set_to_none=i % 3 == 0)
+                losses.append(loss.detach())
+            return losses, [*model.parameters(), *model.buffers()]
+
+        assert_same(run(record), run(lambda function: function), 1e-4)
+        self.assertGreater(recordings(), 3)
+
+    def test_a_graph_that_runs_backward_twice(self):
+        module = nn.Linear(4, 4)
+        ours = record(module)
+        for _ in range(4):
+            module.zero_grad()
+            x = randn(2, 4)
+            loss = ours(x).square().sum()
+            loss.backward(retain_graph=True)
+            loss.backward()
+            ours(randn(2, 4))
+            assert_same(module.weight.grad, 2 * torch.autograd.grad(
+                module(x).square().sum(), module.weight)[0], 1e-5)
+        self.assertEqual(recordings(), 2)
+
+
+class TestRandomPrograms(unittest.TestCase):
+    def test_programs(self):
+        reset()
+        with recorded_on_cpu():
+            for seed in range(8):
+                outcome = run_program(program_of(30_000 + seed, dynamic=seed % 4 == 3), "graphs")
+                self.assertFalse(outcome.is_failure, (seed, outcome))
+
+
+if __name__ == "__main__":
+    unittest.main()
