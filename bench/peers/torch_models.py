@@ -3,7 +3,8 @@
     python bench/peers/torch_models.py --out FILE [--rows a,b] [--modes eager,sinter] [--seconds 480]
         [--device cpu --tiny]
 
-Random weights in bf16, without gradients. The three modes take turns in one run. The file is written
+Random weights in bf16, without gradients. The modes take turns in one run; "sinter-recorded" and
+"inductor-recorded", which are run where they are named, are mode="reduce-overhead". The file is written
 after each row; rows that it has are skipped, so that a run goes on where one ended. Of each mode it says
 the time on the device between two events around a call and the sum of its kernels, the time of the host
 to queue a call, that of the first call, the peak of memory, launches, and the errors beside eager in
@@ -34,7 +35,11 @@ from gpu import free_memory, lift_recompile_limits, machine  # noqa: E402
 from sinter.pytorch import compile_graph  # noqa: E402
 from torch_backend import LlamaBlock  # noqa: E402
 
-MODES = {"eager": None, "inductor": "inductor", "sinter": compile_graph}
+# Arguments of torch.compile, or None.
+MODES = {"eager": None, "inductor": {"backend": "inductor"}, "sinter": {"backend": compile_graph},
+         "inductor-recorded": {"backend": "inductor", "mode": "reduce-overhead"},
+         "sinter-recorded": {"backend": compile_graph, "mode": "reduce-overhead"}}
+USUAL_MODES = ("eager", "inductor", "sinter")
 TURNS, CALLS = 5, 4  # samples of a mode, and calls whose queueing a sample times
 
 
@@ -267,7 +272,7 @@ def synchronize(device: str) -> None:
 
 def first_call(call: Callable, device: str) -> tuple[torch.Tensor, dict]:
     """The result on the host, and facts: seconds of the first call, and the peak of memory of the
-    second one."""
+    second one, in which calls are recorded."""
     synchronize(device)
     begin = time.perf_counter()
     call()
@@ -340,11 +345,11 @@ def exact_result(row: Row, device: str) -> torch.Tensor:
     return tensor_of(double.model(**double.arguments)).cpu()
 
 
-def backend_facts() -> dict:
+def backend_facts(graphs: list) -> dict:
     """What the backend says of its graphs. backend_s: its part of the first call, without Dynamo and
     aot_autograd. parts: entries of which each has memory of its own for intermediate values."""
-    graphs = sinter.pytorch.report.REPORTS
-    return {"in_eager": [f"{op.op}: {op.reason}" for graph in graphs for op in graph.eager],
+    return {"recorded": [str(call) for graph in graphs for call in graph.recorded],
+            "in_eager": [f"{op.op}: {op.reason}" for graph in graphs for op in graph.eager],
             "backend_s": sum(graph.seconds for graph in graphs),
             "parts": sum(len(graph.entries) for graph in graphs),
             "arena_bytes": sum(entry.compiled.entry().costs().arena_bytes
@@ -354,14 +359,15 @@ def backend_facts() -> dict:
 
 def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bool) -> dict:
     torch.manual_seed(1)
+    sinter.pytorch.reset()
     row = placed(make(tiny), device, torch.bfloat16)
     exact = exact_result(row, device)
     free_memory()
     calls, facts, failed = {}, {}, {}
     for mode in modes:
-        sinter.pytorch.reset()
-        backend = MODES[mode]
-        function = row.model if backend is None else torch.compile(row.model, backend=backend)
+        known = len(sinter.pytorch.report.REPORTS)
+        arguments = MODES[mode]
+        function = row.model if arguments is None else torch.compile(row.model, **arguments)
         call = lambda function=function: function(**row.arguments)
         try:
             result, facts[mode] = first_call(call, device)
@@ -369,8 +375,8 @@ def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bo
             failed[mode] = {"error": f"{type(error).__name__}: {str(error)[:300]}"}
             continue
         facts[mode] |= errors(result, exact)
-        if mode == "sinter":
-            facts[mode] |= backend_facts()
+        if mode.startswith("sinter"):
+            facts[mode] |= backend_facts(sinter.pytorch.report.REPORTS[known:])
         calls[mode] = call
     samples: dict = {mode: ([], []) for mode in calls}
     for _ in range(TURNS):
@@ -386,7 +392,7 @@ def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bo
 def to_text(name: str, row: dict) -> str:
     lines = [name]
     for mode, one in row["modes"].items():
-        lines.append(f"  {mode:9} " + (one["error"] if "error" in one else (
+        lines.append(f"  {mode:17} " + (one["error"] if "error" in one else (
             f"{one['device_ms']:9.3f} ms, kernels {one.get('kernels_ms', 0):9.3f} ms, "
             f"host {one['host_us']:8.0f} us, first {one['first_call_s']:6.1f} s, "
             f"{one.get('peak_gigabytes', 0):6.2f} GB, {one.get('launches', 0):5} launches, "
@@ -398,7 +404,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--rows", help="names, or beginnings of names: " + ", ".join(ROWS))
-    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--modes", default=",".join(USUAL_MODES), help="of " + ", ".join(MODES))
     parser.add_argument("--seconds", type=float, default=480, help="start no row after that time")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--tiny", action="store_true", help="small models, to test the script")
