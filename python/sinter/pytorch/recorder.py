@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from dataclasses import dataclass
 from typing import Callable, Protocol, Sequence
@@ -11,7 +12,6 @@ import torch
 from .runtime import TorchDevice
 
 _CAPTURES = threading.Lock()  # one at a time in the process
-_STREAMS: dict[int, torch.cuda.Stream] = {}  # in which calls are captured, by device
 
 
 @dataclass
@@ -74,7 +74,7 @@ class CudaRecorder(Recorder):
     def record(self, function: Callable, arguments: Sequence, moving: Sequence[int]) -> Capture:
         """Launches the call once in the stream of captures, which prepares what a capture must not do."""
         with _CAPTURES, torch.cuda.device(self._index), torch.inference_mode(False), torch.no_grad():
-            stream = _STREAMS.setdefault(self._index, torch.cuda.Stream(self._device))
+            stream = capture_stream(self._device)
             before = self._place.allocated[stream.cuda_stream]
             torch.cuda.synchronize()
             with torch.cuda.stream(stream):
@@ -98,6 +98,12 @@ class CudaRecorder(Recorder):
         torch.cuda.synchronize(self._device)
         self._last = None
         self._begin()
+
+
+@functools.cache
+def capture_stream(device: torch.device) -> torch.cuda.Stream:
+    """The stream in which calls are captured."""
+    return torch.cuda.Stream(device)
 
 
 def open_recorder(device: torch.device) -> Recorder | None:

@@ -55,6 +55,7 @@ class TestOnCuda(unittest.TestCase):
     def setUp(self):
         reset()
         self.enterContext(torch.device("cuda"))
+        self.enterContext(torch._dynamo.config.patch(recompile_limit=64, accumulated_recompile_limit=1024))
 
     def tearDown(self):
         sinter.pytorch.reset()
