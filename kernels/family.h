@@ -116,7 +116,8 @@ struct KernelFamily {
   bool latency_bound = false;
   Ports (*ports)(const Graph&, const Op&) = nullptr;  // null: all closed
   /// The family's own reasons to refuse a prologue, or an epilogue, beside what the ports say;
-  /// admits_epilogue may also change `max_blocks` of the merged shape. null: no such reasons.
+  /// admits_epilogue may also change `max_blocks` of the merged shape. null: no such reasons. Of a
+  /// result that goes out by tile, admits_epilogue is asked where the epilogue does not take it so.
   std::optional<Verdict> (*admits_prologue)(const GroupView&) = nullptr;
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
   /// Chooses ops only where the caller requests the family by its name (passes/choose_kernels.h).

@@ -185,17 +185,12 @@ std::optional<Verdict> checks::prologue(Question& q) {
   return q.merged.family->admits_prologue(q.view());
 }
 
-std::optional<Verdict> checks::epilogue(Question& q) {
+namespace {
+
+/// Refuses an epilogue that is not computed element by element, or row by row, from what the port
+/// of the anchor's result gives.
+std::optional<Verdict> takes_elements(const Question& q, const Ports::Place& result) {
   const ValueId anchor = *q.merged.anchor;
-  const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
-  const Ports::Place result = q.problem.ports(anchor).result;
-  for (ValueId reader : q.epilogue) {
-    for (const Read& read : q.problem.facts(reader).reads)
-      if (llvm::is_contained(q.prologue, read.root) && !llvm::is_contained(anchors, read.root))
-        return part_of_row(q, reader, read.root);
-    if (!is_open(result.port)) return refuse(Reason::port_closed, q.problem.name(anchor));
-  }
-  if (q.merged.family->admits_epilogue) return q.merged.family->admits_epilogue(q.view(), q.merged);
   const GroupShape shape = shape_of_result(q);
   const Dims& elements = q.problem.facts(anchor).dims;
   for (ValueId reader : q.epilogue) {
@@ -210,6 +205,25 @@ std::optional<Verdict> checks::epilogue(Question& q) {
   }
   if (auto refusal = recomputed_once(q.problem, shape, q.epilogue)) return refusal;
   return needs_no_result(q.view());
+}
+
+}  // namespace
+
+std::optional<Verdict> checks::epilogue(Question& q) {
+  const ValueId anchor = *q.merged.anchor;
+  const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
+  const Ports::Place result = q.problem.ports(anchor).result;
+  for (ValueId reader : q.epilogue) {
+    for (const Read& read : q.problem.facts(reader).reads)
+      if (llvm::is_contained(q.prologue, read.root) && !llvm::is_contained(anchors, read.root))
+        return part_of_row(q, reader, read.root);
+    if (!is_open(result.port)) return refuse(Reason::port_closed, q.problem.name(anchor));
+  }
+  const auto admits = q.merged.family->admits_epilogue;
+  if (admits && result.port != Port::tile) return admits(q.view(), q.merged);
+  auto refusal = takes_elements(q, result);
+  if (refusal && admits && !admits(q.view(), q.merged)) return std::nullopt;
+  return refusal;
 }
 
 }  // namespace sinter

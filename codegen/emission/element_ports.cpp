@@ -67,17 +67,6 @@ void store_outputs(ValueEmitter& values, const GroupForm& form) {
 
 std::string in_method(const std::string& statements) { return indented(indented(statements)); }
 
-/// By value of the group: whether it depends on the anchor's result.
-std::vector<bool> takes_result(const EmitContext& context) {
-  const Graph& group = context.group;
-  const ValueId anchor = context.anchor->id;
-  std::vector<bool> takes(group.size(), false);
-  takes[anchor.index] = true;
-  for (uint32_t i = anchor.index + 1; i < group.size(); ++i)
-    takes[i] = llvm::any_of(group.ops()[i].operands, [&](ValueId id) { return takes[id.index]; });
-  return takes;
-}
-
 std::string port_memory(const EmitContext& context) {
   const Graph& group = context.group;
   std::string members;
@@ -182,6 +171,16 @@ Status add_store(const EmitContext& context, size_t output, int64_t threads, Por
 }
 
 }  // namespace
+
+std::vector<bool> takes_result(const EmitContext& context) {
+  const Graph& group = context.group;
+  const ValueId anchor = context.anchor->id;
+  std::vector<bool> takes(group.size(), false);
+  takes[anchor.index] = true;
+  for (uint32_t i = anchor.index + 1; i < group.size(); ++i)
+    takes[i] = llvm::any_of(group.ops()[i].operands, [&](ValueId id) { return takes[id.index]; });
+  return takes;
+}
 
 Result<PortText> emit_operand_ports(const EmitContext& context, int64_t threads) {
   PortText text{"#include \"kernels/common/element_ports.cuh\"\n",

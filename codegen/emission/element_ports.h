@@ -18,6 +18,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/emission/emit_context.h"
 
@@ -35,6 +36,9 @@ struct PortText {
   /// share of their elements.
   std::string store_globals, stores;
 };
+
+/// By value of the group: whether it depends on the anchor's result.
+std::vector<bool> takes_result(const EmitContext& context);
 
 /// For a group with an anchor, in blocks of `threads` threads.
 Result<PortText> emit_ports(const EmitContext& context, int64_t threads);

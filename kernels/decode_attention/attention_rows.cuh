@@ -9,14 +9,14 @@ namespace sinter {
 
 // The constants in a kernel's text:
 //   kHeads, kKvHeads, kTile (query heads of one block, all of one key head), kWidth, kValueWidth,
-//   kSplits, kAligned (chunks may be loaded whole), kScale, kSoftcap (0: none), kWindow (0: none),
-//   kEmptyZero (a token that sees no key gets zeros), Mask (kernels/common/attention_operands.cuh)
+//   kSplits, kStreams, kAligned (chunks may be loaded whole), kScale, kSoftcap (0: none), kWindow
+//   (0: none), kEmptyZero (a token that sees no key gets zeros), Mask
+//   (kernels/common/attention_operands.cuh)
 template <typename Config>
 struct AttentionSizes {
   static constexpr int tile = Config::kTile, width = Config::kValueWidth, splits = Config::kSplits;
   static constexpr int group = Config::kHeads / Config::kKvHeads, tiles = group / tile;
-  static constexpr int lanes = attention_lanes(Config::kWidth, width),
-                       streams = attention_streams(lanes);
+  static constexpr int lanes = attention_lanes(Config::kWidth, width), streams = Config::kStreams;
   static constexpr int threads = streams * lanes, warps = threads / 32;
   static constexpr int elements = tile * width;
   // Heads whose warps are added at a time.

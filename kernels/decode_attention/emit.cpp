@@ -12,7 +12,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "ir/row_numbers.h"
-#include "kernels/decode_attention/order.h"
+#include "kernels/decode_attention/streams.h"
 #include "plan/kernel_text.h"
 
 namespace sinter {
@@ -69,7 +69,8 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));
   SINTER_LET(mask, operands.mask());
-  body.launch.threads = int64_t{attention_streams(lanes)} * lanes;
+  const int64_t streams = attention_streams(op.attrs, lanes);
+  body.launch.threads = streams * lanes;
   SINTER_LET(ports, emit_operand_ports(context, body.launch.threads));
   body.includes = "#include \"kernels/decode_attention/attention.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
@@ -79,14 +80,14 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
       "  using Last = PortOperand4;\n"
       "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = "
       "{};\n"
-      "  static constexpr int kSplits = {};\n"
+      "  static constexpr int kSplits = {}, kStreams = {};\n"
       "  static constexpr bool kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {};\n"
       "  static constexpr long long kWindow = {};\n"
       "  using Mask = {};\n"
       "}};\n\n",
-      heads.count, heads.kv_count, tile, heads.width, heads.value_width, splits, operands.aligned(),
-      !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
+      heads.count, heads.kv_count, tile, heads.width, heads.value_width, splits, streams,
+      operands.aligned(), !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
       literal_code(number(op, AttrName::scale), DType::f32),
       literal_code(number(op, AttrName::softcap), DType::f32), window, operands.mask_type());
   const bool early = context.overlap.reads_early();

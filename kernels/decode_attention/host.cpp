@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/decode_attention/order.h"
+#include "kernels/decode_attention/streams.h"
 #include "runtime/evaluate/attention_call.h"
 
 namespace sinter {
@@ -105,6 +105,7 @@ class DecodeAttention {
         lanes_(
             attention_lanes(static_cast<int>(heads_.width), static_cast<int>(heads_.value_width))),
         splits_(static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits))),
+        streams_(attention_streams(call.op.attrs, lanes_)),
         scale_(static_cast<T>(in_.number(AttrName::scale))),
         softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
 
@@ -133,9 +134,8 @@ class DecodeAttention {
     const int neighbours = attention_neighbours(lanes_);
     const int64_t blocks = (keys.count + kAttentionBlock - 1) / kAttentionBlock;
     const int64_t used = (blocks + neighbours - 1) / neighbours * neighbours;
-    std::vector<Partial<T>> streams(
-        static_cast<size_t>(std::min<int64_t>(used, attention_streams(lanes_))),
-        Partial<T>(heads_.value_width));
+    std::vector<Partial<T>> streams(static_cast<size_t>(std::min(used, streams_)),
+                                    Partial<T>(heads_.value_width));
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t begin = block * kAttentionBlock;
       add_block(streams[static_cast<size_t>(block) % streams.size()], q, keys.low + begin,
@@ -172,6 +172,7 @@ class DecodeAttention {
   AttentionCall<T> in_;
   AttentionHeads heads_;
   int lanes_, splits_;
+  int64_t streams_;
   T scale_, softcap_;
 };
 

@@ -1,7 +1,9 @@
 // decode_attention: attention whose heads its kernel can take.
+#include <llvm/Support/MathExtras.h>
+
 #include "ir/attention_operands.h"
 #include "ir/inference.h"
-#include "kernels/decode_attention/order.h"
+#include "kernels/decode_attention/streams.h"
 
 namespace sinter {
 
@@ -13,6 +15,13 @@ Status check_decode_attention(const Inference& op, const TensorType& whole) {
   if (!is_head_width(heads.width) || !is_head_width(heads.value_width))
     return op.reject(21, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
                                      heads.value_width, kMaxHeadWidth));
+  const int lanes =
+      attention_lanes(static_cast<int>(heads.width), static_cast<int>(heads.value_width));
+  const int64_t streams = attention_streams(op.attrs, lanes);
+  const int64_t least = attention_neighbours(lanes), most = attention_most_streams(lanes);
+  if (streams < least || streams > most || !llvm::isPowerOf2_64(static_cast<uint64_t>(streams)))
+    return op.reject(
+        21, fmt::format("{} streams, must be a power of two, {} .. {}", streams, least, most));
   if (op.operands.size() == 6 && !is_whole_mask(op.operands[5].dims, whole.dims))
     return op.reject(21, fmt::format("mask {} repeats along some leading axes of {}",
                                      op.show(op.operands[5]), op.show(whole)));

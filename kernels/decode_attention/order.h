@@ -2,13 +2,13 @@
 // of decode_attention, the same text on host and device.
 //
 // A token sees the keys low .. low + count - 1, of a checked op those that are rows of the cache.
-// Split s takes
-// ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as there are. Its
-// keys are cut into blocks of kAttentionBlock; block b belongs to stream b mod attention_streams. A
-// stream keeps the largest score m, the sum l of exp(score - m) and per element the sum of the
-// values weighted so; it takes its blocks in order: first m grows, what was summed is scaled by
-// exp(old m - new m), then the block's keys are added in order, each by one fused multiply-add.
-// (The online softmax of Milakov and Gimelshein 2018, split over keys as in Flash-Decoding.)
+// Split s takes ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as
+// there are. Its keys are cut into blocks of kAttentionBlock; block b belongs to stream b mod
+// `streams`, by default attention_most_streams. A stream keeps the largest score m, the sum l of
+// exp(score - m) and per element the sum of the values weighted so; it takes its blocks in order:
+// first m grows, what was summed is scaled by exp(old m - new m), then the block's keys are added
+// in order, each by one fused multiply-add. (The online softmax of Milakov and Gimelshein 2018,
+// split over keys as in Flash-Decoding.)
 //
 // The streams of a split are joined: m becomes the largest of theirs and their sums are multiplied
 // by exp(their m - m). Then attention_neighbours streams are added at a time, by a butterfly with
@@ -36,9 +36,11 @@ SINTER_DEVICE constexpr int attention_lanes(int width, int value_width) {
   while (lanes < chunks) lanes *= 2;
   return lanes;
 }
-/// Streams of a split: with their lanes 64 .. 512 threads.
-SINTER_DEVICE constexpr int attention_streams(int lanes) { return lanes <= 8 ? 64 : 512 / lanes; }
-/// Streams of one warp.
+/// The most streams of a split: with their lanes 64 .. 512 threads.
+SINTER_DEVICE constexpr int attention_most_streams(int lanes) {
+  return lanes <= 8 ? 64 : 512 / lanes;
+}
+/// Streams of one warp: a split has a power of two of them, and at least so many.
 SINTER_DEVICE constexpr int attention_neighbours(int lanes) { return 32 / lanes; }
 
 /// Query heads of a key head, of `group`, that one block of threads takes: more keep more sums in

@@ -1,5 +1,13 @@
 // The kernel of a group around tiled_linear: tensor maps of both operands, and an accessor of the
-// result that holds the text of the epilogue.
+// result that holds the text of the epilogue. Where an epilogue of few tokens has other elements
+// than the product, or needs pairs of its rows, the accessor is called for chunks of 8 elements:
+//
+//   struct SectionsResult : PortMemory {
+//     template <typename Rows>
+//     SINTER_DEVICE void operator()(long long row, int matrix_row, const Rows& x2) const {
+//       if (matrix_row < 8192) { ... load_chunk(v0, x2 + ...); ... store_chunk(y0 + ..., o0); }
+//     }
+//   };
 #include "kernels/tile/emit.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -15,6 +23,7 @@
 #include "ir/integers.h"
 #include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/schedule.h"
+#include "kernels/sums_epilogue.h"
 
 namespace sinter {
 namespace {
@@ -36,6 +45,8 @@ Result<TensorMap> operand_rows(const EmitContext& context, size_t operand) {
                    .swizzle = 2 * kTiledLinearDepth};
 }
 
+constexpr int64_t kPanel = kFewTokensPanelRow / 2;  // elements of 16 bits
+
 /// The text and launch of a kernel around tiled_linear.
 class TiledLinearKernel {
  public:
@@ -50,9 +61,11 @@ class TiledLinearKernel {
     const int64_t most = most_tokens(op_, context_.symbols);
     body_.minimum_arch = kFirstArchWithClusters;
     if (most <= kMostFewTokens) {
-      const auto config = few_tokens_config(most, columns_, length_, context_.device);
+      const FewTokensProblem problem = few_tokens_problem(context_.group, op_, most);
+      const auto config = few_tokens_config(problem, context_.device);
       if (!config) return unsupported();
-      SINTER_TRY(write_few_tokens(*config));
+      SINTER_LET(sections, this->sections());
+      SINTER_TRY(write_few_tokens(*config, sections ? &*sections : nullptr));
     } else {
       const auto config = tiled_linear_config(columns_, context_.device);
       if (!config) return unsupported();
@@ -92,21 +105,43 @@ class TiledLinearKernel {
     return {};
   }
 
-  Status write_few_tokens(const FewTokensConfig& config) {
-    SINTER_TRY(write_common(
-        "few_tokens", config.threads,
-        fmt::format("  static constexpr int kSharedBytes = {};\n", config.stage_bytes)));
+  /// The epilogue where it takes sections of the matrix's rows: results have other elements than
+  /// the product, or need pairs of rows. nullopt: it takes the result by chunk.
+  Result<std::optional<SumsEpilogue>> sections() {
+    const Graph& group = context_.group;
+    const std::vector<bool> takes = takes_result(context_);
+    llvm::SmallVector<ValueId, 4> results;
+    bool by_chunk = true;
+    for (ValueId output : group.outputs) {
+      if (!takes[output.index]) continue;
+      results.push_back(output);
+      by_chunk &= volume(group[output].type.dims) == volume(op_.type.dims);
+    }
+    if (by_chunk && op_.type.rank() != 2) return std::optional<SumsEpilogue>{};
+    SINTER_LET(sums, SumsEpilogue::create(group, context_.anchor->id, results, context_.symbols));
+    if (by_chunk && sums.rows().units == 1) return std::optional<SumsEpilogue>{};
+    return std::optional(std::move(sums));
+  }
+
+  Status write_few_tokens(const FewTokensConfig& config, const SumsEpilogue* sections) {
+    const int64_t pairs = sections && sections->rows().units == 2 ? sections->rows().stride : 0;
+    SINTER_TRY(write_common("few_tokens", config.threads,
+                            fmt::format("  static constexpr int kSharedBytes = {}, kPairs = {};\n"
+                                        "  static constexpr bool kSections = {};\n",
+                                        config.stage_bytes, pairs, sections != nullptr),
+                            sections));
     const Overlap& overlap = context_.overlap;
     const uint32_t matrix = *input_of(context_.group, op_.operands[1]);
     const bool early = llvm::is_contained(overlap.early_inputs, matrix);
     body_.waits = overlap.waits;
     if (early) body_.early_inputs = {matrix};
-    SINTER_LET(calls, few_tokens_calls(config, early));
+    SINTER_LET(calls, few_tokens_calls(config, pairs, early));
     body_.text = fmt::format(
         "{}{}{}const auto wait = [] {{\n{}}};\nconst int tokens = static_cast<int>({});\n"
-        "const PortResult result{{memory}};\n{}{}",
+        "const {} result{{memory}};\n{}{}",
         early ? "fence_acq_rel_gpu();\n" : "", kTileMemory, ports_.memory_value,
-        overlap.waits ? indented(wait_text(overlap)) : "", rows_code(), calls, ports_.stores);
+        overlap.waits ? indented(wait_text(overlap)) : "", rows_code(),
+        sections ? "SectionsResult" : "PortResult", calls, ports_.stores);
     // No tokens, no blocks.
     body_.launch.rows = tokens_;
     body_.launch.items_per_row = config.blocks;
@@ -117,12 +152,13 @@ class TiledLinearKernel {
   }
 
   /// The calls of the forms, each for its numbers of tokens; defines the forms.
-  Result<std::string> few_tokens_calls(const FewTokensConfig& config, bool early) {
+  Result<std::string> few_tokens_calls(const FewTokensConfig& config, int64_t pairs, bool early) {
     std::string calls;
     for (size_t i = 0; i < config.forms.size(); ++i) {
       const FewTokensForm& form = config.forms[i];
       SINTER_LET(x, few_tokens_map(0, form.columns, form.depth));
-      SINTER_LET(w, few_tokens_map(1, std::min(form.rows, kFewTokensBox), form.depth));
+      const int64_t box = std::min<int64_t>(form.rows, kFewTokensBox);
+      SINTER_LET(w, pairs > 0 ? paired_map(pairs, box) : few_tokens_map(1, box, form.depth));
       body_.globals += fmt::format(
           "struct Form{} {{\n"
           "  static constexpr int kRows = {}, kColumns = {}, kDepth = {};\n"
@@ -141,12 +177,28 @@ class TiledLinearKernel {
   /// The number of the map of an operand in boxes of `rows` rows and `depth` elements.
   Result<size_t> few_tokens_map(size_t operand, int64_t rows, int64_t depth) {
     SINTER_LET(map, operand_rows(context_, operand));
-    constexpr int64_t panel = kFewTokensPanelRow / 2;
     const bool panels = few_tokens_panels(length_);
-    if (panels) map.dims[0] = SymExpr(panel);
-    map.dims.push_back(SymExpr(panels ? length_ / panel : 1));
-    map.strides.push_back(SymExpr(panel));
-    map.box = {panel, rows, depth / panel};
+    if (panels) map.dims[0] = SymExpr(kPanel);
+    map.dims.push_back(SymExpr(panels ? length_ / kPanel : 1));
+    map.strides.push_back(SymExpr(kPanel));
+    map.box = {kPanel, rows, depth / kPanel};
+    return number_of(std::move(map));
+  }
+  /// The number of the matrix's map in boxes of pairs of rows `apart` (PairedRows, layout.h) and a
+  /// panel. Dimensions: elements, rows of a chunk, both rows of a pair, chunks of a run, runs.
+  Result<size_t> paired_map(int64_t apart, int64_t box) {
+    SINTER_LET(map, operand_rows(context_, 1));
+    const SymExpr row = map.strides[0];
+    const int64_t of_run = apart / kFewTokensChunk, chunks = box / 2 / kFewTokensChunk,
+                  in_run = std::min(of_run, chunks);
+    map.dims = {map.dims[0], SymExpr(kFewTokensChunk), SymExpr(2), SymExpr(of_run),
+                SymExpr(columns_ / (2 * apart))};
+    map.strides = {row, row * SymExpr(apart), row * SymExpr(kFewTokensChunk),
+                   row * SymExpr(2 * apart)};
+    map.box = {kPanel, kFewTokensChunk, 2, in_run, chunks / in_run};
+    return number_of(std::move(map));
+  }
+  size_t number_of(TensorMap map) {
     const auto same = [&](const TensorMap& other) {
       return other.input == map.input && other.offset == map.offset && other.dims == map.dims &&
              other.strides == map.strides && other.box == map.box;
@@ -158,13 +210,16 @@ class TiledLinearKernel {
   }
 
   /// Includes, ports and the constants that both kernels have.
-  Status write_common(std::string_view file, int64_t threads, std::string_view constants) {
+  Status write_common(std::string_view file, int64_t threads, std::string_view constants,
+                      const SumsEpilogue* sections = nullptr) {
     if (op_.operands.size() == 3) {
       SINTER_LET(pointer, OperandRows(context_).pointer(2));
       bias_ = std::move(pointer);
     }
-    SINTER_LET(ports, emit_ports(context_, threads));
+    SINTER_LET(ports,
+               sections ? emit_operand_ports(context_, threads) : emit_ports(context_, threads));
     ports_ = std::move(ports);
+    if (sections) SINTER_TRY(write_sections(*sections));
     body_.includes += fmt::format("#include \"kernels/gemm_tc/{}.cuh\"\n", file) + ports_.includes;
     body_.globals = ports_.memory + ports_.accessors + ports_.store_globals;
     body_.globals += fmt::format(
@@ -177,6 +232,20 @@ class TiledLinearKernel {
         "}};\n\n",
         memory_type(context_.group[op_.operands[0]].type.dtype), memory_type(op_.type.dtype),
         length_, columns_, constants, op_.operands.size() == 3);
+    return {};
+  }
+
+  /// Defines SectionsResult.
+  Status write_sections(const SumsEpilogue& sections) {
+    SINTER_LET(text, sections.emit(context_.parameters, SumsEpilogue::Access::chunk));
+    ports_.accessors += text.globals;
+    ports_.accessors += fmt::format(
+        "struct SectionsResult : PortMemory {{\n"
+        "  template <typename Rows>\n"
+        "  SINTER_DEVICE void operator()(long long row, int matrix_row, const Rows& x{}) const "
+        "{{\n{}  }}\n"
+        "}};\n",
+        sections.inputs(), indented(indented(sections.of_matrix_row(text.sections))));
     return {};
   }
   std::string rows_code() const { return size_code(tokens_, context_.parameters, false); }

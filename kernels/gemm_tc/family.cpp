@@ -11,13 +11,15 @@
 namespace sinter {
 
 EmitKernel emit_tiled_linear;
+std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, GroupShape& merged);
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
 
 constexpr Order kOrders[] = {Order::tiled_linear};
 
-/// Operands come from memory, by tensor maps; the result goes to the epilogue by tile.
+/// Operands come from memory, by tensor maps; the result goes to the epilogue by tile, or for few
+/// tokens by sums (admit.cpp).
 Ports tiled_linear_ports(const Graph&, const Op& op) {
   Ports ports;
   ports.result = {
@@ -31,8 +33,8 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
   const Dims& dims = op.type.dims;
   const int64_t columns = dims.back().constant();
   if (const int64_t most = most_tokens(op, problem.symbols()); most <= kMostFewTokens) {
-    const auto config = few_tokens_config(
-        most, columns, problem.graph()[op.operands[1]].type.dims[1].constant(), problem.device());
+    const auto config =
+        few_tokens_config(few_tokens_problem(problem.graph(), op, most), problem.device());
     if (!config) return std::nullopt;
     return product_cost(group, static_cast<double>(config->blocks), config->threads);
   }
@@ -74,6 +76,7 @@ constinit const KernelFamily gemm_tc_family{
     .make = emit_tiled_linear,
     .cost = tiled_linear_cost,
     .ports = tiled_linear_ports,
+    .admits_epilogue = admits_tiled_linear_epilogue,
     .on_request = true,
     .choose = choose_tiled_linear,
     .explain_choice = explain_choice,

@@ -18,6 +18,11 @@
 //   kResultColumns   columns of the result: rows of the matrix
 //   kSharedBytes     of the stages
 //   kBias            the product has a bias
+//   kSections        the result is an epilogue by sections of the matrix's rows: it is called with
+//   a
+//                    token, the first of 8 rows, and their PortRows; else a port by chunk
+//                    (kernels/tile/ports.cuh)
+//   kPairs           this epilogue needs pairs of rows so far apart; 0: none
 // And Form, those of its use for some number of tokens:
 //   kRows            of the matrix in a tile: 32, or a multiple of 64
 //   kColumns         tokens in a tile: a multiple of 16
@@ -25,6 +30,7 @@
 #pragma once
 
 #include "kernels/gemm_tc/layout.h"
+#include "kernels/gemm_tc/port_rows.cuh"
 #include "kernels/isa/tensor_map.cuh"
 #include "kernels/tile/fragment.cuh"
 #include "kernels/tile/pipeline.cuh"
@@ -46,6 +52,9 @@ class FewTokens {
   static constexpr int kStages = few_tokens_stages(Config::kSharedBytes, kStageBytes);
   static constexpr int kSteps = (Config::kLength + kDepth - 1) / kDepth;
   static constexpr int kRowTiles = (Config::kResultColumns + kRows - 1) / kRows;
+  static constexpr int kBox = kRows < kFewTokensBox ? kRows : kFewTokensBox;
+  static constexpr bool kPaired = Config::kPairs > 0;
+  using Pairs = PairedRows<kPaired ? Config::kPairs : kBox, kBox>;
 
  public:
   // The warpgroups that multiply. With 32 rows two of the warps have sums of whatever follows the
@@ -64,18 +73,14 @@ class FewTokens {
 
   static SINTER_DEVICE void init(Stages& stages) { stages.init(2, 4 * kWarpgroups); }
 
-  // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has at most
-  // 64 rows, one of the tokens kColumns.
+  // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has kBox
+  // rows, one of the tokens kColumns.
   SINTER_DEVICE void produce_matrix(const TensorMap& w) {
     for_each_stage([&](const Tile& tile, int step) {
       stage_.producer_expect(kMatrixBytes);
 #pragma unroll
-      for (int row = 0; row < kRows; row += 64) {
-        const Corner corner = corner_of(step, tile.row + row);
-        cp_async_bulk_tensor_3d_evict_first(
-            cvta_to_shared(matrix_tile() + row * kFewTokensPanelRow), w, corner.element, corner.row,
-            corner.panel, stage_.full());
-      }
+      for (int row = 0; row < kRows; row += kBox)
+        copy_box(matrix_tile() + row * kFewTokensPanelRow, w, step, tile.row + row);
     });
   }
   SINTER_DEVICE void produce_tokens(const TensorMap& x) {
@@ -119,6 +124,20 @@ class FewTokens {
     else
       return {step * kDepth, row, 0};
   }
+  SINTER_DEVICE void copy_box(unsigned char* to, const TensorMap& w, int step, int position) const {
+    if constexpr (kPaired) {
+      const int pair = position / 2;
+#pragma unroll
+      for (int panel = 0; panel < kDepth / 64; ++panel)
+        cp_async_bulk_tensor_5d_evict_first(
+            cvta_to_shared(to + panel * kBox * kFewTokensPanelRow), w, step * kDepth + panel * 64,
+            0, 0, pair % Config::kPairs / kFewTokensChunk, pair / Config::kPairs, stage_.full());
+    } else {
+      const Corner corner = corner_of(step, position);
+      cp_async_bulk_tensor_3d_evict_first(cvta_to_shared(to), w, corner.element, corner.row,
+                                          corner.panel, stage_.full());
+    }
+  }
   SINTER_DEVICE unsigned char* matrix_tile() const {
     return shared_ + stage_.stage() * kStageBytes;
   }
@@ -155,32 +174,48 @@ class FewTokens {
     read_.consumer_release();
   }
 
-  // Gives the result 64 rows of the matrix, from `first` on, and the tokens from `token` on. Of 16
-  // tokens a lane takes one, and 8 of the warp's 16 rows.
+  // Gives the result 64 rows of the matrix, those of the box at `position`, and the tokens from
+  // `token` on. Of 16 tokens a lane takes one, and 8 of the warp's 16 rows.
   template <typename Result>
-  SINTER_DEVICE void store(float (&sums)[kColumns / 2], int first, int token, const T* bias,
+  SINTER_DEVICE void store(float (&sums)[kColumns / 2], int position, int token, const T* bias,
                            const Result& result) const {
-    if (kRows < 64 && thread_in_warpgroup() / 32 * 16 >= kRows) return;
-    if constexpr (Config::kBias) add_bias(sums, bias, first + first_row_in_warpgroup());
-    constexpr int columns = Config::kResultColumns;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int row = first + thread_in_warpgroup() / 32 * 16 + lane % 2 * 8;
+    const int warp = thread_in_warpgroup() / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    if (kRows < 64 && warp * 16 >= kRows) return;
+    // The matrix's rows of the warp's first 8 sums, and of the 8 others.
+    const int first = kPaired ? Pairs::matrix_row(position, warp) : position + warp * 16;
+    constexpr int apart = kPaired ? Config::kPairs : 8;
+    if constexpr (Config::kBias) add_bias(sums, bias, first + lane / 4, apart);
+    const int row = first + lane % 2 * apart;
 #pragma unroll
     for (int i = 0; i < kColumns / 2; i += 8) {
       if (token + 2 * i >= tokens_) break;
       Chunk values;
       transpose_chunk(values, static_cast<const typename Config::ResultElement*>(nullptr),
                       *reinterpret_cast<const float(*)[8]>(sums + i), lane);
-      const long long own = token + 2 * i + lane % 4 / 2 * 8 + lane / 4;
-      if (own < tokens_ && row < columns)
-        write_port<columns % 8 == 0>(result, own * columns + row, columns - row, values);
+      give(values, token + 2 * i + lane % 4 / 2 * 8 + lane / 4, row, result);
     }
   }
-  static SINTER_DEVICE void add_bias(float (&sums)[kColumns / 2], const T* bias, int row) {
+  // Gives the result a token's 8 rows of the matrix from `row` on. All lanes of the warp call it.
+  template <typename Result>
+  SINTER_DEVICE void give(const Chunk& values, long long token, int row,
+                          const Result& result) const {
+    constexpr int columns = Config::kResultColumns;
+    const bool is_there = token < tokens_ && row < columns;
+    if constexpr (Config::kSections) {
+      PortRows<kPaired> rows(token * columns + row, values);
+      rows.take_partner();
+      if (is_there) result(token, row, rows);
+    } else if (is_there) {
+      write_port<columns % 8 == 0>(result, token * columns + row, columns - row, values);
+    }
+  }
+  // `row`: the first of the lane's rows of the matrix; the other is `apart` rows on.
+  static SINTER_DEVICE void add_bias(float (&sums)[kColumns / 2], const T* bias, int row,
+                                     int apart) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      if (row + 8 * half >= Config::kResultColumns) break;
-      const float added = load(bias + row + 8 * half);
+      if (row + apart * half >= Config::kResultColumns) break;
+      const float added = load(bias + row + apart * half);
 #pragma unroll
       for (int i = 2 * half; i < kColumns / 2; i += 4) {
         sums[i] = math::add(sums[i], added);

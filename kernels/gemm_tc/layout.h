@@ -12,6 +12,31 @@ constexpr int kMostFewTokensStages = 16;
 /// Bytes behind the stages: a pipeline's barriers.
 constexpr int kFewTokensBarrierBytes = 16 * kMostFewTokensStages;
 
+/// The most rows of the matrix in a box of its tensor map, and of a warpgroup's product.
+constexpr int kFewTokensBox = 64;
+
+/// Rows of the matrix that are next to each other in a box: the rows that a lane's chunk has.
+constexpr int kFewTokensChunk = 8;
+
+/// The rows of a box of `box` rows where an epilogue needs pairs of rows `stride` apart, the
+/// classes of kernels/colocation.h of two units: 8 first rows of pairs, then their partners, and so
+/// on. So a lane of wgmma's result has the sums of both rows of a pair. A box begins at pair
+/// `position` / 2.
+template <int stride, int box>
+struct PairedRows {
+  static constexpr int kChunks = box / 2 / kFewTokensChunk, kOfStride = stride / kFewTokensChunk;
+  /// Chunks of a run of pairs that a box has, and runs.
+  static constexpr int kRun = kChunks < kOfStride ? kChunks : kOfStride;
+  static_assert(stride % kFewTokensChunk == 0 && kChunks % kRun == 0 && kOfStride % kRun == 0,
+                "boxes have whole runs of pairs");
+
+  /// The row of the matrix that is the first of a box's chunk of pairs.
+  static SINTER_DEVICE constexpr int matrix_row(int position, int chunk) {
+    const int pair = position / 2 + kFewTokensChunk * chunk;
+    return pair / stride * (2 * stride) + pair % stride;
+  }
+};
+
 /// Stages of `stage_bytes` that `shared_bytes` hold, and that have barriers.
 SINTER_DEVICE constexpr int few_tokens_stages(int shared_bytes, int stage_bytes) {
   const int fit = shared_bytes / stage_bytes;

@@ -17,6 +17,8 @@ constexpr int64_t kDeclaredBytes = 1024;  // barriers, and the alignment of the 
 constexpr int64_t kLeastStages = 3, kMostStages = 6;
 
 constexpr int64_t kTileAlignment = 1024;
+// Rows of the matrix in a box of its tensor map: of the smallest tiles, and of the others.
+constexpr int64_t kBoxes[] = {32, kFewTokensBox};
 // A warpgroup's sums of 256 columns leave registers for two such warpgroups.
 constexpr int64_t kTwoWarpgroupColumns = 256;
 
@@ -48,16 +50,17 @@ FewTokensForm few_tokens_form(int64_t tokens, int64_t rows, int64_t length, int6
   return best;
 }
 
-std::vector<FewTokensForm> few_tokens_forms(int64_t tokens, int64_t rows, int64_t length,
-                                            int64_t most_rows, int64_t multiprocessors) {
+std::vector<FewTokensForm> few_tokens_forms(const FewTokensProblem& problem, int64_t most_rows,
+                                            int64_t multiprocessors) {
   std::vector<FewTokensForm> forms;
-  for (int64_t most = tokens <= 16 ? 16 : 32;; most *= 2) {
-    const auto form = few_tokens_form(most, rows, length, most_rows, multiprocessors);
+  for (int64_t most = problem.tokens <= 16 ? 16 : 32;; most *= 2) {
+    const auto form =
+        few_tokens_form(most, problem.rows, problem.length, most_rows, multiprocessors);
     if (!forms.empty() && forms.back().has_tiles_of(form))
       forms.back().most_tokens = most;
     else
       forms.push_back(form);
-    if (most >= tokens) return forms;
+    if (most >= problem.tokens) return forms;
   }
 }
 
@@ -85,18 +88,36 @@ int64_t FewTokensForm::tiles(int64_t matrix_rows) const {
   return ceil_div(matrix_rows, rows) * ceil_div(most_tokens, columns);
 }
 
-std::optional<FewTokensConfig> few_tokens_config(int64_t tokens, int64_t rows, int64_t length,
+FewTokensProblem few_tokens_problem(const Graph& graph, const Op& product, int64_t tokens) {
+  const Dims& matrix = graph[product.operands[1]].type.dims;
+  return {.tokens = tokens, .rows = matrix[0].constant(), .length = matrix[1].constant()};
+}
+
+bool few_tokens_takes(const ColocatedRows& rows) {
+  const auto whole = [](int64_t of_rows) { return of_rows % kFewTokensChunk == 0; };
+  for (const ColocatedRows::Section& section : rows.sections)
+    if (!whole(section.first) || !whole(section.width)) return false;
+  if (rows.units == 1) return true;
+  if (rows.units > 2 || !whole(rows.stride)) return false;
+  const int64_t of_stride = rows.stride / kFewTokensChunk;
+  return llvm::all_of(kBoxes, [&](int64_t box) {
+    const int64_t chunks = box / 2 / kFewTokensChunk;
+    return chunks % of_stride == 0 || of_stride % chunks == 0;
+  });
+}
+
+std::optional<FewTokensConfig> few_tokens_config(const FewTokensProblem& problem,
                                                  const DeviceDescription& device) {
   if (!device.has.wgmma) return std::nullopt;
   const auto forms_of = [&](int64_t most_rows) {
-    return few_tokens_forms(tokens, rows, length, most_rows, device.multiprocessors);
+    return few_tokens_forms(problem, most_rows, device.multiprocessors);
   };
   FewTokensConfig config{.forms = forms_of(192)};
   if (config.forms.back().columns == kTwoWarpgroupColumns) config.forms = forms_of(128);
   int64_t most_rows = 0, stage = 0;
   for (const FewTokensForm& form : config.forms) {
     most_rows = std::max<int64_t>({64, most_rows, form.rows});
-    config.blocks = std::max(config.blocks, form.tiles(rows));
+    config.blocks = std::max(config.blocks, form.tiles(problem.rows));
     stage = std::max<int64_t>(stage, tile_bytes(static_cast<int>(form.rows + form.columns),
                                                 static_cast<int>(form.depth)));
   }

@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "ir/contraction.h"
+#include "kernels/colocation.h"
 
 namespace sinter {
 
@@ -24,8 +25,6 @@ std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
 
 /// A kernel for at most this number of tokens reads the matrix once: few_tokens.cuh.
 inline constexpr int64_t kMostFewTokens = 256;
-/// The most rows of the matrix in a box of its tensor map.
-inline constexpr int64_t kFewTokensBox = 64;
 /// The most tokens of a product: rows of its result.
 int64_t most_tokens(const Op& product, llvm::ArrayRef<Symbol> symbols);
 
@@ -48,11 +47,18 @@ struct FewTokensConfig {
   /// from its multiprocessor.
   int64_t blocks = 0;
 };
-/// A product of up to `tokens` rows, at most kMostFewTokens, and a matrix of `rows` rows of
-/// `length` elements. nullopt: the device has no products of warpgroups, or too little shared
-/// memory.
-std::optional<FewTokensConfig> few_tokens_config(int64_t tokens, int64_t rows, int64_t length,
+struct FewTokensProblem {
+  int64_t tokens = 0;            // at most, no more than kMostFewTokens
+  int64_t rows = 0, length = 0;  // of the matrix; elements of a row
+};
+/// The problem of `product`, a tiled_linear, without an epilogue.
+FewTokensProblem few_tokens_problem(const Graph& graph, const Op& product, int64_t tokens);
+/// nullopt: the device has no products of warpgroups, or too little shared memory.
+std::optional<FewTokensConfig> few_tokens_config(const FewTokensProblem& problem,
                                                  const DeviceDescription& device);
+/// Whether an epilogue of few tokens can have these rows: a lane has chunks of 8 rows, or of 8
+/// pairs.
+bool few_tokens_takes(const ColocatedRows& rows);
 
 /// An operand as rows of neighbouring elements that a tensor map can describe: rows begin at
 /// multiples of 16 bytes. nullopt: it has to be copied first.

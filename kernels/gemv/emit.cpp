@@ -16,7 +16,7 @@
 //
 // The emitters of row and pointwise kernels write prologue and epilogue, each for a graph of its
 // own: the prologue's ends with the operand; those of the epilogue (the sections of
-// kernels/gemv/colocation.h) have the sums as one more input.
+// kernels/colocation.h) have the sums as one more input.
 #include "kernels/row/emit.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -47,7 +47,7 @@ class GemvKernel {
     llvm::SmallVector<ValueId, 4> results;
     for (ValueId output : group_.outputs)
       if (!in_prologue_[output.index]) results.push_back(output);
-    SINTER_LET(epilogue, GemvEpilogue::create(group_, anchor_, results, symbols_));
+    SINTER_LET(epilogue, SumsEpilogue::create(group_, anchor_, results, symbols_));
     SINTER_TRY(write_product(epilogue.rows()));
     SINTER_TRY(write_prologue());
     const bool early = overlap_.reads_early();
@@ -57,10 +57,11 @@ class GemvKernel {
                            epilogue.rows().sections.size() == 1;
     for (uint32_t k : overlap_.early_inputs)
       if (all_early || in_prologue_[group_.inputs[k].index]) body_.early_inputs.push_back(k);
-    SINTER_LET(rest, epilogue.emit(parameters_, {.blocks = config_.blocks,
-                                                 .threads = 32 * config_.warps,
-                                                 .loads_ahead = !early || all_early,
-                                                 .wait = early ? wait_text(overlap_) : ""}));
+    SINTER_LET(rest, emit_gemv_epilogue(epilogue, parameters_,
+                                        {.blocks = config_.blocks,
+                                         .threads = 32 * config_.warps,
+                                         .loads_ahead = !early || all_early,
+                                         .wait = early ? wait_text(overlap_) : ""}));
     body_.globals += rest.globals;
     body_.includes += "#include \"kernels/gemv/gemv.cuh\"\n";
     body_.before_wait = fmt::format(

@@ -27,7 +27,7 @@ constexpr int64_t kShortRowThreads = 256;
 //   softmax [8192, 16384]             1024: 159       512: 155    256: 133
 //   LayerNorm(x) + r [16384, 4096]     512: 103       128: 95.1    64: 96.4
 //   LayerNorm(x) + r [8192, 16384]    1024: 230       512: 228    256: 188
-constexpr int64_t kManyRows = 64;
+constexpr int64_t kManyRows = 512;
 constexpr int64_t kChunksOfManyRows = 4;
 constexpr int64_t kThreadsOfManyRows = 256;
 

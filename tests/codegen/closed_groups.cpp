@@ -11,7 +11,7 @@ graph(%q: DTYPE[N, 96], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %first: i32[N], 
     {"attention_of_merged_projection", 0, R"(
 graph(%qkv: DTYPE[N, 160], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %last: i32[N]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 32, size = 128} : DTYPE[N, 128]
-  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 8, kv_heads = 2, scale = 0.3, splits = 3, softcap = 5.0} : DTYPE[N, 128]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 8, kv_heads = 2, scale = 0.3, softcap = 5.0, splits = 3, streams = 16} : DTYPE[N, 128]
 })"},
     {"attention_unaligned", 0, R"(
 graph(%qkv: DTYPE[N, 77], %kv: DTYPE[200, 38], %first: i32[N], %last: i32[N]) -> (%y) {
@@ -57,7 +57,7 @@ graph(%q: DTYPE[N, 320], %k: DTYPE[700, 160], %v: DTYPE[700, 160], %first: i32[N
 })"},
     {"attention_of_many_keys_in_a_window", 0, R"(
 graph(%q: DTYPE[N, 256], %k: DTYPE[700, 64], %v: DTYPE[700, 64], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 1, scale = 0.125, splits = 1, window = 650} : DTYPE[N, 256]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 1, scale = 0.125, splits = 1, streams = 4, window = 650} : DTYPE[N, 256]
 })"},
     {"attention_of_ranges_in_matrices", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %ranges: i32[2, N], %column: i32[N, 1]) -> (%y) {

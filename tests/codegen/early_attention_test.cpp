@@ -13,7 +13,7 @@
 
 #include "codegen/kernel_trials.h"
 #include "ir/grouping.h"
-#include "kernels/decode_attention/order.h"
+#include "kernels/decode_attention/streams.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/random_inputs.h"
@@ -28,7 +28,7 @@ constexpr int64_t kRows = 1200;  // of a cache; its tensor has as many after the
 const std::vector<GroupText> kGroups = {
     {"two_heads_a_block", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 1} : DTYPE[N, 64]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 1, streams = 32} : DTYPE[N, 64]
 })"},
     {"one_head_a_block_softcap", 0, R"(
 graph(%q: DTYPE[N, 96], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
@@ -59,7 +59,7 @@ graph(%q: DTYPE[N, 64], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N]
 })"},
     {"rounds_of_128_keys", 0, R"(
 graph(%q: DTYPE[N, 256], %k: DTYPE[2400, 128], %v: DTYPE[2400, 128], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.125, splits = 1} : DTYPE[N, 256]
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 2, kv_heads = 1, scale = 0.125, splits = 1, streams = 4} : DTYPE[N, 256]
 })"},
 };
 
@@ -209,8 +209,8 @@ bool takes_stale_rows(const Kernel& kernel, const Call& call, int64_t known) {
   const auto heads = op.attrs.get<int64_t>(AttrName::heads);
   const int64_t width = kernel.group[op.operands[0]].type.dims[1].constant() / heads;
   const int64_t value_width = op.type.dims[1].constant() / heads;
-  const int64_t streams =
-      attention_streams(attention_lanes(static_cast<int>(width), static_cast<int>(value_width)));
+  const int64_t streams = attention_streams(
+      op.attrs, attention_lanes(static_cast<int>(width), static_cast<int>(value_width)));
   const int64_t window =
       op.attrs.has(AttrName::window) ? op.attrs.get<int64_t>(AttrName::window) : 0;
   const auto splits = static_cast<int>(op.attrs.get<int64_t>(AttrName::splits));

@@ -9,6 +9,7 @@
 #include "differential/graph_generator.h"
 #include "ir/attention_operands.h"
 #include "kernels/attention/order.h"
+#include "kernels/decode_attention/order.h"
 
 namespace sinter {
 namespace {
@@ -195,6 +196,15 @@ void GraphGenerator::decode_attention() {
   auto made = attended(100);
   if (!made) return;
   made->attrs.set(AttrName::order, Order::decode_attention).set(AttrName::splits, made->splits);
+  if (random_.chance(40)) {
+    const AttentionHeads heads = attention_heads(made->attrs, graph_[made->operands[1]].type,
+                                                 graph_[made->operands[2]].type);
+    const int lanes =
+        attention_lanes(static_cast<int>(heads.width), static_cast<int>(heads.value_width));
+    int64_t streams = attention_most_streams(lanes);
+    while (streams > attention_neighbours(lanes) && random_.chance(60)) streams /= 2;
+    made->attrs.set(AttrName::streams, streams);
+  }
   op(OpKind::attention, made->operands, std::move(made->attrs));
 }
 

@@ -304,9 +304,9 @@ constexpr OpExample kExamples[] = {
   })"},
     {{OpKind::attention, Order::decode_attention},
      "attention(q, keys, values, first, slot, mask?) {order = decode_attention}",
-     "`attention` of at most eight tokens; the keys that a token sees are cut into `splits` parts "
-     "of "
-     "equal length.",
+     "`attention` of at most eight tokens, or of one of each sequence; the keys that a token sees "
+     "are cut into `splits` parts of equal length. `streams`: a power of two, the parts of a split "
+     "that are summed apart; absent: the most for heads of this width.",
      R"(  state %k : f16[128, 32]
   state %v : f16[128, 32]
   entry @e(%q: f16[2, 64], %first: i32[2], %slot: i32[2]) -> (%y) {

@@ -514,6 +514,11 @@ TEST_CASE("C21 decode_attention") {
   gives(Order::decode_attention, good, split(1), f16({kN, 12}));
   gives(Order::decode_attention, good,
         split(8).set(AttrName::softcap, 5.0).set(AttrName::window, int64_t{3}), f16({kN, 12}));
+  const auto streams = [&](int64_t count) { return split(1).set(AttrName::streams, count); };
+  for (int64_t count : {32, 64})
+    gives(Order::decode_attention, good, streams(count), f16({kN, 12}));
+  for (int64_t count : {int64_t{0}, int64_t{16}, int64_t{48}, int64_t{128}, INT64_MIN})
+    rejects(21, Order::decode_attention, good, streams(count));
   for (int64_t splits : {int64_t{0}, int64_t{-1}, int64_t{9}, INT64_MAX})
     rejects(21, Order::decode_attention, good, split(splits));
   rejects(1, Order::decode_attention, good, attention(4, 2));

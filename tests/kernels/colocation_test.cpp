@@ -1,5 +1,5 @@
 // Which rows of a matrix have to stand together, for what reads their sums.
-#include "kernels/gemv/colocation.h"
+#include "kernels/colocation.h"
 
 #include <doctest/doctest.h>
 

@@ -15,16 +15,20 @@ constexpr int64_t kRows = 300;  // of the caches
 
 struct Case : AttentionCase {
   int64_t splits;
+  int64_t streams;  // 0: the most
 
   Case(int64_t heads, int64_t kv_heads, int64_t width, int64_t value_width, int64_t splits,
-       double scale, double softcap = 0, int64_t window = 0)
+       double scale, double softcap = 0, int64_t window = 0, int64_t streams = 0)
       : AttentionCase{heads, kv_heads, width, value_width, scale, softcap, window},
-        splits(splits) {}
+        splits(splits),
+        streams(streams) {}
   Module attention(DType dtype, int64_t rows = kRows) const {
     return module("attention", dtype, rows);
   }
   Module few(DType dtype, int64_t rows = kRows) const {
-    return module("decode_attention", dtype, rows, fmt::format(", splits = {}", splits));
+    return module("decode_attention", dtype, rows,
+                  fmt::format(", splits = {}", splits) +
+                      (streams > 0 ? fmt::format(", streams = {}", streams) : ""));
   }
 };
 using Values = AttentionValues;
@@ -60,9 +64,9 @@ double error_bound(const Case& c, const Values& x, int64_t token, int64_t head) 
   const double range = largest - smallest;
   const auto ceiling = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const int lanes = attention_lanes(static_cast<int>(c.width), static_cast<int>(c.value_width));
-  const auto blocks =
+  const auto blocks =  // of a stream
       static_cast<double>(ceiling(ceiling(ceiling(count, c.splits), kAttentionBlock),
-                                  attention_streams(lanes)));  // of a stream
+                                  c.streams > 0 ? c.streams : attention_most_streams(lanes)));
   const double weighting = (4 + 3 * range) + blocks * (4 + 1) + 4 + 4;
   const double summing = 4 * blocks + 5 + 16 + static_cast<double>(c.splits);
   return 1.01 * most * (2 * (score_error + u * (range + weighting + summing)) + u);
@@ -114,6 +118,9 @@ TEST_CASE("attention of few tokens is attention, within the roundings of float32
       {2, 2, 16, 24, 2, 1, 0, 1},
       {2, 2, 16, 24, 8, 1, 0, 64},
       {2, 2, 16, 24, 1, 1, 0, INT64_MAX},
+      {8, 2, 64, 64, 1, 0.125, 0, 0, 4},
+      {4, 4, 3, 40, 2, -1, 0, 0, 16},
+      {2, 1, 256, 256, 1, 0.0625, 5, 0, 1},
   };
   for (const Case& c : cases)
     for (DType dtype : kFloats) {

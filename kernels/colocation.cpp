@@ -1,4 +1,4 @@
-#include "kernels/gemv/colocation.h"
+#include "kernels/colocation.h"
 
 #include <llvm/ADT/STLExtras.h>
 

@@ -1,0 +1,25 @@
+// The epilogue of a product of few tokens may need pairs of rows of the matrix: a block computes
+// both, and a lane has the sums of both.
+#include "kernels/gemm_tc/schedule.h"
+#include "kernels/sums_epilogue.h"
+
+namespace sinter {
+
+std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, GroupShape&) {
+  const FusionProblem& problem = group.problem;
+  const ValueId anchor = group.anchor();
+  const Op& op = problem.graph()[anchor];
+  const int64_t most = most_tokens(op, problem.symbols());
+  if (most > kMostFewTokens || op.type.rank() != 2)
+    return refuse(Reason::port_other_element, problem.name(anchor));
+  auto deal = colocated_epilogue(group);
+  if (auto* refusal = std::get_if<Verdict>(&deal)) return std::move(*refusal);
+  const FewTokensProblem product = few_tokens_problem(problem.graph(), op, most);
+  if (!few_tokens_takes(std::get<ColocatedRows>(deal)) ||
+      !few_tokens_config(product, problem.device()))
+    return refuse(Reason::profit_configuration,
+                  fmt::format("the sums of {} rows of {}", product.rows, problem.name(anchor)));
+  return std::nullopt;
+}
+
+}  // namespace sinter
