@@ -37,8 +37,7 @@ std::string in_loop(const SumsEpilogue& epilogue, llvm::ArrayRef<Section> sectio
 /// Text that loads the inputs of a thread's first item, but for its sum, ahead of the product.
 std::string loaded_ahead(const SumsEpilogue& epilogue, const Section& section,
                          const GemvEpilogueForm& form) {
-  const std::string when = epilogue.condition(section),
-                    element = element_of_section(section.first);
+  const std::string when = epilogue.condition(section), element = element_of_section(section.first);
   const int64_t units = epilogue.rows().units;
   const int64_t classes = ceil_div(epilogue.matrix_rows() / units, form.blocks);
   const bool loops = classes * units * epilogue.tokens() > form.threads;

@@ -70,12 +70,81 @@ class RandomProduct {
   int values_ = 0;
 };
 
+/// A product of few tokens whose epilogue needs pairs of rows, or writes sections of them.
+class SectionedProduct {
+ public:
+  SectionedProduct(std::mt19937& random, std::string tokens)
+      : random_(random), tokens_(std::move(tokens)), length_(8 * (1 + pick(24))) {}
+
+  std::string text() { return pick(2) == 0 ? gated() : rotated(); }
+
+ private:
+  int64_t pick(int64_t count) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(count));
+  }
+  std::string inputs(int64_t rows, bool bias) const {
+    return fmt::format("%x: DTYPE[{0}, {1}], %w: DTYPE[{2}, {1}]{3}", tokens_, length_, rows,
+                       bias ? fmt::format(", %b: DTYPE[{}]", rows) : "");
+  }
+  std::string product(int64_t rows, bool bias) const {
+    return fmt::format("  %p = linear %x, %w{} {{order = tiled_linear}} : DTYPE[{}, {}]\n",
+                       bias ? ", %b" : "", tokens_, rows);
+  }
+  std::string slice(std::string_view name, int64_t begin, int64_t size) const {
+    return fmt::format("  %{} = slice %p {{axis = 1, begin = {}, size = {}}} : DTYPE[{}, {}]\n",
+                       name, begin, size, tokens_, size);
+  }
+
+  std::string gated() {
+    constexpr int64_t kWidths[] = {8, 16, 32, 64, 96, 160, 2048};
+    const int64_t width = kWidths[pick(7)];
+    const bool bias = pick(2) == 0, stored = pick(3) == 0;
+    return fmt::format(
+        "graph({0}, %r: DTYPE[{1}, {2}]) -> (%y{3}) {{\n{4}{5}{6}"
+        "  %s = silu %g : DTYPE[{1}, {2}]\n  %m = mul %s, %u : DTYPE[{1}, {2}]\n"
+        "  %y = add %m, %r : DTYPE[{1}, {2}]\n}}",
+        inputs(2 * width, bias), tokens_, width, stored ? ", %p" : "", product(2 * width, bias),
+        slice("g", 0, width), slice("u", width, width));
+  }
+
+  std::string rotated() {
+    constexpr int64_t kHalves[] = {8, 16, 32, 64};
+    const int64_t half = kHalves[pick(4)], heads = 1 + pick(3), head = 2 * half;
+    const int64_t queries = heads * head, values = head, rows = queries + head + values;
+    const bool bias = pick(2) == 0;
+    const auto rotate = [&](std::string_view name, std::string_view of, int64_t count) {
+      return fmt::format(
+          "  %{0}h = reshape %{1} {{dims = [{2}, {3}, {4}]}} : DTYPE[{2}, {3}, {4}]\n"
+          "  %{0} = rope %{0}h, %cos, %sin {{rotary = {4}, pairing = \"half\"}} : "
+          "DTYPE[{2}, {3}, {4}]\n",
+          name, of, tokens_, count, head);
+    };
+    return fmt::format(
+               "graph({}, %cos: DTYPE[{}, {}], %sin: DTYPE[{}, {}], %kc: DTYPE[300, {}], "
+               "%vc: DTYPE[300, {}], %slot: i32[{}]) -> (%y, %ka, %va) {{\n",
+               inputs(rows, bias), tokens_, half, tokens_, half, head, values, tokens_) +
+           product(rows, bias) + slice("q", 0, queries) + rotate("y", "q", heads) +
+           slice("k", queries, head) + rotate("z", "k", 1) +
+           fmt::format(
+               "  %kr = reshape %z {{dims = [{0}, {1}]}} : DTYPE[{0}, {1}]\n"
+               "  %ka = kv_append %kc, %kr, %slot : DTYPE[300, {1}]\n",
+               tokens_, head) +
+           slice("v", queries + head, values) +
+           fmt::format("  %va = kv_append %vc, %v, %slot : DTYPE[300, {}]\n}}", values);
+  }
+
+  std::mt19937& random_;
+  std::string tokens_;
+  int64_t length_;
+};
+
 int number(const char* name, int usual) {
   const char* given = std::getenv(name);
   return given ? std::atoi(given) : usual;
 }
 
 /// Tries random products, of `tokens` in their turns, in calls with these values of N.
+template <typename Product>
 void try_products(std::mt19937& random, size_t tries, llvm::ArrayRef<std::string> tokens,
                   const std::function<std::vector<std::vector<int64_t>>()>& symbol_values) {
   for (size_t begin = 0; begin < tries; begin += kKernels) {
@@ -85,7 +154,7 @@ void try_products(std::mt19937& random, size_t tries, llvm::ArrayRef<std::string
     for (size_t i = begin; i < std::min(begin + kKernels, tries); ++i) {
       DeviceDescription device = *find_device("sm_90a");
       device.multiprocessors = 1 + static_cast<int64_t>(random() % 5);
-      const std::string text = RandomProduct(random, tokens[i % tokens.size()]).text();
+      const std::string text = Product(random, tokens[i % tokens.size()]).text();
       CAPTURE(text);
       trials.add({"product", 1, text.c_str()}, random() % 2 == 0 ? DType::f16 : DType::bf16, 0,
                  device);
@@ -99,7 +168,7 @@ void try_products(std::mt19937& random, size_t tries, llvm::ArrayRef<std::string
 TEST_CASE("random products on tensor cores with neighbours") {
   std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
   const std::string any[] = {"N"};
-  try_products(random, static_cast<size_t>(number("SINTER_TRIES", 6)), any, [&] {
+  try_products<RandomProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 6)), any, [&] {
     const auto few = static_cast<int64_t>(1 + random() % 130);
     return std::vector<std::vector<int64_t>>{{few}, {few + static_cast<int64_t>(random() % 200)}};
   });
@@ -108,15 +177,22 @@ TEST_CASE("random products on tensor cores with neighbours") {
 TEST_CASE("products of few tokens") {
   std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
   const std::string tokens[] = {"9", "16", "17", "64", "100", "128", "255", "256", "1"};
-  try_products(random, static_cast<size_t>(number("SINTER_TRIES", 9)), tokens,
-               [] { return std::vector<std::vector<int64_t>>{{}}; });
+  try_products<RandomProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 9)), tokens,
+                              [] { return std::vector<std::vector<int64_t>>{{}}; });
+}
+
+TEST_CASE("products of few tokens whose epilogue needs pairs of rows") {
+  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  const std::string tokens[] = {"9", "64", "100", "17", "256"};
+  try_products<SectionedProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 5)), tokens,
+                                 [] { return std::vector<std::vector<int64_t>>{{}}; });
 }
 
 // A kernel for a range has a form for each of several numbers of tokens.
 TEST_CASE("products of up to 256 tokens") {
   std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
   const std::string up_to[] = {"F"};
-  try_products(random, static_cast<size_t>(number("SINTER_TRIES", 3)), up_to, [] {
+  try_products<RandomProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 3)), up_to, [] {
     std::vector<std::vector<int64_t>> values;
     for (const int64_t tokens : {0, 1, 31, 33, 64, 65, 129, 256})
       values.push_back({0, 0, 0, 0, 0, tokens});
