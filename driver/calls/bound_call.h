@@ -97,6 +97,9 @@ class BoundCall {
   Status check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
                         llvm::ArrayRef<CudaAddress> outputs) const;
   Status prepare_on_gpu();
+  Status place_on_gpu();
+  /// Places the call anew where the session's memory has moved since.
+  Status follow_memory();
   Status place_rows(CudaCall& call);
   /// The call's inputs and outputs where their tensors are now, and the copies that this takes.
   Addresses output_addresses() const;
@@ -114,6 +117,7 @@ class BoundCall {
   bool is_rebound_ = false;             // since the last run
   std::vector<int64_t> symbol_values_;  // when prepared
   CudaCall call_;                       // on a GPU, when prepared
+  uint64_t memory_version_ = 0;         // of the session's memory, in which it was placed
   std::vector<OutputCopy> copies_;
   // Row numbers that calls compute, which other calls of the session leave alone; ascending sizes.
   std::vector<CudaMemory> rows_;

@@ -13,13 +13,14 @@ from ..compiled import Compiled
 from ..devices import Device
 from ..errors import SinterError, bad_input, check, usage
 from ..handles import created, encoded
-from ..session import Executable, Session
+from ..session import Executable
 from ..tensors import Tensor as Memory
 from .dtypes import in_memory, sinter_dtype
 from .extents import Extents
 from .importer import ImportedGraph, Operand, sizes_of
 from .packing import addresses_at, is_parameter
 from .row_checks import python_error
+from .shared_memory import SharedMemory, StreamSession
 from .unsupported import Unsupported
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
@@ -108,15 +109,6 @@ class Place(NamedTuple):
     order: tuple[int, ...] | None
 
 
-class StreamSession(Session):
-    """A session of the entry in one stream. Its calls of all sizes share the memory of intermediate
-    values, which grows to that of the largest."""
-
-    def __init__(self, entry: CompiledEntry, stream: int | None) -> None:
-        super().__init__(entry.compiled.plan, entry.executable, stream)
-        self.lock = threading.Lock()  # one thread at a time, from addresses to launches
-
-
 class BoundCall(Call):
     """A call of the entry in one session and for one set of sizes, whose tensors are addresses."""
 
@@ -177,11 +169,11 @@ class CompiledEntry:
     """An imported graph, compiled and loaded. Called with a value for each of its leaves.
 
     compiled: the plan, a `sinter.Compiled`: why, ledger, kernels, verify. locations: of values in
-    the user's source.
+    the user's source. memory: of intermediate values, which entries of one function share.
     """
 
     def __init__(self, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device,
-                 options: dict, is_checked: bool = False) -> None:
+                 options: dict, is_checked: bool = False, memory: SharedMemory | None = None) -> None:
         self.graph = graph
         self.device = device
         self.name = graph.module.name
@@ -204,6 +196,7 @@ class CompiledEntry:
         self._known: set[tuple[int, ...]] = set()  # addresses of parameters that need no copies
         self._made = [(position[operand.node], operand) for operand in graph.inputs
                       if operand.node.op != "placeholder"]
+        self._memory = memory or SharedMemory()
         self._sessions: dict[int | None, StreamSession] = {}
         self._calls: dict[tuple, BoundCall] = {}  # the oldest first
         self._lock = threading.Lock()  # of making sessions and calls
@@ -276,8 +269,11 @@ class CompiledEntry:
     def _new_call(self, key: tuple, stream: int | None, values: dict[str, int]) -> BoundCall:
         with self._lock:
             if stream not in self._sessions:
-                self._sessions[stream] = StreamSession(self, stream)
-            call = BoundCall(self, self._sessions[stream], values)
+                self._sessions[stream] = self._memory.session(self.compiled.plan, self.executable,
+                                                              stream)
+            session = self._sessions[stream]
+            with session.lock:
+                call = BoundCall(self, session, values)
             if len(self._calls) >= MAX_CALLS:
                 del self._calls[next(iter(self._calls))]
             self._calls[key] = call
