@@ -41,8 +41,8 @@ class BoundCall {
   /// Everything that run() needs and must not do: symbol values, shapes, arena, matrix products.
   /// May allocate, compile and wait; not while the stream is being captured.
   Status prepare();
-  /// Prepares if something changed. Else on a GPU only launches: no allocation, no synchronization,
-  /// no copy but one for each output that no step computes in its memory (an input, a weight, a
+  /// Prepares if something changed. Else on a GPU only launches, and asks whether the stream is
+  /// being captured: no allocation, no synchronization, no copy but one for each output that no step computes in its memory (an input, a weight, a
   /// state, or a value that is an output twice). May be captured in a CUDA graph, which holds the
   /// addresses bound now and may run as long as the call and the tensors are there. On the CPU, row
   /// numbers that name no row are an error.
