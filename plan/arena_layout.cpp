@@ -110,9 +110,8 @@ class Placement {
       else
         hosts.push_back({piece.output, &piece, StepHeights(0)});
     }
-    llvm::stable_sort(hosts, [](const Host& a, const Host& b) {
-      return a.piece->bytes > b.piece->bytes;
-    });
+    llvm::stable_sort(hosts,
+                      [](const Host& a, const Host& b) { return a.piece->bytes > b.piece->bytes; });
     if (hosts.size() > kMostHosts) hosts.erase(hosts.begin() + kMostHosts, hosts.end());
     for (Host& host : hosts) host.heights = StepHeights(pieces_.moments());
     sort_by_need(others);

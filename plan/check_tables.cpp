@@ -125,10 +125,10 @@ Status check_in_place(const Kernel& kernel, const std::string& where) {
   for (size_t i = 0; i < kernel.in_place.size(); ++i) {
     const InPlace& pair = kernel.in_place[i];
     if (pair.output >= kernel.group.outputs.size() || pair.input >= kernel.group.inputs.size())
-      return violation(fmt::format("output {} of {} in the place of input {} of {}", pair.output,
-                                   kernel.group.outputs.size(), pair.input,
-                                   kernel.group.inputs.size()),
-                       where);
+      return violation(
+          fmt::format("output {} of {} in the place of input {} of {}", pair.output,
+                      kernel.group.outputs.size(), pair.input, kernel.group.inputs.size()),
+          where);
     for (size_t j = 0; j < i; ++j)
       if (kernel.in_place[j].output == pair.output || kernel.in_place[j].input == pair.input)
         return violation(fmt::format("output {} in the place of input {}, output {} in that of {}",

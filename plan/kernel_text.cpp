@@ -105,11 +105,11 @@ std::string parameters_of(const Graph& group, size_t symbols, bool restricted, s
   const auto element = [&](ValueId id) { return dtype_info(group[id].type.dtype).memory; };
   std::vector<std::string> parameters;
   for (size_t k = 0; k < group.inputs.size(); ++k)
-    parameters.push_back(fmt::format("const {}{} x{}", element(group.inputs[k]),
-                                     pointer(k, &InPlace::input), k));
+    parameters.push_back(
+        fmt::format("const {}{} x{}", element(group.inputs[k]), pointer(k, &InPlace::input), k));
   for (size_t k = 0; k < group.outputs.size(); ++k)
-    parameters.push_back(fmt::format("{}{} y{}", element(group.outputs[k]),
-                                     pointer(k, &InPlace::output), k));
+    parameters.push_back(
+        fmt::format("{}{} y{}", element(group.outputs[k]), pointer(k, &InPlace::output), k));
   for (size_t k = 0; k < symbols; ++k) parameters.push_back(fmt::format("long long n{}", k));
   for (size_t k = 0; k < tensor_maps; ++k)
     parameters.push_back(fmt::format("const __grid_constant__ TensorMap t{}", k));

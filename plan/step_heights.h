@@ -15,7 +15,9 @@ namespace sinter {
 class StepHeights {
  public:
   explicit StepHeights(uint32_t steps)
-      : leaves_(std::bit_ceil(std::max(steps, 1u))), throughout_(2 * leaves_), inside_(2 * leaves_) {}
+      : leaves_(std::bit_ceil(std::max(steps, 1u))),
+        throughout_(2 * leaves_),
+        inside_(2 * leaves_) {}
 
   /// The greatest height from step `first` to step `last`.
   int64_t highest(uint32_t first, uint32_t last) const {
@@ -37,7 +39,8 @@ class StepHeights {
 
  private:
   /// Visits the largest nodes whose steps make up first .. last.
-  void for_each_part(uint32_t first, uint32_t last, llvm::function_ref<void(uint32_t)> visit) const {
+  void for_each_part(uint32_t first, uint32_t last,
+                     llvm::function_ref<void(uint32_t)> visit) const {
     uint32_t begin = leaves_ + first, end = leaves_ + last + 1;
     for (; begin < end; begin /= 2, end /= 2) {
       if (begin % 2 == 1) visit(begin++);

@@ -101,11 +101,11 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
       overlap.waits && !overlap.triggers_after_wait ? "griddepcontrol_launch_dependents();\n" : "";
   text += body.before_wait;
   if (overlap.waits && !body.waits) text += wait_text(overlap);
-  const std::string tail = fmt::format(
-      "({}) {{\n{}}}\n",
-      parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits, kernel.tensor_maps.size(),
-                    kernel.in_place),
-      indented(text + body.text));
+  const std::string tail =
+      fmt::format("({}) {{\n{}}}\n",
+                  parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits,
+                                kernel.tensor_maps.size(), kernel.in_place),
+                  indented(text + body.text));
   const bool has_residency = body.resident_blocks > 1 || body.moves_registers;
   const std::string function = function_head(body.launch, has_residency ? body.resident_blocks : 0);
   // Kernels of other symbols are other kernels, even with the same text.

@@ -26,7 +26,7 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
 /// the kernel's family allows to share memory.
 Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                            llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
-                           const std::optional<Overlap>& overlap = {},
-                           const TunedForms& forms = {}, llvm::ArrayRef<InPlace> in_place = {});
+                           const std::optional<Overlap>& overlap = {}, const TunedForms& forms = {},
+                           llvm::ArrayRef<InPlace> in_place = {});
 
 }  // namespace sinter

@@ -193,8 +193,8 @@ class EntryLowering {
     for (const RowNumbers& numbers : numbers_to_check(graph_, symbols_)) add_row_check(numbers);
     for (size_t i = 0; i < groups.size(); ++i)
       if (!own_step(grouping_.groups[groups[i]]))
-        SINTER_TRY(make_kernel(static_cast<uint32_t>(i), grouping_.groups[groups[i]], steps[i],
-                               order[i]));
+        SINTER_TRY(
+            make_kernel(static_cast<uint32_t>(i), grouping_.groups[groups[i]], steps[i], order[i]));
     plan_arena(plan_.buffers, symbols_, in_place_);
     return std::move(plan_);
   }

@@ -42,10 +42,10 @@ class BoundCall {
   /// May allocate, compile and wait; not while the stream is being captured.
   Status prepare();
   /// Prepares if something changed. Else on a GPU only launches, and asks whether the stream is
-  /// being captured: no allocation, no synchronization, no copy but one for each output that no step computes in its memory (an input, a weight, a
-  /// state, or a value that is an output twice). May be captured in a CUDA graph, which holds the
-  /// addresses bound now and may run as long as the call and the tensors are there. On the CPU, row
-  /// numbers that name no row are an error.
+  /// being captured: no allocation, no synchronization, no copy but one for each output that no
+  /// step computes in its memory (an input, a weight, a state, or a value that is an output twice).
+  /// May be captured in a CUDA graph, which holds the addresses bound now and may run as long as
+  /// the call and the tensors are there. On the CPU, row numbers that name no row are an error.
   Status run();
   /// GPU: waits, and is the error of a row number that named no row when the call, or a graph of
   /// it, ran last; states may have changed by then. Row numbers of inputs are read where they are

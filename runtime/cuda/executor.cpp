@@ -198,8 +198,8 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
   call.symbol_values.assign(symbol_values.begin(), symbol_values.end());
   call.arena_bytes = static_cast<size_t>(layout.bytes);
   for (int64_t used : layout.used)
-    call.free.push_back({arena + static_cast<CudaAddress>(used),
-                         static_cast<size_t>(layout.bytes - used)});
+    call.free.push_back(
+        {arena + static_cast<CudaAddress>(used), static_cast<size_t>(layout.bytes - used)});
   for (size_t i = 0; i < entry->buffers.size(); ++i) {
     const Buffer& buffer = entry->buffers[i];
     const auto bytes = buffer.size_bytes.evaluate(symbol_values);
@@ -211,8 +211,8 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
         if (layout.outputs[i] == ArenaLayout::kInArena)
           address = arena + static_cast<CudaAddress>(layout.offsets[i]);
         else
-          call.in_outputs.push_back({i, static_cast<size_t>(layout.outputs[i]),
-                                     static_cast<size_t>(layout.offsets[i])});
+          call.in_outputs.push_back(
+              {i, static_cast<size_t>(layout.outputs[i]), static_cast<size_t>(layout.offsets[i])});
         break;
       case Buffer::Place::input:
         break;
@@ -263,8 +263,8 @@ Status CudaSession::prepare(const CudaCall& call) const {
     Status prepared = visit(
         call.entry->steps[i], [](const KernelStep&) { return Status(); },
         [&](const GemmStep& gemm) {
-          return this->gemm().prepare(gemm, gemm_operands(call, i, gemm),
-                                      model_->program().symbols, call.symbol_values);
+          return this->gemm().prepare(gemm, gemm_operands(call, i, gemm), model_->program().symbols,
+                                      call.symbol_values);
         },
         [](const CopyStep&) { return Status(); });
     SINTER_TRY(in_step(std::move(prepared), *call.entry, i));

@@ -127,7 +127,8 @@ class CudaSession final : public Session {
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
   /// `outputs` instead of the arena where that is not 0: if that is none of them, they take no room
-  /// in the arena, and other buffers may lie in their memory before they are written. Addresses of inputs and outputs are aligned to kPointerAlignment.
+  /// in the arena, and other buffers may lie in their memory before they are written. Addresses of
+  /// inputs and outputs are aligned to kPointerAlignment.
   Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                          llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
                          llvm::ArrayRef<CudaAddress> outputs = {}) const;

@@ -279,8 +279,7 @@ TEST_CASE("a prepared call moves to other memory and only launches, with outputs
       require(step.call->set_addresses(moved.inputs, moved.outputs));
       require(step.call->run());
       const auto asked = names_of(fake().take_calls());
-      if (device->on_gpu())
-        CHECK(asked == kLaunchesAlone);
+      if (device->on_gpu()) CHECK(asked == kLaunchesAlone);
       require(step.call->check());
       require(session->synchronize());
       CHECK(moved.read() == reference.outputs());
@@ -517,8 +516,8 @@ void check_shared_memory(bool captured) {
   require(step.call->run());  // in the memory of the larger call
   require(first->synchronize());
 
-  const auto host = value(LoadedPlan::load(CallDevice::cpu(), calls_program(),
-                                           host_weights(weights)));
+  const auto host =
+      value(LoadedPlan::load(CallDevice::cpu(), calls_program(), host_weights(weights)));
   const auto reference = value(CallSession::create(host, kRows, {}));
   Called again(reference, "step", step_inputs(1));
   for (int run = 0; run < 2; ++run) require(again.call->run());

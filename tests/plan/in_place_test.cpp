@@ -1,5 +1,5 @@
-// A step that writes a value in the place of one that it reads last: what the checker takes, what it
-// refuses, and the host's results.
+// A step that writes a value in the place of one that it reads last: what the checker takes, what
+// it refuses, and the results of the host.
 #include "ir/in_place.h"
 
 #include <doctest/doctest.h>
@@ -40,7 +40,8 @@ struct InPlaceProgram {
 std::vector<ValueId> sum(Builder& g, std::vector<ValueId> in) { return {g.add(in[0], in[1])}; }
 
 ValueId transposed(Builder& g, ValueId id) {
-  return g.op(OpKind::transpose, {id}, Attributes().set(AttrName::axes, std::vector<int64_t>{1, 0}));
+  return g.op(OpKind::transpose, {id},
+              Attributes().set(AttrName::axes, std::vector<int64_t>{1, 0}));
 }
 
 ValueId cast(Builder& g, ValueId id, DType dtype) {
@@ -126,12 +127,14 @@ TEST_CASE("wrong places are refused") {
   SUBCASE("the operand is still alive") {
     InPlaceProgram in_place(sum);
     in_place.p.kernel("late", {in_place.a, in_place.y}, {in_place.p.arena("z", kSquare, 2)}, sum);
-    test::expect_refused(in_place.p.finish(), {"%a, live from step 0 to 3, and %b", "share slot 0"});
+    test::expect_refused(in_place.p.finish(),
+                         {"%a, live from step 0 to 3, and %b", "share slot 0"});
   }
   SUBCASE("the operand is an output of the entry") {
     InPlaceProgram in_place(sum);
     in_place.p.output(in_place.a);
-    test::expect_refused(in_place.p.finish(), {"%a, live from step 0 to 3, and %b", "share slot 0"});
+    test::expect_refused(in_place.p.finish(),
+                         {"%a, live from step 0 to 3, and %b", "share slot 0"});
   }
   SUBCASE("the operand is an input") {
     InPlaceProgram in_place(sum);
@@ -160,7 +163,8 @@ TEST_CASE("two outputs of a step in one place are refused") {
 TEST_CASE("pairs that the kernel does not have are refused") {
   InPlaceProgram in_place(sum);
   in_place.kernel().in_place = {{0, 0}, {1, 1}};
-  test::expect_refused(in_place.p.finish(), {"kernel body", "output 1 of 1 in the place of input 1"});
+  test::expect_refused(in_place.p.finish(),
+                       {"kernel body", "output 1 of 1 in the place of input 1"});
   in_place.kernel().in_place = {{0, 2}};
   test::expect_refused(in_place.p.finish(), {"output 0 of 1 in the place of input 2 of 2"});
   in_place.kernel().in_place = {{0, 0}, {0, 1}};

@@ -214,10 +214,10 @@ Status compare_results(const Kernel& kernel, llvm::ArrayRef<HostTensor> expected
   for (size_t i = 0; i < results.size(); ++i) {
     SINTER_LET(difference, compare_bits(expected[i], results[i]));
     if (difference)
-      return fail(fmt::format("output {} (%{}), evaluated and from the kernel's text{}: {}", i,
-                              kernel.group[kernel.group.outputs[i]].name, how,
-                              to_string(*difference)),
-                  kernel.name, "", ExitCode::check_failed);
+      return fail(
+          fmt::format("output {} (%{}), evaluated and from the kernel's text{}: {}", i,
+                      kernel.group[kernel.group.outputs[i]].name, how, to_string(*difference)),
+          kernel.name, "", ExitCode::check_failed);
   }
   return {};
 }
