@@ -200,7 +200,7 @@ TEST_CASE("a call launches and does nothing else, in the caller's context and on
       const std::string_view name = one.name;
       CAPTURE(name);
       CHECK((name == "cuLaunchKernelEx" || name == "cuStreamIsCapturing" ||
-           name.starts_with("cuCtx")));
+             name.starts_with("cuCtx")));
       if (name != "cuLaunchKernelEx") continue;
       CHECK(one.context == context);
       ++launches;
