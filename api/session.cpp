@@ -48,11 +48,8 @@ Result<std::unique_ptr<sinter_executable>> load_plan(const sinter_plan& plan,
   return std::make_unique<sinter_executable>(sinter_executable{std::move(loaded)});
 }
 
-Result<std::unique_ptr<sinter_session>> new_session(const sinter_executable* executable,
-                                                    const char* const* symbols,
-                                                    const int64_t* values, size_t count,
-                                                    std::optional<void*> stream) {
-  SINTER_TRY(require(executable, "executable"));
+Result<std::map<std::string, int64_t>> sizes_of(const char* const* symbols, const int64_t* values,
+                                                size_t count) {
   if (count > 0) {
     SINTER_TRY(require(symbols, "symbols"));
     SINTER_TRY(require(values, "values"));
@@ -62,6 +59,15 @@ Result<std::unique_ptr<sinter_session>> new_session(const sinter_executable* exe
     SINTER_TRY(require(symbols[i], "symbols"));
     sizes[symbols[i]] = values[i];
   }
+  return sizes;
+}
+
+Result<std::unique_ptr<sinter_session>> new_session(const sinter_executable* executable,
+                                                    const char* const* symbols,
+                                                    const int64_t* values, size_t count,
+                                                    std::optional<void*> stream) {
+  SINTER_TRY(require(executable, "executable"));
+  SINTER_LET(sizes, sizes_of(symbols, values, count));
   SINTER_LET(session, CallSession::create(executable->plan, sizes, stream));
   return std::make_unique<sinter_session>(sinter_session{std::move(session)});
 }
@@ -104,6 +110,19 @@ sinter_error* sinter_session_create_on_stream(const sinter_executable* executabl
                                               sinter_session** session) {
   return make_handle(
       session, [&] { return new_session(executable, symbols, values, symbol_count, stream); });
+}
+
+sinter_error* sinter_session_create_beside(const sinter_session* other,
+                                           const sinter_executable* executable,
+                                           const char* const* symbols, const int64_t* values,
+                                           size_t symbol_count, sinter_session** session) {
+  return make_handle(session, [&]() -> Result<std::unique_ptr<sinter_session>> {
+    SINTER_TRY(require(other, "other"));
+    SINTER_TRY(require(executable, "executable"));
+    SINTER_LET(sizes, sizes_of(symbols, values, symbol_count));
+    SINTER_LET(made, CallSession::create_beside(*other->session, executable->plan, sizes));
+    return std::make_unique<sinter_session>(sinter_session{std::move(made), other->in_use});
+  });
 }
 
 void* sinter_session_stream(const sinter_session* session) {

@@ -1159,6 +1159,19 @@ class Session {
     return Session(session, executable.kept_);
   }
 
+  /// A session on the stream of `other`, whose memory of intermediate values it shares; see
+  /// sinter_session_create_beside.
+  static Result<Session> create_beside(const Session& other, const Executable& executable,
+                                       const SymbolValues& symbols = {}) {
+    const detail::Sizes sizes(symbols);
+    sinter_session* session = nullptr;
+    sinter_error* error =
+        sinter_session_create_beside(other.get(), executable.get(), sizes.names.data(),
+                                     sizes.values.data(), sizes.names.size(), &session);
+    if (Status done = detail::status(error); !done) return done.error();
+    return Session(session, executable.kept_);
+  }
+
   /// The CUstream; null on the CPU.
   void* stream() const { return sinter_session_stream(session_.get()); }
   /// Waits for the calls made so far.

@@ -398,6 +398,13 @@ SINTER_MAY_FAIL sinter_error* sinter_session_create_on_stream(const sinter_execu
                                                               const int64_t* values,
                                                               size_t symbol_count, void* stream,
                                                               sinter_session** session);
+/** The same on the stream of `other`, whose memory of intermediate values it shares: as much as the
+ *  largest call of both needs. States are apart. One thread at a time uses the two sessions; where
+ *  `other` made its stream, it must outlive this one. CUDA graphs of calls of both, and of several
+ *  calls of one session, work in the same memory and must not run at the same time. */
+SINTER_MAY_FAIL sinter_error* sinter_session_create_beside(
+    const sinter_session* other, const sinter_executable* executable, const char* const* symbols,
+    const int64_t* values, size_t symbol_count, sinter_session** session);
 /** The session's CUstream; null on the CPU. */
 SINTER_API void* sinter_session_stream(const sinter_session* session);
 /** Waits for the calls made so far. */

@@ -130,6 +130,11 @@ struct KernelFamily {
   /// Its kernel can read the operand of `op` where it is. null: matrices must have rows of
   /// neighbouring elements, other values must be dense.
   bool (*addresses)(const Graph&, const Op&, size_t operand, llvm::ArrayRef<Symbol>) = nullptr;
+  /// Kind rows: its kernel of this group may write an output in the memory of an input: each thread
+  /// has read the elements whose memory it writes, and no other thread reads them. Both by index.
+  /// null: never.
+  bool (*overwrites)(const Graph& group, size_t output, size_t input,
+                     llvm::ArrayRef<Symbol>) = nullptr;
   EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
 

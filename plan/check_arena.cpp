@@ -1,9 +1,11 @@
-// Buffers share a slot of the arena only at different times.
+// Buffers share a slot of the arena only at different times, or where a kernel may write one in the
+// place of the other.
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include <utility>
 
+#include "ir/in_place.h"
 #include "plan/check_parts.h"
 
 namespace sinter::checker {
@@ -19,6 +21,27 @@ Status check_range(const EntryPlan& entry, const Buffer& buffer, const LiveRange
                                  range.written, range.last),
                      where);
   return {};
+}
+
+/// The kernel's text bears that the two pointers are equal.
+bool has_plain_pointers(const Kernel& kernel, const InPlace& pair) {
+  return kernel.overlap.waits || llvm::is_contained(kernel.in_place, pair);
+}
+
+/// Step `index`, which reads `before` last, may write `after` in its place.
+bool may_take_place(const Program& program, const EntryPlan& entry, uint32_t index, uint32_t before,
+                    uint32_t after) {
+  const StepFacts step = step_facts(program, entry.steps[index]);
+  if (!step.kernel || entry.buffers[before].size_bytes != entry.buffers[after].size_bytes)
+    return false;
+  const auto output = llvm::find(step.writes, after), input = llvm::find(step.reads, before);
+  if (output == step.writes.end() || input == step.reads.end() ||
+      llvm::count(step.reads, before) != 1)
+    return false;
+  const InPlace pair{static_cast<uint32_t>(output - step.writes.begin()),
+                     static_cast<uint32_t>(input - step.reads.begin())};
+  return has_plain_pointers(*step.kernel, pair) &&
+         may_overwrite(step.kernel->group, pair.output, pair.input, program.symbols);
 }
 
 }  // namespace
@@ -51,7 +74,9 @@ Status check_arena(const Program& program, const EntryPlan& entry,
     const auto [before, fresh] = last_in.try_emplace(entry.buffers[id].slot, id);
     if (fresh) continue;
     const uint32_t old = std::exchange(before->second, id);
-    if (ranges[old].last >= ranges[id].written)
+    const bool in_place = ranges[old].last == ranges[id].written &&
+                          may_take_place(program, entry, entry.buffers[id].first_step, old, id);
+    if (ranges[old].last >= ranges[id].written && !in_place)
       return violation(
           fmt::format("%{}, live from step {} to {}, and %{}, live from step {} to {}, "
                       "share slot {} of the arena",

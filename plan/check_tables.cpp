@@ -120,6 +120,25 @@ Status check_results_are_written(const Program& program, const Kernel& kernel,
   return {};
 }
 
+// Pairs of different outputs and inputs. Whether a step may use one is the arena's question.
+Status check_in_place(const Kernel& kernel, const std::string& where) {
+  for (size_t i = 0; i < kernel.in_place.size(); ++i) {
+    const InPlace& pair = kernel.in_place[i];
+    if (pair.output >= kernel.group.outputs.size() || pair.input >= kernel.group.inputs.size())
+      return violation(
+          fmt::format("output {} of {} in the place of input {} of {}", pair.output,
+                      kernel.group.outputs.size(), pair.input, kernel.group.inputs.size()),
+          where);
+    for (size_t j = 0; j < i; ++j)
+      if (kernel.in_place[j].output == pair.output || kernel.in_place[j].input == pair.input)
+        return violation(fmt::format("output {} in the place of input {}, output {} in that of {}",
+                                     kernel.in_place[j].output, kernel.in_place[j].input,
+                                     pair.output, pair.input),
+                         where);
+  }
+  return {};
+}
+
 // An append writes rows of a state in place. Another reader of that state in the same kernel, or a
 // second append to it, would race with it.
 Status check_append(const Graph& group, ValueId id, const std::string& where) {
@@ -211,6 +230,7 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
   const Graph& group = kernel.group;
   SINTER_TRY(check_launch(program, kernel, where));
   SINTER_TRY(check_tensor_maps(program, kernel, where));
+  SINTER_TRY(check_in_place(kernel, where));
   if (group.outputs.empty()) return violation("no output", where);
   llvm::SmallVector<ValueId, 4> appends;
   for (uint32_t i = 0; i < group.size(); ++i) {

@@ -56,6 +56,13 @@ std::string_view line_before(std::string_view text, size_t at) {
   return line_break == std::string_view::npos ? before : before.substr(line_break + 1);
 }
 
+std::string in_place_lines(const Kernel& kernel) {
+  std::string lines;
+  for (const InPlace& pair : kernel.in_place)
+    lines += fmt::format("in_place: output {}, input {}\n", pair.output, pair.input);
+  return lines;
+}
+
 std::string tensor_map_lines(const Kernel& kernel, llvm::ArrayRef<Symbol> named) {
   const auto texts = [&](llvm::ArrayRef<SymExpr> sizes) {
     std::vector<std::string> texts;
@@ -89,14 +96,20 @@ std::vector<SymbolId> symbols_of(const Graph& group) {
   return found;
 }
 
-std::string parameters_of(const Graph& group, size_t symbols, bool restricted, size_t tensor_maps) {
-  const std::string_view pointer = restricted ? "* __restrict__" : "*";
+std::string parameters_of(const Graph& group, size_t symbols, bool restricted, size_t tensor_maps,
+                          llvm::ArrayRef<InPlace> in_place) {
+  const auto pointer = [&](size_t index, uint32_t InPlace::*side) {
+    const bool shared = llvm::any_of(in_place, [&](const InPlace& p) { return p.*side == index; });
+    return restricted && !shared ? "* __restrict__" : "*";
+  };
   const auto element = [&](ValueId id) { return dtype_info(group[id].type.dtype).memory; };
   std::vector<std::string> parameters;
   for (size_t k = 0; k < group.inputs.size(); ++k)
-    parameters.push_back(fmt::format("const {}{} x{}", element(group.inputs[k]), pointer, k));
+    parameters.push_back(
+        fmt::format("const {}{} x{}", element(group.inputs[k]), pointer(k, &InPlace::input), k));
   for (size_t k = 0; k < group.outputs.size(); ++k)
-    parameters.push_back(fmt::format("{}{} y{}", element(group.outputs[k]), pointer, k));
+    parameters.push_back(
+        fmt::format("{}{} y{}", element(group.outputs[k]), pointer(k, &InPlace::output), k));
   for (size_t k = 0; k < symbols; ++k) parameters.push_back(fmt::format("long long n{}", k));
   for (size_t k = 0; k < tensor_maps; ++k)
     parameters.push_back(fmt::format("const __grid_constant__ TensorMap t{}", k));
@@ -130,7 +143,7 @@ std::string launch_comment(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols)
       launch.most_blocks, overlap.waits, overlap.triggers_after_wait,
       fmt::join(overlap.early_inputs, ", "), fmt::join(overlap.early_caches, ", "),
       kernel.minimum_arch);
-  return commented(lines + tensor_map_lines(kernel, named));
+  return commented(lines + tensor_map_lines(kernel, named) + in_place_lines(kernel));
 }
 
 std::string function_head(const Launch& launch, int64_t resident_blocks) {
@@ -144,7 +157,7 @@ Status check_text(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols, std::str
   const std::string function =
       fmt::format("{}({}) {{", kernel.name,
                   parameters_of(kernel.group, kernel.symbols.size(), !kernel.overlap.waits,
-                                kernel.tensor_maps.size()));
+                                kernel.tensor_maps.size(), kernel.in_place));
   const size_t at = text.find(fmt::format("\n{}\n", function));
   if (at == std::string_view::npos) return mismatch(kernel, function, "no such line");
   // A second argument, the resident blocks, is the text's own.

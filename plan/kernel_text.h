@@ -12,17 +12,16 @@ namespace sinter {
 std::vector<SymbolId> symbols_of(const Graph& group);
 
 /// The parameters of the group's function: "const float* x0, ..., long long n0, const
-/// __grid_constant__ TensorMap t0", pointers with
-/// __restrict__ if `restricted`, which kernels that overlap others must not have
-/// (kernels/common/launch.cuh).
+/// __grid_constant__ TensorMap t0", pointers with __restrict__ if `restricted`, which kernels that
+/// overlap others must not have (kernels/common/launch.cuh), but for those of `in_place`.
 std::string parameters_of(const Graph& group, size_t symbols, bool restricted,
-                          size_t tensor_maps = 0);
+                          size_t tensor_maps = 0, llvm::ArrayRef<InPlace> in_place = {});
 
 /// Comment lines with the group and the ranges of its symbols, which are called as the function's
 /// parameters are: n0, n1, ...
 std::string group_comment(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
-/// Comment lines with `launch`, `overlap`, `minimum_arch` and the tensor maps, each field by its
-/// name in plan.json.
+/// Comment lines with `launch`, `overlap`, `minimum_arch`, and the tensor maps and the outputs in
+/// place if there are some, each field by its name in plan.json.
 std::string launch_comment(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols);
 
 /// The function's head up to its name. `resident_blocks` is the second argument of

@@ -205,6 +205,14 @@ class PlanReader {
     SINTER_TRY(read(overlap["early_inputs"], out.overlap.early_inputs));
     SINTER_TRY(read(overlap["early_caches"], out.overlap.early_caches));
     SINTER_TRY(read(node["appends"], out.appends));
+    if (node["in_place"].present()) {
+      SINTER_LET(pairs, node["in_place"].items());
+      for (const Node& pair : pairs) {
+        InPlace& in_place = out.in_place.emplace_back();
+        SINTER_TRY(read(pair["output"], in_place.output));
+        SINTER_TRY(read(pair["input"], in_place.input));
+      }
+    }
     if (node["tensor_maps"].present()) {
       SINTER_LET(maps, node["tensor_maps"].items());
       for (const Node& map : maps) SINTER_TRY(tensor_map(map, out.tensor_maps.emplace_back()));

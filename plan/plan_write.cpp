@@ -85,6 +85,7 @@ class PlanWriter {
     if (has_exact_integers()) features.insert("exact_integers");
     if (llvm::any_of(program_.kernels, [](const Kernel& k) { return !k.tensor_maps.empty(); }))
       features.insert("tensor_maps");
+    if (has_in_place()) features.insert("in_place");
     for (const EntryPlan& entry : program_.entries) {
       if (entry.range) features.insert("variants");
       if (!entry.row_checks.empty()) features.insert("row_checks");
@@ -98,6 +99,15 @@ class PlanWriter {
             [&](const CopyStep&) { features.insert("copy"); });
     }
     return features;
+  }
+
+  /// Whether a step writes a buffer in the place of one that it reads, or a kernel is made for it.
+  bool has_in_place() const {
+    const auto has = [](const EntryPlan& entry) {
+      return llvm::is_contained(buffers_written_over(entry), true);
+    };
+    return llvm::any_of(program_.entries, has) ||
+           llvm::any_of(program_.kernels, [](const Kernel& k) { return !k.in_place.empty(); });
   }
 
   /// Whether the text has integers that no double equals.
@@ -147,6 +157,8 @@ class PlanWriter {
                       {"items_without_clusters", launch.items_without_clusters}};
     if (launch.most_blocks > 0) json["launch"]["most_blocks"] = launch.most_blocks;
     for (const TensorMap& map : kernel.tensor_maps) json["tensor_maps"].push_back(tensor_map(map));
+    for (const InPlace& pair : kernel.in_place)
+      json["in_place"].push_back({{"output", pair.output}, {"input", pair.input}});
     json["appends"] = kernel.appends;
     json["group"] = lines(print_graph(kernel.group, program_.symbols));
     return json;

@@ -30,32 +30,6 @@ std::optional<LaunchGrid> grid_of(const Launch& launch, llvm::ArrayRef<int64_t> 
   return grid;
 }
 
-std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
-                                        llvm::ArrayRef<int64_t> symbol_values, bool outputs_apart) {
-  std::vector<int64_t> slots;
-  for (uint32_t i = 0; i < entry.buffers.size(); ++i) {
-    const Buffer& buffer = entry.buffers[i];
-    if (buffer.place != Buffer::Place::arena) continue;
-    const auto bytes = buffer.size_bytes.evaluate(symbol_values);
-    if (!bytes || *bytes < 0 || buffer.slot >= entry.buffers.size()) return std::nullopt;
-    if (buffer.slot >= slots.size()) slots.resize(buffer.slot + 1, 0);
-    if (outputs_apart && llvm::is_contained(entry.outputs, i)) continue;
-    slots[buffer.slot] = std::max(slots[buffer.slot], *bytes);
-  }
-  ArenaLayout layout;
-  for (int64_t& slot : slots) {
-    int64_t end = 0;
-    if (__builtin_add_overflow(layout.bytes, slot, &end) ||
-        __builtin_add_overflow(end, kArenaAlignment - 1, &end))
-      return std::nullopt;
-    slot = layout.bytes;
-    layout.bytes = end / kArenaAlignment * kArenaAlignment;
-  }
-  for (const Buffer& buffer : entry.buffers)
-    layout.offsets.push_back(buffer.place == Buffer::Place::arena ? slots[buffer.slot] : 0);
-  return layout;
-}
-
 const EntryPlan* Program::find_entry(std::string_view name) const {
   for (const EntryPlan& entry : entries)
     if (entry.name == name) return &entry;

@@ -29,7 +29,9 @@ struct Buffer {
   // State only: how many appends of this entry come before the value. Every version has a buffer of
   // its own; all are the same memory.
   uint32_t version = 0;
-  uint32_t slot = 0;  // arena only, less than the number of buffers
+  // Arena only, less than the number of buffers. Buffers of one slot live at different times, but
+  // for one that a step writes in the place of another that it reads last.
+  uint32_t slot = 0;
   SymExpr size_bytes;
   // Steps between which an arena buffer holds its value: written by step `first`, last read by step
   // `last` (the number of steps for an output of the entry).
@@ -96,6 +98,12 @@ struct Overlap {
   friend bool operator==(const Overlap&, const Overlap&) = default;
 };
 
+/// An output of a kernel that has the memory of an input, both by their index in the group.
+struct InPlace {
+  uint32_t output = 0, input = 0;
+  friend bool operator==(const InPlace&, const InPlace&) = default;
+};
+
 /// A CUDA kernel and the IR it computes. Parameters of the CUDA function: one pointer per input of
 /// `group`, one per output, then one `long long` per symbol in `symbols`, then the tensor maps.
 struct Kernel {
@@ -110,6 +118,9 @@ struct Kernel {
   std::vector<TensorMap> tensor_maps;
   Launch launch;
   Overlap overlap;
+  // Of a kernel that does not overlap others: the pairs whose pointers are not __restrict__, so
+  // that they may be equal. A kernel that overlaps has no such pointers.
+  std::vector<InPlace> in_place;
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0
   /// Made for these values of a symbol alone; nothing: for all.
   std::optional<SymbolRange> range = {};
@@ -140,18 +151,24 @@ struct EntryPlan {
   std::vector<Step> steps;
 };
 
-/// Where the buffers of an entry lie in its arena for one set of symbol values. Buffers that live
-/// at different times may have the same slot. Slots follow one another in the order of their
-/// numbers; each is as large as the largest of its buffers, rounded up to a multiple of
-/// kArenaAlignment.
+/// For each buffer of an entry: the step that reads it last writes another in its place.
+std::vector<bool> buffers_written_over(const EntryPlan& entry);
+
+/// Where the buffers of an entry lie for one set of symbol values. Buffers of one slot whose lives
+/// meet have one place. Every other buffer lies above all buffers of lower slots with which it
+/// shares a step, as low as that allows, at a multiple of kArenaAlignment.
 struct ArenaLayout {
-  std::vector<int64_t> offsets;  // bytes, one for each buffer; 0 for one outside the arena
-  int64_t bytes = 0;             // of the arena
+  static constexpr int64_t kInArena = -1;
+  std::vector<int64_t> offsets;  // bytes, one for each buffer; 0 for one outside of the arena
+  // One for each buffer: the index of the output in whose memory it lies, or kInArena.
+  std::vector<int64_t> outputs;
+  int64_t bytes = 0;          // of the arena
+  std::vector<int64_t> used;  // of each step: the arena's bytes from here on hold no value
 };
 
 /// Nothing where a size is negative or exceeds 63 bits, or where a slot's number is too large.
-/// `outputs_apart`: the caller has other memory for all outputs, and they take no room in the
-/// arena.
+/// `outputs_apart`: the caller has other memory for all outputs. Buffers that are read for the last
+/// time before an output is written may lie in its memory.
 std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
                                         llvm::ArrayRef<int64_t> symbol_values,
                                         bool outputs_apart = false);

@@ -95,8 +95,9 @@ Result<uint32_t> find_stored(const EntryPlan& entry, std::string_view value) {
 }
 
 FreedBuffers::FreedBuffers(const EntryPlan& entry) : entry_(entry) {
+  const std::vector<bool> written_over = buffers_written_over(entry);
   for (uint32_t id = 0; id < entry.buffers.size(); ++id)
-    if (entry.buffers[id].place == Buffer::Place::arena) order_.push_back(id);
+    if (entry.buffers[id].place == Buffer::Place::arena && !written_over[id]) order_.push_back(id);
   llvm::stable_sort(order_, [&](uint32_t a, uint32_t b) {
     return entry.buffers[a].last_step < entry.buffers[b].last_step;
   });

@@ -85,7 +85,8 @@ Status check_call_inputs(const Program& program, const EntryPlan& entry,
                          llvm::ArrayRef<const HostTensor*> inputs);
 /// Buffer of the entry that holds the value; an error where it lives inside a kernel.
 Result<uint32_t> find_stored(const EntryPlan& entry, std::string_view value);
-/// The arena buffers of an entry in the order in which its steps free them.
+/// The arena buffers of an entry in the order in which its steps free them, without those whose
+/// place another takes in the step that reads them last.
 class FreedBuffers {
  public:
   explicit FreedBuffers(const EntryPlan& entry);

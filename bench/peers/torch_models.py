@@ -347,13 +347,14 @@ def exact_result(row: Row, device: str) -> torch.Tensor:
 
 def backend_facts(graphs: list) -> dict:
     """What the backend says of its graphs. backend_s: its part of the first call, without Dynamo and
-    aot_autograd. parts: entries of which each has memory of its own for intermediate values."""
+    aot_autograd. parts: entries, which share their memory for intermediate values. arena_bytes: of the
+    largest, its results included."""
     return {"recorded": [str(call) for graph in graphs for call in graph.recorded],
             "in_eager": [f"{op.op}: {op.reason}" for graph in graphs for op in graph.eager],
             "backend_s": sum(graph.seconds for graph in graphs),
             "parts": sum(len(graph.entries) for graph in graphs),
-            "arena_bytes": sum(entry.compiled.entry().costs().arena_bytes
-                               for graph in graphs for entry in graph.entries),
+            "arena_bytes": max((entry.compiled.entry().costs().arena_bytes
+                                for graph in graphs for entry in graph.entries), default=0),
             "packed_bytes": sum(graph.packing.nbytes for graph in graphs)}
 
 

@@ -1,120 +1,86 @@
 #include "codegen/lowering/arena.h"
 
-#include <llvm/ADT/SmallVector.h>
-
-#include <algorithm>
-#include <bit>
+#include <llvm/ADT/STLExtras.h>
 
 #include "ir/fault.h"
+#include "plan/step_heights.h"
 
 namespace sinter {
 namespace {
 
-/// A set of numbers, as runs of neighbours.
-class NumberSet {
- public:
-  void insert(uint32_t number) {
-    auto next = after(number);  // the first run that begins behind it
-    const bool joins_last = next != runs_.begin() && std::prev(next)->end >= number;
-    const bool joins_next = next != runs_.end() && next->begin == number + 1;
-    if (joins_last && joins_next) {
-      std::prev(next)->end = next->end;
-      runs_.erase(next);
-    } else if (joins_last) {
-      std::prev(next)->end = std::max(std::prev(next)->end, number + 1);
-    } else if (joins_next) {
-      next->begin = number;
-    } else {
-      runs_.insert(next, {number, number + 1});
-    }
-  }
+/// Buffers of one place, one after the other, where symbols have their greatest values.
+struct Piece {
+  uint32_t first = 0, last = 0;
+  int64_t bytes = 0, begin = 0;
+  llvm::SmallVector<uint32_t, 2> buffers = {};
 
-  /// The first number from `number` on that is not in the set.
-  uint32_t absent_from(uint32_t number) {
-    const auto next = after(number);
-    return next == runs_.begin() ? number : std::max(number, std::prev(next)->end);
-  }
-
- private:
-  struct Run {
-    uint32_t begin, end;
-  };
-  std::vector<Run>::iterator after(uint32_t number) {
-    return std::upper_bound(runs_.begin(), runs_.end(), number,
-                            [](uint32_t n, const Run& run) { return n < run.begin; });
-  }
-  std::vector<Run> runs_;  // ascending, not empty, with gaps between them
+  bool meets(const Piece& other) const { return first <= other.last && other.first <= last; }
+  int64_t end() const { return bytes > INT64_MAX - begin ? INT64_MAX : begin + bytes; }
 };
 
-/// Which slots hold a value at which steps: a segment tree over the steps.
-class OccupiedSlots {
- public:
-  explicit OccupiedSlots(uint32_t steps)
-      : leaves_(std::bit_ceil(steps)), throughout_(2 * leaves_), inside_(2 * leaves_) {}
-
-  /// The slot holds a value from step `first` to step `last`.
-  void occupy(uint32_t slot, uint32_t first, uint32_t last) {
-    for_each_part(first, last, [&](uint32_t node) {
-      throughout_[node].insert(slot);
-      for (; node > 0; node /= 2) inside_[node].insert(slot);
-    });
+std::vector<Piece> pieces_of(const std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols,
+                             llvm::ArrayRef<BufferInPlace> in_place) {
+  std::vector<int64_t> before(buffers.size(), -1), piece_of(buffers.size(), -1);
+  for (const BufferInPlace& pair : in_place) before[pair.after] = pair.before;
+  std::vector<uint32_t> order;
+  for (uint32_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].place == Buffer::Place::arena) order.push_back(i);
+  llvm::stable_sort(
+      order, [&](uint32_t a, uint32_t b) { return buffers[a].first_step < buffers[b].first_step; });
+  std::vector<Piece> pieces;
+  for (uint32_t i : order) {
+    const Buffer& buffer = buffers[i];
+    if (before[i] < 0) pieces.push_back({.first = buffer.first_step});
+    piece_of[i] = before[i] < 0 ? static_cast<int64_t>(pieces.size()) - 1
+                                : piece_of[static_cast<size_t>(before[i])];
+    Piece& piece = pieces[static_cast<size_t>(piece_of[i])];
+    piece.last = buffer.last_step;
+    piece.bytes = buffer.size_bytes.upper_bound(symbols);
+    if (piece.bytes <= INT64_MAX - kArenaAlignment)
+      piece.bytes = static_cast<int64_t>(aligned_bytes(static_cast<size_t>(piece.bytes)));
+    piece.buffers.push_back(i);
   }
+  return pieces;
+}
 
-  /// The first slot from `slot` on that holds nothing from step `first` to step `last`.
-  uint32_t free_from(uint32_t slot, uint32_t first, uint32_t last) {
-    // A life that shares a step with these has a part inside one of their parts, or one around it.
-    llvm::SmallVector<NumberSet*, 64> occupied;
-    for_each_part(first, last, [&](uint32_t node) { occupied.push_back(&inside_[node]); });
-    for (uint32_t step : {first, last})
-      for (uint32_t node = leaves_ + step; node > 0; node /= 2)
-        occupied.push_back(&throughout_[node]);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (NumberSet* slots : occupied) {
-        const uint32_t next = slots->absent_from(slot);
-        moved |= next != slot;
-        slot = next;
-      }
-    }
-    return slot;
+/// The lowest place of the piece among those that are placed, which are sorted by their begin.
+int64_t lowest_place(const Piece& piece, llvm::ArrayRef<const Piece*> placed) {
+  int64_t begin = 0;
+  for (const Piece* other : placed) {
+    if (!piece.meets(*other)) continue;
+    if (other->begin >= begin && other->begin - begin >= piece.bytes) break;
+    begin = std::max(begin, other->end());
   }
+  return begin;
+}
 
- private:
-  /// Visits the parts of a life: the largest nodes whose steps make up first .. last.
-  template <typename F>
-  void for_each_part(uint32_t first, uint32_t last, F visit) {
-    uint32_t begin = leaves_ + first, end = leaves_ + last + 1;
-    for (; begin < end; begin /= 2, end /= 2) {
-      if (begin % 2 == 1) visit(begin++);
-      if (end % 2 == 1) visit(--end);
-    }
+/// Gives each piece a place, the largest first, and returns them by their places.
+std::vector<Piece*> placed(std::vector<Piece>& pieces) {
+  std::vector<Piece*> order, placed;
+  for (Piece& piece : pieces) order.push_back(&piece);
+  llvm::stable_sort(order, [](const Piece* a, const Piece* b) { return a->bytes > b->bytes; });
+  for (Piece* piece : order) {
+    piece->begin = lowest_place(*piece, placed);
+    const auto at = llvm::upper_bound(
+        placed, piece->begin, [](int64_t begin, const Piece* p) { return begin < p->begin; });
+    placed.insert(at, piece);
   }
-
-  uint32_t leaves_;
-  // By node, 1 the root: the slots of which it is a part; those with a part at it or below it.
-  std::vector<NumberSet> throughout_, inside_;
-};
+  return placed;
+}
 
 }  // namespace
 
-void plan_arena(std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols) {
-  std::vector<std::pair<int64_t, uint32_t>> order;  // most bytes, buffer
+void plan_arena(std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols,
+                llvm::ArrayRef<BufferInPlace> in_place) {
+  std::vector<Piece> pieces = pieces_of(buffers, symbols, in_place);
   uint32_t steps = 0;
-  for (uint32_t i = 0; i < buffers.size(); ++i) {
-    if (buffers[i].place != Buffer::Place::arena) continue;
-    order.emplace_back(buffers[i].size_bytes.upper_bound(symbols), i);
-    steps = std::max(steps, buffers[i].last_step + 1);
-  }
-  // Large buffers first: later, smaller ones fit into their slots.
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& x, const auto& y) { return x.first > y.first; });
-  OccupiedSlots occupied(steps);
-  for (const auto& [bytes, i] : order) {
-    Buffer& buffer = buffers[i];
-    buffer.slot = fault(Fault::overlapping_buffers)
-                      ? 0
-                      : occupied.free_from(0, buffer.first_step, buffer.last_step);
-    occupied.occupy(buffer.slot, buffer.first_step, buffer.last_step);
+  for (const Piece& piece : pieces) steps = std::max(steps, piece.last + 1);
+  StepHeights levels(steps);
+  for (const Piece* piece : placed(pieces)) {
+    const int64_t level = levels.highest(piece->first, piece->last);
+    levels.raise(piece->first, piece->last, level + 1);
+    for (uint32_t i : piece->buffers)
+      buffers[i].slot = fault(Fault::overlapping_buffers) ? 0 : static_cast<uint32_t>(level);
   }
 }
 

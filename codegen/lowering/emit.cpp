@@ -61,7 +61,8 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
 
 Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                            llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
-                           const std::optional<Overlap>& wanted, const TunedForms& forms) {
+                           const std::optional<Overlap>& wanted, const TunedForms& forms,
+                           llvm::ArrayRef<InPlace> in_place) {
   Kernel kernel;
   kernel.group = group;
   set_canonical_names(kernel.group);
@@ -75,6 +76,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
     overlap = *wanted;
   else
     overlap.waits = overlaps_launches(kernel.group, symbols);
+  if (!overlap.waits) kernel.in_place = in_place.vec();
   const Overlap asked = overlap;
   const EmitContext context{.group = kernel.group,
                             .prefix_rank = parts[0].prefix_rank,
@@ -99,10 +101,11 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
       overlap.waits && !overlap.triggers_after_wait ? "griddepcontrol_launch_dependents();\n" : "";
   text += body.before_wait;
   if (overlap.waits && !body.waits) text += wait_text(overlap);
-  const std::string tail = fmt::format(
-      "({}) {{\n{}}}\n",
-      parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits, kernel.tensor_maps.size()),
-      indented(text + body.text));
+  const std::string tail =
+      fmt::format("({}) {{\n{}}}\n",
+                  parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits,
+                                kernel.tensor_maps.size(), kernel.in_place),
+                  indented(text + body.text));
   const bool has_residency = body.resident_blocks > 1 || body.moves_registers;
   const std::string function = function_head(body.launch, has_residency ? body.resident_blocks : 0);
   // Kernels of other symbols are other kernels, even with the same text.

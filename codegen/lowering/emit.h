@@ -22,10 +22,11 @@ Result<Kernel> emit_kernel(const Graph& group, uint32_t prefix_rank, llvm::Array
 /// The same for a group of one part or several side by side, none of which reads another's values:
 /// each has blocks of its own. Every output belongs to one part. `overlap`: with its neighbours in
 /// a stream, as launch_order() says; without, it reads nothing early and triggers at once.
-/// `forms`: measured on the device; other kernels have their schedule's own.
+/// `forms`: measured on the device; other kernels have their schedule's own. `in_place`: pairs that
+/// the kernel's family allows to share memory.
 Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                            llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
-                           const std::optional<Overlap>& overlap = {},
-                           const TunedForms& forms = {});
+                           const std::optional<Overlap>& overlap = {}, const TunedForms& forms = {},
+                           llvm::ArrayRef<InPlace> in_place = {});
 
 }  // namespace sinter

@@ -3,11 +3,14 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>
 
+#include <map>
+
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/step_context.h"
 #include "codegen/lowering/arena.h"
 #include "codegen/lowering/emit.h"
 #include "codegen/lowering/extract.h"
+#include "codegen/lowering/in_place.h"
 #include "codegen/lowering/inner_roundings.h"
 #include "codegen/lowering/launch_order.h"
 #include "ir/fault.h"
@@ -28,9 +31,11 @@ class KernelTable {
       : program_(program), device_(device), forms_(forms) {}
 
   Result<uint32_t> add(const Graph& group, llvm::ArrayRef<KernelPart> parts, const Overlap& overlap,
-                       std::optional<SymbolRange> range) {
+                       llvm::ArrayRef<InPlace> in_place, std::optional<SymbolRange> range) {
     if (range && !llvm::is_contained(symbols_of(group), range->symbol)) range.reset();
-    const Request request{group, parts, overlap};
+    // The text of a kernel that overlaps does not depend on the pairs.
+    if (overlap.waits) in_place = {};
+    const Request request{group, parts, overlap, in_place};
     std::vector<Known>& known = known_[key_of(request)];
     for (const Known& kernel : known)
       if (kernel.range == range) return kernel.index;
@@ -49,6 +54,7 @@ class KernelTable {
     const Graph& group;
     llvm::ArrayRef<KernelPart> parts;
     const Overlap& overlap;
+    llvm::ArrayRef<InPlace> in_place;
   };
   struct Known {
     std::optional<SymbolRange> range;  // of the entry that asked for the kernel
@@ -60,6 +66,8 @@ class KernelTable {
     std::string key =
         fmt::format("{} {} [{}] [{}]\n", overlap.waits, overlap.triggers_after_wait,
                     fmt::join(overlap.early_inputs, " "), fmt::join(overlap.early_caches, " "));
+    for (const InPlace& pair : request.in_place)
+      key += fmt::format("in place: {} {}\n", pair.output, pair.input);
     for (const KernelPart& part : request.parts)
       key += fmt::format("{}: {}\n", part.prefix_rank, fmt::join(part.outputs, " "));
     return key + print_graph(request.group, program_.symbols);
@@ -67,7 +75,7 @@ class KernelTable {
 
   Result<Kernel> emit(const Request& request, const std::optional<SymbolRange>& range) const {
     SINTER_LET(kernel, emit_kernel(request.group, request.parts, narrowed(program_.symbols, range),
-                                   device_, request.overlap, forms_));
+                                   device_, request.overlap, forms_, request.in_place));
     kernel.range = range;
     return kernel;
   }
@@ -169,7 +177,7 @@ class EntryLowering {
       if (LowerStep* lower = own_step(group)) {
         SINTER_TRY(add_own_step(*lower, group));
       } else {
-        SINTER_TRY(add_kernel(group, steps[i], order[i]));
+        add_kernel(group, steps[i]);
       }
     }
     const bool unnamed = plan_.output_names.empty();
@@ -183,7 +191,11 @@ class EntryLowering {
       for (const RowNumbers& numbers : row_numbers(graph_))
         if (are_given_addresses(graph_, numbers)) add_row_check(numbers);
     for (const RowNumbers& numbers : numbers_to_check(graph_, symbols_)) add_row_check(numbers);
-    plan_arena(plan_.buffers, symbols_);
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (!own_step(grouping_.groups[groups[i]]))
+        SINTER_TRY(
+            make_kernel(static_cast<uint32_t>(i), grouping_.groups[groups[i]], steps[i], order[i]));
+    plan_arena(plan_.buffers, symbols_, in_place_);
     return std::move(plan_);
   }
 
@@ -273,13 +285,26 @@ class EntryLowering {
     return index;
   }
 
-  Status add_kernel(const Group& group, const ExtractedGroup& extracted, const Overlap& overlap) {
-    SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap,
-                                    plan_.range));
-    KernelStep step{kernel, {}, {}};
+  /// A step without its kernel, which depends on the lives of buffers.
+  void add_kernel(const Group& group, const ExtractedGroup& extracted) {
+    KernelStep step;
     for (ValueId id : extracted.inputs) step.inputs.push_back(read(id));
     for (ValueId id : extracted.outputs) step.outputs.push_back(buffer(id));
+    kernel_steps_[static_cast<uint32_t>(plan_.steps.size())] = step;
     add_step({std::move(step), {}}, group);
+  }
+
+  Status make_kernel(uint32_t index, const Group& group, const ExtractedGroup& extracted,
+                     const Overlap& overlap) {
+    KernelStep& step = kernel_steps_[index];
+    const std::vector<InPlace> pairs =
+        outputs_in_place(extracted.graph, step, index, plan_.buffers, symbols_);
+    for (const InPlace& pair : pairs)
+      in_place_.push_back({step.inputs[pair.input], step.outputs[pair.output]});
+    SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap,
+                                    pairs, plan_.range));
+    step.kernel = kernel;
+    plan_.steps[index].run = step;
     return {};
   }
 
@@ -305,6 +330,8 @@ class EntryLowering {
   Numerics numerics_;
   KernelTable& kernels_;
   EntryPlan plan_;
+  std::map<uint32_t, KernelStep> kernel_steps_;  // by their number; kernels are set at the end
+  std::vector<BufferInPlace> in_place_;
   std::vector<int64_t> buffer_of_;
   llvm::StringMap<uint32_t> leaf_index_;  // of weights and states, which have different names
 };

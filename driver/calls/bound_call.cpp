@@ -182,16 +182,31 @@ Status BoundCall::prepare_on_gpu() {
     return fail("the call is not prepared, and its stream is being captured",
                 "entry " + printable(entry_.name), "prepare the call before the capture",
                 ExitCode::usage);
+  SINTER_TRY(place_on_gpu());
+  return session.prepare(call_);
+}
+
+Status BoundCall::place_on_gpu() {
+  const CudaSession& session = *session_->cuda_;
   const Addresses outputs = output_addresses();
   SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_,
                                         !llvm::is_contained(outputs, CudaAddress{0})));
-  SINTER_LET(arena, session_->arena_of(bytes));
+  CallMemory& memory = *session_->memory_;
+  SINTER_TRY(memory.grow_to(bytes, session_->plan().device().cuda(), session_->stream_.handle()));
   Addresses inputs(entry_.inputs.size(), 0);
-  SINTER_LET(call, session.place(entry_.name, symbol_values_, inputs, arena, outputs));
+  SINTER_LET(call, session.place(entry_.name, symbol_values_, inputs, memory.address(), outputs));
   SINTER_TRY(place_rows(call));
   call_ = std::move(call);
+  memory_version_ = memory.version();
   move_to_tensors();
-  return session.prepare(call_);
+  return {};
+}
+
+Status BoundCall::follow_memory() {
+  CallMemory& memory = *session_->memory_;
+  SINTER_LET(capturing, session_->cuda_->stream().is_capturing());
+  if (capturing) memory.keep();
+  return memory.version() == memory_version_ ? Status() : place_on_gpu();
 }
 
 /// By the entry's outputs; 0 where the caller has bound none.
@@ -239,6 +254,7 @@ Status BoundCall::run() {
   const CudaContextGuard guard(session_->plan().device().cuda_api());
   if (!is_prepared_) SINTER_TRY(prepare());
   if (!on_gpu()) return run_on_cpu();
+  SINTER_TRY(follow_memory());
   has_run_ = true;
   is_rebound_ = false;
   const CudaSession& session = *session_->cuda_;

@@ -41,11 +41,11 @@ class BoundCall {
   /// Everything that run() needs and must not do: symbol values, shapes, arena, matrix products.
   /// May allocate, compile and wait; not while the stream is being captured.
   Status prepare();
-  /// Prepares if something changed. Else on a GPU only launches: no allocation, no synchronization,
-  /// no copy but one for each output that no step computes in its memory (an input, a weight, a
-  /// state, or a value that is an output twice). May be captured in a CUDA graph, which holds the
-  /// addresses bound now and may run as long as the call and the tensors are there. On the CPU, row
-  /// numbers that name no row are an error.
+  /// Prepares if something changed. Else on a GPU only launches, and asks whether the stream is
+  /// being captured: no allocation, no synchronization, no copy but one for each output that no
+  /// step computes in its memory (an input, a weight, a state, or a value that is an output twice).
+  /// May be captured in a CUDA graph, which holds the addresses bound now and may run as long as
+  /// the call and the tensors are there. On the CPU, row numbers that name no row are an error.
   Status run();
   /// GPU: waits, and is the error of a row number that named no row when the call, or a graph of
   /// it, ran last; states may have changed by then. Row numbers of inputs are read where they are
@@ -97,6 +97,9 @@ class BoundCall {
   Status check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
                         llvm::ArrayRef<CudaAddress> outputs) const;
   Status prepare_on_gpu();
+  Status place_on_gpu();
+  /// Places the call anew where the session's memory has moved since.
+  Status follow_memory();
   Status place_rows(CudaCall& call);
   /// The call's inputs and outputs where their tensors are now, and the copies that this takes.
   Addresses output_addresses() const;
@@ -114,6 +117,7 @@ class BoundCall {
   bool is_rebound_ = false;             // since the last run
   std::vector<int64_t> symbol_values_;  // when prepared
   CudaCall call_;                       // on a GPU, when prepared
+  uint64_t memory_version_ = 0;         // of the session's memory, in which it was placed
   std::vector<OutputCopy> copies_;
   // Row numbers that calls compute, which other calls of the session leave alone; ascending sizes.
   std::vector<CudaMemory> rows_;

@@ -4,6 +4,21 @@
 
 namespace sinter {
 
+Status CallMemory::grow_to(size_t bytes, const CudaDevicePtr& device, CudaApi::Stream stream) {
+  if (bytes <= current_.bytes()) return {};
+  if (is_recorded_) {
+    // Growing by half bounds what graphs have recorded by three times the last one's memory.
+    bytes = std::max(bytes, current_.bytes() + current_.bytes() / 2);
+    recorded_.push_back(std::move(current_));
+  }
+  current_ = CudaMemory();
+  is_recorded_ = false;
+  ++version_;
+  SINTER_LET(memory, CudaMemory::allocate(device, bytes, "the arena", stream));
+  current_ = std::move(memory);
+  return {};
+}
+
 Result<std::shared_ptr<CallSession>> CallSession::create(
     std::shared_ptr<const LoadedPlan> plan, const std::map<std::string, int64_t>& state_symbols,
     std::optional<void*> stream) {
@@ -72,14 +87,27 @@ Status CallSession::start_on_gpu(std::optional<void*> stream) {
   SINTER_LET(products, plan_->products_in(stream_.handle()));
   SINTER_LET(session, CudaSession::create(plan_->on_gpu(), values, {stream_.handle(), products}));
   cuda_ = std::move(session);
+  memory_ = std::make_shared<CallMemory>();
   return {};
+}
+
+Result<std::shared_ptr<CallSession>> CallSession::create_beside(
+    const CallSession& other, std::shared_ptr<const LoadedPlan> plan,
+    const std::map<std::string, int64_t>& state_symbols) {
+  if (&other.plan_->device() != &plan->device())
+    return fail("the other session's plan is on another device", "the session",
+                "load both plans on one device", ExitCode::usage);
+  if (!other.cuda_) return create(std::move(plan), state_symbols, std::nullopt);
+  SINTER_LET(session, create(std::move(plan), state_symbols, other.stream()));
+  session->memory_ = other.memory_;
+  return session;
 }
 
 CallSession::~CallSession() {
   const CudaContextGuard guard(plan_->device().cuda_api());
   // Errors have nobody to go to; the work that failed is over as well.
   if (cuda_) (void)stream_.synchronize("the end of a session");
-  arenas_.clear();
+  memory_.reset();
   cuda_.reset();
   stream_ = CudaStream();
   plan_.reset();
@@ -126,18 +154,5 @@ Status CallSession::read_state(std::string_view name, const TensorView& to) {
 }
 
 void* CallSession::stream() const { return cuda_ ? stream_.handle() : nullptr; }
-
-Result<CudaAddress> CallSession::arena_of(size_t bytes) {
-  if (bytes == 0) return CudaAddress{0};
-  if (arenas_.empty() || arenas_.back().bytes() < bytes) {
-    // Growing by half bounds the memory of all arenas by three times the last one's.
-    const size_t half_more =
-        arenas_.empty() ? 0 : arenas_.back().bytes() + arenas_.back().bytes() / 2;
-    SINTER_LET(memory, CudaMemory::allocate(plan_->device().cuda(), std::max(bytes, half_more),
-                                            "the arena", stream_.handle()));
-    arenas_.push_back(std::move(memory));
-  }
-  return arenas_.back().address();
-}
 
 }  // namespace sinter

@@ -7,6 +7,25 @@ namespace sinter {
 
 class BoundCall;
 
+/// On a GPU: the memory of intermediate values of calls in one stream, which run one after the
+/// other. It grows to what the largest call needs.
+class CallMemory {
+ public:
+  /// Makes it hold `bytes` bytes. The memory before is given back, unless a graph has recorded it.
+  Status grow_to(size_t bytes, const CudaDevicePtr& device, CudaApi::Stream stream);
+  /// A graph that is being captured uses the memory: it stays as long as this does.
+  void keep() { is_recorded_ = true; }
+  CudaAddress address() const { return current_.address(); }
+  /// Another number each time the memory moves.
+  uint64_t version() const { return version_; }
+
+ private:
+  CudaMemory current_;
+  bool is_recorded_ = false;          // the current one, by a graph
+  std::vector<CudaMemory> recorded_;  // earlier ones; ascending sizes
+  uint64_t version_ = 0;
+};
+
 /// One call at a time. Different sessions may run at once, on different threads and streams.
 class CallSession {
  public:
@@ -18,6 +37,11 @@ class CallSession {
   static Result<std::shared_ptr<CallSession>> create(
       std::shared_ptr<const LoadedPlan> plan, const std::map<std::string, int64_t>& state_symbols,
       std::optional<void*> stream);
+  /// A session in the stream of `other`, which shares its memory of intermediate values. The two
+  /// are used by one thread at a time.
+  static Result<std::shared_ptr<CallSession>> create_beside(
+      const CallSession& other, std::shared_ptr<const LoadedPlan> plan,
+      const std::map<std::string, int64_t>& state_symbols);
   /// Waits for the session's work, then gives its memory back.
   ~CallSession();
   CallSession(const CallSession&) = delete;
@@ -41,16 +65,13 @@ class CallSession {
   CallSession() = default;
   Status bind_symbols(const std::map<std::string, int64_t>& values);
   Status start_on_gpu(std::optional<void*> stream);
-  /// On a GPU: memory for calls, of at least `bytes` bytes, which stays until the session is gone.
-  /// A larger arena does not replace the smaller ones: graphs that were captured may use them.
-  Result<CudaAddress> arena_of(size_t bytes);
 
   std::shared_ptr<const LoadedPlan> plan_;
   std::vector<std::optional<int64_t>> symbols_;  // of each symbol that a state has
   std::unique_ptr<HostSession> host_;            // on the CPU
   CudaStream stream_;                            // on a GPU; outlives the memory below
   std::unique_ptr<CudaSession> cuda_;
-  std::vector<CudaMemory> arenas_;  // ascending sizes
+  std::shared_ptr<CallMemory> memory_;  // on a GPU
 };
 
 }  // namespace sinter

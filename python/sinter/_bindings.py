@@ -249,6 +249,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         sinter_error,
         [sinter_executable, POINTER(c_char_p), POINTER(c_int64), c_size_t, c_void_p, POINTER(sinter_session)],
     ),
+    "sinter_session_create_beside": (
+        sinter_error,
+        [sinter_session, sinter_executable, POINTER(c_char_p), POINTER(c_int64), c_size_t, POINTER(sinter_session)],
+    ),
     "sinter_session_stream": (c_void_p, [sinter_session]),
     "sinter_session_synchronize": (sinter_error, [sinter_session]),
     "sinter_session_clear": (sinter_error, [sinter_session]),

@@ -103,6 +103,15 @@ class Session(Handle):
                 *names,
                 stream,
             )
+        self._take(pointer, plan, executable, symbols)
+
+    def _take(
+        self,
+        pointer: Any,
+        plan: Plan,
+        executable: Executable,
+        symbols: dict[str, int] | None = None,
+    ) -> None:
         super().__init__(pointer, lib.sinter_session_free)
         self._plan, self._executable = plan, executable
         self.turn = Turn()  # of the session and all its calls

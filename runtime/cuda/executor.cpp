@@ -197,6 +197,9 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
   call.entry = entry;
   call.symbol_values.assign(symbol_values.begin(), symbol_values.end());
   call.arena_bytes = static_cast<size_t>(layout.bytes);
+  for (int64_t used : layout.used)
+    call.free.push_back(
+        {arena + static_cast<CudaAddress>(used), static_cast<size_t>(layout.bytes - used)});
   for (size_t i = 0; i < entry->buffers.size(); ++i) {
     const Buffer& buffer = entry->buffers[i];
     const auto bytes = buffer.size_bytes.evaluate(symbol_values);
@@ -205,7 +208,11 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
     CudaAddress address = 0;
     switch (buffer.place) {
       case Buffer::Place::arena:
-        address = arena + static_cast<CudaAddress>(layout.offsets[i]);
+        if (layout.outputs[i] == ArenaLayout::kInArena)
+          address = arena + static_cast<CudaAddress>(layout.offsets[i]);
+        else
+          call.in_outputs.push_back(
+              {i, static_cast<size_t>(layout.outputs[i]), static_cast<size_t>(layout.offsets[i])});
         break;
       case Buffer::Place::input:
         break;
@@ -230,17 +237,20 @@ void CudaCall::move_to(llvm::ArrayRef<CudaAddress> inputs, llvm::ArrayRef<CudaAd
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] != 0 && entry->buffers[entry->outputs[i]].place == Buffer::Place::arena)
       addresses[entry->outputs[i]] = outputs[i];
+  for (const InOutput& inside : in_outputs)
+    addresses[inside.buffer] = output(inside.output) + inside.offset;
 }
 
 namespace {
 
 /// A GEMM step's operands as CudaGemm takes them.
-GemmOperands gemm_operands(const CudaCall& call, const GemmStep& step) {
+GemmOperands gemm_operands(const CudaCall& call, size_t index, const GemmStep& step) {
   const auto operand = [&](uint32_t id) {
     return GemmOperands::Operand{call.addresses[id], call.entry->buffers[id].type.dtype};
   };
   GemmOperands operands{
-      operand(step.a.buffer), operand(step.b.buffer), operand(step.c.buffer), {}, 0};
+      operand(step.a.buffer), operand(step.b.buffer), operand(step.c.buffer), {}, 0,
+      call.free[index]};
   if (step.bias >= 0) operands.bias = operand(static_cast<uint32_t>(step.bias));
   if (step.residual >= 0) operands.residual = call.addresses[static_cast<size_t>(step.residual)];
   return operands;
@@ -253,7 +263,7 @@ Status CudaSession::prepare(const CudaCall& call) const {
     Status prepared = visit(
         call.entry->steps[i], [](const KernelStep&) { return Status(); },
         [&](const GemmStep& gemm) {
-          return this->gemm().prepare(gemm, gemm_operands(call, gemm), model_->program().symbols,
+          return this->gemm().prepare(gemm, gemm_operands(call, i, gemm), model_->program().symbols,
                                       call.symbol_values);
         },
         [](const CopyStep&) { return Status(); });
@@ -275,7 +285,7 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
   return visit(
       step, [&](const KernelStep& run) { return enqueue(call, run, stream, begin); },
       [&](const GemmStep& gemm) {
-        return this->gemm().run(gemm, gemm_operands(call, gemm), model_->program().symbols,
+        return this->gemm().run(gemm, gemm_operands(call, index, gemm), model_->program().symbols,
                                 call.symbol_values, stream, begin == CallBegin::overlapped);
       },
       [&](const CopyStep& copy) { return enqueue(call, copy, stream); });

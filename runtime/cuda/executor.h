@@ -83,6 +83,13 @@ struct CudaCall {
   std::vector<CudaAddress> addresses;  // of each buffer
   std::vector<size_t> bytes;           // of each buffer
   size_t arena_bytes = 0;
+  // Buffers in the memory of an output.
+  struct InOutput {
+    size_t buffer, output, offset;
+  };
+  std::vector<InOutput> in_outputs;
+  // Of each step: memory of the arena that holds nothing then.
+  std::vector<FreeMemory> free;
 
   CudaAddress output(size_t index) const { return addresses[entry->outputs[index]]; }
   /// Moves inputs and outputs to other memory, in the entry's order. An output that another
@@ -120,7 +127,8 @@ class CudaSession final : public Session {
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
   /// `outputs` instead of the arena where that is not 0: if that is none of them, they take no room
-  /// in the arena. Addresses of inputs and outputs are aligned to kPointerAlignment.
+  /// in the arena, and other buffers may lie in their memory before they are written. Addresses of
+  /// inputs and outputs are aligned to kPointerAlignment.
   Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                          llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
                          llvm::ArrayRef<CudaAddress> outputs = {}) const;

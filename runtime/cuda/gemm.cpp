@@ -53,14 +53,17 @@ Result<std::shared_ptr<CudaGemm>> CudaGemm::create(CudaDevicePtr device,
 Status CudaGemm::prepare(const GemmStep& step, const GemmOperands& operands,
                          llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> symbol_values) {
   SINTER_LET(calls, make_gemm_calls(step, operands, symbols, symbol_values));
-  if (calls.places.empty() || prepared_.contains(calls.problem)) return {};
+  if (calls.places.empty()) return {};
   SINTER_TRY(device_->make_current());
-  SINTER_LET(implementation, implement(calls.problem));
-  if (implementation.choice.kind == GemmChoice::Kind::cublaslt)
-    SINTER_TRY(make_workspace(
-        implementation.product->proposals()[implementation.proposal].workspace_bytes));
-  prepared_.emplace(calls.problem, std::move(implementation));
-  return {};
+  auto known = prepared_.find(calls.problem);
+  if (known == prepared_.end()) {
+    SINTER_LET(implementation, implement(calls.problem));
+    known = prepared_.emplace(calls.problem, std::move(implementation)).first;
+  }
+  const Implementation& way = known->second;
+  if (way.choice.kind != GemmChoice::Kind::cublaslt) return {};
+  const size_t bytes = way.product->proposals()[way.proposal].workspace_bytes;
+  return bytes <= operands.free.bytes ? Status() : make_workspace(bytes);
 }
 
 Status CudaGemm::run(const GemmStep& step, const GemmOperands& operands,
@@ -77,7 +80,7 @@ Status CudaGemm::run(const GemmStep& step, const GemmOperands& operands,
   for (const GemmPlace& place : calls.places)
     SINTER_TRY(way.choice.kind == GemmChoice::Kind::own
                    ? enqueue_own(it->first, way.kernel, place, stream, overlaps)
-                   : enqueue_proposal(way, way.proposal, place, stream));
+                   : enqueue_proposal(way, way.proposal, place, operands.free, stream));
   return {};
 }
 
@@ -197,7 +200,7 @@ Result<GemmChoice> CudaGemm::tune(const GemmProblem& problem) {
   std::vector<GemmCandidate> candidates;
   for (size_t i = 0; i < proposals.size(); ++i)
     candidates.push_back([&, i](const GemmPlace& place, const CudaStream& stream) {
-      return enqueue_proposal(implementation, i, place, stream);
+      return enqueue_proposal(implementation, i, place, {}, stream);
     });
   // The longest of a class may be too large for one launch where the product itself is not.
   if (strided_gemm_blocks(problem)) {
@@ -243,9 +246,12 @@ Status CudaGemm::make_workspace(size_t bytes) {
 }
 
 Status CudaGemm::enqueue_proposal(Implementation& implementation, size_t proposal,
-                                  const GemmPlace& place, const CudaStream& stream) const {
-  const CudaAddress workspace = workspaces_.empty() ? 0 : workspaces_.back().address();
-  return implementation.product->run(proposal, place, workspace, stream.handle());
+                                  const GemmPlace& place, const FreeMemory& free,
+                                  const CudaStream& stream) const {
+  const size_t bytes = implementation.product->proposals()[proposal].workspace_bytes;
+  const CudaAddress own = workspaces_.empty() ? 0 : workspaces_.back().address();
+  return implementation.product->run(proposal, place, bytes <= free.bytes ? free.address : own,
+                                     stream.handle());
 }
 
 Status CudaGemm::enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel,

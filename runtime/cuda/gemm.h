@@ -95,8 +95,9 @@ class CudaGemm {
   /// Memory in which an algorithm works. What was there before stays: a recorded graph may have its
   /// address.
   Status make_workspace(size_t bytes);
+  /// Works in `free` if that is enough, else in memory that make_workspace() made.
   Status enqueue_proposal(Implementation& implementation, size_t proposal, const GemmPlace& place,
-                          const CudaStream& stream) const;
+                          const FreeMemory& free, const CudaStream& stream) const;
   Status enqueue_own(const GemmProblem& problem, CudaApi::Kernel kernel, const GemmPlace& place,
                      const CudaStream& stream, bool overlaps = true) const;
 

@@ -81,6 +81,12 @@ inline bool sums_may_round_twice(const GemmProblem& problem) {
          (problem.residual || (has_epilogue(problem) && problem.m <= kFewRows));
 }
 
+/// Memory that a step may use while it runs.
+struct FreeMemory {
+  CudaAddress address = 0;
+  size_t bytes = 0;
+};
+
 /// The buffers of a GEMM step: where they begin and their element types.
 struct GemmOperands {
   struct Operand {
@@ -90,6 +96,7 @@ struct GemmOperands {
   Operand a, b, c;
   std::optional<Operand> bias;
   CudaAddress residual = 0;  // 0: none
+  FreeMemory free = {};      // an algorithm works in it if that is enough
 };
 
 /// Where a product's operands stand, the first copy's first elements.

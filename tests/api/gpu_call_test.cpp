@@ -199,7 +199,8 @@ TEST_CASE("a call launches and does nothing else, in the caller's context and on
     for (const FakeCall& one : fake().take_calls()) {
       const std::string_view name = one.name;
       CAPTURE(name);
-      CHECK((name == "cuLaunchKernelEx" || name.starts_with("cuCtx")));
+      CHECK((name == "cuLaunchKernelEx" || name == "cuStreamIsCapturing" ||
+             name.starts_with("cuCtx")));
       if (name != "cuLaunchKernelEx") continue;
       CHECK(one.context == context);
       ++launches;

@@ -24,6 +24,11 @@ Kernel emit(const GroupText& text, DType dtype = DType::f32, int64_t width = 64)
                            *find_device("sm_90a")));
 }
 
+Kernel emit_in_place(const GroupText& text, InPlace pair) {
+  return value(emit_kernel(make_group(text, DType::f32, 64), text.parts(), group_symbols(),
+                           *find_device("sm_90a"), {}, {}, pair));
+}
+
 /// A kernel that overlaps others waits for them, and reads nothing that may be read before.
 void check_wait(const Kernel& kernel) {
   CAPTURE(kernel.name);
@@ -155,6 +160,7 @@ TEST_CASE("kernels in full") {
   check_text("rope_append.cu", emit(kRopeAppend));
   check_text("partial_rope.cu", emit(kPartialRope));
   check_text("gelu.cu", emit(kGelu));
+  check_text("gelu_in_place.cu", emit_in_place(kGelu, {0, 0}));
   check_text("norms_side_by_side.cu", emit(kPartGroups[0], DType::f16, 128));
   check_text("embedding_layer_norm.cu", emit(kEmbeddingLayerNorm));
   check_text("decode_attention.cu", emit(kDecodeAttention));

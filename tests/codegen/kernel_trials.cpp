@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ir/in_place.h"
 #include "ir/scalar_math.h"
 #include "runtime/random_inputs.h"
 #include "shim/kernel_shim.h"
@@ -51,12 +52,26 @@ std::vector<Kernel> ways_to_launch(const Kernel& kernel) {
   return ways;
 }
 
+/// For each output the first input whose memory it may take.
+std::vector<InPlace> outputs_in_place(const Graph& group) {
+  std::vector<InPlace> pairs;
+  for (uint32_t output = 0; output < group.outputs.size(); ++output)
+    for (uint32_t input = 0; input < group.inputs.size(); ++input) {
+      const bool is_taken = llvm::any_of(
+          pairs, [&](const InPlace& p) { return p.output == output || p.input == input; });
+      if (!is_taken && may_overwrite(group, output, input, group_symbols()))
+        pairs.push_back({output, input});
+    }
+  return pairs;
+}
+
 }  // namespace
 
 void Trials::add(const GroupText& group, DType dtype, int64_t width,
                  const DeviceDescription& device, const TunedForms& forms) {
-  auto kernel = emit_kernel(make_group(group, dtype, width), group.parts(), group_symbols(), device,
-                            {}, forms);
+  const Graph graph = make_group(group, dtype, width);
+  auto kernel = emit_kernel(graph, group.parts(), group_symbols(), device, {}, forms,
+                            outputs_in_place(graph));
   REQUIRE_MESSAGE(kernel.has_value(),
                   (std::string(group.name) + ": " + (kernel ? "" : kernel.error().message())));
   kernels.push_back(std::move(*kernel));

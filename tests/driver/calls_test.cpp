@@ -188,9 +188,14 @@ TEST_CASE("outputs that no step computes in their memory are copied, within the 
     CHECK(fake().take_copies().size() == 3);
     CHECK(names_of(fake().take_calls()) ==
           std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx",
-                                "cuMemcpyDtoDAsync_v2", "cuStreamSynchronize"});
+                                "cuMemcpyDtoDAsync_v2", "cuStreamIsCapturing",
+                                "cuStreamSynchronize"});
   }
 }
+
+/// What a prepared call asks of the driver.
+const std::set<std::string> kLaunchesAlone = {"cuCtxGetCurrent", "cuCtxSetCurrent",
+                                              "cuLaunchKernelEx", "cuStreamIsCapturing"};
 
 TEST_CASE("a prepared call only launches, and its first kernel begins in order") {
   const auto session = value(CallSession::create(plan_on(gpu()), kRows, {}));
@@ -202,11 +207,9 @@ TEST_CASE("a prepared call only launches, and its first kernel begins in order")
   fake().take_copies();
   fake().take_calls();
   require(wide.call->run());
-  CHECK(names_of(fake().take_calls()) ==
-        std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx"});
+  CHECK(names_of(fake().take_calls()) == kLaunchesAlone);
   require(step.call->run());
-  CHECK(names_of(fake().take_calls()) ==
-        std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx"});
+  CHECK(names_of(fake().take_calls()) == kLaunchesAlone);
   require(session->synchronize());
   const std::vector<FakeLaunch> launches = fake().take_launches();
   const EntryPlan& entry = *calls_program()->find_entry("wide");
@@ -218,7 +221,7 @@ TEST_CASE("a prepared call only launches, and its first kernel begins in order")
   require(step.call->bind_input("x", step.given.at("x").view()));
   fake().take_calls();
   require(step.call->run());
-  CHECK_FALSE(names_of(fake().take_calls()).contains("cuStreamIsCapturing"));
+  CHECK(names_of(fake().take_calls()) == kLaunchesAlone);
   require(session->synchronize());
 }
 
@@ -276,9 +279,7 @@ TEST_CASE("a prepared call moves to other memory and only launches, with outputs
       require(step.call->set_addresses(moved.inputs, moved.outputs));
       require(step.call->run());
       const auto asked = names_of(fake().take_calls());
-      if (device->on_gpu())
-        CHECK(asked ==
-              std::set<std::string>{"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx"});
+      if (device->on_gpu()) CHECK(asked == kLaunchesAlone);
       require(step.call->check());
       require(session->synchronize());
       CHECK(moved.read() == reference.outputs());
@@ -483,6 +484,56 @@ TEST_CASE("the caller's context is used, and the thread's current one stays what
   const auto session = CallSession::create(plan_on(gpu(options)), kRows, foreign.handle());
   REQUIRE_FALSE(session);
   CHECK(session.error().what.starts_with("the stream is of context "));
+}
+
+/// A call in one session, then a larger one in a session beside it. `captured`: the first runs in
+/// a graph.
+void check_shared_memory(bool captured) {
+  Allocator allocator;
+  const auto device = value(CallDevice::gpu(allocator.options()));
+  const CallWeights weights = CallWeights::random();
+  const auto plan = value(LoadedPlan::load(device, calls_program(), host_weights(weights)));
+  const CudaStream stream = value(CudaStream::create(device->cuda()));
+  const auto first = value(CallSession::create(plan, kRows, stream.handle()));
+  const auto second = value(CallSession::create_beside(*first, plan, kRows));
+  CHECK(second->stream() == first->stream());
+  Called step(first, "step", step_inputs(1)), wide(second, "wide", wide_inputs(100));
+  const auto others = allocator.live;
+  require(step.call->prepare());
+  std::vector<void*> own;
+  for (const auto& [memory, size] : allocator.live)
+    if (!others.contains(memory)) own.push_back(memory);
+  std::optional<CudaGraph> graph;
+  if (captured) {
+    graph = value(CudaGraph::record(stream, [&]() -> Status { return step.call->run(); }));
+    require(graph->launch(stream));
+  } else {
+    require(step.call->run());
+  }
+  require(wide.call->run());
+  const auto gone = llvm::count_if(own, [&](void* m) { return !allocator.live.contains(m); });
+  CHECK(gone == (captured ? 0 : 1));
+  require(step.call->run());  // in the memory of the larger call
+  require(first->synchronize());
+
+  const auto host =
+      value(LoadedPlan::load(CallDevice::cpu(), calls_program(), host_weights(weights)));
+  const auto reference = value(CallSession::create(host, kRows, {}));
+  Called again(reference, "step", step_inputs(1));
+  for (int run = 0; run < 2; ++run) require(again.call->run());
+  CHECK(step.outputs() == again.outputs());
+  CHECK(state_of(*first, "values") == state_of(*reference, "values"));
+}
+
+TEST_CASE("sessions in one stream share their memory, and graphs keep what they recorded") {
+  fake();
+  const size_t before = fake().handles();
+  for (const bool captured : {false, true}) check_shared_memory(captured);
+  CHECK(fake().handles() == before);
+  const auto on_host = value(CallSession::create(plan_on(CallDevice::cpu()), kRows, {}));
+  const auto apart = CallSession::create_beside(*on_host, plan_on(gpu()), kRows);
+  REQUIRE_FALSE(apart);
+  CHECK(apart.error().what == "the other session's plan is on another device");
 }
 
 /// All that a host program does once; `made`: the allocator's memory alone is used.

@@ -7,7 +7,8 @@ namespace sinter::test {
 std::string stated_text(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
   return fmt::format("{}{}{}{}({}) {{\n}}\n", group_comment(kernel, symbols),
                      launch_comment(kernel, symbols), function_head(kernel.launch, 0), kernel.name,
-                     parameters_of(kernel.group, kernel.symbols.size(), !kernel.overlap.waits));
+                     parameters_of(kernel.group, kernel.symbols.size(), !kernel.overlap.waits, 0,
+                                   kernel.in_place));
 }
 
 ProgramBuilder::ProgramBuilder() {

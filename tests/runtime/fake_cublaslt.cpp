@@ -45,6 +45,7 @@ struct Work {
 FakeCublasLt::Propose propose = nullptr;
 uint32_t last_id = 0;
 uint64_t last_rows = 0;
+uint64_t last_workspace = 0;
 size_t products = 0;
 
 /// A recorded graph computes its products again at each replay, so nobody frees `data`.
@@ -73,6 +74,7 @@ extern "C" {
 void sinter_fake_propose(FakeCublasLt::Propose function) { propose = function; }
 uint32_t sinter_fake_last_id() { return last_id; }
 uint64_t sinter_fake_last_rows() { return last_rows; }
+uint64_t sinter_fake_last_workspace() { return last_workspace; }
 size_t sinter_fake_take_products() { return std::exchange(products, 0); }
 
 size_t cublasLtGetVersion() { return 130100; }
@@ -121,12 +123,14 @@ int cublasLtMatmulAlgoConfigGetAttribute(const Algorithm* algorithm, int attribu
 }
 int cublasLtMatmul(void*, Matmul* matmul, const float*, const float* a, Layout* a_layout,
                    const float* b, Layout* b_layout, const float*, const float*, Layout*, float* d,
-                   Layout* d_layout, const Algorithm* algorithm, void*, size_t, void* stream) {
+                   Layout* d_layout, const Algorithm* algorithm, void* workspace, size_t,
+                   void* stream) {
   using Enqueue = void(void*, void (*)(void*), void*, double);
   static const auto enqueue = reinterpret_cast<Enqueue*>(
       dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "sinter_fake_enqueue"));
   last_id = static_cast<uint32_t>(algorithm->data[0]);
   last_rows = d_layout->columns;
+  last_workspace = reinterpret_cast<uint64_t>(workspace);
   ++products;
   double milliseconds = 0;
   std::memcpy(&milliseconds, &algorithm->data[2], sizeof(milliseconds));

@@ -28,6 +28,8 @@ class FakeCublasLt : public FakeLibrary {
   /// The algorithm that was enqueued last, and the rows of its product.
   uint32_t last_id() const { return ask<uint32_t()>("sinter_fake_last_id")(); }
   uint64_t last_rows() const { return ask<uint64_t()>("sinter_fake_last_rows")(); }
+  /// The memory in which that algorithm works.
+  uint64_t last_workspace() const { return ask<uint64_t()>("sinter_fake_last_workspace")(); }
   /// Products that were enqueued since the last call.
   size_t take_products() const { return ask<size_t()>("sinter_fake_take_products")(); }
 };

@@ -107,6 +107,28 @@ TEST_CASE("a class is tuned once, at its longest length, whichever length comes 
   }
 }
 
+TEST_CASE("a product works in free memory of the arena, and in its own where that is too little") {
+  library().propose(propose);
+  const Linear linear;
+  const auto gemm = make_gemm(GemmPolicy::first);
+  const CudaMemory arena = value(CudaMemory::allocate(device(), 4096, "a test"));
+  const CudaStream stream = value(CudaStream::create(device()));
+  const auto workspace = [&](size_t free) {
+    GemmOperands operands = linear.operands();
+    operands.free = {arena.address(), free};
+    require(gemm->prepare(linear.step, operands, linear.symbols, {2000}));
+    require(gemm->run(linear.step, operands, linear.symbols, {2000}, stream));
+    require(stream.synchronize("a test"));
+    return library().last_workspace();
+  };
+  CHECK(workspace(2000) == arena.address());  // the algorithm needs a byte a token
+  const uint64_t own = workspace(1999);
+  CHECK(own != 0);
+  CHECK(own != arena.address());
+  CHECK(workspace(4096) == arena.address());
+  CHECK(workspace(0) == own);
+}
+
 TEST_CASE("a frozen record decides every length of its classes, and names the class it lacks") {
   library().propose(propose);
   const Linear linear;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "ir/in_place.h"
 #include "kernels/library.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
@@ -95,7 +96,8 @@ Status KernelShim::launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_v
 Result<std::vector<HostTensor>> KernelShim::run(const Kernel& kernel,
                                                 llvm::ArrayRef<int64_t> symbol_values,
                                                 llvm::ArrayRef<const HostTensor*> inputs,
-                                                ThreadOrder order) const {
+                                                ThreadOrder order,
+                                                llvm::ArrayRef<InPlace> in_place) const {
   const Graph& group = kernel.group;
   std::vector<GuardedMemory> in, out;
   for (const HostTensor* input : inputs) {
@@ -107,12 +109,14 @@ Result<std::vector<HostTensor>> KernelShim::run(const Kernel& kernel,
   std::vector<std::byte*> outputs;
   std::vector<bool> written(inputs.size(), false);
   out.reserve(group.outputs.size());
-  for (ValueId id : group.outputs) {
+  for (size_t k = 0; k < group.outputs.size(); ++k) {
+    const ValueId id = group.outputs[k];
     SINTER_LET(result, tensor_of(group[id].type, symbol_values));
-    if (op_class(group[id]) == OpClass::append) {
-      const size_t state = appended_input(group, id);
-      written[state] = true;
-      outputs.push_back(in[state].data());
+    const auto pair = llvm::find_if(in_place, [&](const InPlace& p) { return p.output == k; });
+    if (op_class(group[id]) == OpClass::append || pair != in_place.end()) {
+      const size_t input = pair != in_place.end() ? pair->input : appended_input(group, id);
+      written[input] = true;
+      outputs.push_back(in[input].data());
     } else {
       out.emplace_back(result.bytes.size(), kFinitePoison);
       outputs.push_back(out.back().data());
@@ -190,6 +194,36 @@ void take_expected(const HostTensor& expected, const HostTensor& other, HostTens
 
 }  // namespace
 
+namespace {
+
+/// Outputs that the kernel's text can write in the memory of an input, each by itself.
+std::vector<InPlace> possible_in_place(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols) {
+  std::vector<InPlace> pairs;
+  for (uint32_t output = 0; output < kernel.group.outputs.size(); ++output)
+    for (uint32_t input = 0; input < kernel.group.inputs.size(); ++input) {
+      const InPlace pair{output, input};
+      if ((kernel.overlap.waits || llvm::is_contained(kernel.in_place, pair)) &&
+          may_overwrite(kernel.group, output, input, symbols))
+        pairs.push_back(pair);
+    }
+  return pairs;
+}
+
+Status compare_results(const Kernel& kernel, llvm::ArrayRef<HostTensor> expected,
+                       llvm::ArrayRef<HostTensor> results, std::string_view how) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    SINTER_LET(difference, compare_bits(expected[i], results[i]));
+    if (difference)
+      return fail(
+          fmt::format("output {} (%{}), evaluated and from the kernel's text{}: {}", i,
+                      kernel.group[kernel.group.outputs[i]].name, how, to_string(*difference)),
+          kernel.name, "", ExitCode::check_failed);
+  }
+  return {};
+}
+
+}  // namespace
+
 Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef<Symbol> symbols,
                     llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<const HostTensor*> inputs,
                     llvm::ArrayRef<ThreadOrder> orders) {
@@ -197,14 +231,15 @@ Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef
   SINTER_LET(of_nan, results_of_nan(kernel.group, symbols, symbol_values, inputs));
   for (ThreadOrder order : orders) {
     SINTER_LET(results, shim.run(kernel, symbol_values, inputs, order));
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (!of_nan.empty()) take_expected(expected[i], of_nan[i], results[i]);
-      SINTER_LET(difference, compare_bits(expected[i], results[i]));
-      if (difference)
-        return fail(fmt::format("output {} (%{}), evaluated and from the kernel's text: {}", i,
-                                kernel.group[kernel.group.outputs[i]].name, to_string(*difference)),
-                    kernel.name, "", ExitCode::check_failed);
-    }
+    for (size_t i = 0; i < results.size() && !of_nan.empty(); ++i)
+      take_expected(expected[i], of_nan[i], results[i]);
+    SINTER_TRY(compare_results(kernel, expected, results, ""));
+  }
+  for (const InPlace& pair : possible_in_place(kernel, symbols)) {
+    SINTER_LET(results, shim.run(kernel, symbol_values, inputs, orders.back(), pair));
+    SINTER_TRY(compare_results(
+        kernel, expected, results,
+        fmt::format(" with output {} in the place of input {}", pair.output, pair.input)));
   }
   return {};
 }

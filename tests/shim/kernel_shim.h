@@ -28,17 +28,19 @@ class KernelShim {
 
   /// Runs a kernel on copies of `inputs`, each in memory of its exact size, and returns its
   /// outputs: poisoned before, guards checked after. The output of an append is the input that
-  /// holds the state, changed in place as on a device; other inputs must stay as they are.
+  /// holds the state, changed in place as on a device, and so is that of an output of `in_place`;
+  /// other inputs must stay as they are.
   Result<std::vector<HostTensor>> run(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
                                       llvm::ArrayRef<const HostTensor*> inputs,
-                                      ThreadOrder order = ThreadOrder::ascending) const;
+                                      ThreadOrder order = ThreadOrder::ascending,
+                                      llvm::ArrayRef<InPlace> in_place = {}) const;
 
  private:
   ShimModule module_;
 };
 
 /// Runs a kernel in these thread orders and compares every result with the evaluation of its group,
-/// bit for bit.
+/// bit for bit. Then once for each output that its text can write in the memory of an input.
 Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef<Symbol> symbols,
                     llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<const HostTensor*> inputs,
                     llvm::ArrayRef<ThreadOrder> orders = kThreadOrders);

@@ -36,6 +36,7 @@ from .partition import EagerOp, Part, partition, rewritten
 from .recording import RecordedCall, mark_static, recorded
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
+from .shared_memory import SharedMemory, memory_of
 from .simplify import skip_idle_casts, slice_operands
 
 NAME = "sinter"  # of the backend
@@ -107,15 +108,17 @@ class CompiledGraph:
 def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None,
                  packing: Packing | None = None):
     """A callable of a functional graph of ATen ops with fake tensors in its nodes. `owner` is what
-    torch.compile was given, for the report. packing: products that become one."""
+    torch.compile was given, for the report, and whose graphs share memory. packing: products that
+    become one."""
     start = time.perf_counter()
     nodes = sum(node.op == "call_function" for node in module.graph.nodes)
     report = GraphReport(phase, nodes, [], [], 0.0, owner)
+    memory = memory_of(owner() if owner is not None else None)
     if packing is not None and packing.groups:
-        compile = lambda groups: compile_packed(module, groups, options, phase)
+        compile = lambda groups: compile_packed(module, groups, options, phase, memory)
         function = PackedFunction(module.graph, packing, compile, report)
     else:
-        compiled = compile_graph_of_ops(module, options, phase)
+        compiled = compile_graph_of_ops(module, options, phase, memory)
         function = compiled.function
         report.show(compiled.entries, compiled.eager, compiled.recorded)
         report.packing.refused = packing.refused if packing is not None else {}
@@ -125,14 +128,14 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
 
 
 def compile_packed(module: fx.GraphModule, groups: list[Group], options: dict[str, Any],
-                   phase: str) -> CompiledGraph:
+                   phase: str, memory: SharedMemory) -> CompiledGraph:
     packed = packed_copy(module, groups)
     pad_products(packed)
-    return compile_graph_of_ops(packed, options, phase)
+    return compile_graph_of_ops(packed, options, phase, memory)
 
 
-def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
-                         phase: str) -> CompiledGraph:
+def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase: str,
+                         memory: SharedMemory) -> CompiledGraph:
     """Compiles a graph, which it changes."""
     device = device_of(module)
     visible = visible_results(module, phase)
@@ -148,7 +151,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
             raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
                         + "\n".join(f"  {op}" for op in eager),
                         hint="leave out the option require_full to run them in eager")
-        entries = compile_parts(parts, device, options, refused)
+        entries = compile_parts(parts, device, options, refused, memory)
     calls = [recorded(entry, part.leaves, options["check"]) for entry, part in zip(entries, parts)] \
         if options["graphs"] else []
     whole = whole_graph(module, parts, calls or entries)
@@ -157,14 +160,14 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any],
 
 
 def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
-                  refused: dict[fx.Node, str]) -> list[CompiledEntry] | None:
+                  refused: dict[fx.Node, str], memory: SharedMemory) -> list[CompiledEntry] | None:
     """None: the compiler refuses a part, whose nodes are in `refused` now. Wrong options, a missing
     library and the like are errors."""
     entries: list[CompiledEntry] = []
     for part in parts:
         try:
             entries.append(CompiledEntry(part.graph, part.leaves, device, compile_options(options),
-                                         options["check"]))
+                                         options["check"], memory))
         except SinterError as error:
             if error.code != Code.BAD_INPUT or importer.RAISES_FAULTS:
                 raise

@@ -22,6 +22,7 @@ from torch import fx
 from .packing import addresses_at, is_parameter
 from .recorder import Capture, Recorder, open_recorder
 from .runtime import CompiledEntry, Sessions
+from .shared_memory import SharedMemory
 
 STATIC = "sinter_static"  # of an argument's node: torch says that its address stays, as a buffer's does
 MAX_SIZES = 16  # of an entry that are recorded
@@ -108,7 +109,7 @@ class RecordedCall:
         _ALL.add(self)
 
     def _forget(self) -> None:
-        self._sessions = Sessions()  # whose intermediate values recordings use
+        self._sessions = Sessions(SharedMemory())  # whose intermediate values recordings use
         self._places: dict[tuple, Place] = {}  # by sizes and addresses of parameters, the oldest first
         self._moving: set[int] = set()  # inputs that have moved
         self._stream: int | None = None  # of the last replay

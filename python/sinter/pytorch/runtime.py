@@ -14,13 +14,14 @@ from ..compiled import Compiled
 from ..devices import Device
 from ..errors import SinterError, bad_input, check, usage
 from ..handles import created, encoded
-from ..session import Executable, Session
+from ..session import Executable
 from ..tensors import Tensor as Memory
 from .dtypes import in_memory, sinter_dtype
 from .extents import Extents
 from .importer import ImportedGraph, Operand, sizes_of
 from .packing import addresses_at, is_parameter
 from .row_checks import python_error
+from .shared_memory import SharedMemory, StreamSession
 from .unsupported import Unsupported
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
@@ -111,37 +112,31 @@ class Place(NamedTuple):
     order: tuple[int, ...] | None
 
 
-class StreamSession(Session):
-    """A session of the entry in one stream. Its calls of all sizes share the memory of intermediate
-    values, which grows to that of the largest."""
-
-    def __init__(self, entry: CompiledEntry, stream: int | None) -> None:
-        super().__init__(entry.compiled.plan, entry.executable, stream)
-        self.lock = threading.Lock()  # one thread at a time, from addresses to launches
-        self.ready: dict[tuple[int, ...], BoundCall] = {}  # by the symbols' values; the oldest first
-
-
 class Sessions:
-    """Sessions of an entry, one for each stream, with the calls that are ready there."""
+    """Sessions of an entry, one for each stream, with the calls that are ready there. memory: of their
+    intermediate values."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: SharedMemory) -> None:
+        self._memory = memory
         self._by_stream: dict[int | None, StreamSession] = {}
+        self._calls: dict[tuple, BoundCall] = {}  # by stream and the symbols' values; the oldest first
         self._lock = threading.Lock()  # of making sessions and calls
 
     def call(self, entry: CompiledEntry, stream: int | None, values: dict[str, int]) -> BoundCall:
-        session = self._by_stream.get(stream)
-        call = None if session is None else session.ready.get(tuple(values.values()))
-        return call or self._new_call(entry, stream, values)
+        key = (stream, *values.values())
+        return self._calls.get(key) or self._new_call(entry, key, values)
 
-    def _new_call(self, entry: CompiledEntry, stream: int | None, values: dict[str, int]) -> BoundCall:
+    def _new_call(self, entry: CompiledEntry, key: tuple, values: dict[str, int]) -> BoundCall:
+        stream = key[0]
         with self._lock:
             if stream not in self._by_stream:
-                self._by_stream[stream] = StreamSession(entry, stream)
+                self._by_stream[stream] = self._memory.session(entry.compiled.plan, entry.executable, stream)
             session = self._by_stream[stream]
-            call = BoundCall(entry, session, values)
-            if len(session.ready) >= MAX_CALLS:
-                del session.ready[next(iter(session.ready))]
-            session.ready[tuple(values.values())] = call
+            with session.lock:
+                call = BoundCall(entry, session, values)
+            if len(self._calls) >= MAX_CALLS:
+                del self._calls[next(iter(self._calls))]
+            self._calls[key] = call
             return call
 
 
@@ -205,11 +200,11 @@ class CompiledEntry:
     """An imported graph, compiled and loaded. Called with a value for each of its leaves.
 
     compiled: the plan, a `sinter.Compiled`: why, ledger, kernels, verify. locations: of values in
-    the user's source.
+    the user's source. memory: of intermediate values, which entries of one function share.
     """
 
     def __init__(self, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device,
-                 options: dict, is_checked: bool = False) -> None:
+                 options: dict, is_checked: bool = False, memory: SharedMemory | None = None) -> None:
         self.graph = graph
         self.device = device
         self.name = graph.module.name
@@ -232,7 +227,7 @@ class CompiledEntry:
         self._known: set[tuple[int, ...]] = set()  # addresses of parameters that need no copies
         self._made = [(position[operand.node], operand) for operand in graph.inputs
                       if operand.node.op != "placeholder"]
-        self._sessions = Sessions()
+        self._sessions = Sessions(memory or SharedMemory())
         self._lock = threading.Lock()  # of the known addresses
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked

@@ -1,0 +1,16 @@
+// Which outputs of a kernel step take the memory of operands.
+#pragma once
+
+#include "codegen/lowering/arena.h"
+#include "plan/program.h"
+
+namespace sinter {
+
+/// The outputs of step `index`, a kernel of `group`, that its family can write in the place of an
+/// operand which no later step reads: of several operands the one that has been there longest. The
+/// buffers' lives are complete.
+std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step, uint32_t index,
+                                      llvm::ArrayRef<Buffer> buffers,
+                                      llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter

@@ -1,0 +1,221 @@
+// A step that writes a value in the place of one that it reads last: what the checker takes, what
+// it refuses, and the results of the host.
+#include "ir/in_place.h"
+
+#include <doctest/doctest.h>
+
+#include "plan/expect_refused.h"
+#include "plan/program_builder.h"
+#include "runtime/host/executor.h"
+
+namespace sinter {
+namespace {
+
+using Body = std::function<std::vector<ValueId>(Builder&, std::vector<ValueId>)>;
+
+const TensorType kSquare{DType::f32, {64, 64}};
+
+/// a = -x; b = `body` of a and x, in the place of a; y = |b|.
+struct InPlaceProgram {
+  explicit InPlaceProgram(const Body& body, TensorType type = kSquare) {
+    x = p.input("x", kSquare);
+    a = p.arena("a", kSquare, 0), b = p.arena("b", type, 0), y = p.arena("y", type, 1);
+    p.kernel("neg", {x}, {a},
+             [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
+    p.kernel("body", {a, x}, {b}, body);
+    p.kernel("abs", {b}, {y},
+             [](Builder& g, std::vector<ValueId> in) { return std::vector{g.abs(in[0])}; });
+    p.output(y);
+    kernel().in_place = {{0, 0}};
+  }
+  Kernel& kernel() { return p.program.kernels[1]; }
+  void expect_refused() {
+    test::expect_refused(p.finish(), {"step 1 (%b)", "%a, live from step 0 to 1, and %b", "share"});
+  }
+
+  test::ProgramBuilder p;
+  uint32_t x, a, b, y;
+};
+
+std::vector<ValueId> sum(Builder& g, std::vector<ValueId> in) { return {g.add(in[0], in[1])}; }
+
+ValueId transposed(Builder& g, ValueId id) {
+  return g.op(OpKind::transpose, {id},
+              Attributes().set(AttrName::axes, std::vector<int64_t>{1, 0}));
+}
+
+ValueId cast(Builder& g, ValueId id, DType dtype) {
+  return g.op(OpKind::cast, {id}, Attributes().set(AttrName::dtype, dtype));
+}
+
+void expect_accepted(const Program& program) {
+  const Status status = check(program);
+  CHECK_MESSAGE(status.has_value(), (status ? "" : status.error().message()));
+}
+
+TEST_CASE("a kernel of elements writes in the place of its operand") {
+  InPlaceProgram in_place(sum);
+  expect_accepted(in_place.p.finish());
+  SUBCASE("one that overlaps others needs no pair") {
+    in_place.kernel().in_place.clear();
+    in_place.kernel().overlap.waits = true;
+    expect_accepted(in_place.p.finish());
+  }
+  SUBCASE("through a reshape") {
+    InPlaceProgram flat([](Builder& g, std::vector<ValueId> in) {
+      const auto reshaped = [&](ValueId id, Dims dims) {
+        return g.op(OpKind::reshape, {id}, Attributes().set(AttrName::dims, std::move(dims)));
+      };
+      return std::vector{reshaped(g.exp(reshaped(in[0], {4096})), {64, 64})};
+    });
+    expect_accepted(flat.p.finish());
+  }
+  SUBCASE("of another type of the same width") {
+    InPlaceProgram numbers(
+        [](Builder& g, std::vector<ValueId> in) { return std::vector{cast(g, in[0], DType::i32)}; },
+        {DType::i32, {64, 64}});
+    expect_accepted(numbers.p.finish());
+  }
+}
+
+TEST_CASE("wrong places are refused") {
+  SUBCASE("pointers that the text takes for different") {
+    InPlaceProgram in_place(sum);
+    in_place.kernel().in_place.clear();
+    in_place.expect_refused();
+  }
+  SUBCASE("another pair") {
+    InPlaceProgram in_place(sum);
+    in_place.kernel().in_place = {{0, 1}};
+    in_place.expect_refused();
+  }
+  SUBCASE("the operand is read at another index") {
+    InPlaceProgram([](Builder& g, std::vector<ValueId> in) {
+      return std::vector{g.exp(transposed(g, in[0]))};
+    }).expect_refused();
+  }
+  SUBCASE("also at another index") {
+    InPlaceProgram([](Builder& g, std::vector<ValueId> in) {
+      return std::vector{g.add(in[0], transposed(g, in[0]))};
+    }).expect_refused();
+  }
+  SUBCASE("a reduction reads the row") {
+    InPlaceProgram([](Builder& g, std::vector<ValueId> in) {
+      return std::vector{g.op(OpKind::softmax, {in[0]})};
+    }).expect_refused();
+  }
+  SUBCASE("elements of another width") {
+    InPlaceProgram in_place(
+        [](Builder& g, std::vector<ValueId> in) { return std::vector{cast(g, in[0], DType::f16)}; },
+        {DType::f16, {64, 64}});
+    in_place.expect_refused();
+    in_place.p.entry().buffers[in_place.b].size_bytes = storage_bytes(kSquare);
+    in_place.expect_refused();
+  }
+  SUBCASE("a larger buffer") {
+    InPlaceProgram in_place(sum);
+    in_place.p.entry().buffers[in_place.b].size_bytes = 2 * 64 * 64 * 4;
+    in_place.expect_refused();
+  }
+  SUBCASE("the operand is given twice") {
+    InPlaceProgram in_place([](Builder& g, std::vector<ValueId> in) {
+      return std::vector{g.add(in[0], transposed(g, in[1]))};
+    });
+    test::kernel_step(in_place.p.entry(), 1).inputs[1] = in_place.a;
+    in_place.expect_refused();
+  }
+  SUBCASE("the operand is still alive") {
+    InPlaceProgram in_place(sum);
+    in_place.p.kernel("late", {in_place.a, in_place.y}, {in_place.p.arena("z", kSquare, 2)}, sum);
+    test::expect_refused(in_place.p.finish(),
+                         {"%a, live from step 0 to 3, and %b", "share slot 0"});
+  }
+  SUBCASE("the operand is an output of the entry") {
+    InPlaceProgram in_place(sum);
+    in_place.p.output(in_place.a);
+    test::expect_refused(in_place.p.finish(),
+                         {"%a, live from step 0 to 3, and %b", "share slot 0"});
+  }
+  SUBCASE("the operand is an input") {
+    InPlaceProgram in_place(sum);
+    in_place.kernel().in_place = {{0, 1}};
+    test::kernel_step(in_place.p.entry(), 1).outputs[0] = in_place.x;
+    test::expect_refused(in_place.p.finish(), {"writes %x, which is no buffer of the arena"});
+  }
+}
+
+TEST_CASE("two outputs of a step in one place are refused") {
+  test::ProgramBuilder p;
+  const uint32_t x = p.input("x", kSquare), a = p.arena("a", kSquare, 0);
+  const uint32_t b = p.arena("b", kSquare, 0), c = p.arena("c", kSquare, 0);
+  p.kernel("neg", {x}, {a},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
+  p.kernel("both", {a}, {b, c}, [](Builder& g, std::vector<ValueId> in) {
+    return std::vector{g.exp(in[0]), g.abs(in[0])};
+  });
+  p.output(b), p.output(c);
+  p.program.kernels[1].in_place = {{0, 0}};
+  test::expect_refused(p.finish(), {"share slot 0"});
+  p.entry().buffers[c].slot = 1;
+  test::expect_refused(p.finish(), {"%a, live from step 0 to 1, and %b", "share slot 0"});
+}
+
+TEST_CASE("pairs that the kernel does not have are refused") {
+  InPlaceProgram in_place(sum);
+  in_place.kernel().in_place = {{0, 0}, {1, 1}};
+  test::expect_refused(in_place.p.finish(),
+                       {"kernel body", "output 1 of 1 in the place of input 1"});
+  in_place.kernel().in_place = {{0, 2}};
+  test::expect_refused(in_place.p.finish(), {"output 0 of 1 in the place of input 2 of 2"});
+  in_place.kernel().in_place = {{0, 0}, {0, 1}};
+  test::expect_refused(in_place.p.finish(), {"output 0 in the place of input 0, output 0 in"});
+}
+
+TEST_CASE("a constant, a weight or a state keeps its memory: it has no slot") {
+  test::ProgramBuilder p;
+  const uint32_t w = p.weight("w", kSquare, [](Builder& b) {
+    return b.op(OpKind::constant, {},
+                Attributes()
+                    .set(AttrName::dims, Dims{64, 64})
+                    .set(AttrName::dtype, DType::f32)
+                    .set(AttrName::value, 0.5),
+                "w");
+  });
+  const uint32_t wb = p.weight_buffer(w), s = p.state("s", kSquare), y = p.arena("y", kSquare, 0);
+  const uint32_t sb = p.state_buffer(s, 0, "s0");
+  p.kernel("sum", {wb, sb}, {y}, sum);
+  p.output(y);
+  p.program.kernels[0].in_place = {{0, 0}};
+  expect_accepted(p.finish());
+  for (uint32_t written : {wb, sb}) {
+    test::kernel_step(p.entry(), 0).outputs[0] = written;
+    test::expect_refused(p.finish(), {"which is no buffer of the arena"});
+  }
+}
+
+TEST_CASE("the host writes in place, with what is freed poisoned") {
+  InPlaceProgram in_place(
+      [](Builder& g, std::vector<ValueId> in) { return std::vector{g.mul(in[0], in[1])}; });
+  const auto program = std::make_shared<const Program>(in_place.p.finish());
+  const auto layout = arena_layout(program->entries[0], {});
+  REQUIRE(layout);
+  CHECK(layout->offsets[in_place.a] == layout->offsets[in_place.b]);
+  CHECK(layout->bytes == 2 * 64 * 64 * 4);
+  const auto model = HostModel::load(program, nullptr);
+  REQUIRE(model);
+  auto session = HostSession::create(*model, {});
+  REQUIRE(session);
+  auto input = make_tensor(DType::f32, {64, 64});
+  REQUIRE(input);
+  for (size_t i = 0; i < 64 * 64; ++i) input->data<float>()[i] = static_cast<float>(i);
+  CallOptions options;
+  options.poison_freed = true;
+  const std::vector<HostTensor> inputs{*input};
+  const auto result = session->run("forward", {}, addresses_of(inputs), options);
+  REQUIRE(result);
+  for (size_t i = 0; i < 64 * 64; ++i)
+    CHECK(result->outputs[0].elements<float>()[i] == static_cast<float>(i * i));
+}
+
+}  // namespace
+}  // namespace sinter
