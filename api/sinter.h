@@ -341,7 +341,7 @@ struct AttentionOptions {
   std::optional<Value> mask;
   bool any_range = false;   ///< first and last may be any numbers; keys that are there are seen
   bool empty_zero = false;  ///< a token that sees no key gets zeros, and not NaN
-  std::int64_t sink = 0;    ///< a token also sees those of this number of leading keys up to its last
+  std::int64_t sink = 0;  ///< a token also sees those of this number of leading keys up to its last
 };
 
 namespace detail {

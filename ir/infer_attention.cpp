@@ -27,8 +27,8 @@ Status check_scores(const Inference& op) {
         18, fmt::format("window is {}, must be >= 1", op.attrs.get<int64_t>(AttrName::window)));
   const int64_t sink = attention_sink(op.attrs);
   if (sink < 0 || sink > std::numeric_limits<int32_t>::max())
-    return op.reject(18, fmt::format("sink is {}, must be 0 .. {}", sink,
-                                     std::numeric_limits<int32_t>::max()));
+    return op.reject(
+        18, fmt::format("sink is {}, must be 0 .. {}", sink, std::numeric_limits<int32_t>::max()));
   return {};
 }
 

@@ -164,9 +164,10 @@ class MaskReader {
       return terms_.is_at_most_zero(a - b);
     };
     const bool ordered = range_.sink > 0 || llvm::all_of(range_.lows, [&](const Term& low) {
-      return is_key(low) &&
-             llvm::all_of(range_.highs, [&](const Term& high) { return at_most(low, high); });
-    });
+                           return is_key(low) && llvm::all_of(range_.highs, [&](const Term& high) {
+                                    return at_most(low, high);
+                                  });
+                         });
     return ordered &&
            llvm::all_of(range_.highs, [&](const Term& high) { return at_most(Term{}, high); });
   }

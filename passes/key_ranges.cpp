@@ -153,9 +153,8 @@ bool KeyRanges::add_sink(const KeyRange& leading, const KeyRange& other, KeyRang
   llvm::append_range(range.lows, other.lows);
   if (other.highs.empty()) return true;
   const Term high = terms_.joined(OpKind::minimum, other.highs);
-  range.highs.push_back(terms_.is_at_most_zero(end - high)
-                            ? high
-                            : terms_.function(OpKind::maximum, {high, end}));
+  range.highs.push_back(
+      terms_.is_at_most_zero(end - high) ? high : terms_.function(OpKind::maximum, {high, end}));
   return true;
 }
 

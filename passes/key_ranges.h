@@ -1,5 +1,5 @@
-// Which keys a condition on positions lets a query see, as one range of keys, perhaps beside a sink:
-// a constant number of leading keys.
+// Which keys a condition on positions lets a query see, as one range of keys, perhaps beside a
+// sink: a constant number of leading keys.
 //
 //   k <= q  and  q - k < 8              q - 7 .. q
 //   k / 4 == q / 4                      4 * (q / 4) .. 4 * (q / 4) + 3

@@ -2,8 +2,8 @@
 //
 // A block computes tiles of rows, kRows tokens of one query head, one after the other
 // (attention_work_tiles.cuh). It finds in `first` and `last` which keys the rows of a tile see, and
-// walks the tiles of keys from the lowest to the highest of them, without those between the sink and
-// the ranges.
+// walks the tiles of keys from the lowest to the highest of them, without those between the sink
+// and the ranges.
 //
 // Config, the constants of a kernel:
 //   Element             of q, keys, values and result: f16 or bf16

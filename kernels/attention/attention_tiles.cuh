@@ -64,7 +64,7 @@ class AttentionBlock {
   using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
   static constexpr int kMost = 0x7fffffff;
-  static constexpr bool kHasTiles = Config::Mask::kHasTiles, kHasSink = kSinkOf<Config> > 0;
+  static constexpr bool kHasTiles = Config::Mask::kHasTiles, kHasSink = kSinkOf<Config> != 0;
   static constexpr unsigned kAll = 0xffffffffu;
 
  public:

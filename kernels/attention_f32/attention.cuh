@@ -39,7 +39,7 @@ SINTER_DEVICE void attend_floats(const Query& q, const FloatAttentionOperands<Co
   const FloatAttentionBlock<Config> block(in, reinterpret_cast<float*>(shared));
   if (!block.is_there()) return;
   const KeyRange seen = block.seen_by_all();
-  int begin = kSinkOf<Config> > 0 ? 0 : seen.low / kFloatTileKeys * kFloatTileKeys;
+  int begin = kSinkOf<Config> != 0 ? 0 : seen.low / kFloatTileKeys * kFloatTileKeys;
   FloatAttentionParts<Config> parts(block, seen, begin);
   constexpr int of_keys = parts.of_keys, of_values = parts.of_values;
   block.load_queries(q);

@@ -84,7 +84,7 @@ class FloatAttentionBlock {
       if (low < all.low) all.low = low;
       if (end > all.end) all.end = end;
     }
-    if (kSinkOf<Config> > 0 && all.end == 0) all.low = 0;  // no row sees the sink
+    if (kSinkOf<Config> != 0 && all.end == 0) all.low = 0;  // no row sees the sink
     return all;
   }
   SINTER_DEVICE auto mask_of(int row) const {

@@ -63,7 +63,8 @@ class FloatAttentionParts {
     for (int begin = 0; begin < all; begin += Config::kThreads) {
       const int i = begin + static_cast<int>(threadIdx.x);
       const int key = i / chunks, element = i % chunks * 4;
-      if ((all % Config::kThreads != 0 && i >= all) || !seen_.template has<Config>(first + key) || element >= valid)
+      if ((all % Config::kThreads != 0 && i >= all) || !seen_.template has<Config>(first + key) ||
+          element >= valid)
         continue;
       const float* source = from + (first + key) * row_stride + element;
       float* target = buffer + key * stride + element;

@@ -112,9 +112,7 @@ class FloatAttention {
     }
   }
 
-  bool sees(int64_t key) const {
-    return !in_.has_mask() || in_.adds_mask() || in_.mask(key) == 0;
-  }
+  bool sees(int64_t key) const { return !in_.has_mask() || in_.adds_mask() || in_.mask(key) == 0; }
   T score(const Query& q, int64_t key, int64_t kv_head) const {
     const T *a = in_.query(q.token, q.head), *b = in_.key(q.token, q.seen.row(key), kv_head);
     T dot = 0;

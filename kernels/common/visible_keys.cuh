@@ -11,9 +11,9 @@ SINTER_DEVICE constexpr bool is_head_width(long long width) {
   return width >= 1 && width <= kMaxHeadWidth;
 }
 
-/// The keys of one token: low .. low + count - 1, count >= 0. Of an attention with a sink of S keys,
-/// a token whose range begins behind row 0 sees the rows 0 .. S - 1 too, which end before `low`
-/// (with_sink).
+/// The keys of one token: low .. low + count - 1, count >= 0. Of an attention with a sink of S
+/// keys, a token whose range begins behind row 0 sees the rows 0 .. S - 1 too, which end before
+/// `low` (with_sink).
 struct AttentionRange {
   long long low, count;
 };
@@ -58,21 +58,21 @@ SINTER_DEVICE AttentionRange visible_keys(int first, int last) {
 template <typename Config>
 SINTER_DEVICE AttentionRange visible_keys(int first, int last, long long rows) {
   const AttentionRange range = rows_of_cache(attention_range(first, last, Config::kWindow), rows);
-  if constexpr (kSinkOf<Config> == 0) return range;
+  if (kSinkOf<Config> == 0) return range;
   return with_sink(range, last < rows ? last : rows - 1, kSinkOf<Config>);
 }
 
 /// The row is one of the sink of a kernel's token whose keys begin at `low`.
 template <typename Config>
 SINTER_DEVICE bool is_of_sink(int row, int low) {
-  return kSinkOf<Config> > 0 && low > 0 && row < kSinkOf<Config>;
+  return kSinkOf<Config> != 0 && low > 0 && row < kSinkOf<Config>;
 }
 
-/// The first key of a tile of `keys` keys, from `begin` on, that a token may see whose keys begin at
-/// `low`: tiles between the sink and the range are left out.
+/// The first key of a tile of `keys` keys, from `begin` on, that a token may see whose keys begin
+/// at `low`: tiles between the sink and the range are left out.
 template <typename Config>
 SINTER_DEVICE int after_gap(int begin, int low, int keys) {
-  if constexpr (kSinkOf<Config> > 0) {
+  if constexpr (kSinkOf<Config> != 0) {
     const int tile = low / keys * keys;
     if (begin >= kSinkOf<Config> && begin < tile) return tile;
   }

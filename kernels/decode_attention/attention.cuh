@@ -244,8 +244,7 @@ class DecodeAttention : Rows {
 
  private:
   SINTER_DEVICE void begin(int split) {
-    const AttentionRange range =
-        Rows::template seen<Config>(in_.first(token_), in_.last(token_));
+    const AttentionRange range = Rows::template seen<Config>(in_.first(token_), in_.last(token_));
     const KeyNumbers<Config> numbers(range);
     stream_ = AttentionStream<Config, T>(
         numbers, attention_split(numbers.of_all(range), Sizes::splits, split));

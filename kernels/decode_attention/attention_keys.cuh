@@ -256,7 +256,7 @@ class AttentionStream {
   SINTER_DEVICE bool has_row(int row, unsigned key, unsigned count) const {
     const unsigned number = static_cast<unsigned>(row);
     if (number - key < count) return true;
-    return kSinkOf<Config> > 0 && numbers_.of_sink(number) - key < count;
+    return kSinkOf<Config> != 0 && numbers_.of_sink(number) - key < count;
   }
   SINTER_DEVICE void load_keys(const CacheRows<T>& cache, unsigned key) {
     load_block<Config::kWidth>(keys_, chunk_of<Config::kWidth>(cache.keys, lane_),

@@ -23,9 +23,7 @@ class AttentionCall {
 
     int64_t row(int64_t key) const { return key < sink ? key : low + key - sink; }
     /// The row is a key.
-    bool has(int64_t row) const {
-      return row < sink || (row >= low && row - low < count - sink);
-    }
+    bool has(int64_t row) const { return row < sink || (row >= low && row - low < count - sink); }
     /// The first key of a row that is at least `row`.
     int64_t key_at_least(int64_t row) const {
       if (row < sink) return row;
@@ -145,8 +143,8 @@ class AttentionCall {
   /// The masks of the rows row .. row + count - 1.
   void read_masks(int64_t token, int64_t head, int64_t row, int64_t count, T* out) const {
     const std::byte* data =
-        mask_.data + place_of(mask_, token, head, token % sequence_tokens_, row) *
-                         whole_bytes(mask_.storage);
+        mask_.data +
+        place_of(mask_, token, head, token % sequence_tokens_, row) * whole_bytes(mask_.storage);
     const int64_t stride = mask_.strides.back();
     if (adds_mask()) return load_run(mask_.storage, data, stride, count, out);
     std::vector<uint8_t> truths(static_cast<size_t>(count));

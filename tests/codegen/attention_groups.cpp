@@ -58,10 +58,6 @@ graph(%x: DTYPE[N, 32], %bias: DTYPE[32], %gate: DTYPE[N, 32], %k: DTYPE[K, 16],
 graph(%q: DTYPE[N, 48], %k: DTYPE[K, 16], %v: DTYPE[K, 24], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 3, kv_heads = 1, scale = 0.25, window = 9, sink = 4, empty_zero = 1} : DTYPE[N, 72]
 })"},
-    {"tiled_sink_of_tiles_in_any_range", 0, R"(
-graph(%q: DTYPE[N, 16], %k: DTYPE[K, 8], %v: DTYPE[K, 136], %first: i32[N], %last: i32[N]) -> (%y) {
-  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 2, kv_heads = 1, scale = 0.25, sink = 70, any_range = 1} : DTYPE[N, 272]
-})"},
     {"tiled_checked", 0, R"(
 graph(%q: DTYPE[N, 32], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %i: i32[N], %last: i32[N]) -> (%y) {
   %y = attention %q, %k, %v, %i, %last {order = tiled_attention, heads = 1, kv_heads = 1, scale = 0.25, checked = 1} : DTYPE[N, 32]
@@ -87,10 +83,6 @@ graph(%x: DTYPE[2, 2, N, 16], %c: DTYPE[2, 2, K, 16], %d: DTYPE[2, 2, K, 24], %f
 graph(%q: DTYPE[2, 2, N, 16], %c: DTYPE[1, 1, K, 16], %v: DTYPE[2, 2, K, 16], %first: i32[2, 2, N], %last: i32[2, 2, N], %mask: f32[1, 1, 1, 1, K]) -> (%y) {
   %k = broadcast %c {dims = [2, 2, K, 16]} : DTYPE[2, 2, K, 16]
   %y = attention %q, %k, %v, %first, %last, %mask {order = tiled_attention, heads = 1, kv_heads = 1, scale = -0.25, softcap = 3.0} : DTYPE[2, 2, N, 16]
-})"},
-    {"tiled_masked_sink", 0, R"(
-graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, K, 16], %v: DTYPE[2, K, 16], %first: i32[2, N], %last: i32[2, N], %mask: i1[2, 1, N, K]) -> (%y) {
-  %y = attention %q, %k, %v, %first, %last, %mask {order = tiled_attention, heads = 2, kv_heads = 1, scale = 0.25, window = 20, sink = 3, any_range = 1, empty_zero = 1} : DTYPE[2, N, 32]
 })"},
     {"tiled_masked_by_columns", 0, R"(
 graph(%q: DTYPE[N, 48], %k: DTYPE[200, 16], %v: DTYPE[200, 16], %first: i32[N], %last: i32[N], %wide: DTYPE[3, N, 205]) -> (%y) {

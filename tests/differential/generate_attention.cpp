@@ -22,8 +22,8 @@ struct AttentionShape {
 
 // Most attentions are of these: their kernel is long, and no neighbour is part of it.
 constexpr AttentionShape kUsualAttentions[] = {
-    {1, 1, 8, 8, 16, 1, 0, false}, {2, 1, 4, 4, 12, 2, 0, false},  {1, 3, 5, 3, 17, 7, 0, false},
-    {2, 2, 8, 12, 33, 8, 0, true}, {1, 2, 2, 1, 100, 3, 4, false}, {2, 3, 1, 8, 64, 2, 1, true},
+    {1, 1, 8, 8, 16, 1, 0, false},    {2, 1, 4, 4, 12, 2, 0, false},  {1, 3, 5, 3, 17, 7, 0, false},
+    {2, 2, 8, 12, 33, 8, 0, true},    {1, 2, 2, 1, 100, 3, 4, false}, {2, 3, 1, 8, 64, 2, 1, true},
     {1, 2, 8, 8, 40, 3, 3, false, 4},
 };
 

@@ -226,7 +226,8 @@ constexpr OpExample kExamples[] = {
      "dtype[..., N, K]",
      "Softmax over the last axis of scale · scores, where token n sees the keys first[n] .. "
      "slot[n] and the others have the probability 0. With `softcap` c the scores are first "
-     "c · tanh(scores / c); with `window` w only the last w of the keys are seen, and with `sink` s "
+     "c · tanh(scores / c); with `window` w only the last w of the keys are seen, and with `sink` "
+     "s "
      "also those of the first s keys that are at most slot[n]. first and slot "
      "broadcast to the axes of the scores but the last, the mask to all of them: of i1, it says "
      "which keys are seen too; of a float type, it is added to the scores. A token that sees no "

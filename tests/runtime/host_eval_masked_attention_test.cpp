@@ -117,8 +117,7 @@ std::vector<double> scores_of(const MaskedCase& c, const MaskedInputs& in, int64
       score = c.mask_type != DType::i1 ? score + mask : mask != 0 ? score : -INFINITY;
     }
     const auto number = static_cast<double>(key);
-    const bool seen =
-        number <= in.last[token] && (in.first[token] <= number || key < c.sink);
+    const bool seen = number <= in.last[token] && (in.first[token] <= number || key < c.sink);
     scores.push_back(seen ? score : -INFINITY);
   }
   return scores;
