@@ -341,6 +341,7 @@ struct AttentionOptions {
   std::optional<Value> mask;
   bool any_range = false;   ///< first and last may be any numbers; keys that are there are seen
   bool empty_zero = false;  ///< a token that sees no key gets zeros, and not NaN
+  std::int64_t sink = 0;  ///< a token also sees those of this number of leading keys up to its last
 };
 
 namespace detail {
@@ -670,6 +671,7 @@ class Graph {
                      const AttentionOptions& options, Name name) {
     if (options.softcap > 0) attributes.set("softcap", options.softcap);
     if (options.window > 0) attributes.set("window", options.window);
+    if (options.sink > 0) attributes.set("sink", options.sink);
     if (options.any_range) attributes.set("any_range", std::int64_t{1});
     if (options.empty_zero) attributes.set("empty_zero", std::int64_t{1});
     if (options.mask) operands.push_back(*options.mask);

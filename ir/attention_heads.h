@@ -32,4 +32,9 @@ inline AttentionHeads attention_heads(const Graph& graph, const Op& op) {
   return attention_heads(op.attrs, graph[op.operands[1]].type, graph[op.operands[2]].type);
 }
 
+/// The leading rows that each token sees beside its range.
+inline int64_t attention_sink(const Attributes& attrs) {
+  return attrs.has(AttrName::sink) ? attrs.get<int64_t>(AttrName::sink) : 0;
+}
+
 }  // namespace sinter

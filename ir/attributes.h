@@ -30,6 +30,7 @@ namespace sinter {
   X(scale, double)               /* of attention scores */                                       \
   X(softcap, double)             /* scores = softcap * tanh(scores / softcap); absent: none */   \
   X(window, int64_t)             /* keys a query sees, itself included; absent: all before it */ \
+  X(sink, int64_t)               /* leading keys a query sees beside its range; absent: 0 */     \
   X(tile_tokens, int64_t)        /* tokens of a tile of a mask */                                \
   X(tile_keys, int64_t)          /* keys of a tile of a mask */                                  \
   X(splits, int64_t)      /* parts of the keys, or of a matrix row, that are summed apart */     \

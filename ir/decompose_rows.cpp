@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ir/attention_heads.h"
 #include "ir/decomposition.h"
 
 namespace sinter {
@@ -41,7 +42,17 @@ ValueId scaled_scores(Decomposition& d) {
   return b.mul(b.tanh(b.div(scores, cap)), cap);
 }
 
-/// i1: whether the key is in the token's range.
+/// i1: `seen`, and the key is one of the last `window` up to the token's slot.
+ValueId in_window(Decomposition& d, ValueId seen, ValueId slot, ValueId key) {
+  const AttrValue* window = d.attrs.find(AttrName::window);
+  if (window == nullptr || std::get<int64_t>(*window) > std::numeric_limits<int32_t>::max())
+    return seen;
+  const double keys = static_cast<double>(std::get<int64_t>(*window));
+  const ValueId before = d.b.sub(slot, d.b.constant(keys, DType::i32));
+  return d.b.logical_and(seen, d.b.less(before, key));
+}
+
+/// i1: whether the key is in the token's range, or one of the sink up to its slot.
 ValueId in_range(Decomposition& d) {
   Builder& b = d.b;
   const Dims& dims = d.type(d.operands[0]).dims;
@@ -58,13 +69,11 @@ ValueId in_range(Decomposition& d) {
                                .set(AttrName::dims, per_key));
   const ValueId from_first = b.less_equal(first, key);
   const ValueId to_slot = b.less_equal(key, slot);
-  const ValueId seen = b.logical_and(from_first, to_slot);
-  const AttrValue* window = d.attrs.find(AttrName::window);
-  if (window == nullptr || std::get<int64_t>(*window) > std::numeric_limits<int32_t>::max())
-    return seen;
-  const double keys = static_cast<double>(std::get<int64_t>(*window));
-  const ValueId before = b.sub(slot, b.constant(keys, DType::i32));
-  return b.logical_and(seen, b.less(before, key));
+  const ValueId seen = in_window(d, b.logical_and(from_first, to_slot), slot, key);
+  const int64_t sink = attention_sink(d.attrs);
+  if (sink == 0) return seen;
+  const ValueId leads = b.less(key, b.constant(static_cast<double>(sink), DType::i32));
+  return b.logical_or(seen, b.logical_and(leads, to_slot));
 }
 
 /// -inf for keys that are not seen; a mask of numbers is added.

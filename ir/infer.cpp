@@ -29,7 +29,7 @@
 //        float type with the axes [..., heads, N, R] or 1 in their place; attention_softmax: scores
 //        f32 [..., N, K], first and slot that broadcast to [..., N] and end in N, a mask that
 //        broadcasts to the scores; kv_heads divides heads; scale finite; softcap > 0, finite;
-//        window >= 1
+//        window >= 1; sink >= 0, an i32
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the result has at most 2^48 bytes and elements for all values of the symbols
 //   C21  order decode_attention: 1 .. 8 splits, a power of two of streams, heads of 1 .. 256

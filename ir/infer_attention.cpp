@@ -2,6 +2,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <cmath>
+#include <limits>
 
 #include "ir/attention_heads.h"
 #include "ir/inference.h"
@@ -24,6 +25,10 @@ Status check_scores(const Inference& op) {
   if (op.attrs.has(AttrName::window) && op.attrs.get<int64_t>(AttrName::window) < 1)
     return op.reject(
         18, fmt::format("window is {}, must be >= 1", op.attrs.get<int64_t>(AttrName::window)));
+  const int64_t sink = attention_sink(op.attrs);
+  if (sink < 0 || sink > std::numeric_limits<int32_t>::max())
+    return op.reject(
+        18, fmt::format("sink is {}, must be 0 .. {}", sink, std::numeric_limits<int32_t>::max()));
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/attention_heads.h"
 #include "ir/decompose.h"
 #include "ir/infer.h"
 
@@ -72,7 +73,8 @@ double rows_seen(const Op& op, const TensorType& cache, const CallSizes& call) {
   if (!call.visible_rows) return rows;
   int64_t seen = *call.visible_rows;
   if (op.attrs.has(AttrName::window))
-    seen = std::min(seen, op.attrs.get<int64_t>(AttrName::window));
+    seen = std::min(
+        seen, std::min(seen, op.attrs.get<int64_t>(AttrName::window)) + attention_sink(op.attrs));
   return std::min(static_cast<double>(seen), rows);
 }
 

@@ -39,6 +39,9 @@ class MaskReader {
     return !hides_by_number_ || (rest_.empty() && every_token_sees_a_key());
   }
 
+  /// The leading keys that tokens see beside the range.
+  int64_t sink() const { return range_.sink; }
+
   /// The operands of the attention with the range, in the builder's graph; `op` has operands of
   /// that graph.
   llvm::SmallVector<ValueId, 6> rewritten(Builder& b, const Op& op,
@@ -118,7 +121,7 @@ class MaskReader {
       }
     }
     KeyRange restricted = range_;
-    if (ranges_.restrict(truth, restricted) && can_build(restricted))
+    if (ranges_.restrict(truth, restricted) && can_build(restricted) && fits_op(restricted))
       range_ = std::move(restricted);
     else
       rest_.push_back(truth);
@@ -147,15 +150,24 @@ class MaskReader {
     return axes;
   }
 
+  /// A low end is no bound of a sink: the range and the attention have one of both together. A
+  /// window is counted from the attention's own last key.
+  bool fits_op(const KeyRange& range) const {
+    if (op_.attrs.has(AttrName::window) && !range.highs.empty()) return false;
+    if (range.sink == 0) return range.lows.empty() || attention_sink(op_.attrs) == 0;
+    return attention_sink(op_.attrs) == 0 && sees_from_first(op_);
+  }
+
   bool every_token_sees_a_key() {
     if (!range_.conditions.empty() || !sees_all(op_)) return false;
     const auto at_most = [&](const Term& a, const Term& b) {
       return terms_.is_at_most_zero(a - b);
     };
-    const bool ordered = llvm::all_of(range_.lows, [&](const Term& low) {
-      return is_key(low) &&
-             llvm::all_of(range_.highs, [&](const Term& high) { return at_most(low, high); });
-    });
+    const bool ordered = range_.sink > 0 || llvm::all_of(range_.lows, [&](const Term& low) {
+                           return is_key(low) && llvm::all_of(range_.highs, [&](const Term& high) {
+                                    return at_most(low, high);
+                                  });
+                         });
     return ordered &&
            llvm::all_of(range_.highs, [&](const Term& high) { return at_most(Term{}, high); });
   }
@@ -167,8 +179,11 @@ class MaskReader {
   }
   /// The attention itself bounds no range of keys.
   bool sees_all(const Op& op) const {
+    return sees_from_first(op) && is_last_of_all(graph_[root_of(graph_, op.operands[4])]);
+  }
+  /// Nor does it bound their low end.
+  bool sees_from_first(const Op& op) const {
     return is_first_of_all(graph_[root_of(graph_, op.operands[3])]) &&
-           is_last_of_all(graph_[root_of(graph_, op.operands[4])]) &&
            !op.attrs.has(AttrName::window);
   }
   static bool is_first_of_all(const Op& op) {
@@ -246,6 +261,7 @@ bool attention_masks(Module& module) {
           found = true;
           op.operands = mask.rewritten(builder, op, [&](ValueId old) { return rewriter[old]; });
           op.attrs.set(AttrName::any_range, int64_t{1});
+          if (mask.sink() > 0) op.attrs.set(AttrName::sink, mask.sink());
           return rewriter.add(std::move(op));
         });
         return found;

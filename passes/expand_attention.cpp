@@ -51,8 +51,8 @@ class ComposedAttention {
     if (op_.operands.size() == 6) operands.push_back(mask());
     Attributes attrs;
     attrs.set(AttrName::dtype, type(0).dtype);
-    for (AttrName name : {AttrName::scale, AttrName::softcap, AttrName::window, AttrName::any_range,
-                          AttrName::empty_zero})
+    for (AttrName name : {AttrName::scale, AttrName::softcap, AttrName::window, AttrName::sink,
+                          AttrName::any_range, AttrName::empty_zero})
       if (const AttrValue* value = op_.attrs.find(name)) attrs.set(name, *value);
     return b_.op(OpKind::attention_softmax, operands, attrs, op_.name + ".probs");
   }

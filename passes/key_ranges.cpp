@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <limits>
+
 namespace sinter {
 bool KeyRanges::is_free(const Term& term) const {
   return !terms_.depends_on(term, key_) && llvm::none_of(others_, [&](uint32_t variable) {
@@ -56,7 +58,8 @@ bool KeyRanges::add_at_most_zero(const Term& x, KeyRange& range) {
   const TermNode node = terms_[*of_key];
   const Term bound = factor > 0 ? divided(rest * -1) : divided(rest * -1) * -1;
   if (node.kind == TermNode::Kind::position) {
-    (factor > 0 ? range.highs : range.lows).push_back(bound);
+    if (factor < 0) return add_low(bound, range);
+    range.highs.push_back(bound);
     return true;
   }
   if (node.kind != TermNode::Kind::function) return false;
@@ -92,23 +95,66 @@ bool KeyRanges::add_function_at_least(const TermNode& function, const Term& leas
   }
 }
 
-/// The union of two ranges that touch or overlap for all positions is one range.
+/// A low end bounds the sink too, which no range says.
+bool KeyRanges::add_low(const Term& low, KeyRange& range) {
+  range.lows.push_back(low);
+  return range.sink == 0;
+}
+
 bool KeyRanges::add_union(const Term& a, const Term& b, KeyRange& range) {
   KeyRange first, second;
   if (!add(a, first) || !add(b, second)) return false;
-  if (!first.conditions.empty() || !second.conditions.empty()) return false;
+  const auto is_plain = [](const KeyRange& part) {
+    return part.conditions.empty() && part.sink == 0;
+  };
+  if (!is_plain(first) || !is_plain(second)) return false;
+  return add_touching(first, second, range) || add_sink(first, second, range) ||
+         add_sink(second, first, range);
+}
+
+/// The union of two ranges that touch or overlap for all positions is one range.
+bool KeyRanges::add_touching(const KeyRange& a, const KeyRange& b, KeyRange& range) {
   const auto end = [&](OpKind kind, const std::vector<Term>& ends) {
     return ends.empty() ? std::nullopt : std::optional(terms_.joined(kind, ends));
   };
-  const auto low_a = end(OpKind::maximum, first.lows), low_b = end(OpKind::maximum, second.lows);
-  const auto high_a = end(OpKind::minimum, first.highs);
-  const auto high_b = end(OpKind::minimum, second.highs);
+  const auto low_a = end(OpKind::maximum, a.lows), low_b = end(OpKind::maximum, b.lows);
+  const auto high_a = end(OpKind::minimum, a.highs), high_b = end(OpKind::minimum, b.highs);
   const auto touch = [&](const std::optional<Term>& low, const std::optional<Term>& high) {
     return !low || !high || terms_.is_at_most_zero(*low - *high - Term{1});
   };
   if (!touch(low_a, high_b) || !touch(low_b, high_a)) return false;
-  if (low_a && low_b) range.lows.push_back(terms_.function(OpKind::minimum, {*low_a, *low_b}));
+  if (low_a && low_b && !add_low(terms_.function(OpKind::minimum, {*low_a, *low_b}), range))
+    return false;
   if (high_a && high_b) range.highs.push_back(terms_.function(OpKind::maximum, {*high_a, *high_b}));
+  return true;
+}
+
+/// The union of leading keys, as many as a constant says, and a range that need not touch them. The
+/// leading keys may end before that number, if the range never ends behind them:
+///
+///   0 .. min(c, m)  and  low .. high, high <= m:
+///   those of 0 .. c, and of low .. max(high, min(c, m)), that are at most max(high, min(c, m))
+bool KeyRanges::add_sink(const KeyRange& leading, const KeyRange& other, KeyRange& range) {
+  if (!leading.lows.empty() || leading.highs.empty()) return false;
+  const Term end = terms_.joined(OpKind::minimum, leading.highs);
+  std::optional<int64_t> last;
+  for (const Term& high : leading.highs) {
+    if (high.is_constant()) {
+      last = std::min(last.value_or(high.constant), high.constant);
+      continue;
+    }
+    const auto ends_before = [&](const Term& x) { return terms_.is_at_most_zero(x - high); };
+    if (!llvm::any_of(other.highs, ends_before)) return false;
+  }
+  if (!last || *last < 0 || *last >= std::numeric_limits<int32_t>::max()) return false;
+  const int64_t sink = *last + 1;
+  if (range.sink != (range.lows.empty() ? 0 : sink)) return false;
+  range.sink = sink;
+  llvm::append_range(range.lows, other.lows);
+  if (other.highs.empty()) return true;
+  const Term high = terms_.joined(OpKind::minimum, other.highs);
+  range.highs.push_back(
+      terms_.is_at_most_zero(end - high) ? high : terms_.function(OpKind::maximum, {high, end}));
   return true;
 }
 

@@ -41,4 +41,7 @@ class AttentionText {
   bool aligned_ = true;
 };
 
+/// The kernel's constant kSink, a line; empty without a sink.
+std::string sink_constant(const Op& attention);
+
 }  // namespace sinter

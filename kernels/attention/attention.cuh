@@ -2,7 +2,8 @@
 //
 // A block computes tiles of rows, kRows tokens of one query head, one after the other
 // (attention_work_tiles.cuh). It finds in `first` and `last` which keys the rows of a tile see, and
-// walks the tiles of keys from the lowest to the highest of them.
+// walks the tiles of keys from the lowest to the highest of them, without those between the sink
+// and the ranges.
 //
 // Config, the constants of a kernel:
 //   Element             of q, keys, values and result: f16 or bf16
@@ -16,6 +17,7 @@
 //   kAligned            rows of keys and values begin at multiples of 8 elements
 //   kScale, kSoftcap, kFactor   see order.h
 //   kWindow             keys that a token sees at most, 0: no bound
+//   kSink               leading keys that a token sees beside them; absent: none
 //   kSequences          there may be more than one sequence
 //   kEmptyZero          a token that sees no key gets zeros, and not NaN
 //   First, Last         the first and the last row that a token sees: first(token)

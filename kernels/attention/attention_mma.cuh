@@ -24,7 +24,7 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
   const bool computes = row0 < Sizes::rows;
   const RowRange range = block.find_seen_range();
   block.set_seen_range(range);
-  const SeenTiles tiles = block.tiles_of(range);
+  const SeenTiles tiles = block.shown_tiles(range);
   const int end = tiles.end;
   int tile = tiles.first;
   if (tile < end) block.template load_keys<Config::kThreads>(tile, 0, thread);

@@ -96,7 +96,8 @@ class AttentionSoftmax {
       const unsigned after_low = static_cast<unsigned>(key0 - low_[half]);
 #pragma unroll
       for (int i = 0; i < Sizes::keys / 4; ++i)
-        if (after_low + static_cast<unsigned>(tile_key(i)) >= count_[half])
+        if (after_low + static_cast<unsigned>(tile_key(i)) >= count_[half] &&
+            !is_of_sink<Config>(key0 + tile_key(i), low_[half]))
           logits[i / 2 * 4 + 2 * half + i % 2] = -math::infinity();
     }
   }

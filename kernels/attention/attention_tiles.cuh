@@ -47,7 +47,7 @@ SINTER_DEVICE AttentionRowTile row_tile_of(const AttentionOperands<Config>& in, 
   return {tile / tiles, tile % tiles};
 }
 
-// Keys that a row sees: low .. low + count - 1.
+// Keys that a row sees: low .. low + count - 1, and those of a sink where low > 0 (AttentionRange).
 struct SeenKeys {
   int low;
   unsigned count;
@@ -64,10 +64,13 @@ class AttentionBlock {
   using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
   static constexpr int kMost = 0x7fffffff;
-  static constexpr bool kHasTiles = Config::Mask::kHasTiles;
+  static constexpr bool kHasTiles = Config::Mask::kHasTiles, kHasSink = kSinkOf<Config> != 0;
   static constexpr unsigned kAll = 0xffffffffu;
 
  public:
+  // Tiles of keys between the first and the last that are seen may be left out.
+  static constexpr bool kSkipsTiles = kHasTiles || kHasSink;
+
   // `tile`: of rows, of all sequences.
   SINTER_DEVICE AttentionBlock(const AttentionOperands<Config>& in, int tile, int head,
                                unsigned char* shared)
@@ -77,7 +80,8 @@ class AttentionBlock {
   SINTER_DEVICE int head() const { return head_; }
 
   // The keys from the lowest to the highest that a row sees, from the first tile on that is shown;
-  // none if none is. All lanes of a warp find it together.
+  // none if none is. A sink is not part of them, where no row's range reaches it. All lanes of a
+  // warp find it together.
   SINTER_DEVICE RowRange find_seen_range() const {
     RowRange range = {kMost, -1};
 #pragma unroll
@@ -98,9 +102,9 @@ class AttentionBlock {
     }
     if constexpr (kHasTiles) {
       const SeenTiles tiles = tiles_of(range);
-      const int first = next_tile(tiles.first, tiles.end);
+      const int first = next_shown_tile(tiles.first, tiles.end, range.low);
       if (first == tiles.end) return {kMost, -1};
-      if (first > tiles.first) range.low = first * Sizes::keys;
+      if (first > tiles.first && !kHasSink) range.low = first * Sizes::keys;
     }
     return range;
   }
@@ -114,30 +118,26 @@ class AttentionBlock {
   // At least one: rows that see no key have a tile of zeros, all of which are masked.
   SINTER_DEVICE static SeenTiles tiles_of(RowRange range) {
     if (range.high < range.low) return {0, 1};
-    return {range.low / Sizes::keys, range.high / Sizes::keys + 1};
+    return {kHasSink ? 0 : range.low / Sizes::keys, range.high / Sizes::keys + 1};
   }
-  // The first tile of keys from `tile` on that a summary of the mask shows, or `end`. All lanes of
-  // a warp call it.
+  // Those tiles, from the first on that is shown. All lanes of a warp call it.
+  SINTER_DEVICE SeenTiles shown_tiles(RowRange range) const {
+    SeenTiles tiles = tiles_of(range);
+    if (kHasSink && kHasTiles && range.low <= range.high)
+      tiles.first = next_shown_tile(tiles.first, tiles.end, range.low);
+    return tiles;
+  }
+  // The first tile of keys from `tile` on that rows see and that a summary of the mask shows, or
+  // `end`. All lanes of a warp call it.
   SINTER_DEVICE int next_tile(int tile, int end) const {
-    if constexpr (kHasTiles) {
-      static_assert(kAttentionTokenTile % Config::kRows == 0, "a block has tokens of one tile");
-      const auto shown =
-          in_->mask.tiles.row(place_.sequence, head_, token0() / kAttentionTokenTile);
-      for (; tile < end; tile += 32) {
-        const int own = tile + static_cast<int>(threadIdx.x) % 32;
-        const unsigned found = __ballot_sync(kAll, own < end && shown[own]);
-        if (found != 0) return tile + __ffs(found) - 1;
-      }
-      return end;
-    }
-    return tile;
+    return next_shown_tile(tile, end, seen_.low);
   }
   // A row that is not there sees all keys.
   SINTER_DEVICE SeenKeys seen_by(int row) const {
     if (!is_there(row)) return {0, static_cast<unsigned>(in_->cache_rows)};
     const long long token = sequence_token0() + token0() + row;
-    const AttentionRange range = rows_of_cache(
-        attention_range(in_->first(token), in_->last(token), Config::kWindow), in_->cache_rows);
+    const AttentionRange range =
+        visible_keys<Config>(in_->first(token), in_->last(token), in_->cache_rows);
     return {static_cast<int>(range.low), static_cast<unsigned>(range.count)};
   }
 
@@ -169,12 +169,12 @@ class AttentionBlock {
   template <int threads>
   SINTER_DEVICE void load_keys(int tile, int stage, int thread) const {
     load_cache_rows<Sizes::keys, Config::kWidth, threads, Config::kAligned>(
-        keys(stage), head_of(in_->keys), in_->keys.row_stride, tile, seen_, thread);
+        keys(stage), head_of(in_->keys), in_->keys.row_stride, tile, seen_in(tile), thread);
   }
   template <int threads>
   SINTER_DEVICE void load_values(int tile, int stage, int thread) const {
     load_cache_rows<Sizes::keys, Config::kValueWidth, threads, Config::kAligned>(
-        values(stage), head_of(in_->values), in_->values.row_stride, tile, seen_, thread);
+        values(stage), head_of(in_->values), in_->values.row_stride, tile, seen_in(tile), thread);
   }
 
   // The mask of a row, for its keys.
@@ -200,6 +200,33 @@ class AttentionBlock {
   }
 
  private:
+  // The keys from the lowest to the highest of a tile that some row sees.
+  SINTER_DEVICE RowRange seen_in(int tile) const {
+    RowRange seen = seen_;
+    if (seen.high < seen.low || !is_of_sink<Config>(tile * Sizes::keys, seen.low)) return seen;
+    seen.low = 0;
+    if ((tile + 1) * Sizes::keys <= seen_.low) seen.high = kSinkOf<Config> - 1;
+    return seen;
+  }
+  // `low`: the lowest key of a row's range.
+  SINTER_DEVICE int next_shown_tile(int tile, int end, int low) const {
+    const auto without_gap = [&](int from) {
+      return after_gap<Config>(from * Sizes::keys, low, Sizes::keys) / Sizes::keys;
+    };
+    if constexpr (kHasTiles) {
+      static_assert(kAttentionTokenTile % Config::kRows == 0, "a block has tokens of one tile");
+      const auto shown =
+          in_->mask.tiles.row(place_.sequence, head_, token0() / kAttentionTokenTile);
+      for (; tile < end; tile += 32) {
+        const int own = tile + static_cast<int>(threadIdx.x) % 32;
+        const bool seen = own < end && without_gap(own) == own;
+        const unsigned found = __ballot_sync(kAll, seen && shown[own]);
+        if (found != 0) return tile + __ffs(found) - 1;
+      }
+      return end;
+    }
+    return tile < end ? without_gap(tile) : tile;
+  }
   // The first token of the tile in its sequence, and of the sequence among all tokens.
   SINTER_DEVICE long long token0() const {
     return static_cast<long long>(place_.tile) * Sizes::rows;

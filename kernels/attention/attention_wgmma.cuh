@@ -86,7 +86,7 @@ template <typename Config>
 class TileWalk {
   using Block = AttentionBlock<Config>;
   using Operands = AttentionOperands<Config>;
-  static constexpr bool kHasTiles = Config::Mask::kHasTiles;
+  static constexpr bool kSkipsTiles = Block::kSkipsTiles;
 
  public:
   // At the first tile; the block has a work tile.
@@ -105,7 +105,7 @@ class TileWalk {
   SINTER_DEVICE bool ends_work_tile() const { return next_tile() == end_; }
   // False after the last tile of the last work tile. All lanes of a warp call it.
   SINTER_DEVICE bool advance() {
-    if constexpr (!kHasTiles) return ++tile_ < end_ || begin_work_tile();
+    if constexpr (!kSkipsTiles) return ++tile_ < end_ || begin_work_tile();
     tile_ = next_;
     if (tile_ == end_) return begin_work_tile();
     find_next();
@@ -125,17 +125,17 @@ class TileWalk {
     if (work_tile.tile < 0) return false;
     block_ = Block(in_, work_tile.tile, work_tile.head, tiles_);
     block_.set_seen_range(work_tile.range);
-    const SeenTiles tiles = Block::tiles_of(work_tile.range);
+    const SeenTiles tiles = block_.shown_tiles(work_tile.range);
     end_ = tiles.end;
     tile_ = first_ = tiles.first;
     find_next();
     return true;
   }
-  // The tile to walk after this one. Where a summary of the mask says which, it is looked up when
-  // the walk comes to this tile, so that nobody waits for it at the end.
-  SINTER_DEVICE int next_tile() const { return kHasTiles ? next_ : tile_ + 1; }
+  // The tile to walk after this one. Where tiles are left out, it is found when the walk comes to
+  // this tile, so that nobody waits for it at the end.
+  SINTER_DEVICE int next_tile() const { return kSkipsTiles ? next_ : tile_ + 1; }
   SINTER_DEVICE void find_next() {
-    if constexpr (kHasTiles) next_ = block_.next_tile(tile_ + 1, end_);
+    if constexpr (kSkipsTiles) next_ = block_.next_tile(tile_ + 1, end_);
   }
 
   const Operands& in_;

@@ -62,9 +62,7 @@ class AttentionTiles {
     for (int tile = static_cast<int>(threadIdx.x); tile < row_tiles_; tile += Config::kThreads) {
       const long long token = last_token(tile);
       order().keys[tile] = static_cast<int>(
-          rows_of_cache(attention_range(in_.first(token), in_.last(token), Config::kWindow),
-                        in_.cache_rows)
-              .count);
+          visible_keys<Config>(in_.first(token), in_.last(token), in_.cache_rows).count);
     }
     __syncthreads();
     for (int tile = static_cast<int>(threadIdx.x); tile < row_tiles_; tile += Config::kThreads) {

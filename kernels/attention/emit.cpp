@@ -54,13 +54,13 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       "  static constexpr bool kWarpgroups = {}, kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
-      "}};\n\n",
+      "{}}};\n\n",
       memory_type(op.type.dtype), operands.mask_type(), heads.count, heads.kv_count, heads.width,
       heads.value_width, form->rows, form->threads, form->stages, form->query_stages,
       form->warpgroups, operands.aligned(), !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
       literal(scale), literal(softcap),
       literal(attention_factor(scale, softcap, operands.adds_mask())),
-      window ? std::get<int64_t>(*window) : 0);
+      window ? std::get<int64_t>(*window) : 0, sink_constant(op));
   body.text = fmt::format(
       "{}{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, PortOperand3{{memory}}, "
       "PortOperand4{{memory}}, {}, {}, {}, {}}}, PortResult{{memory}}, shared_memory);\n{}",

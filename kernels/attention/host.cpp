@@ -65,12 +65,12 @@ class TiledAttention {
     const double* q = in_.query(token, head);
     double largest = -INFINITY, weights = 0;
     for (int64_t j = 0; j < keys.count; ++j) {
-      if (!shows_tile(token, head, (keys.low + j) / tile_keys())) {
+      if (!shows_tile(token, head, keys.row(j) / tile_keys())) {
         scores.push_back(-INFINITY);
         continue;
       }
       double dot = 0;
-      for (int64_t i = 0; i < heads_.width; ++i) dot += q[i] * key(token, keys.low + j, head)[i];
+      for (int64_t i = 0; i < heads_.width; ++i) dot += q[i] * key(token, keys.row(j), head)[i];
       const double score = in_.masked(
           softcap_ == 0 ? dot * scale_ : std::tanh(dot * scale_ / softcap_) * softcap_, j);
       scores.push_back(score);
@@ -81,9 +81,9 @@ class TiledAttention {
     for (int64_t j = 0; j < keys.count; ++j) {
       const double weight = std::exp(scores[static_cast<size_t>(j)] - largest);
       weights += weight;
-      if (!shows_tile(token, head, (keys.low + j) / tile_keys())) continue;
+      if (!shows_tile(token, head, keys.row(j) / tile_keys())) continue;
       for (int64_t i = 0; i < heads_.value_width; ++i)
-        out[static_cast<size_t>(i)] += weight * value(token, keys.low + j, head)[i];
+        out[static_cast<size_t>(i)] += weight * value(token, keys.row(j), head)[i];
     }
     for (double& element : out) element /= weights;
   }
@@ -97,29 +97,23 @@ class TiledAttention {
                            : attention_logit(dot, scale, softcap, mask == 0);
   }
 
+  /// Keys of a token that are in one tile: first .. end - 1; `begin`: the tile's first row.
+  struct KeysOfTile {
+    int64_t first, end, begin;
+  };
+
   void attend(int64_t token, int64_t head, SeenRows keys, std::vector<float>& out) const {
-    const int64_t tile_keys = this->tile_keys(), end = keys.low + keys.count;
-    const float* q = in_.query(token, head);
+    const int64_t tile_keys = this->tile_keys();
     const float factor = attention_factor(scale_, softcap_, in_.adds_mask());
     float largest = -INFINITY, sums[8] = {};
     std::fill(out.begin(), out.end(), 0.0f);
     std::vector<float> logits(static_cast<size_t>(tile_keys));
-    for (int64_t begin = keys.low / tile_keys * tile_keys; keys.count > 0 && begin < end;
-         begin += tile_keys) {
-      if (!shows_tile(token, head, begin / tile_keys)) continue;
+    for (KeysOfTile tile{}; tile.first < keys.count; tile.first = tile.end) {
+      tile.begin = keys.row(tile.first) / tile_keys * tile_keys;
+      tile.end = keys.key_at_least(tile.begin + tile_keys);
+      if (!shows_tile(token, head, tile.begin / tile_keys)) continue;
       const float before = largest;
-      for (int64_t j = 0; j < tile_keys; ++j) {
-        float& x = logits[static_cast<size_t>(j)] = -INFINITY;
-        if (begin + j < keys.low || begin + j >= end) continue;
-        float dot = 0;
-        const float* k = key(token, begin + j, head);
-        for (int64_t i = 0; i < heads_.width; i += kStep)
-          dot = multiply_step(
-              dot, q + i, [&](int64_t e) { return k[i + e]; },
-              std::min<int64_t>(kStep, heads_.width - i));
-        x = logit(dot, begin + j - keys.low);
-        largest = math::maximum(largest, x);
-      }
+      largest = find_logits(token, head, keys, tile, before, logits);
       if (largest != before) {
         const float scale = attention_scale(before, largest, factor);
         for (float& element : out) element = math::mul(element, scale);
@@ -132,21 +126,48 @@ class TiledAttention {
         sums[j % 8] = math::add(sums[j % 8], weight);
         weight = rounded(weight, call_.op.type.dtype);
       }
-      // Keys that the token does not see have the weight 0 and are skipped.
-      for (int64_t j = 0; j < tile_keys; j += kStep) {
-        const int64_t from = std::max<int64_t>(begin + j, keys.low),
-                      to = std::min<int64_t>(begin + j + kStep, end);
-        if (from >= to) continue;
-        for (int64_t i = 0; i < heads_.value_width; ++i)
-          out[static_cast<size_t>(i)] = multiply_step(
-              out[static_cast<size_t>(i)], logits.data() + (from - begin),
-              [&](int64_t e) { return value(token, from + e, head)[i]; }, to - from);
-      }
+      add_values(token, head, keys, tile, logits, out);
     }
     const float half = math::add(math::add(sums[0], sums[1]), math::add(sums[2], sums[3]));
     const float other = math::add(math::add(sums[4], sums[5]), math::add(sums[6], sums[7]));
     const float by = attention_inverse(math::add(half, other), in_.empty_zero());
     for (float& element : out) element = math::mul(element, by);
+  }
+
+  /// The logits of a tile's rows, -inf of those that the token does not see. Returns the largest of
+  /// them and `largest`.
+  float find_logits(int64_t token, int64_t head, SeenRows keys, const KeysOfTile& tile,
+                    float largest, std::vector<float>& logits) const {
+    const float* q = in_.query(token, head);
+    std::fill(logits.begin(), logits.end(), -INFINITY);
+    for (int64_t j = tile.first; j < tile.end; ++j) {
+      float dot = 0;
+      const float* k = key(token, keys.row(j), head);
+      for (int64_t i = 0; i < heads_.width; i += kStep)
+        dot = multiply_step(
+            dot, q + i, [&](int64_t e) { return k[i + e]; },
+            std::min<int64_t>(kStep, heads_.width - i));
+      float& x = logits[static_cast<size_t>(keys.row(j) - tile.begin)];
+      x = logit(dot, j);
+      largest = math::maximum(largest, x);
+    }
+    return largest;
+  }
+
+  /// Adds the values of a tile's rows. Rows that the token does not see have the weight 0; those
+  /// before the first and after the last that it sees are skipped.
+  void add_values(int64_t token, int64_t head, SeenRows keys, const KeysOfTile& tile,
+                  const std::vector<float>& weights, std::vector<float>& out) const {
+    const int64_t low = keys.row(tile.first), end = keys.row(tile.end - 1) + 1;
+    for (int64_t step = tile.begin; step < tile.begin + tile_keys(); step += kStep) {
+      const int64_t from = std::max(step, low), to = std::min(step + kStep, end);
+      if (from >= to) continue;
+      for (size_t i = 0; i < out.size(); ++i)
+        out[i] = multiply_step(
+            out[i], weights.data() + (from - tile.begin),
+            [&](int64_t e) { return keys.has(from + e) ? value(token, from + e, head)[i] : 0.0f; },
+            to - from);
+    }
   }
 
   const OpCall& call_;

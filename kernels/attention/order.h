@@ -2,9 +2,10 @@
 // text on host and device.
 //
 // The rows of the caches are cut into tiles of attention_key_tile rows, at multiples of that
-// number. A token's head walks the tiles in which it sees keys, upwards (the online softmax of
-// Milakov and Gimelshein 2018, in the form of FlashAttention 2). It keeps the largest logit m, the
-// sums of weights l and per element the weighted sum of values. For each tile:
+// number. A token's head walks the tiles in which it sees keys, upwards: those of a sink, then
+// those of its range, a tile of both once (the online softmax of Milakov and Gimelshein 2018, in
+// the form of FlashAttention 2). It keeps the largest logit m, the sums of weights l and per
+// element the weighted sum of values. For each tile:
 //
 //   1. The dot product q·k of each key in float32, a step of 16 elements after the other. Tensor
 //      cores add the products of a step to the sum in an order of their own; the host, and the CPU

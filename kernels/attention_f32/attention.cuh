@@ -1,7 +1,8 @@
 // float_attention; kernels/attention_f32/order.h states its order of operations.
 //
 // A block computes kRows tokens of one query head. It finds in `first` and `last` which keys they
-// see and walks the tiles of keys from the lowest to the highest of them. Parts of a tile go
+// see and walks the tiles of keys from the lowest to the highest of them, without those between the
+// sink and the ranges. Parts of a tile go
 // through two buffers of shared memory, one of which is loaded while the other is used:
 //
 //   load      | keys 0 | keys 1 | values 0  | values 1  | keys 0 of the next tile
@@ -18,6 +19,7 @@
 //   kAligned            rows of keys and values begin at multiples of 8 elements
 //   kScale, kSoftcap    see order.h
 //   kWindow             keys that a token sees at most, 0: no bound
+//   kSink               leading keys that a token sees beside them; absent: none
 //   kEmptyZero          a token that sees no key gets zeros, and not NaN
 //   First, Last         the first and the last row that a token sees: first(token)
 //   Mask                NoMask or MaskInMemory (kernels/common/attention_operands.cuh)
@@ -37,13 +39,14 @@ SINTER_DEVICE void attend_floats(const Query& q, const FloatAttentionOperands<Co
   const FloatAttentionBlock<Config> block(in, reinterpret_cast<float*>(shared));
   if (!block.is_there()) return;
   const KeyRange seen = block.seen_by_all();
-  int begin = seen.low / kFloatTileKeys * kFloatTileKeys;
+  int begin = kSinkOf<Config> != 0 ? 0 : seen.low / kFloatTileKeys * kFloatTileKeys;
   FloatAttentionParts<Config> parts(block, seen, begin);
   constexpr int of_keys = parts.of_keys, of_values = parts.of_values;
   block.load_queries(q);
   FloatAttentionLane<Config> lane(block);
 #pragma unroll 1
-  for (; begin < seen.end; begin += kFloatTileKeys) {
+  for (; begin < seen.end;
+       begin = after_gap<Config>(begin + kFloatTileKeys, seen.low, kFloatTileKeys)) {
     const bool seen_by_warp = lane.sees_tile(begin);
     float scores[kLaneRows][kLaneKeys] = {};
 #pragma unroll 1

@@ -18,11 +18,15 @@ struct FloatAttentionOperands {
   long long sequences, tokens, cache_rows;
 };
 
-// The keys low .. end - 1; none if end <= low.
+// The keys low .. end - 1; none if end <= low. With a sink also those of it where low > 0
+// (AttentionRange).
 struct KeyRange {
   int low, end;
 
-  SINTER_DEVICE bool has(int key) const { return key >= low && key < end; }
+  template <typename Config>
+  SINTER_DEVICE bool has(int key) const {
+    return (key >= low && key < end) || is_of_sink<Config>(key, low);
+  }
 };
 
 // Four floats at a multiple of four.
@@ -59,8 +63,8 @@ class FloatAttentionBlock {
 
   SINTER_DEVICE KeyRange seen_by(int row) const {
     const long long token = sequence_ * in_.tokens + token_of(row);
-    const AttentionRange range = rows_of_cache(
-        attention_range(in_.first(token), in_.last(token), Config::kWindow), in_.cache_rows);
+    const AttentionRange range =
+        visible_keys<Config>(in_.first(token), in_.last(token), in_.cache_rows);
     return {static_cast<int>(range.low), static_cast<int>(range.low + range.count)};
   }
   // The keys from the lowest to the highest that a row sees. All lanes of a warp find it together.
@@ -80,6 +84,7 @@ class FloatAttentionBlock {
       if (low < all.low) all.low = low;
       if (end > all.end) all.end = end;
     }
+    if (kSinkOf<Config> != 0 && all.end == 0) all.low = 0;  // no row sees the sink
     return all;
   }
   SINTER_DEVICE auto mask_of(int row) const {

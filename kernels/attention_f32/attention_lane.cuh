@@ -49,7 +49,8 @@ class FloatAttentionLane {
   // A row of the warp may see a key of the tile that begins at key `begin`.
   SINTER_DEVICE bool sees_tile(int begin) const {
     const KeyRange any = ranges()[1];
-    return begin < any.end && begin + kFloatTileKeys > any.low;
+    return (begin < any.end && begin + kFloatTileKeys > any.low) ||
+           is_of_sink<Config>(begin, any.low);
   }
 
   // Adds to dot products the elements of part `part` of the keys.
@@ -182,7 +183,7 @@ class FloatAttentionLane {
 #pragma unroll
       for (int j = 0; j < kLaneKeys; ++j) {
         const int key = begin + column() + 8 * j;
-        bool seen = range.has(key);
+        bool seen = range.template has<Config>(key);
         if constexpr (Mask::kIsThere) {
           if (seen) {
             const auto mask = masks[key];

@@ -38,7 +38,7 @@ class FloatAttentionParts {
   // Parts of values follow those of keys; then come those of the next tile.
   SINTER_DEVICE void load_part(int begin, int part) const {
     if (part == of_keys + of_values) {
-      begin += kFloatTileKeys;
+      begin = after_gap<Config>(begin + kFloatTileKeys, seen_.low, kFloatTileKeys);
       part = 0;
     }
     if (part < of_keys) {
@@ -63,7 +63,8 @@ class FloatAttentionParts {
     for (int begin = 0; begin < all; begin += Config::kThreads) {
       const int i = begin + static_cast<int>(threadIdx.x);
       const int key = i / chunks, element = i % chunks * 4;
-      if ((all % Config::kThreads != 0 && i >= all) || !seen_.has(first + key) || element >= valid)
+      if ((all % Config::kThreads != 0 && i >= all) || !seen_.template has<Config>(first + key) ||
+          element >= valid)
         continue;
       const float* source = from + (first + key) * row_stride + element;
       float* target = buffer + key * stride + element;

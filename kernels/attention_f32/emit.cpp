@@ -21,9 +21,10 @@ std::string attribute_constants(const Op& op) {
   return fmt::format(
       "  static constexpr bool kEmptyZero = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {};\n"
-      "  static constexpr long long kWindow = {};\n",
+      "  static constexpr long long kWindow = {};\n"
+      "{}",
       op.attrs.is_set(AttrName::empty_zero), number(AttrName::scale), number(AttrName::softcap),
-      window ? std::get<int64_t>(*window) : 0);
+      window ? std::get<int64_t>(*window) : 0, sink_constant(op));
 }
 
 }  // namespace

@@ -51,15 +51,15 @@ class FloatAttention {
         softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
 
   Result<HostView> run() {
-    return in_.evaluate([&](int64_t token, int64_t head, SeenRows range) {
-      return attend({token, head, range});
+    return in_.evaluate([&](int64_t token, int64_t head, SeenRows seen) {
+      return attend({token, head, seen});
     });
   }
 
  private:
   struct Query {
     int64_t token, head;
-    SeenRows range;
+    SeenRows seen;
   };
   struct Sums {
     std::vector<T> values;
@@ -81,45 +81,43 @@ class FloatAttention {
   std::vector<T> attend(const Query& q) const {
     Sums sums;
     sums.values.assign(static_cast<size_t>(heads_.value_width), T{0});
-    const int64_t end = q.range.low + q.range.count;
-    for (int64_t row = q.range.low; row < end;) {
-      const int64_t tile_end = std::min(end, (row / kFloatTileKeys + 1) * kFloatTileKeys);
-      add_tile(sums, q, row, tile_end);
-      row = tile_end;
+    for (int64_t key = 0; key < q.seen.count;) {
+      const int64_t tile = q.seen.row(key) / kFloatTileKeys;
+      const int64_t end = q.seen.key_at_least((tile + 1) * kFloatTileKeys);
+      add_tile(sums, q, key, end);
+      key = end;
     }
     const T by = sums.all_weights();
     for (T& value : sums.values) value = in_.empty_zero() && by == 0 ? T{0} : value / by;
     return std::move(sums.values);
   }
 
-  /// Adds the rows before `end`, all of one tile.
-  void add_tile(Sums& sums, const Query& q, int64_t row, int64_t end) const {
+  /// Adds the keys of the token before `end`, all of one tile.
+  void add_tile(Sums& sums, const Query& q, int64_t key, int64_t end) const {
     const int64_t kv_head = q.head / heads_.group();
     llvm::SmallVector<std::pair<int64_t, T>, kFloatTileKeys> scores;
     T largest = sums.largest;
-    for (; row < end; ++row) {
-      if (!sees(q, row)) continue;
-      scores.emplace_back(row, score(q, row, kv_head));
+    for (; key < end; ++key) {
+      if (!sees(key)) continue;
+      scores.emplace_back(q.seen.row(key), score(q, key, kv_head));
       largest = Steps::larger(largest, scores.back().second);
     }
     sums.grow(largest);
-    for (const auto& [key, score] : scores) {
+    for (const auto& [row, score] : scores) {
       const T weight = Steps::weight(score, largest);
-      const T* value = in_.value(q.token, key, kv_head);
+      const T* value = in_.value(q.token, row, kv_head);
       for (int64_t i = 0; i < heads_.value_width; ++i)
         sums.values[i] = Steps::multiply_add(weight, value[i], sums.values[i]);
-      sums.weights[key % 8] += weight;
+      sums.weights[row % 8] += weight;
     }
   }
 
-  bool sees(const Query& q, int64_t row) const {
-    return !in_.has_mask() || in_.adds_mask() || in_.mask(row - q.range.low) == 0;
-  }
-  T score(const Query& q, int64_t row, int64_t kv_head) const {
-    const T *a = in_.query(q.token, q.head), *b = in_.key(q.token, row, kv_head);
+  bool sees(int64_t key) const { return !in_.has_mask() || in_.adds_mask() || in_.mask(key) == 0; }
+  T score(const Query& q, int64_t key, int64_t kv_head) const {
+    const T *a = in_.query(q.token, q.head), *b = in_.key(q.token, q.seen.row(key), kv_head);
     T dot = 0;
     for (int64_t i = 0; i < heads_.width; ++i) dot = Steps::multiply_add(a[i], b[i], dot);
-    return in_.masked(Steps::score(dot, scale_, softcap_), row - q.range.low);
+    return in_.masked(Steps::score(dot, scale_, softcap_), key);
   }
 
   AttentionCall<T> in_;

@@ -160,12 +160,16 @@ struct WithoutClusters {
 
 // Which rows of a range a token sees: all, or those that a cache of `rows` has.
 struct AllRows {
-  static SINTER_DEVICE AttentionRange seen(AttentionRange range) { return range; }
+  template <typename Config>
+  static SINTER_DEVICE AttentionRange seen(int first, int last) {
+    return visible_keys<Config>(first, last);
+  }
 };
 struct RowsOfCache {
   long long rows;
-  SINTER_DEVICE AttentionRange seen(AttentionRange range) const {
-    return rows_of_cache(range, rows);
+  template <typename Config>
+  SINTER_DEVICE AttentionRange seen(int first, int last) const {
+    return visible_keys<Config>(first, last, rows);
   }
 };
 
@@ -240,9 +244,10 @@ class DecodeAttention : Rows {
 
  private:
   SINTER_DEVICE void begin(int split) {
-    const AttentionRange range =
-        Rows::seen(attention_range(in_.first(token_), in_.last(token_), Config::kWindow));
-    stream_ = AttentionStream<Config, T>(attention_split(range, Sizes::splits, split));
+    const AttentionRange range = Rows::template seen<Config>(in_.first(token_), in_.last(token_));
+    const KeyNumbers<Config> numbers(range);
+    stream_ = AttentionStream<Config, T>(
+        numbers, attention_split(numbers.of_all(range), Sizes::splits, split));
     if (stream_.active()) stream_.load(cache_);
   }
 

@@ -7,16 +7,17 @@
 
 namespace sinter {
 
-// The lane's chunks of the keys row .. row + kAttentionBlock - 1; of keys after the last one that
-// one's. `chunk`: the lane's of key 0.
-template <bool aligned, int width, typename T>
+// The lane's chunks of the keys key0 .. key0 + kAttentionBlock - 1; of keys after the last one that
+// one's. `chunk`: the lane's of row 0.
+template <int width, typename Config, typename T>
 SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* chunk, long long stride,
-                              unsigned row, unsigned end, int lane) {
+                              const KeyNumbers<Config>& numbers, unsigned key0, unsigned end,
+                              int lane) {
   make_opaque(chunk);  // one sum a key: taken apart, it would be added up again for each
 #pragma unroll
   for (unsigned u = 0; u < kAttentionBlock; ++u) {
-    const unsigned key = row + u < end - 1 ? row + u : end - 1;
-    load_chunk_of<aligned, width>(out[u], chunk + key * stride, lane);
+    const unsigned key = key0 + u < end - 1 ? key0 + u : end - 1;
+    load_chunk_of<Config::kAligned, width>(out[u], chunk + numbers.row(key) * stride, lane);
   }
 }
 
@@ -102,8 +103,9 @@ struct TokenMask {
 template <bool full, typename Config, typename T>
 SINTER_DEVICE void attention_scores(AttentionScores<Config>& score,
                                     AttentionQuery<Config, T>& query, const TokenMask<Config>& mask,
-                                    const Packed<T> (&keys)[kAttentionBlock], unsigned row,
-                                    unsigned end, int lane) {
+                                    const Packed<T> (&keys)[kAttentionBlock],
+                                    const KeyNumbers<Config>& numbers, unsigned key0, unsigned end,
+                                    int lane) {
   using Scores = AttentionScores<Config>;
   query.forget();
 #pragma unroll
@@ -120,16 +122,16 @@ SINTER_DEVICE void attention_scores(AttentionScores<Config>& score,
     }
   }
   score.sum(lane);
-  row += Scores::key(lane);
+  key0 += Scores::key(lane);
 #pragma unroll
   for (int i = 0; i < Scores::kept; ++i) {
     float scaled = attention_score(score.value[i], Config::kScale, Config::kSoftcap);
     if constexpr (Config::Mask::kIsThere) {
-      const unsigned key = row + i % Scores::keys;
+      const unsigned key = key0 + i % Scores::keys;
       scaled = mask.masked(scaled, Scores::head(lane) + i / Scores::keys,
-                           static_cast<int>(key < end ? key : end - 1));
+                           static_cast<int>(numbers.row(key < end ? key : end - 1)));
     }
-    score.value[i] = full || row + i % Scores::keys < end ? scaled : -math::infinity();
+    score.value[i] = full || key0 + i % Scores::keys < end ? scaled : -math::infinity();
   }
 }
 
@@ -178,14 +180,14 @@ SINTER_DEVICE void attention_weights(AttentionScores<Config>& score, AttentionSu
 // of a product -0: adding it changes nothing.
 template <bool full, typename Config, typename T>
 SINTER_DEVICE void add_block(AttentionSums<Config>& sums, AttentionScores<Config>& score,
-                             Packed<T> (&values)[kAttentionBlock], unsigned row, unsigned end) {
+                             Packed<T> (&values)[kAttentionBlock], unsigned key, unsigned end) {
   using Scores = AttentionScores<Config>;
   constexpr int block = kAttentionBlock;
   attention_weights<Config>(score, sums);
-  if (!full && row + block > end) {
+  if (!full && key + block > end) {
 #pragma unroll
     for (unsigned u = 0; u < block; ++u)
-      if (row + u >= end) fill_minus_zeros(values[u]);
+      if (key + u >= end) fill_minus_zeros(values[u]);
   }
 #pragma unroll
   for (int u = 0; u < block; ++u) {
@@ -211,57 +213,63 @@ class AttentionStream {
 
  public:
   SINTER_DEVICE AttentionStream() {}
-  SINTER_DEVICE explicit AttentionStream(AttentionRange keys) {
+  // `keys`: of the split, by their numbers.
+  SINTER_DEVICE AttentionStream(const KeyNumbers<Config>& numbers, AttentionRange keys)
+      : numbers_(numbers) {
     lane_ = threadIdx.x % Sizes::lanes;
     end_ = static_cast<unsigned>(keys.low + keys.count);
-    row_ = static_cast<unsigned>(keys.low) + block * (threadIdx.x / Sizes::lanes);
+    key_ = static_cast<unsigned>(keys.low) + block * (threadIdx.x / Sizes::lanes);
     // A warp goes round as often as its first stream does: its lanes exchange sums.
-    first_ = row_ - block * (threadIdx.x % 32 / Sizes::lanes);
+    first_ = key_ - block * (threadIdx.x % 32 / Sizes::lanes);
   }
 
   // The warp has keys.
   SINTER_DEVICE bool active() const { return first_ < end_; }
-  SINTER_DEVICE bool first_block_has(int row) const {
-    return static_cast<unsigned>(row) - row_ < block;
-  }
+  SINTER_DEVICE bool first_block_has(int row) const { return has_row(row, key_, block); }
   // One of the first blocks of the warp's streams has the row.
   SINTER_DEVICE bool warp_blocks_have(int row) const {
-    return static_cast<unsigned>(row) - first_ < block * attention_neighbours(Sizes::lanes);
+    return has_row(row, first_, block * attention_neighbours(Sizes::lanes));
   }
 
   // Lets the first block come.
   SINTER_DEVICE void load(const CacheRows<T>& cache) {
-    load_keys(cache, row_);
-    load_values(cache, row_);
+    load_keys(cache, key_);
+    load_values(cache, key_);
   }
   // Adds all blocks; the first has been loaded. All but those of the last round are full: the round
   // after theirs has keys too.
   SINTER_DEVICE void attend(AttentionSums<Config>& sums, AttentionQuery<Config, T>& query,
                             const TokenMask<Config>& mask, const CacheRows<T>& cache) {
     AttentionScores<Config> score;
-    for (; first_ + step < end_; first_ += step, row_ += step) {
-      attention_scores<true>(score, query, mask, keys_, row_, end_, lane_);
-      load_keys(cache, row_ + step);
-      add_block<true>(sums, score, values_, row_, end_);
-      load_values(cache, row_ + step);
+    for (; first_ + step < end_; first_ += step, key_ += step) {
+      attention_scores<true>(score, query, mask, keys_, numbers_, key_, end_, lane_);
+      load_keys(cache, key_ + step);
+      add_block<true>(sums, score, values_, key_, end_);
+      load_values(cache, key_ + step);
     }
-    attention_scores<false>(score, query, mask, keys_, row_, end_, lane_);
-    add_block<false>(sums, score, values_, row_, end_);
+    attention_scores<false>(score, query, mask, keys_, numbers_, key_, end_, lane_);
+    add_block<false>(sums, score, values_, key_, end_);
   }
 
  private:
-  SINTER_DEVICE void load_keys(const CacheRows<T>& cache, unsigned row) {
-    load_block<Config::kAligned, Config::kWidth>(keys_, chunk_of<Config::kWidth>(cache.keys, lane_),
-                                                 cache.keys_stride, row, end_, lane_);
+  // The row may be one of the `count` keys from `key` on; true of each that is.
+  SINTER_DEVICE bool has_row(int row, unsigned key, unsigned count) const {
+    const unsigned number = static_cast<unsigned>(row);
+    if (number - key < count) return true;
+    return kSinkOf<Config> != 0 && numbers_.of_sink(number) - key < count;
   }
-  SINTER_DEVICE void load_values(const CacheRows<T>& cache, unsigned row) {
-    load_block<Config::kAligned, Config::kValueWidth>(
-        values_, chunk_of<Config::kValueWidth>(cache.values, lane_), cache.values_stride, row, end_,
-        lane_);
+  SINTER_DEVICE void load_keys(const CacheRows<T>& cache, unsigned key) {
+    load_block<Config::kWidth>(keys_, chunk_of<Config::kWidth>(cache.keys, lane_),
+                               cache.keys_stride, numbers_, key, end_, lane_);
+  }
+  SINTER_DEVICE void load_values(const CacheRows<T>& cache, unsigned key) {
+    load_block<Config::kValueWidth>(values_, chunk_of<Config::kValueWidth>(cache.values, lane_),
+                                    cache.values_stride, numbers_, key, end_, lane_);
   }
 
+  KeyNumbers<Config> numbers_;
   Packed<T> keys_[block], values_[block];
-  unsigned row_, first_, end_;  // of the next block, of the warp's, after the last
+  unsigned key_, first_, end_;  // of the next block, of the warp's, after the last
   int lane_;
 };
 

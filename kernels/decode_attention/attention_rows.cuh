@@ -10,7 +10,7 @@ namespace sinter {
 // The constants in a kernel's text:
 //   kHeads, kKvHeads, kTile (query heads of one block, all of one key head), kWidth, kValueWidth,
 //   kSplits, kStreams, kAligned (chunks may be loaded whole), kScale, kSoftcap (0: none), kWindow
-//   (0: none), kEmptyZero (a token that sees no key gets zeros), Mask
+//   (0: none), kSink (absent: none), kEmptyZero (a token that sees no key gets zeros), Mask
 //   (kernels/common/attention_operands.cuh)
 template <typename Config>
 struct AttentionSizes {
@@ -75,6 +75,33 @@ SINTER_DEVICE void load_chunk_of(Packed<T>& out, const T* chunk, int lane) {
     load_elements(out, chunk, 8 * lane < width ? width - 8 * lane : width);
   }
 }
+// Numbers of a token's keys without a gap: a key of its range has the number of its row, and the
+// keys of a sink have those right before.
+template <typename Config>
+class KeyNumbers {
+  static constexpr unsigned sink = kSinkOf<Config>;
+
+ public:
+  SINTER_DEVICE KeyNumbers() {}
+  SINTER_DEVICE explicit KeyNumbers(AttentionRange keys) {
+    low_ = keys.low > 0 ? static_cast<unsigned>(keys.low) : 0;
+    gap_ = keys.low > 0 ? low_ - sink : 0;
+  }
+  // The numbers of all keys.
+  SINTER_DEVICE AttentionRange of_all(AttentionRange keys) const {
+    if (sink == 0 || keys.low <= 0) return keys;
+    return {keys.low - sink, keys.count + sink};
+  }
+  SINTER_DEVICE unsigned row(unsigned key) const {
+    return sink > 0 && key < low_ ? key - gap_ : key;
+  }
+  // The number of a row, if the row is a key of the sink; else any.
+  SINTER_DEVICE unsigned of_sink(unsigned row) const { return sink > 0 ? row + gap_ : row; }
+
+ private:
+  unsigned low_, gap_;  // the first row of the range, and the rows between the sink and it
+};
+
 // Where the rows of a key head of a sequence lie.
 template <typename T>
 struct CacheRows {

@@ -84,12 +84,14 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
       "  static constexpr bool kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {};\n"
       "  static constexpr long long kWindow = {};\n"
+      "{}"
       "  using Mask = {};\n"
       "}};\n\n",
       heads.count, heads.kv_count, tile, heads.width, heads.value_width, splits, streams,
       operands.aligned(), !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
       literal_code(number(op, AttrName::scale), DType::f32),
-      literal_code(number(op, AttrName::softcap), DType::f32), window, operands.mask_type());
+      literal_code(number(op, AttrName::softcap), DType::f32), window, sink_constant(op),
+      operands.mask_type());
   const bool early = context.overlap.reads_early();
   body.waits = early;
   body.early_inputs = context.overlap.early_inputs;

@@ -111,7 +111,7 @@ class DecodeAttention {
 
   Result<HostView> run() {
     return in_.evaluate([&](int64_t token, int64_t head, SeenRows seen) {
-      Partial<T> joined = attend({token, head, seen.low}, {seen.low, seen.count});
+      Partial<T> joined = attend({token, head, seen}, {0, seen.count});
       const T by = joined.weights;
       for (T& element : joined.values) element = in_.empty_zero() && by == 0 ? T{0} : element / by;
       return joined.values;
@@ -120,7 +120,8 @@ class DecodeAttention {
 
  private:
   struct Query {
-    int64_t token, head, low;  // low: the first row that the token sees
+    int64_t token, head;
+    SeenRows seen;
   };
 
   Partial<T> attend(const Query& q, AttentionRange keys) const {
@@ -144,29 +145,30 @@ class DecodeAttention {
     return join_streams(streams, static_cast<size_t>(neighbours), heads_.value_width);
   }
 
-  void add_block(Partial<T>& stream, const Query& q, int64_t row, int64_t count) const {
+  /// Adds the keys key .. key + count - 1 of those that the token sees.
+  void add_block(Partial<T>& stream, const Query& q, int64_t key, int64_t count) const {
     T scores[kAttentionBlock];
     T largest = stream.largest;
     const int64_t kv_head = q.head / heads_.group();
     for (int64_t u = 0; u < count; ++u) {
-      scores[u] = score(q, row + u, kv_head);
+      scores[u] = score(q, key + u, kv_head);
       largest = larger(largest, scores[u]);
     }
     stream.scale(weight_of(stream.largest, largest));
     stream.largest = largest;
     for (int64_t u = 0; u < count; ++u) {
       const T p = weight_of(scores[u], largest);
-      const T* v = in_.value(q.token, row + u, kv_head);
+      const T* v = in_.value(q.token, q.seen.row(key + u), kv_head);
       for (int64_t i = 0; i < heads_.value_width; ++i)
         stream.values[i] = multiply_add(p, v[i], stream.values[i]);
       stream.weights += p;
     }
   }
 
-  T score(const Query& q, int64_t row, int64_t kv_head) const {
-    const T dot = dot_product(in_.query(q.token, q.head), in_.key(q.token, row, kv_head),
-                              heads_.width, lanes_);
-    return in_.masked(score_of(dot, scale_, softcap_), row - q.low);
+  T score(const Query& q, int64_t key, int64_t kv_head) const {
+    const T dot = dot_product(in_.query(q.token, q.head),
+                              in_.key(q.token, q.seen.row(key), kv_head), heads_.width, lanes_);
+    return in_.masked(score_of(dot, scale_, softcap_), key);
   }
 
   AttentionCall<T> in_;

@@ -3,12 +3,13 @@
 //
 // A token sees the keys low .. low + count - 1, of a checked op those that are rows of the cache.
 // Split s takes ceil(count / splits) of them from low + s * ceil(count / splits) on, as far as
-// there are. Its keys are cut into blocks of kAttentionBlock; block b belongs to stream b mod
-// `streams`, by default attention_most_streams. A stream keeps the largest score m, the sum l of
-// exp(score - m) and per element the sum of the values weighted so; it takes its blocks in order:
-// first m grows, what was summed is scaled by exp(old m - new m), then the block's keys are added
-// in order, each by one fused multiply-add. (The online softmax of Milakov and Gimelshein 2018,
-// split over keys as in Flash-Decoding.)
+// there are. With a sink of S keys before low the S keys count as low - S .. low - 1: the splits
+// cut one row of keys, the sink's first. A split's keys are cut into blocks of kAttentionBlock;
+// block b belongs to stream b mod `streams`, by default attention_most_streams. A stream keeps the
+// largest score m, the sum l of exp(score - m) and per element the sum of the values weighted so;
+// it takes its blocks in order: first m grows, what was summed is scaled by exp(old m - new m),
+// then the block's keys are added in order, each by one fused multiply-add. (The online softmax of
+// Milakov and Gimelshein 2018, split over keys as in Flash-Decoding.)
 //
 // The streams of a split are joined: m becomes the largest of theirs and their sums are multiplied
 // by exp(their m - m). Then attention_neighbours streams are added at a time, by a butterfly with

@@ -45,7 +45,7 @@ class Attention {
         static_cast<size_t>(in_.heads().value_width),
         row_.empty() && !in_.empty_zero() ? std::numeric_limits<T>::quiet_NaN() : T{0});
     for (int64_t j = 0; j < keys.count; ++j) {
-      const T* values = in_.value(token, keys.low + j, kv_head);
+      const T* values = in_.value(token, keys.row(j), kv_head);
       for (size_t i = 0; i < sums.size(); ++i) sums[i] += row_[static_cast<size_t>(j)] * values[i];
     }
     return sums;
@@ -56,7 +56,7 @@ class Attention {
     using precise::tanh;
     row_.clear();
     for (int64_t j = 0; j < keys.count; ++j) {
-      const T *q = in_.query(token, head), *k = in_.key(token, keys.low + j, kv_head);
+      const T *q = in_.query(token, head), *k = in_.key(token, keys.row(j), kv_head);
       T score = 0;
       for (int64_t i = 0; i < in_.heads().width; ++i) score += q[i] * k[i];
       score *= scale_;

@@ -16,9 +16,19 @@ namespace sinter {
 template <typename T>
 class AttentionCall {
  public:
-  /// The rows of keys that a token sees: low .. low + count - 1, count >= 0.
+  /// The keys that a token sees, numbered 0 .. count - 1: of `sink` keys row j is key j, the others
+  /// are the rows from `low` on. No key is of the sink where both touch.
   struct SeenRows {
-    int64_t low = 0, count = 0;
+    int64_t low = 0, count = 0, sink = 0;
+
+    int64_t row(int64_t key) const { return key < sink ? key : low + key - sink; }
+    /// The row is a key.
+    bool has(int64_t row) const { return row < sink || (row >= low && row - low < count - sink); }
+    /// The first key of a row that is at least `row`.
+    int64_t key_at_least(int64_t row) const {
+      if (row < sink) return row;
+      return std::clamp<int64_t>(row - low, 0, count - sink) + sink;
+    }
   };
 
   explicit AttentionCall(const OpCall& call)
@@ -104,7 +114,9 @@ class AttentionCall {
   /// An error if the token sees rows that are not there and the op does not allow it.
   Result<SeenRows> seen_by(int64_t token) const {
     int64_t low = first_[token], last = last_[token];
-    if (low <= last && !clamps_rows(call_.op) && (low < 0 || last >= rows_))
+    const int64_t sink = attention_sink(call_.op.attrs);
+    const bool sees = low <= last || (sink > 0 && last >= 0);
+    if (sees && !clamps_rows(call_.op) && (low < 0 || last >= rows_))
       return call_.error(
           fmt::format("token {} sees rows {} .. {} of 0 .. {}", token, low, last, rows_ - 1),
           "check the inputs");
@@ -112,19 +124,32 @@ class AttentionCall {
       low = std::max(low, last - std::min(std::get<int64_t>(*window), kMostRows) + 1);
     low = std::max<int64_t>(low, 0);
     last = std::min(last, rows_ - 1);
-    return last < low ? SeenRows{} : SeenRows{low, last - low + 1};
+    return with_sink(last < low ? SeenRows{} : SeenRows{low, last - low + 1},
+                     std::min(sink, last + 1));
+  }
+  /// Adds the rows 0 .. sink - 1, all at most the range's last row.
+  static SeenRows with_sink(SeenRows range, int64_t sink) {
+    if (sink <= 0) return range;
+    if (range.count == 0) return {0, sink};
+    if (range.low <= sink) return {0, range.low + range.count};
+    return {range.low, sink + range.count, sink};
   }
 
   void read_mask(int64_t token, int64_t head, SeenRows keys) {
     masks_.resize(static_cast<size_t>(keys.count));
+    read_masks(token, head, 0, keys.sink, masks_.data());
+    read_masks(token, head, keys.low, keys.count - keys.sink, masks_.data() + keys.sink);
+  }
+  /// The masks of the rows row .. row + count - 1.
+  void read_masks(int64_t token, int64_t head, int64_t row, int64_t count, T* out) const {
     const std::byte* data =
-        mask_.data + place_of(mask_, token, head, token % sequence_tokens_, keys.low) *
-                         whole_bytes(mask_.storage);
+        mask_.data +
+        place_of(mask_, token, head, token % sequence_tokens_, row) * whole_bytes(mask_.storage);
     const int64_t stride = mask_.strides.back();
-    if (adds_mask()) return load_run(mask_.storage, data, stride, keys.count, masks_.data());
-    std::vector<uint8_t> truths(masks_.size());
-    load_run(mask_.storage, data, stride, keys.count, truths.data());
-    std::transform(truths.begin(), truths.end(), masks_.begin(),
+    if (adds_mask()) return load_run(mask_.storage, data, stride, count, out);
+    std::vector<uint8_t> truths(static_cast<size_t>(count));
+    load_run(mask_.storage, data, stride, count, truths.data());
+    std::transform(truths.begin(), truths.end(), out,
                    [](uint8_t seen) { return seen ? T{0} : -std::numeric_limits<T>::infinity(); });
   }
 

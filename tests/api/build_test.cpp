@@ -81,8 +81,9 @@ TEST_CASE("attention of several sequences with a mask") {
   const Value scores = graph.input("scores", DType::f32, {2, 4, tokens, 40});
   AttentionOptions options;
   options.window = 7;
+  options.sink = 4;
   graph.output(graph.attention(q, keys, keys, rows, rows, 4, 2, 0.25, options, "windowed"));
-  options.window = 0;
+  options.window = options.sink = 0;
   options.softcap = 2;
   options.mask = graph.input("mask", DType::i1, {2, 1, 1, 40});
   options.any_range = options.empty_zero = true;
@@ -95,7 +96,7 @@ TEST_CASE("attention of several sequences with a mask") {
   REQUIRE(text);
   for (const char* line :
        {"%windowed = attention %q, %keys, %keys, %rows, %rows "
-        "{heads = 4, kv_heads = 2, scale = 0x1p-2, window = 7} : f16[2, N, 32]",
+        "{heads = 4, kv_heads = 2, scale = 0x1p-2, window = 7, sink = 4} : f16[2, N, 32]",
         "%masked = attention %q, %keys, %keys, %rows, %rows, %mask {heads = 4, kv_heads = 2, "
         "scale = 0x1p-2, softcap = 0x1p+1, any_range = 1, empty_zero = 1} : f16[2, N, 32]",
         "%softmax = attention_softmax %scores, %row, %row, %mask {scale = 0x1p+0, softcap = "

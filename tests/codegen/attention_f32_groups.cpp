@@ -64,13 +64,17 @@ graph(%q: f32[N, 32], %k: f32[K, 32], %v: f32[K, 32], %i: i32[N], %last: i32[N])
 graph(%q: f32[N, 32], %k: f32[K, 32], %v: f32[K, 32], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = attention %q, %k, %v, %first, %last {order = float_attention, heads = 2, kv_heads = 2, scale = 0.25, any_range = 1, empty_zero = 1} : f32[N, 32]
 })"},
+    {"float_sink", 0, R"(
+graph(%q: f32[N, 48], %k: f32[K, 16], %v: f32[K, 24], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = attention %q, %k, %v, %first, %last {order = float_attention, heads = 3, kv_heads = 1, scale = 0.25, window = 9, sink = 4} : f32[N, 72]
+})"},
     {"float_sequences", 0, R"(
 graph(%q: f32[B, 2, N, 32], %k: f32[B, 2, K, 16], %v: f32[B, 2, K, 16], %first: i32[B, 2, N], %last: i32[B, 2, N]) -> (%y) {
   %y = attention %q, %k, %v, %first, %last {order = float_attention, heads = 2, kv_heads = 1, scale = 0.25, any_range = 1} : f32[B, 2, N, 32]
 })"},
     {"float_masked_sequences", 0, R"(
 graph(%q: f32[B, N, 32], %k: f32[B, K, 16], %v: f32[B, K, 16], %first: i32[B, N], %last: i32[B, N], %mask: i1[B, 1, 1, K]) -> (%y) {
-  %y = attention %q, %k, %v, %first, %last, %mask {order = float_attention, heads = 2, kv_heads = 1, scale = 0.25, any_range = 1, empty_zero = 1} : f32[B, N, 32]
+  %y = attention %q, %k, %v, %first, %last, %mask {order = float_attention, heads = 2, kv_heads = 1, scale = 0.25, sink = 70, any_range = 1, empty_zero = 1} : f32[B, N, 32]
 })"},
     {"float_masked_heads", 0, R"(
 graph(%q: f32[N, 24], %k: f32[K, 12], %v: f32[K, 12], %first: i32[N], %last: i32[N], %mask: f32[2, N, K]) -> (%y) {

@@ -54,6 +54,10 @@ graph(%x: DTYPE[N, 32], %bias: DTYPE[32], %gate: DTYPE[N, 32], %k: DTYPE[K, 16],
   %y = mul %a, %g : DTYPE[N, 32]
   %z = add %a, %x : DTYPE[N, 32]
 })"},
+    {"tiled_sink", 0, R"(
+graph(%q: DTYPE[N, 48], %k: DTYPE[K, 16], %v: DTYPE[K, 24], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 3, kv_heads = 1, scale = 0.25, window = 9, sink = 4, empty_zero = 1} : DTYPE[N, 72]
+})"},
     {"tiled_checked", 0, R"(
 graph(%q: DTYPE[N, 32], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %i: i32[N], %last: i32[N]) -> (%y) {
   %y = attention %q, %k, %v, %i, %last {order = tiled_attention, heads = 1, kv_heads = 1, scale = 0.25, checked = 1} : DTYPE[N, 32]
@@ -116,6 +120,10 @@ const std::vector<GroupText> kTileGroups = {
     {"tiled_without_hidden_tiles", 0, R"(
 graph(%q: DTYPE[B, N, 32], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 16], %first: i32[B, N], %last: i32[B, N], %mask: i1[B, 2, N, K], %tiles: i1[B, 2, 32, 512]) -> (%y) {
   %y = attention %q, %k, %v, %first, %last, %mask, %tiles {order = tiled_attention, heads = 2, kv_heads = 1, scale = 0.25} : DTYPE[B, N, 32]
+})"},
+    {"tiled_sink_without_hidden_tiles", 0, R"(
+graph(%q: DTYPE[N, 16], %k: DTYPE[K, 8], %v: DTYPE[K, 136], %first: i32[N], %last: i32[N], %mask: i1[2, 1, K], %tiles: i1[2, 1, 1024]) -> (%y) {
+  %y = attention %q, %k, %v, %first, %last, %mask, %tiles {order = tiled_attention, heads = 2, kv_heads = 1, scale = 0.25, window = 30, sink = 70, any_range = 1, empty_zero = 1} : DTYPE[N, 272]
 })"},
     {"tiled_without_hidden_tiles_of_keys", 0, R"(
 graph(%q: DTYPE[2, N, 32], %k: DTYPE[2, K, 16], %v: DTYPE[2, K, 16], %first: i32[2, N], %last: i32[2, N], %mask: f32[2, 1, 1, K], %tiles: i1[2, 1, 1, 512]) -> (%y) {

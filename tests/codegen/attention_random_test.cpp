@@ -43,11 +43,12 @@ class RandomGroup {
     body += fmt::format(
         "  %a = attention %{}, %k, %v, %first, %last{} {{order = tiled_attention, heads = {}, "
         "kv_heads = {}, scale = "
-        "{}{}{}{}{}}} : DTYPE[{}N, {}]\n",
+        "{}{}{}{}{}{}}} : DTYPE[{}N, {}]\n",
         q, masked ? tiles_ ? ", %mask, %tiles" : ", %mask" : "", heads, kv_heads,
         chance(10) ? "-0.25" : fmt::format("{:.4f}", 0.02 + 0.01 * between(1, 90)),
         chance(25) ? fmt::format(", softcap = {}.0", between(1, 30)) : "",
         chance(30) ? fmt::format(", window = {}", between(1, 300)) : "",
+        chance(25) ? fmt::format(", sink = {}", between(1, chance(70) ? 9 : 300)) : "",
         chance(20) ? ", any_range = 1" : "", chance(30) ? ", empty_zero = 1" : "", leading_,
         heads * value_width);
     std::string result = "a";

@@ -59,6 +59,10 @@ graph(%q: DTYPE[N, 320], %k: DTYPE[700, 160], %v: DTYPE[700, 160], %first: i32[N
 graph(%q: DTYPE[N, 256], %k: DTYPE[700, 64], %v: DTYPE[700, 64], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 1, scale = 0.125, splits = 1, streams = 4, window = 650} : DTYPE[N, 256]
 })"},
+    {"attention_of_a_sink", 0, R"(
+graph(%q: DTYPE[N, 64], %k: DTYPE[700, 32], %v: DTYPE[700, 32], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 3, window = 40, sink = 5} : DTYPE[N, 64]
+})"},
     {"attention_of_ranges_in_matrices", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %ranges: i32[2, N], %column: i32[N, 1]) -> (%y) {
   %row = slice %ranges {axis = 0, begin = 0, size = 1} : i32[1, N]
@@ -82,7 +86,7 @@ graph(%q: DTYPE[2, 2, N, 20], %c: DTYPE[1, 1, 200, 10], %v: DTYPE[2, 2, 200, 7],
 })"},
     {"attention_of_masked_tokens", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[200, 32], %v: DTYPE[200, 32], %first: i32[N], %last: i32[N], %mask: f32[4, N, 1]) -> (%y) {
-  %y = attention %q, %k, %v, %first, %last, %mask {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 5, softcap = 2.0, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
+  %y = attention %q, %k, %v, %first, %last, %mask {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 5, softcap = 2.0, sink = 30, any_range = 1, empty_zero = 1} : DTYPE[N, 64]
 })"},
     {"attention_of_constant_and_own_rows", 0, R"(
 graph(%q: DTYPE[2, N, 64], %k: DTYPE[2, K, 32], %v: DTYPE[2, K, 32]) -> (%y) {

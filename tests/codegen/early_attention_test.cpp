@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "codegen/kernel_trials.h"
+#include "ir/attention_heads.h"
 #include "ir/grouping.h"
 #include "kernels/decode_attention/streams.h"
 #include "runtime/compare.h"
@@ -56,6 +57,10 @@ graph(%q: DTYPE[N, 20], %k: DTYPE[2400, 10], %v: DTYPE[2400, 7], %first: i32[N],
     {"checked_rows", 0, R"(
 graph(%q: DTYPE[N, 64], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
   %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 2, checked = 1} : DTYPE[N, 64]
+})"},
+    {"sink_before_a_window", 0, R"(
+graph(%q: DTYPE[N, 64], %k: DTYPE[2400, 32], %v: DTYPE[2400, 32], %first: i32[N], %last: i32[N]) -> (%y) {
+  %y = attention %q, %k, %v, %first, %last {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 2, window = 40, sink = 6} : DTYPE[N, 64]
 })"},
     {"rounds_of_128_keys", 0, R"(
 graph(%q: DTYPE[N, 256], %k: DTYPE[2400, 128], %v: DTYPE[2400, 128], %first: i32[N], %last: i32[N]) -> (%y) {
@@ -203,6 +208,21 @@ struct EarlyKernels {
   }
 };
 
+/// A token's keys, numbered as KeyNumbers does: those of the sink stand right before the range.
+struct NumberedKeys {
+  AttentionRange all;
+  int64_t low = 0, gap = 0;  // the first row of the range, and the rows between the sink and it
+
+  NumberedKeys(AttentionRange range, int64_t last, int64_t sink)
+      : all(sink > 0 ? with_sink(range, last, sink) : range) {
+    if (sink == 0 || all.low == 0) return;
+    low = all.low;
+    gap = low - sink;
+    all = {gap, all.count + sink};
+  }
+  int64_t row(int64_t number) const { return number < low ? number - gap : number; }
+};
+
 /// True if a kernel that begins so takes a row for read that was not yet written.
 bool takes_stale_rows(const Kernel& kernel, const Call& call, int64_t known) {
   const Op& op = kernel.group[kernel.group.outputs[0]];
@@ -217,15 +237,20 @@ bool takes_stale_rows(const Kernel& kernel, const Call& call, int64_t known) {
   const int early_splits = static_cast<int>(kernel.launch.cluster);
   for (size_t i = 0; i < call.first.size() * static_cast<size_t>(early_splits); ++i) {
     const size_t t = i / static_cast<size_t>(early_splits);
+    const NumberedKeys numbered(attention_range(call.first[t], call.last[t], window), call.last[t],
+                                attention_sink(op.attrs));
     const AttentionRange keys =
-        attention_split(attention_range(call.first[t], call.last[t], window), splits,
-                        static_cast<int>(i) % early_splits);
+        attention_split(numbered.all, splits, static_cast<int>(i) % early_splits);
     std::vector<bool> appended(static_cast<size_t>(streams)), again(appended);  // of first blocks
     for (size_t u = 0; u < call.last.size(); ++u) {
-      const int64_t key = call.last[u] - keys.low, block = key / kAttentionBlock;
-      if (key < 0 || block >= streams) continue;
-      if (key < keys.count) appended[static_cast<size_t>(block)] = true;
-      if (static_cast<int64_t>(u) < known) again[static_cast<size_t>(block)] = true;
+      const int64_t row = call.last[u];
+      for (const int64_t number : {row, row + numbered.gap}) {
+        const int64_t key = number - keys.low, block = key / kAttentionBlock;
+        if (key < 0 || block >= streams) continue;
+        if (key < keys.count && numbered.row(number) == row)
+          appended[static_cast<size_t>(block)] = true;
+        if (static_cast<int64_t>(u) < known) again[static_cast<size_t>(block)] = true;
+      }
     }
     for (size_t b = 0; b < appended.size(); ++b)
       if (appended[b] && !again[b]) return true;

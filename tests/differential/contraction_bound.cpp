@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/attention_heads.h"
 #include "ir/infer.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
@@ -144,9 +145,9 @@ class AttentionErrors {
   struct Score {
     double value, error;
   };
-  /// The keys from `first` on, and how wrong the scores may be of those whose weight is not 0.
+  /// The keys that a token sees, and how wrong the scores may be of those whose weight is not 0.
   struct Scores {
-    int64_t first;
+    std::vector<int64_t> keys;
     std::vector<double> values;
     double largest = -kInfinity, error = 0;
 
@@ -179,14 +180,22 @@ class AttentionErrors {
     return {score.value, score.error + gamma(2) * std::abs(score.value)};
   }
 
-  Scores scores(int64_t token, int64_t head) const {
-    const int64_t last = last_[token];
-    Scores found{.first = first_[token], .values = {}};
+  std::vector<int64_t> seen_by(int64_t token) const {
+    const int64_t last = last_[token], sink = attention_sink(op_.attrs);
+    int64_t first = first_[token];
     if (op_.attrs.has(AttrName::window))
-      found.first = std::max(found.first, last + 1 - op_.attrs.get<int64_t>(AttrName::window));
+      first = std::max(first, last + 1 - op_.attrs.get<int64_t>(AttrName::window));
+    std::vector<int64_t> keys;
+    for (int64_t key = sink > 0 ? 0 : first; key <= last; ++key)
+      if (key >= first || key < sink) keys.push_back(key);
+    return keys;
+  }
+
+  Scores scores(int64_t token, int64_t head) const {
+    Scores found{.keys = seen_by(token), .values = {}};
     std::vector<double> errors;
     double least = -kInfinity;  // that the largest score may be found to be
-    for (int64_t key = found.first; key <= last; ++key) {
+    for (const int64_t key : found.keys) {
       const Score one = score(token, head, key);
       found.values.push_back(one.value);
       errors.push_back(one.error);
@@ -224,7 +233,7 @@ class AttentionErrors {
         continue;
       }
       for (int64_t j = 0; j < count; ++j) {
-        const double size = std::abs(value(token, seen.first + j, head, i));
+        const double size = std::abs(value(token, seen.keys[static_cast<size_t>(j)], head, i));
         magnitude += seen.values[static_cast<size_t>(j)] / sum * size;
         most = std::max(most, size);
       }

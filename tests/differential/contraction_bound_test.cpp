@@ -146,9 +146,10 @@ TEST_CASE("sums that may leave the range of float32 have no bound") {
 
 TEST_CASE("attention is within its bound, and other attention is not") {
   Random random(3);
-  const auto attention = [](double scale, std::vector<HostTensor> operands) {
+  const auto attention = [](double scale, std::vector<HostTensor> operands, int64_t sink = 0) {
     return Contraction(OpKind::attention, std::move(operands),
                        Attributes()
+                           .set(AttrName::sink, sink)
                            .set(AttrName::heads, int64_t{4})
                            .set(AttrName::kv_heads, int64_t{2})
                            .set(AttrName::scale, scale)
@@ -167,6 +168,10 @@ TEST_CASE("attention is within its bound, and other attention is not") {
     std::vector<HostTensor> later = operands;
     later[3] = i32_tensor({0, 3, 5});
     CHECK(right.check(attention(0.5, later).evaluated()) != "");
+    Contraction with_sink = attention(0.5, operands, 1);
+    CHECK(with_sink.check(with_sink.evaluated()) == "");
+    CHECK(with_sink.check(attention(0.5, operands, 2).evaluated()) != "");
+    CHECK(with_sink.check(right.evaluated()) != "");
   }
   // Two values of 3e38 are added before they are divided by the sum of their weights.
   const std::vector<float> same(4, 1);

@@ -18,12 +18,14 @@ namespace {
 struct AttentionShape {
   int64_t kv_heads, group, width, value_width, rows, splits, window;  // window 0: none
   bool capped;
+  int64_t sink = 0;
 };
 
 // Most attentions are of these: their kernel is long, and no neighbour is part of it.
 constexpr AttentionShape kUsualAttentions[] = {
-    {1, 1, 8, 8, 16, 1, 0, false}, {2, 1, 4, 4, 12, 2, 0, false},  {1, 3, 5, 3, 17, 7, 0, false},
-    {2, 2, 8, 12, 33, 8, 0, true}, {1, 2, 2, 1, 100, 3, 4, false}, {2, 3, 1, 8, 64, 2, 1, true},
+    {1, 1, 8, 8, 16, 1, 0, false},    {2, 1, 4, 4, 12, 2, 0, false},  {1, 3, 5, 3, 17, 7, 0, false},
+    {2, 2, 8, 12, 33, 8, 0, true},    {1, 2, 2, 1, 100, 3, 4, false}, {2, 3, 1, 8, 64, 2, 1, true},
+    {1, 2, 8, 8, 40, 3, 3, false, 4},
 };
 
 }  // namespace
@@ -133,7 +135,8 @@ std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_row
              random_.between(12, max_rows),
              random_.pick(std::array{1, 2, 3, 7, 8}),
              random_.chance(25) ? random_.between(1, 6) : 0,
-             random_.chance(25)};
+             random_.chance(25),
+             random_.chance(25) ? random_.between(1, 9) : 0};
   }
   const int64_t kv_heads = shape.kv_heads, heads = kv_heads * shape.group, width = shape.width;
   const Dim rows = any_rows(std::min(shape.rows, max_rows));
@@ -165,6 +168,7 @@ std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_row
   made.attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));
   if (shape.capped) made.attrs.set(AttrName::softcap, 5.0);
   if (shape.window > 0) made.attrs.set(AttrName::window, shape.window);
+  if (shape.sink > 0) made.attrs.set(AttrName::sink, shape.sink);
   return made;
 }
 
@@ -249,6 +253,7 @@ void GraphGenerator::attention_softmax() {
   attrs.set(AttrName::dtype, any_float()).set(AttrName::scale, random_.pick(std::array{1.0, 0.25}));
   if (random_.chance(25)) attrs.set(AttrName::softcap, 5.0);
   if (random_.chance(25)) attrs.set(AttrName::window, random_.between(1, 6));
+  if (random_.chance(25)) attrs.set(AttrName::sink, random_.between(1, 6));
   if (random_.chance(25)) attrs.set(AttrName::empty_zero, int64_t{1});
   const Value first = ids(rows_, keys), last = ids(rows_, keys);
   if (!first || !last) return;

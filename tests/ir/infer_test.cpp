@@ -370,10 +370,18 @@ TEST_CASE("C18 attention") {
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::scale, double(INFINITY)));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::softcap, 0.0));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::window, int64_t{0}));
+  for (int64_t sink : {int64_t{-1}, int64_t{1} << 31, INT64_MIN})
+    rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::sink, sink));
+  for (int64_t sink : {int64_t{0}, int64_t{4}, (int64_t{1} << 31) - 1})
+    gives(OpKind::attention, good, attention(4, 2).set(AttrName::sink, sink), f16({kN, 16}));
   const Attributes softmax =
       Attributes().set(AttrName::dtype, DType::f16).set(AttrName::scale, 1.0);
   const Types scores = {f32({2, kN, kM}), i32({kN}), i32({kN})};
   gives(OpKind::attention_softmax, scores, softmax, f16({2, kN, kM}));
+  Attributes with_sink = softmax;
+  gives(OpKind::attention_softmax, scores, with_sink.set(AttrName::sink, int64_t{4}),
+        f16({2, kN, kM}));
+  rejects(18, OpKind::attention_softmax, scores, with_sink.set(AttrName::sink, int64_t{-4}));
   rejects(18, OpKind::attention_softmax, {f16({2, kN, kM}), i32({kN}), i32({kN})}, softmax);
   rejects(18, OpKind::attention_softmax, {f32({kN}), i32({kN}), i32({kN})}, softmax);
   rejects(18, OpKind::attention_softmax, {scores[0], i32({kM}), i32({kN})}, softmax);

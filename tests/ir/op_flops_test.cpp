@@ -63,6 +63,9 @@ TEST_CASE("attention multiplies queries and weights with the rows that a token s
   attrs.set(AttrName::window, int64_t{5});
   CHECK(counted.of(OpKind::attention, types, attrs, 7) == 5 * a_row);
   CHECK(counted.of(OpKind::attention, types, attrs) == 40 * a_row);
+  attrs.set(AttrName::sink, int64_t{4});
+  CHECK(counted.of(OpKind::attention, types, attrs, 7) == 7 * a_row);
+  CHECK(counted.of(OpKind::attention, types, attrs, 20) == 9 * a_row);
 }
 
 TEST_CASE("each of several sequences sees rows of its own keys; a mask counts nothing") {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "differential/random.h"
+#include "ir/attention_heads.h"
 #include "ir/builder.h"
 #include "ir/verifier.h"
 #include "passes/fold_positions.h"
@@ -45,15 +46,9 @@ class MaskModule {
     if (random_.chance(30)) mask = numbers(mask);
     const ValueId zero = b_.constant(0, DType::i32, {Dim(kBatch), tokens_});
     const ValueId all = b_.constant(2147483647, DType::i32, {Dim(kBatch), tokens_});
-    const ValueId attention = b_.op(OpKind::attention, {q, k, k, zero, all, shaped(mask)},
-                                    Attributes()
-                                        .set(AttrName::heads, kHeads)
-                                        .set(AttrName::kv_heads, kHeads)
-                                        .set(AttrName::scale, 1.0)
-                                        .set(AttrName::any_range, int64_t{1})
-                                        .set(AttrName::empty_zero, int64_t{1}),
-                                    "y");
-    entry_.graph.outputs = {attention};
+    const ValueId first = random_.chance(90) ? zero : row_, last = random_.chance(85) ? all : row_;
+    entry_.graph.outputs = {
+        b_.op(OpKind::attention, {q, k, k, first, last, shaped(mask)}, attributes(), "y")};
     module_.name = "m";
     module_.entries.push_back(std::move(entry_));
   }
@@ -65,6 +60,14 @@ class MaskModule {
   llvm::ArrayRef<Symbol> symbols() {
     symbols_ = {{.name = "N", .low = 1, .high = 64}, {.name = "R", .low = 1, .high = 64}};
     return symbols_;
+  }
+  Attributes attributes() {
+    Attributes attrs;
+    attrs.set(AttrName::heads, kHeads).set(AttrName::kv_heads, kHeads).set(AttrName::scale, 1.0);
+    attrs.set(AttrName::any_range, int64_t{1}).set(AttrName::empty_zero, int64_t{1});
+    if (random_.chance(10)) attrs.set(AttrName::window, random_.between(1, 5));
+    if (random_.chance(10)) attrs.set(AttrName::sink, random_.between(1, 5));
+    return attrs;
   }
   ValueId input(DType dtype, Dims dims, std::string name) {
     return b_.leaf(OpKind::input, {dtype, std::move(dims)}, std::move(name));
@@ -123,13 +126,31 @@ class MaskModule {
     return b_.op(kind, {integer(depth), integer(depth)});
   }
 
+  /// Leading keys, up to a position or not: a sink, if no other key is hidden behind them.
+  ValueId leading_keys() {
+    const ValueId end = random_.chance(80) ? constant(random_.between(0, 6)) : integer(0);
+    const ValueId leading = b_.less(key(), end);
+    if (random_.chance(60)) return leading;
+    const ValueId near = b_.add(token(), constant(random_.between(-2, 3)));
+    const ValueId last = random_.chance(70) ? near : integer(0);
+    return b_.logical_and(leading, b_.op(OpKind::less_equal, {key(), last}));
+  }
+  ValueId window() {
+    const ValueId distance = b_.sub(token(), key());
+    return b_.op(OpKind::less_equal,
+                 {random_.chance(50) ? b_.op(OpKind::abs, {distance}) : distance,
+                  constant(random_.between(0, 4))});
+  }
+
   ValueId truth(int depth) {
-    switch (random_.below(depth > 0 ? 10 : 5)) {
+    switch (random_.below(depth > 0 ? 11 : 5)) {
       case 0:
       case 1:
       case 2:
       case 3:
         return comparison();
+      case 10:
+        return b_.logical_or(leading_keys(), random_.chance(50) ? window() : truth(depth - 1));
       case 4:
         return b_.reshape(seen_, {Dim(kBatch), Dim(1), Dim(1), keys_});
       case 5:
@@ -227,8 +248,11 @@ std::vector<bool> seen_keys(const Module& module, llvm::ArrayRef<int64_t> sizes,
       for (int64_t n = 0; n < tokens; ++n)
         for (int64_t r = 0; r < keys; ++r) {
           const int64_t token = b * tokens + n;
-          bool sees =
-              values[0].data<int32_t>()[token] <= r && r <= values[1].data<int32_t>()[token];
+          const int64_t last = values[1].data<int32_t>()[token];
+          int64_t first = values[0].data<int32_t>()[token];
+          if (op.attrs.has(AttrName::window))
+            first = std::max(first, last + 1 - op.attrs.get<int64_t>(AttrName::window));
+          bool sees = r <= last && (first <= r || r < attention_sink(op.attrs));
           if (masked) {
             const auto& dims = values[2].dims;
             int64_t place = 0;
@@ -247,7 +271,7 @@ std::vector<bool> seen_keys(const Module& module, llvm::ArrayRef<int64_t> sizes,
 TEST_CASE("a mask and what becomes of it let each token see the same keys") {
   const int64_t tries = number_from("SINTER_TRIES", 1000);
   const auto seed0 = static_cast<uint64_t>(number_from("SINTER_SEED", 5)) * 1000000;
-  int64_t changed = 0, without_mask = 0;
+  int64_t changed = 0, without_mask = 0, sinks = 0;
   for (int64_t i = 0; i < tries; ++i) {
     const uint64_t seed = seed0 + static_cast<uint64_t>(i);
     CAPTURE(seed);
@@ -261,7 +285,9 @@ TEST_CASE("a mask and what becomes of it let each token see the same keys") {
     const Status valid = verify(after);
     REQUIRE_MESSAGE(valid.has_value(), (valid ? "" : valid.error().message()));
     ++changed;
-    without_mask += attention_of(after.entries[0].graph).operands.size() == 5;
+    const Op& ranged = attention_of(after.entries[0].graph);
+    without_mask += ranged.operands.size() == 5;
+    sinks += ranged.attrs.has(AttrName::sink);
     Random random(seed + 1);
     for (const auto& [tokens, keys] : kSizes) {
       const int64_t sizes[] = {tokens, drawn.has_one_size() ? tokens : keys};
@@ -269,9 +295,11 @@ TEST_CASE("a mask and what becomes of it let each token see the same keys") {
       REQUIRE(seen_keys(after, sizes, inputs) == seen_keys(before, sizes, inputs));
     }
   }
-  MESSAGE(changed, " of ", tries, " masks became ranges, ", without_mask, " of them whole");
+  MESSAGE(changed, " of ", tries, " masks became ranges, ", without_mask, " of them whole, ", sinks,
+          " with a sink");
   CHECK(changed * 4 > tries);
   CHECK(without_mask * 10 > tries);
+  CHECK(sinks * 100 > tries);
 }
 
 }  // namespace sinter

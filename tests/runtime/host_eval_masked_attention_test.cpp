@@ -20,6 +20,7 @@ struct MaskedCase {
   DType mask_type = DType::i1;
   bool any_range = false, empty_zero = false;
   double softcap = 0;
+  int64_t sink = 0;
 };
 
 /// The mask repeats along all leading axes or along none.
@@ -116,7 +117,8 @@ std::vector<double> scores_of(const MaskedCase& c, const MaskedInputs& in, int64
       score = c.mask_type != DType::i1 ? score + mask : mask != 0 ? score : -INFINITY;
     }
     const auto number = static_cast<double>(key);
-    scores.push_back(in.first[token] <= number && number <= in.last[token] ? score : -INFINITY);
+    const bool seen = number <= in.last[token] && (in.first[token] <= number || key < c.sink);
+    scores.push_back(seen ? score : -INFINITY);
   }
   return scores;
 }
@@ -150,6 +152,7 @@ std::vector<double> attended(const MaskedCase& c, const MaskedInputs& in) {
 std::string attributes(const MaskedCase& c) {
   std::string text = fmt::format("scale = {:a}", kScale);
   if (c.softcap > 0) text += fmt::format(", softcap = {:a}", c.softcap);
+  if (c.sink > 0) text += fmt::format(", sink = {}", c.sink);
   if (c.any_range) text += ", any_range = 1";
   if (c.empty_zero) text += ", empty_zero = 1";
   return text;
@@ -198,6 +201,11 @@ const MaskedCase kCases[] = {
     {{2, 3}, {1, 3, 1, 3, 12}, DType::f32},
     {{3}, {3, 4, 3, 1}, DType::f32, false, true},
     {{2, 2}, {1, 1, 1, 1, 1}, DType::f16},
+    {{2}, {}, DType::i1, false, false, 0, 2},
+    {{2, 3}, {}, DType::i1, true, true, 0, 4},
+    {{2}, {2, 4, 3, 12}, DType::i1, true, true, 3, 1},
+    {{2}, {1, 1, 3, 12}, DType::f16, true, true, 0, 3},
+    {{2}, {}, DType::i1, true, true, 0, 50},
 };
 
 }  // namespace

@@ -77,6 +77,16 @@ def window(draw: Draw) -> str:
                         "(row - column).abs() < {}", "(row - column).abs() <= {}")).format(draw.length())
 
 
+def sink(draw: Draw) -> str:
+    """A number of first keys beside a range, which nearly all tokens see behind them."""
+    count, size = draw.number(1, draw.one_of((4, 4, draw.keys))), draw.length()
+    kept = draw.one_of((f"(column < {count})", f"(column <= {count - 1})", f"~(column >= {count})"))
+    near = draw.one_of((f"(row - column < {size})", f"((row - column).abs() < {size})",
+                        f"(column // {size} == row // {size})"))
+    return draw.one_of(("({0} | {1}) & (column <= row)", "{1} & (row >= column) | {0} & (row >= column)",
+                        "{0} | {1}", "~(~{1} & ~{0}) & (column <= row)")).format(kept, near)
+
+
 def chunk(draw: Draw) -> str:
     size = draw.length()
     return draw.one_of((f"row // {size} == column // {size}", f"column // {size} <= row // {size}",
@@ -138,7 +148,7 @@ def any_mask(draw: Draw) -> str:
 
 
 CONDITIONS: tuple[Callable[[Draw], str], ...] = (
-    causal, causal, window, window, chunk, prefix, stripes, counted_documents, padding, padding, lengths,
+    causal, causal, window, window, sink, sink, chunk, prefix, stripes, counted_documents, padding, padding, lengths,
     documents, any_mask)
 
 

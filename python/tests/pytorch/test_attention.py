@@ -404,6 +404,21 @@ def test_half_precision_becomes_the_op_of_the_ir() -> None:
         assert " = attention " in text and "softmax" not in text
 
 
+def test_a_mask_of_first_keys_and_a_window_becomes_a_range_and_a_sink() -> None:
+    class Attend(nn.Module):
+        def forward(self, q, k):
+            row, column = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])[None]
+            mask = ((column < 4) | (column > row - 20)) & (column <= row)
+            return attend(q, k, k, mask)
+
+    q, k = randn(2, 4, 70, 16), randn(2, 4, 70, 16)
+    length = torch.export.Dim("length", min=2, max=512)
+    program = torch.export.export(Attend(), (q, k), dynamic_shapes=({2: length}, {2: length}))
+    plan = sinter.pytorch.from_torch(program).compile()
+    assert "sink = 4" in plan.optimized_text and "i1[" not in plan.optimized_text
+    torch.testing.assert_close(torch.as_tensor(plan.run(q=q, k=k)), Attend()(q, k))
+
+
 def test_a_program_that_has_the_op_of_a_kernel() -> None:
     class Attend(nn.Module):
         def forward(self, q, k, mask):
