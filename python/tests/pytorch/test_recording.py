@@ -196,6 +196,15 @@ class TestStreamsAndThreads(unittest.TestCase):
             self.assertEqual(recorder().replays, replays)
         self.assertEqual((recordings(), recorder().followed), (1, 3))
 
+    def test_launches_in_the_default_stream_share_memory_with_recordings(self):
+        ours = record(lambda x: x * 2, dynamic=True)
+        for stream, launches in ((0, 1), (0, 1), (1, 1), (1, 1), (0, 1)):
+            with on_stream(stream):
+                assert_same(ours(x := randn(4)), x * 2)
+            self.assertEqual(recorder().launches, launches)
+        ours(randn(5))
+        self.assertEqual((recorder().launches, recorder().replays, recorder().followed), (2, 3, 3))
+
     def test_a_call_in_a_stream_that_is_captured_is_launched_alone(self):
         ours = record(lambda x: x * 2)
         for stream in (1, None, 1, None, 1):
