@@ -216,7 +216,8 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
     taken = [where[leaf] for leaf in part.leaves]
     pick = picked(taken)
     if places == [(True, i) for i in range(len(part.results))]:
-        return entry if taken == [*range(len(placeholders))] else lambda *arguments: entry(*pick(arguments))
+        is_all = taken == [*range(len(placeholders))]
+        return entry.__call__ if is_all else lambda *arguments: entry(*pick(arguments))
 
     def call(*arguments):
         results = entry(*pick(arguments))

@@ -153,7 +153,7 @@ class BoundCall(Call):
     def __init__(self, entry: CompiledEntry, session: StreamSession,
                  values: dict[str, int]) -> None:
         super().__init__(session, entry.compiled.plan.signature("main"))
-        self._session = session
+        self._lock = session.lock  # a reference to the session would make a cycle
         for name, value in values.items():
             check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
         evaluate = lambda dims: [values[dim] if isinstance(dim, str) else dim for dim in dims]
@@ -171,7 +171,7 @@ class BoundCall(Call):
                is_checked: bool) -> None:
         """Enqueues the kernels. parameters: addresses. given: the other inputs. is_checked: waits, and
         raises for a row number out of range."""
-        with self._session.lock:
+        with self._lock:
             self._write_addresses(parameters, given, results)
             if self._is_bound:
                 inputs, outputs = self._addresses

@@ -1,7 +1,9 @@
 """Which calls of the option `graphs` are recorded, replayed and launched alone, with a recorder of the CPU."""
 
+import gc
 import threading
 import unittest
+import weakref
 
 import torch
 from beside_eager import assert_same, compiled, reset
@@ -230,6 +232,19 @@ class TestStreamsAndThreads(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual((wrong, recordings()), ([], 4))
+
+    def test_reset_frees_what_recordings_hold_at_once(self):
+        ours = record(lambda x: x * 2)
+        for _ in range(3):
+            ours(randn(4))
+        (call,) = calls()
+        (session,) = call._sessions._by_stream.values()
+        held = [weakref.ref(one) for one in (session, *session.ready.values(), *call.recordings)]
+        del session
+        gc.disable()  # which would free cycles
+        self.addCleanup(gc.enable)
+        call.reset()
+        self.assertEqual([one() for one in held], [None] * 3)
 
     def test_reset_drops_recordings_and_calls_are_recorded_anew(self):
         ours = record(lambda x: x * 2)
