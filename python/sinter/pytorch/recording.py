@@ -88,7 +88,8 @@ class RecordedCall:
 
     The first call of each size, addresses of parameters, and stream is launched alone; so are all calls in
     a stream that is being captured. A launch in the default stream uses the memory of recordings; in others
-    a session of the stream, which prepares a capture there. reason: why nothing is recorded, or None. limits: why some calls are not.
+    a session of the stream, which prepares a capture there. reason: why nothing is recorded, or None.
+    limits: why some calls are not.
     """
 
     def __init__(self, entry: CompiledEntry, leaves: Sequence[fx.Node], recorder: Recorder | None,
