@@ -30,7 +30,7 @@ from .importer import is_size
 from .layout import read_roots
 from .mutations import take_copies, with_copies
 from .packed_parameters import PackedFunction
-from .packing import Group, Packing, find_packing, mark_parameters, packed_copy
+from .packing import Group, Packing, find_packing, mark_parameters, packed_copy, picked
 from .padding import pad_products
 from .partition import EagerOp, Part, partition, rewritten
 from .recording import RecordedCall, mark_static, recorded
@@ -217,12 +217,13 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
         else:
             return None
     taken = [where[leaf] for leaf in part.leaves]
-    straight = places == [(True, i) for i in range(len(part.results))]
+    pick = picked(taken)
+    if places == [(True, i) for i in range(len(part.results))]:
+        is_all = taken == [*range(len(placeholders))]
+        return entry.__call__ if is_all else lambda *arguments: entry(*pick(arguments))
 
     def call(*arguments):
-        results = entry(*[arguments[i] for i in taken])
-        if straight:
-            return results
+        results = entry(*pick(arguments))
         return [None if place is None else results[place[1]] if place[0] else arguments[place[1]]
                 for place in places]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Callable
 import torch
 from torch import fx
 
-from .packing import Group, Packing, addresses_at
+from .packing import Group, Packing, addresses_at, picked
 from .report import GraphReport, PackingReport
 
 if TYPE_CHECKING:
@@ -44,19 +44,14 @@ class Pack:
         return arguments[self.positions[0]].as_strided(self.sizes, (*self.sizes[1:], 1))
 
 
-@dataclass(frozen=True)
 class Form:
-    """The graph with some of its groups packed. is_whole: one entry reads the packs, by their addresses."""
+    """The graph with some of its groups packed. join: gives the packed arguments. One entry that is the whole
+    graph reads them by their addresses: it gets the first parameter of each."""
 
-    packs: list[Pack]
-    function: Callable
-    is_whole: bool
-
-    def join(self, arguments) -> list[torch.Tensor]:
-        """The packed arguments. An entry gets the first parameter of each."""
-        if self.is_whole:
-            return [arguments[pack.positions[0]] for pack in self.packs]
-        return [pack.joined(arguments) for pack in self.packs]
+    def __init__(self, packs: list[Pack], compiled: CompiledGraph) -> None:
+        self.function = compiled.function
+        self.join = picked([pack.positions[0] for pack in packs]) if compiled.is_whole else \
+            lambda arguments: [pack.joined(arguments) for pack in packs]
 
 
 class PackedFunction:
@@ -97,8 +92,7 @@ class PackedFunction:
             packs = [pack for i, packs in enumerate(self._packs) if i not in reasons for pack in packs]
             if len(self._forms) >= MAX_FORMS:
                 self._forms.clear()
-            form = self._forms[self._addresses(arguments)] = Form(packs, compiled.function,
-                                                             compiled.is_whole)
+            form = self._forms[self._addresses(arguments)] = Form(packs, compiled)
             return form
 
     def _compiled(self, reasons: dict[int, str]) -> CompiledGraph:

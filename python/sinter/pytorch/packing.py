@@ -27,6 +27,7 @@ aten = torch.ops.aten
 ALIGNMENT = 16  # bytes; where the parameters and the columns of a packed product begin
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 PARAMETER = "sinter_parameter"  # of an argument's node: it is a parameter
+Pick = Callable[[Sequence], Sequence]  # some of the arguments
 RESHAPES = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 
 
@@ -179,11 +180,15 @@ def is_parameter(node: fx.Node) -> bool:
 def addresses_at(positions: Sequence[int]) -> Callable[[Sequence], tuple[int, ...]]:
     """A function that gives the addresses of the tensors at these positions among arguments. It is a part of
     every call, and torch's method is twice as fast without a lookup for each tensor."""
-    address = torch.Tensor.data_ptr
-    if len(positions) < 2:  # itemgetter gives no tuple
-        return lambda arguments: tuple([address(arguments[i]) for i in positions])
-    pick = itemgetter(*positions)
+    pick, address = picked(positions), torch.Tensor.data_ptr
     return lambda arguments: tuple(map(address, pick(arguments)))
+
+
+def picked(positions: Sequence[int]) -> Pick:
+    """A function that gives the arguments at these positions."""
+    if len(positions) < 2:  # itemgetter gives no tuple
+        return lambda arguments: [arguments[i] for i in positions]
+    return itemgetter(*positions)
 
 
 def packed_copy(module: fx.GraphModule, groups: Sequence[Group]) -> fx.GraphModule:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from dataclasses import dataclass
-from typing import Callable, Protocol, Sequence
+from typing import Callable, Iterator, Protocol, Sequence
 
 import torch
 
 from .runtime import TorchDevice
 
-_CAPTURES = threading.Lock()  # one at a time in the process
+DEFAULT_STREAM = 0  # which cannot be captured
+_CAPTURES = threading.Lock()  # of the stream of captures
 
 
 @dataclass
@@ -30,11 +32,15 @@ class Recorder(Protocol):
         """The current stream; None: it is being captured, so that nothing may be replayed in it."""
 
     def follow(self) -> None:
-        """Lets the current stream wait for the stream of the replay before."""
+        """Lets the current stream wait for that of the replay or launch before."""
+
+    def launch(self, function: Callable) -> list[torch.Tensor]:
+        """Calls a function of a stream: in which it launches what shares memory with recordings. None: in
+        the current one."""
 
     def record(self, function: Callable, arguments: Sequence, moving: Sequence[int]) -> Capture:
-        """Records a call of a function that returns new tensors. moving: arguments that get buffers. What
-        the arguments hold is read by replays alone."""
+        """Records a call of a function that returns new tensors. moving: arguments that get buffers, on the
+        device. What these hold is read by replays alone."""
 
     def nbytes(self) -> int:
         """Bytes that recordings hold: results, buffers and intermediate values."""
@@ -50,7 +56,7 @@ class CudaRecorder(Recorder):
         self._index = device.index or 0
         self._device = torch.device("cuda", self._index)
         self._place = TorchDevice.of(device)
-        self._last: torch.cuda.Stream | None = None  # of the last replay
+        self._last: torch.cuda.Stream | None = None  # of the last replay or launch
         self._begin()
 
     def _begin(self) -> None:
@@ -58,12 +64,11 @@ class CudaRecorder(Recorder):
         self._arenas = 0  # bytes of intermediate values
 
     def stream(self) -> int | None:
-        if torch._C._cuda_getDevice() != self._index:
-            with torch.cuda.device(self._index):
-                return self.stream()
-        if torch.cuda.is_current_stream_capturing():
-            return None
-        return torch._C._cuda_getCurrentRawStream(self._index)
+        stream = torch._C._cuda_getCurrentRawStream(self._index)
+        if stream == DEFAULT_STREAM:
+            return stream
+        with torch.cuda.device(self._index):
+            return None if torch.cuda.is_current_stream_capturing() else stream
 
     def follow(self) -> None:
         current = torch.cuda.current_stream(self._device)
@@ -71,18 +76,29 @@ class CudaRecorder(Recorder):
             current.wait_stream(self._last)
         self._last = current
 
+    def launch(self, function: Callable) -> list[torch.Tensor]:
+        with _CAPTURES, self._counted() as stream:
+            return function(stream)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Iterator[torch.cuda.Stream]:
+        """The stream of captures. What is allocated in it within are intermediate values of calls here."""
+        stream = capture_stream(self._device)
+        before = self._place.allocated[stream.cuda_stream]
+        try:
+            yield stream
+        finally:
+            self._arenas += self._place.allocated[stream.cuda_stream] - before
+
     def record(self, function: Callable, arguments: Sequence, moving: Sequence[int]) -> Capture:
         """Launches the call once in the stream of captures, which prepares what a capture must not do."""
         with _CAPTURES, torch.cuda.device(self._index), torch.inference_mode(False), torch.no_grad():
-            stream = capture_stream(self._device)
-            before = self._place.allocated[stream.cuda_stream]
             torch.cuda.synchronize()
-            with torch.cuda.stream(stream):
+            with self._counted() as stream, torch.cuda.stream(stream):
                 function(*arguments)
-            self._arenas += self._place.allocated[stream.cuda_stream] - before
             graph, given = torch.cuda.CUDAGraph(), list(arguments)
             with torch.cuda.graph(graph, self._pool, stream, capture_error_mode="thread_local"):
-                buffers = [torch.empty_like(arguments[i]) for i in moving]
+                buffers = [torch.empty_like(arguments[i], device=self._device) for i in moving]
                 for i, buffer in zip(moving, buffers):
                     given[i] = buffer
                 results = function(*given)

@@ -1,9 +1,10 @@
 """Calls of an entry that are recorded once, as a CUDA graph, and replayed: the option `graphs`.
 
 A recording serves calls of one size whose parameters lie at the addresses of the recorded call. Inputs
-that have moved from call to call are copied into buffers that the recording reads; the others are read
-where they lie, and one that moves later has the call recorded anew, with a buffer for it. Results are
-copied out of the recording into new tensors, so that a replay changes nothing that a caller holds.
+that have moved from call to call are copied into buffers that the recording reads, and so are numbers in
+host memory; the others are read where they lie, and one that moves later has the call recorded anew, with
+a buffer for it. Results are copied out of the recording into new tensors, so that a replay changes nothing
+that a caller holds.
 
 `RecordedCall` decides all of this; `recorder` has the device's part.
 """
@@ -13,14 +14,13 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Callable, Sequence
+from typing import Sequence
 
 import torch
 from torch import fx
 
-from .packing import addresses_at, is_parameter
-from .recorder import Capture, Recorder, open_recorder
+from .packing import addresses_at, is_parameter, picked
+from .recorder import DEFAULT_STREAM, Capture, Recorder, open_recorder
 from .runtime import CompiledEntry, Sessions
 from .shared_memory import SharedMemory
 
@@ -29,20 +29,17 @@ MAX_SIZES = 16  # of an entry that are recorded
 MAX_PLACES = 16  # recordings of one size, for parameters at different addresses
 MAX_KNOWN = 256  # calls without a recording whose addresses are remembered
 
-Pick = Callable[[Sequence], Sequence]  # some of the arguments
-
 
 class Recording:
     """A capture, and the calls that it serves: those whose still inputs lie where they did."""
 
     def __init__(self, capture: Capture, arguments: Sequence, moving: Sequence[int], still: Still) -> None:
         self.replay = capture.replay
-        self.moving = [(picked(moving[i] for i in places), [capture.buffers[i] for i in places])
-                       for places in by_dtype(capture.buffers)]
-        self.results = [(places, [capture.results[i] for i in places])
-                        for places in by_dtype(capture.results)]
-        self.layouts = [(result.size(), result.stride(), result.dtype, result.device)
-                        for result in capture.results]
+        self.moving = [(picked([moving[i] for i in places]), [capture.buffers[i] for i in places])
+                       for places in alike([arguments[i] for i in moving])]
+        self.results = capture.results
+        self._groups = [(picked(places), [capture.results[i] for i in places])
+                        for places in alike(capture.results)]
         self.still, self.seen = still, still.of(arguments)
         self.nbytes = sum(tensor.nbytes for tensor in (*capture.buffers, *capture.results))
 
@@ -52,13 +49,12 @@ class Recording:
     def run(self, arguments: Sequence) -> list[torch.Tensor]:
         """A replay on these arguments."""
         for pick, buffers in self.moving:
-            torch._foreach_copy_(buffers, pick(arguments))
+            copy_to(buffers, pick(arguments))
         self.replay()
-        results = [torch.empty_strided(sizes, strides, dtype=dtype, device=device)
-                   for sizes, strides, dtype, device in self.layouts]
-        for places, values in self.results:
-            torch._foreach_copy_([results[i] for i in places], values)
-        return results
+        copies = [*map(torch.empty_like, self.results)]  # with their strides, as they are dense
+        for pick, values in self._groups:
+            copy_to(pick(copies), values)
+        return copies
 
 
 class Still:
@@ -67,7 +63,7 @@ class Still:
 
     def __init__(self, positions: Sequence[int], made: Sequence[int]) -> None:
         self._addresses = addresses_at(positions)
-        self._made = picked(i for i in positions if i in made) if set(positions) & set(made) else None
+        self._made = picked([i for i in positions if i in made]) if set(positions) & set(made) else None
 
     def of(self, arguments: Sequence) -> tuple:
         addresses = self._addresses(arguments)
@@ -92,7 +88,9 @@ class RecordedCall:
     """An entry whose calls are recorded. Several threads may call it.
 
     The first call of each size, addresses of parameters, and stream is launched alone; so are all calls in
-    a stream that is being captured. reason: why nothing is recorded, or None. limits: why some calls are not.
+    a stream that is being captured. A launch in the default stream uses the memory of recordings; in others
+    a session of the stream, which prepares a capture there. reason: why nothing is recorded, or None.
+    limits: why some calls are not.
     """
 
     def __init__(self, entry: CompiledEntry, leaves: Sequence[fx.Node], recorder: Recorder | None,
@@ -100,9 +98,10 @@ class RecordedCall:
         self.entry, self.reason = entry, reason
         self._recorder = recorder
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf.meta["val"], torch.Tensor)]
-        self._movable = [i for i in tensors if not is_static(leaves[i])]
+        self._on_host = {i for i in tensors if leaves[i].meta["val"].device != entry.device}  # numbers
+        self._movable = [i for i in tensors if i in self._on_host or not is_static(leaves[i])]
         self._made = {i for i in tensors if leaves[i].op != "placeholder"}
-        self._static_addresses = addresses_at([i for i in tensors if is_static(leaves[i])])
+        self._static_addresses = addresses_at([i for i in tensors if i not in self._movable])
         self._movable_addresses = addresses_at(self._movable)
         self._lock = threading.Lock()
         self._forget()
@@ -111,8 +110,8 @@ class RecordedCall:
     def _forget(self) -> None:
         self._sessions = Sessions(SharedMemory())  # whose intermediate values recordings use
         self._places: dict[tuple, Place] = {}  # by sizes and addresses of parameters, the oldest first
-        self._moving: set[int] = set()  # inputs that have moved
-        self._stream: int | None = None  # of the last replay
+        self._moving: set[int] = {*self._on_host}  # inputs that have moved, or are not on the device
+        self._stream: int | None = None  # of the last replay, or launch that shares memory
         self.limits: set[str] = set()
 
     def __call__(self, *arguments):
@@ -129,15 +128,18 @@ class RecordedCall:
                 recording = place.recording
             else:
                 recording = None if place.is_refused else self._record(key, place, arguments)
-            if recording is not None:
-                return self._replay(recording, stream, arguments)
+            if recording is not None or stream == DEFAULT_STREAM:
+                return self._run(recording, stream, arguments)
         return self.entry(*arguments)
 
-    def _replay(self, recording: Recording, stream: int, arguments) -> list[torch.Tensor]:
-        if stream != self._stream:  # all recordings of an entry share memory
+    def _run(self, recording: Recording | None, stream: int, arguments) -> list[torch.Tensor]:
+        """A replay, or a launch in the memory that all recordings of the entry share."""
+        if stream != self._stream:
             self._recorder.follow()
             self._stream = stream
-        return recording.run(arguments)
+        if recording is not None:
+            return recording.run(arguments)
+        return self._recorder.launch(lambda at: self.entry.launch(arguments, self._sessions, at))
 
     def _meet(self, key: tuple, stream: int, arguments) -> None:
         """Remembers a call that is the first one of its kind."""
@@ -222,20 +224,21 @@ def is_static(leaf: fx.Node) -> bool:
     return leaf.op == "placeholder" and (STATIC in leaf.meta or is_parameter(leaf))
 
 
-def picked(positions) -> Pick:
-    """A function that gives the arguments at these positions."""
-    places = list(positions)
-    if len(places) < 2:  # itemgetter gives no tuple
-        return lambda arguments: [arguments[i] for i in places]
-    return itemgetter(*places)
-
-
-def by_dtype(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
-    """Positions of tensors of one type, which torch copies in one launch."""
-    groups: dict[torch.dtype, list[int]] = {}
+def alike(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
+    """Positions of tensors of one type and device, which torch copies in one launch."""
+    groups: dict[tuple, list[int]] = {}
     for i, tensor in enumerate(tensors):
-        groups.setdefault(tensor.dtype, []).append(i)
+        groups.setdefault((tensor.dtype, tensor.device), []).append(i)
     return list(groups.values())
+
+
+def copy_to(targets: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
+    """Copies tensors of one type. From host memory too it does not wait: torch has read a number there when
+    it returns."""
+    if len(targets) == 1:
+        targets[0].copy_(values[0], non_blocking=True)
+    else:
+        torch._foreach_copy_(targets, values, non_blocking=True)
 
 
 def mark_static(graph: fx.Graph) -> None:
@@ -252,19 +255,9 @@ def mark_static(graph: fx.Graph) -> None:
 def recorded(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool) -> RecordedCall:
     """The entry, recorded unless something forbids it."""
     recorder = open_recorder(entry.device)
-    reason = obstacle(entry, leaves, is_checked) if recorder is not None else "it runs on the CPU"
+    reason = "it runs on the CPU" if recorder is None else \
+        "the option check waits in every call" if is_checked else None
     return RecordedCall(entry, leaves, recorder, reason)
-
-
-def obstacle(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool) -> str | None:
-    """Why no call of an entry can be recorded."""
-    if is_checked:
-        return "the option check waits in every call"
-    for leaf in leaves:
-        value = leaf.meta["val"]
-        if isinstance(value, torch.Tensor) and value.device != entry.device:
-            return f"it reads {leaf.name} in host memory"
-    return None
 
 
 _ALL: weakref.WeakSet[RecordedCall] = weakref.WeakSet()

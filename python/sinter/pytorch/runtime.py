@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 
 import torch
 
@@ -27,6 +28,7 @@ from .unsupported import Unsupported
 ALIGNMENT = 16  # bytes; what kernels need of an address
 MAX_CALLS = 256  # of an entry in one stream, of different sizes, that are kept ready
 MAX_MODULES = 256  # whose parameters' addresses an entry remembers
+_AT_ONCE = contextlib.nullcontext()
 
 
 class TorchDevice(Device):
@@ -146,7 +148,7 @@ class BoundCall(Call):
     def __init__(self, entry: CompiledEntry, session: StreamSession,
                  values: dict[str, int]) -> None:
         super().__init__(session, entry.compiled.plan.signature("main"))
-        self._session = session
+        self._lock = session.lock  # a reference to the session would make a cycle
         for name, value in values.items():
             check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
         evaluate = lambda dims: [values[dim] if isinstance(dim, str) else dim for dim in dims]
@@ -164,7 +166,7 @@ class BoundCall(Call):
                is_checked: bool) -> None:
         """Enqueues the kernels. parameters: addresses. given: the other inputs. is_checked: waits, and
         raises for a row number out of range."""
-        with self._session.lock:
+        with self._lock:
             self._write_addresses(parameters, given, results)
             if self._is_bound:
                 inputs, outputs = self._addresses
@@ -244,23 +246,31 @@ class CompiledEntry:
             values[name] = source.value(arguments, values)
         return values
 
-    def launch(self, arguments, sessions: Sessions) -> list[torch.Tensor]:
-        """A call in the current stream, in one of the sessions. Results are new tensors."""
+    def launch(self, arguments, sessions: Sessions,
+               stream: torch.cuda.Stream | None = None) -> list[torch.Tensor]:
+        """A call in one of the sessions, in order with the current stream. Results are new tensors. stream:
+        in which its kernels run; None: in the current one."""
         values = self.symbol_values(arguments)
         parameters = self._parameter_addresses(arguments)
         if parameters not in self._known:
             copies = self._ready_parameters(arguments, parameters)  # are alive until the kernels are queued
             parameters = tuple([tensor.data_ptr() for tensor in copies])
         given = [self._ready(arguments[place.leaf], place) for place in self.others]
-        stream = torch.cuda.current_stream(self.device).cuda_stream if self._is_cuda else None
-        call = sessions.call(self, stream, values)
+        call = sessions.call(self, self._handle(stream), values)
         results = [torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)
                    for sizes, strides, dtype in call.result_layouts]
         try:
-            call.launch(parameters, given, results, self._is_checked)
+            with _AT_ONCE if stream is None else in_order(stream):
+                call.launch(parameters, given, results, self._is_checked)
         except SinterError as error:
             raise python_error(error, self.graph.row_checks) from None
         return results
+
+    def _handle(self, stream: torch.cuda.Stream | None) -> int | None:
+        """The library's number of a stream, or of the current one; None: the device has none."""
+        if stream is not None:
+            return stream.cuda_stream
+        return torch._C._cuda_getCurrentRawStream(self.device.index or 0) if self._is_cuda else None
 
     def _ready(self, tensor: torch.Tensor, place: Place) -> torch.Tensor:
         """The tensor as kernels read it: itself, or a copy."""
@@ -300,6 +310,18 @@ class CompiledEntry:
         is_sure = operand.node.op == "placeholder" and given.device == self.device \
             and given.dtype == operand.dtype
         return None if is_sure else operand.dtype
+
+
+@contextlib.contextmanager
+def in_order(stream: torch.cuda.Stream) -> Iterator[None]:
+    """Work that is enqueued in a stream within is done after what the current stream has, and before what
+    it gets later."""
+    current = torch.cuda.current_stream(stream.device)
+    stream.wait_stream(current)
+    try:
+        yield
+    finally:
+        current.wait_stream(stream)
 
 
 def check_made(tensor: torch.Tensor, operand: Operand) -> None:

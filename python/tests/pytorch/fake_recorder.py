@@ -9,22 +9,27 @@ from unittest import mock
 import torch
 
 from sinter.pytorch import recording
-from sinter.pytorch.recorder import Capture, Recorder
+from sinter.pytorch.recorder import DEFAULT_STREAM, Capture, Recorder
 
 
 class FakeRecorder(Recorder):
-    """stream_now: the current stream of all recorders, None while one is captured."""
+    """stream_now: the current stream of all recorders, None while one is captured. launches: those that share
+    memory with recordings."""
 
-    stream_now: int | None = 1
+    stream_now: int | None = DEFAULT_STREAM
 
     def __init__(self, device: torch.device) -> None:
-        self.replays, self.followed, self.released = 0, 0, 0
+        self.replays, self.launches, self.followed, self.released = 0, 0, 0, 0
 
     def stream(self) -> int | None:
         return FakeRecorder.stream_now
 
     def follow(self) -> None:
         self.followed += 1
+
+    def launch(self, function: Callable) -> list[torch.Tensor]:
+        self.launches += 1
+        return function(None)
 
     def record(self, function: Callable, arguments: Sequence, moving: Sequence[int]) -> Capture:
         given = list(arguments)

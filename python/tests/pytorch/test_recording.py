@@ -1,7 +1,9 @@
 """Which calls of the option `graphs` are recorded, replayed and launched alone, with a recorder of the CPU."""
 
+import gc
 import threading
 import unittest
+import weakref
 
 import torch
 from beside_eager import assert_same, compiled, reset
@@ -196,6 +198,15 @@ class TestStreamsAndThreads(unittest.TestCase):
             self.assertEqual(recorder().replays, replays)
         self.assertEqual((recordings(), recorder().followed), (1, 3))
 
+    def test_launches_in_the_default_stream_share_memory_with_recordings(self):
+        ours = record(lambda x: x * 2, dynamic=True)
+        for stream, launches in ((0, 1), (0, 1), (1, 1), (1, 1), (0, 1)):
+            with on_stream(stream):
+                assert_same(ours(x := randn(4)), x * 2)
+            self.assertEqual(recorder().launches, launches)
+        ours(randn(5))
+        self.assertEqual((recorder().launches, recorder().replays, recorder().followed), (2, 3, 3))
+
     def test_a_call_in_a_stream_that_is_captured_is_launched_alone(self):
         ours = record(lambda x: x * 2)
         for stream in (1, None, 1, None, 1):
@@ -221,6 +232,19 @@ class TestStreamsAndThreads(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual((wrong, recordings()), ([], 4))
+
+    def test_reset_frees_what_recordings_hold_at_once(self):
+        ours = record(lambda x: x * 2)
+        for _ in range(3):
+            ours(randn(4))
+        (call,) = calls()
+        (session,) = call._sessions._by_stream.values()
+        held = [weakref.ref(one) for one in (session, *session.ready.values(), *call.recordings)]
+        del session
+        gc.disable()  # which would free cycles
+        self.addCleanup(gc.enable)
+        call.reset()
+        self.assertEqual([one() for one in held], [None] * 3)
 
     def test_reset_drops_recordings_and_calls_are_recorded_anew(self):
         ours = record(lambda x: x * 2)
