@@ -239,7 +239,7 @@ class TestStreamsAndThreads(unittest.TestCase):
             ours(randn(4))
         (call,) = calls()
         (session,) = call._sessions._by_stream.values()
-        held = [weakref.ref(one) for one in (session, *session.ready.values(), *call.recordings)]
+        held = [weakref.ref(one) for one in (session, *call._sessions._calls.values(), *call.recordings)]
         del session
         gc.disable()  # which would free cycles
         self.addCleanup(gc.enable)
