@@ -85,7 +85,7 @@ def position(c: Conversion, x: Tensor, axis: int, keepdim: bool, largest: bool) 
     if not is_real(x.dtype):
         raise Unsupported("positions among integers")
     x = x.f32() if largest else -x.f32()
-    size = x.size(axis)
+    size = x.g.extents.most(x.product(axis))
     if not 0 < size < EXACT:
         raise Unsupported(f"a position among {size} elements")
     best = x.max([axis], True)

@@ -9,6 +9,7 @@ from ..row_ops import checked_rows, row_numbers, sum_rows
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .indexing import MAX_ROWS, chosen_places, joined_numbers, one_of_each_row
+from .overwriting import put
 from .registry import Conversion, aten, converts
 
 
@@ -48,17 +49,18 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
     if x.rank == 0 or not is_real(x.dtype):
         raise Unsupported("a scatter of no axes, or of integers")
     axis %= x.rank
+    for i in range(x.rank):
+        if source.shape[i] != index.shape[i]:
+            source = source.slice(i, 0, index.size(i))
+    if one_of_each_row(x, axis, index):
+        return c.g.where(chosen_places(c, x, axis, index), x.f32() + source.f32(),
+                         x.f32()).to(c.dtype)
     sizes = x.sizes
     total, count = math.prod(sizes), math.prod(index.sizes)
     if total > MAX_ROWS:
         raise Unsupported(f"indices into {total} elements")
     if min(total, count) == 0:
         return x
-    for i in range(x.rank):
-        source = source.slice(i, 0, index.size(i))
-    if one_of_each_row(x, axis, index):
-        return c.g.where(chosen_places(x, axis, index), x.f32() + source.f32(),
-                         x.f32()).to(c.dtype)
     along = checked_rows(index, sizes[axis], from_end=False)
     inside = along.greater_equal(0) & along.less(sizes[axis])
     place, stride = None, 1
@@ -73,9 +75,9 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
 
 @converts(aten("index_put.default"), aten("_unsafe_index_put.default"))
 def index_put(c: Conversion, x: Tensor, indices, values: Tensor, accumulate=False) -> Tensor:
-    """Adds rows by indices along the leading axes."""
+    """Writes rows by indices, or adds them by indices along the leading axes."""
     if not accumulate:
-        raise Unsupported("rows are overwritten, and several may be written to one place")
+        return put(c, x, indices, values)
     axes = [i for i, index in enumerate(indices) if index is not None]
     if axes != list(range(len(axes))) or any(indices[i].dtype == "i1" for i in axes):
         raise Unsupported("indices that are not along the leading axes")
