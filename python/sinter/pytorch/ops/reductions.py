@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Callable
 
 import torch
@@ -146,8 +148,13 @@ def variance(c: Conversion, x: Tensor, axes, correction, keepdim: bool) -> tuple
     x = x.f32()
     average = x.mean(axes, True)
     difference = x - average
-    count = x.count(axes)
-    freedom = max(0.0, count - (1 if correction is None else correction))
+    less = 1 if correction is None else correction
+    chosen = [x.product(axis) for axis in x.chosen(axes)]
+    if all(product.is_number for product in chosen):
+        freedom = max(0.0, x.count(axes) - less)
+    else:
+        counts = [x.extent(axis).f32() for axis in x.chosen(axes)]
+        freedom = (functools.reduce(operator.mul, counts) - float(less)).maximum(0.0)
     total = (difference * difference).sum(axes, keepdim)
     result = total / freedom
     return result, average if keepdim else x.mean(axes, False)
