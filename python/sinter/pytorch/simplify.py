@@ -95,6 +95,7 @@ def join_parts(graph: fx.Graph) -> None:
     """Lets concatenations, and slices that are written, read the tensors of which they take slices, and
     makes concatenations of padding, where a size between them is a sum, such as s - 1 in
     cat(first, x[:, :-1])."""
+    skip_whole_slices(graph)
     for node in list(graph.nodes):
         if node.target is aten.constant_pad_nd.default:
             replace(graph, node, joined_padding)
@@ -103,6 +104,19 @@ def join_parts(graph: fx.Graph) -> None:
     for node in list(graph.nodes):
         if node.target is aten.cat.default:
             replace(graph, node, joined_slices)
+    graph.eliminate_dead_code()
+
+
+def skip_whole_slices(graph: fx.Graph) -> None:
+    """Leaves out slices of all elements, and those that are written, where a size is a sum."""
+    operand = {aten.slice.Tensor: 0, aten.slice_scatter.default: 1}
+    for node in list(graph.nodes):
+        whole = node.args[operand[node.target]] if node.target in operand else None
+        if whole is not None and is_same_kind(node, whole) \
+                and any(is_sum(node, axis) for axis in range(node.meta["val"].dim())):
+            node.replace_all_uses_with(whole, lambda user: user.op != "output")
+            if not node.users:
+                graph.erase_node(node)
     graph.eliminate_dead_code()
 
 

@@ -51,6 +51,11 @@ def size_of(c: Conversion, axis: int):
     return shape[axis] if shape else 1
 
 
+def is_empty(x: Tensor) -> bool:
+    """Whether a tensor has no elements; eager checks no index into it."""
+    return any(size.number == 0 for size in x.shape)
+
+
 def row_axis(index: Tensor) -> Tensor:
     """An index of one axis, or of none, as one of one axis."""
     return index if index.rank else index.unsqueeze(0)
@@ -61,6 +66,8 @@ def index_copy(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) ->
     if x.rank == 0:
         return index_copy(c, x.unsqueeze(0), 0, index, row_axis(source)).squeeze([0])
     axis %= x.rank
+    if is_empty(x):
+        return x
     rows = checked_rows(row_axis(index), size_of(c, axis), from_end=False)
     return overwritten(x, axis, along(x, rows, axis), source)
 
@@ -71,6 +78,8 @@ def index_fill(c: Conversion, x: Tensor, axis, index: Tensor, value) -> Tensor:
     if x.rank == 0:
         return value.to(x.dtype)
     axis %= x.rank
+    if is_empty(x):
+        return x
     rows = checked_rows(row_axis(index), size_of(c, axis), from_end=True)
     return overwritten(x, axis, along(x, rows, axis), value.reshape([1] * x.rank))
 
@@ -83,6 +92,8 @@ def scatter(c: Conversion, x: Tensor, axis, index: Tensor, source) -> Tensor:
     if x.rank == 0:
         return source.to(x.dtype).reshape([])
     axis %= x.rank
+    if is_empty(x):
+        return x
     short = [i for i in range(x.rank) if i != axis and index.shape[i] != x.shape[i]]
     rows = checked_rows(index, size_of(c, axis), from_end=False)
     for i in range(x.rank):
