@@ -87,10 +87,11 @@ class TestOverwriting(unittest.TestCase):
         def masked(x, m, v):
             x = x * 2
             x[m] = v
-            x[m[0] == m[1], :1] = 0.5
+            x[m[0] == m[1]] = 0.5
             return x
 
-        self.train_beside_eager(masked, randn(4, 4), randn(4, 4) > 0, randn(1))
+        self.run_beside_eager(masked, randn(4, 4), randn(4, 4) > 0, randn(1))
+        self.train_beside_eager(lambda x, m: masked(x, m, 2.0), randn(4, 4), randn(4, 4) > 0)
 
     def test_elements_are_scattered(self):
         def scattered(x, i, y):

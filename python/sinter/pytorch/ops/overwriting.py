@@ -89,11 +89,12 @@ def scatter(c: Conversion, x: Tensor, axis, index: Tensor, source) -> Tensor:
     """x with source[i, j, k] at [i, index[i, j, k], k], for axis 1."""
     if not isinstance(source, Tensor):
         source = c.number(source, x.dtype).reshape([1] * x.rank)
+    if is_empty(x) or is_empty(index):
+        return x
     if x.rank == 0:
         return source.to(x.dtype).reshape([])
     axis %= x.rank
-    if is_empty(x):
-        return x
+    index, source = row_axis(index), row_axis(source)
     short = [i for i in range(x.rank) if i != axis and index.shape[i] != x.shape[i]]
     rows = checked_rows(index, size_of(c, axis), from_end=False)
     for i in range(x.rank):
