@@ -291,8 +291,8 @@ def batch_norm_backward(grad, x, weight, running_mean, running_var, mean, rstd, 
             *_affine_gradients(g, y, axes, weight if weight is not None else x, wanted[1:]))
 
 
-OWN = {"native_group_norm_backward": group_norm_backward,
-       "native_batch_norm_backward": batch_norm_backward,
-       "_native_batch_norm_legit_functional": batch_norm_functional, "roll": roll, "_transformer_encoder_layer_fwd": encoder_layer, "_log_softmax": log_softmax,
+OWN = {"roll": roll, "_transformer_encoder_layer_fwd": encoder_layer, "_log_softmax": log_softmax,
        "_log_softmax_backward_data": log_softmax_backward, "nll_loss_forward": nll_loss,
-       "nll_loss_backward": nll_loss_backward}
+       "nll_loss_backward": nll_loss_backward, "native_group_norm_backward": group_norm_backward,
+       "_native_batch_norm_legit_functional": batch_norm_functional,
+       "native_batch_norm_backward": batch_norm_backward}

@@ -138,7 +138,10 @@ def joined_slices(c: Conversion, tensors, axis, begins, ends) -> Tensor:
     for x, begin, end in zip(tensors, begins, ends):
         extent = x.extent(axis)
         first = end_of_slice(c, begin, extent)
-        parts.append((x.to(c.dtype), first, (end_of_slice(c, end, extent) - first).maximum(0)))
+        if x.product(axis) != Product(0, ()):
+            parts.append((x.to(c.dtype), first, (end_of_slice(c, end, extent) - first).maximum(0)))
+    if not parts:
+        return c.g.full(c.shape, 0, c.dtype)
     return parts_at(parts, axis, c.g.iota(c.shape[axis]))
 
 
