@@ -66,13 +66,23 @@ def skip_whole_slices(graph: fx.Graph) -> None:
 
 
 def replace(graph: fx.Graph, node: fx.Node, make: Callable[[Emit, fx.Node], fx.Node | None]) -> None:
-    """Puts what a function makes of a node in its place, if it makes anything. The function adds nodes by
-    calling `emit` with an op and its arguments."""
+    """Puts what a function makes of a node in its place, if it makes anything that lies in memory like it.
+    A slice, which shares memory, is no result of the graph. The function adds nodes by calling `emit` with
+    an op and its arguments."""
     with graph.inserting_before(node):
-        made = make(lambda target, *arguments, **options: call(graph, node, target, *arguments, **options), node)
-    if made is not None:
-        node.replace_all_uses_with(made)
-        graph.erase_node(node)
+        made = make(lambda target, *arguments, **options: call(graph, node, target, *arguments, **options),
+                    node)
+    if made is None:
+        return
+    is_slice = made.target is aten.slice.Tensor
+    if is_slice or strides_of(made) == strides_of(node):
+        node.replace_all_uses_with(made, lambda user: not is_slice or user.op != "output")
+        if not node.users:
+            graph.erase_node(node)
+
+
+def strides_of(node: fx.Node) -> list:
+    return [expression_of(stride) for stride in node.meta["val"].stride()]
 
 
 def joined_padding(emit: Emit, node: fx.Node) -> fx.Node | None:
@@ -167,7 +177,7 @@ def window_of_elements(emit: Emit, node: fx.Node, axis: int) -> Window | None:
     if None in windows.values() or len({(window.begin, window.end) for window in windows.values()}) != 1:
         return None
     arguments = fx.map_arg(node.args, lambda x: windows[x].source if x in windows else x)
-    options = {key: value for key, value in node.kwargs.items() if key == "dtype"}
+    options = {key: value for key, value in node.kwargs.items() if key != "memory_format"}
     return next(iter(windows.values()))._replace(source=emit(node.target, *arguments, **options))
 
 

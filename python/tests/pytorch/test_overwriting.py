@@ -3,8 +3,10 @@
 import unittest
 
 import torch
-from beside_eager import eager_ops, run_beside_eager, train_beside_eager
+from beside_eager import compiled, eager_ops, reset, run_beside_eager, train_beside_eager
 from torch import nn, randint, randn, tensor
+
+from sinter.pytorch import report
 
 TRANSFORMERS = True
 try:
@@ -120,16 +122,27 @@ class TestOverwriting(unittest.TestCase):
             cache.index_copy_(2, position, new)
             return (cache * 2).sum(2)
 
+        def step_from(cache, begin, new):
+            return step(cache, torch.arange(new.shape[2]) + begin, new)
+
         for count in (1, 3, 5):
             self.run_beside_eager(step, randn(2, 3, 5, 4), torch.arange(count), randn(2, 3, count, 4))
+        for count, begin in ((1, 4), (3, 2), (5, 0)):
+            self.run_beside_eager(step_from, randn(2, 3, 5, 4), tensor(begin), randn(2, 3, count, 4))
+        reset()
+        with self.assertRaisesRegex(IndexError, "index 5 is out of bounds for an axis of size 5"):
+            compiled(step_from)(randn(2, 3, 5, 4), tensor(3), randn(2, 3, 3, 4))
+
+    def test_a_long_cache_has_few_comparisons(self):
+        def step(cache, begin, new):
+            return cache.index_copy(1, torch.arange(new.shape[1]) + begin, new) * 2
+
+        self.run_beside_eager(step, randn(1, 2**15), tensor(5), randn(1, 2**14))
 
 
 @unittest.skipUnless(TRANSFORMERS, "transformers is not installed")
 class TestStaticCache(unittest.TestCase):
     def test_steps_of_decoding(self):
-        from sinter.pytorch import report
-        from beside_eager import compiled, reset
-
         config = transformers.LlamaConfig(
             vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
             num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64)

@@ -4,7 +4,7 @@ axes whose sizes change."""
 import unittest
 
 import torch
-from beside_eager import eager_ops, run_beside_eager, train_beside_eager
+from beside_eager import compiled, eager_ops, reset, run_beside_eager, train_beside_eager
 from test_overwriting import Function
 from torch import nn, randint, randn
 from torch.nn import functional as F
@@ -30,7 +30,7 @@ SHIFTS = {
     "a slice of padding": lambda x: x * F.pad(x, (0, 0, 1, 0))[:, :-1],
     "padding of a slice": lambda x: x * F.pad(x[:, 1:], (0, 0, 0, 1), value=2.0),
     "a slice that is written": written,
-    "elements of a slice": lambda x: torch.cat([x[:, :1] * 2, (x[:, 1:] + 1) * 3], 1) * x,
+    "elements of a slice": lambda x: torch.cat([x[:, :1] * 2, torch.add(x[:, 1:], x[:, 1:].exp(), alpha=3)], 1) * x,
     "another order": lambda x: x * x.flip(1) + x.flip([0]),
 }
 
@@ -43,6 +43,20 @@ class TestSums(unittest.TestCase):
                     train_beside_eager(Function(function), randn(shape).requires_grad_(), dynamic=True)
                     self.assertEqual(eager_ops(), [])
         train_beside_eager(Function(written), randn(4, 5, 3).requires_grad_(), dynamic=False)
+
+    def test_results_share_no_memory_with_arguments(self):
+        def cut(x):
+            return F.pad(x, (0, 0, 0, -1)), F.pad(x[:, 1:], (0, 0, 1, 0))
+
+        run_beside_eager(cut, randn(4, 5, 3), dynamic=True)
+        reset()
+        x = randn(4, 5, 3)
+        for result in compiled(cut, dynamic=True)(x):
+            self.assertNotEqual(result.untyped_storage().data_ptr(), x.untyped_storage().data_ptr())
+
+    def test_results_keep_their_layout(self):
+        x = randn(4, 3, 5, 6).to(memory_format=torch.channels_last)
+        run_beside_eager(lambda x: (F.pad(x[..., 1:], (1, 0)), F.pad(x, (0, 0, 1, -1))), x, dynamic=True)
 
     def test_labels_are_shifted(self):
         def loss(x, labels):

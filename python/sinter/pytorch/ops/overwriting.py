@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from ..ranges import is_range
 from ..row_ops import checked_rows, gather
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -31,15 +32,24 @@ def last_writers(x: Tensor, axis: int, rows: Tensor) -> Tensor:
     return x.g.where(is_written, wide.places(axis + 1), -1).max([axis + 1])
 
 
-def overwritten(x: Tensor, axis: int, rows: Tensor, source: Tensor) -> Tensor:
+def writers_of_range(x: Tensor, axis: int, rows: Tensor) -> Tensor:
+    """The same for row numbers that are begin, begin + 1, ..., as those of new tokens in a cache are."""
+    begin = gather(rows, x.g.number(0, "i32").reshape([1] * x.rank), axis)
+    writer = x.places(axis) - begin
+    is_written = writer.greater_equal(0) & writer.less(rows.extent(axis))
+    return x.g.where(is_written, writer, -1)
+
+
+def overwritten(x: Tensor, axis: int, rows: Tensor, source: Tensor, is_a_range: bool = False) -> Tensor:
     """x with source[i, m, k] at [i, rows[i, m, k], k], for axis 1. All have as many axes as x, of its size
-    or 1, but for `axis`; there the source has the size of the row numbers, or one element for all."""
+    or 1, but for `axis`; there the source has the size of the row numbers, or one element for all.
+    is_a_range: the row numbers are begin, begin + 1, ..."""
     source = source.to(x.dtype)
     if x.g.extents.most(rows.product(axis)) == 0:
         return x
     if rows.is_one(axis):
         return x.g.where(rows.equals(x.places(axis)), source, x)
-    last = last_writers(x, axis, rows)
+    last = writers_of_range(x, axis, rows) if is_a_range else last_writers(x, axis, rows)
     if not source.is_one(axis):
         source = gather(source, last.maximum(0), axis)
     return x.g.where(last.greater_equal(0), source, x)
@@ -69,7 +79,7 @@ def index_copy(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) ->
     if is_empty(x):
         return x
     rows = checked_rows(row_axis(index), size_of(c, axis), from_end=False)
-    return overwritten(x, axis, along(x, rows, axis), source)
+    return overwritten(x, axis, along(x, rows, axis), source, is_range(c.node.args[2]))
 
 
 @converts(aten("index_fill.int_Scalar"), aten("index_fill.int_Tensor"))
