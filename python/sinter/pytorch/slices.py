@@ -23,7 +23,9 @@ aten = torch.ops.aten
 Emit = Callable[..., fx.Node]
 
 # Ops whose element is computed from those at its place.
-ELEMENTWISE = {*chunks.ELEMENTWISE, aten.clone.default, aten.full_like.default, aten._to_copy.default,
+ELEMENTWISE = {*chunks.ELEMENTWISE, aten.alias.default, aten.clone.default, aten.detach.default,
+               aten.full_like.default, aten._to_copy.default,
+               aten.add.Scalar, aten.sub.Scalar, aten.mul.Scalar, aten.div.Scalar,
                torch.ops.prims.convert_element_type.default}
 LAST = 2**31 - 1  # an end of a slice from here on is the end of the axis
 
@@ -161,10 +163,20 @@ def window_of(emit: Emit, node: fx.Node, axis: int) -> Window | None:
         source, own, begin, end = [*node.args, *[0, None, None][len(node.args) - 1:]]
         if own % node.meta["val"].dim() != axis or is_sum(source, axis):
             return None
-        return Window(source, 0 if begin is None else begin, sys.maxsize if end is None else end)
+        return Window(source, 0 if begin is None else begin, end_of(source, axis, end))
     if node.target is aten.copy.default and is_same_kind(*node.args[:2]):
         return window_of(emit, node.args[1], axis)
     return window_of_elements(emit, node, axis) if node.target in ELEMENTWISE else None
+
+
+def end_of(source: fx.Node, axis: int, end):
+    """The end of a slice; as a number, counted from the end of the axis, where it can be."""
+    if not isinstance(end, fx.Node):
+        return sys.maxsize if end is None else end
+    behind = expression_of(end.meta["val"]) - expression_of(source.meta["val"].shape[axis])
+    if not behind.is_Integer or behind > 0:
+        return end
+    return int(behind) or sys.maxsize
 
 
 def window_of_elements(emit: Emit, node: fx.Node, axis: int) -> Window | None:

@@ -158,13 +158,17 @@ def slice_of_joined(c: Conversion, tensors, axis, begin, end) -> Tensor:
 def select(c: Conversion, x: Tensor, axis, index) -> Tensor:
     if not isinstance(index, int):
         raise Unsupported("an index that is known only when the graph runs")
-    if not x.product(axis).is_number and is_real(x.dtype):
+    if not x.product(axis).is_number:
         return select_of_unknown(c, x, axis % x.rank, index)
     return x.select(axis, index)
 
 
 def select_of_unknown(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
-    """An element of an axis of unknown size: a sum in which all others are zeros."""
+    """An element of an axis of unknown size: a sum in which all others are zeros. Integers are read from
+    their place."""
+    if not is_real(x.dtype):
+        place = x.g.number(index, "i32") if index >= 0 else x.extent(axis) + index
+        return gather(x, place.reshape([1] * x.rank), axis).squeeze([axis])
     chosen = chosen_along(c, x, axis, index)
     return c.g.where(chosen, x.f32(), 0.0).sum([axis]).to(x.dtype)
 
