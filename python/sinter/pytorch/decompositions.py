@@ -50,7 +50,8 @@ def with_own(table: dict) -> dict:
         packet = getattr(aten, name, None)
         for overload in packet.overloads() if packet is not None else ():
             table.pop(getattr(packet, overload), None)
-    return {**table, **defaults(OWN), **packed_attention.DECOMPOSITIONS}
+    own = {**defaults(OWN), aten._native_batch_norm_legit.no_stats: batch_norm_no_stats}
+    return {**table, **own, **packed_attention.DECOMPOSITIONS}
 
 
 @functools.cache
@@ -219,6 +220,79 @@ def roll(x, shifts, dims=()):
     return x.permute(layout.order).roll(shifts, axes).permute(layout.inverse)
 
 
+def group_norm_backward(grad, x, mean, rstd, weight, n, channels, spatial, groups, wanted):
+    """torch's own divides by a number of Python's that depends on the sizes."""
+    shape = (n, groups, channels // groups, spatial)
+    per_channel = (1, groups, channels // groups, 1)
+    y = (x.float().reshape(shape) - mean.float()[..., None, None]) * rstd.float()[..., None, None]
+    g = grad.float().reshape(shape)
+    weighted = g if weight is None else g * weight.float().reshape(per_channel)
+    dx = normalized_backward(weighted, y, rstd.float()[..., None, None], (2, 3))
+    return (dx.reshape(x.shape).to(x.dtype) if wanted[0] else None,
+            *_affine_gradients(g, y, (0, 3), weight if weight is not None else x, wanted[1:]))
+
+
+def normalized_backward(grad, y, rstd, axes):
+    """The gradient of x for that of y = (x - mean) * rstd over some axes; float32."""
+    return rstd * (grad - grad.mean(axes, True) - y * (grad * y).mean(axes, True))
+
+
+def _affine_gradients(grad, y, axes, like, wanted):
+    """Those of the weight and the bias of a norm, sums over these axes, in the type of a tensor."""
+    return ((grad * y).sum(axes).flatten().to(like.dtype) if wanted[0] else None,
+            grad.sum(axes).flatten().to(like.dtype) if wanted[1] else None)
+
+
+# Batch norm with the numbers of the batch.
+
+def _batch_axes(x):
+    return tuple(axis for axis in range(x.dim()) if axis != 1)
+
+
+def _per_channel(number, x):
+    return number.float().reshape(1, -1, *[1] * (x.dim() - 2))
+
+
+def batch_norm(x, weight, bias, eps):
+    """(y, the mean and 1 / standard deviation of each channel)"""
+    axes, wide = _batch_axes(x), x.float()
+    mean = wide.mean(axes, True)
+    centered = wide - mean
+    rstd = ((centered * centered).mean(axes, True) + eps).rsqrt()
+    y = centered * rstd
+    if weight is not None:
+        y = y * _per_channel(weight, x)
+    if bias is not None:
+        y = y + _per_channel(bias, x)
+    return y.to(x.dtype), mean.flatten(), rstd.flatten()
+
+
+def batch_norm_no_stats(x, weight, bias, training, momentum, eps):
+    return batch_norm(x, weight, bias, eps)
+
+
+def batch_norm_functional(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    if not training:
+        return NotImplemented
+    y, mean, rstd = batch_norm(x, weight, bias, eps)
+    spread = x.float().var(_batch_axes(x), correction=1)
+    moved = lambda old, new: (old * (1 - momentum) + new * momentum).to(old.dtype)
+    return y, mean, rstd, moved(running_mean, mean), moved(running_var, spread)
+
+
+def batch_norm_backward(grad, x, weight, running_mean, running_var, mean, rstd, training, eps, wanted):
+    if not training:
+        return NotImplemented
+    axes, scale = _batch_axes(x), _per_channel(rstd, x)
+    y, g = (x.float() - _per_channel(mean, x)) * scale, grad.float()
+    weighted = g if weight is None else g * _per_channel(weight, x)
+    dx = normalized_backward(weighted, y, scale, axes)
+    return (dx.to(x.dtype) if wanted[0] else None,
+            *_affine_gradients(g, y, axes, weight if weight is not None else x, wanted[1:]))
+
+
 OWN = {"roll": roll, "_transformer_encoder_layer_fwd": encoder_layer, "_log_softmax": log_softmax,
        "_log_softmax_backward_data": log_softmax_backward, "nll_loss_forward": nll_loss,
-       "nll_loss_backward": nll_loss_backward}
+       "nll_loss_backward": nll_loss_backward, "native_group_norm_backward": group_norm_backward,
+       "_native_batch_norm_legit_functional": batch_norm_functional,
+       "native_batch_norm_backward": batch_norm_backward}

@@ -178,3 +178,17 @@ def _(tensors, axis, begin, end):
     joined = torch.cat(list(tensors), axis)
     return torch.empty_like(torch.ops.aten.slice.Tensor(joined, axis, begin, end),
                             memory_format=torch.contiguous_format)
+
+
+@custom_op("sinter::joined_slices", mutates_args=())
+def joined_slices(tensors: Sequence[torch.Tensor], axis: int, begins: Sequence[int],
+                  ends: Sequence[int]) -> torch.Tensor:
+    """A concatenation of a slice of each tensor."""
+    return torch.cat([torch.ops.aten.slice.Tensor(x, axis, begin, end)
+                      for x, begin, end in zip(tensors, begins, ends)], axis)
+
+
+@joined_slices.register_fake
+def _(tensors, axis, begins, ends):
+    return torch.cat([torch.ops.aten.slice.Tensor(x, axis, begin, end)
+                      for x, begin, end in zip(tensors, begins, ends)], axis)

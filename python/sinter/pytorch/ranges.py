@@ -16,6 +16,7 @@ aten, prims = torch.ops.aten, torch.ops.prims
 UNCHANGED = {aten._to_copy.default, aten.alias.default, aten.clone.default, aten.detach.default,
              aten.expand.default, aten.lift_fresh_copy.default,
              prims.convert_element_type.default}
+INTEGERS = (torch.int32, torch.int64)
 RESHAPES = {aten.view.default, aten.reshape.default, aten._unsafe_view.default,
             aten.unsqueeze.default, aten.squeeze.dims, aten.squeeze.dim}
 
@@ -25,7 +26,7 @@ def counted_axis(node) -> int | None:
     last one, as in broadcasting. None: it is not known to be such a tensor."""
     if not isinstance(node, fx.Node) or node.op != "call_function":
         return None
-    if node.meta["val"].dtype not in (torch.int32, torch.int64):
+    if node.meta["val"].dtype not in INTEGERS:
         return None
     if starts_at_zero(node):
         return -1
@@ -34,10 +35,31 @@ def counted_axis(node) -> int | None:
     if axis is None:
         return None
     if node.target in UNCHANGED or adds_nothing(node) or is_whole_slice(node, source):
-        return axis
+        return axis if sizes_of(node)[axis] == sizes_of(source)[axis] else None
     if node.target in RESHAPES and varying_axes(source) == [axis] and len(varying_axes(node)) == 1:
         return varying_axes(node)[0]
     return None
+
+
+def is_range(node) -> bool:
+    """Whether a tensor of one axis is begin, begin + 1, begin + 2, ..., such as arange(n) + begin."""
+    if not isinstance(node, fx.Node) or not isinstance(node.meta["val"], torch.Tensor) \
+            or node.meta["val"].dim() != 1 or node.meta["val"].dtype not in INTEGERS:
+        return False
+    if counted_axis(node) is not None:
+        return True
+    if node.target in UNCHANGED:
+        return is_range(node.args[0]) and sizes_of(node) == sizes_of(node.args[0])
+    if node.target is not aten.add.Tensor or node.kwargs:
+        return False
+    counted = [is_range(operand) for operand in node.args]
+    return sum(counted) == 1 and is_one_number(node.args[1 - counted.index(True)])
+
+
+def is_one_number(operand) -> bool:
+    value = operand.meta["val"] if isinstance(operand, fx.Node) else operand
+    return all(expression_of(size) == 1 for size in value.shape) if isinstance(value, torch.Tensor) \
+        else isinstance(value, (int, torch.SymInt))
 
 
 def starts_at_zero(node: fx.Node) -> bool:

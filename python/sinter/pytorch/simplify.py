@@ -9,6 +9,9 @@ from torch import fx
 
 from .extents import expression_of
 from .padding import call
+from .slices import cat_axis, join_parts
+
+aten = torch.ops.aten
 
 
 def skip_idle_casts(graph: fx.Graph) -> None:
@@ -48,12 +51,17 @@ def skip_empty_operands(graph: fx.Graph) -> None:
 
 
 def slice_operands(graph: fx.Graph) -> None:
+    """Leaves out slices and concatenations whose size the IR lacks, where what reads them can read their
+    operands."""
+    join_parts(graph)
+    slice_joined(graph)
+
+
+def slice_joined(graph: fx.Graph) -> None:
     """Lets slices read the operands of a concatenation whose size is no number, where no one else reads
     it: the elements before each position are a slice of cat(first, all), which has one element more."""
-    cat = torch.ops.aten.cat.default
-    for node in [node for node in graph.nodes if node.target is cat]:
-        operands, axis = node.args[0], node.args[1] if len(node.args) > 1 else 0
-        axis %= node.meta["val"].dim()
+    for node in [node for node in graph.nodes if node.target is aten.cat.default]:
+        operands, axis = node.args[0], cat_axis(node)
         if isinstance(expression_of(node.meta["val"].shape[axis]), int) \
                 or not all(is_part(user, axis) for user in node.users):
             continue

@@ -37,6 +37,7 @@ FAMILIES = {
     "choice": "Comparisons, truth values, choices", "reductions": "Reductions, positions, running sums",
     "norms": "Softmax and normalizations", "products": "Products", "attention": "Attention",
     "losses": "Losses", "indexing": "Rows and elements by index", "scatter": "Sums by index",
+    "overwriting": "Writes by index",
     "movement": "Views, concatenations, padding", "generators": "Tensors made of no other",
 }
 

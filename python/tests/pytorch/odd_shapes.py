@@ -288,6 +288,9 @@ odd("linalg_vector_norm", *[lambda k, axes=axes, spec=spec, keep=keep, n=n:
                             for n in (2, 1, 0, inf, -inf, 3) for axes, spec in AXES
                             for keep in (False, True)],
     lambda k: call(k.x("ab"), 2, [0], False, dtype=torch.float32))
+odd("prod.default", *shapes_of("", "ab"))
+odd("prod.dim_int", *with_numbers("ab", (0,), (-1, True)), *with_numbers(".", (0,)))
+odd("cumprod", *with_numbers("ab", (0,), (-1,)), *with_numbers(".", (0,)))
 odd("cumsum", *with_numbers(".", (0,), (-1,)), *with_numbers("ab", (0,), (1,), (-1,)),
     *with_numbers("abc", (1,)), lambda k: call(k.mask("ab"), 1),
     lambda k: call(k.x("ab"), 0, dtype=torch.float32))
@@ -478,6 +481,8 @@ odd("cat", lambda k: call([k.x("ab"), k.x("ab", torch.float16)], 0),
 odd("sinter.slice_of_joined.default", *[
     lambda k, b=b, e=e: call([k.x("1b"), k.x("ab")], 0, b, e) for b, e in ((1, 2**63 - 1), (0, -1), (1, 2))],
     lambda k: call([k.x("ab"), k.x("a1"), k.x("ab")], -1, 0, -2))
+odd("sinter.joined_slices.default", lambda k: call([k.x("1b"), k.x("ab")], 0, [0, 0], [2**63 - 1, -1]),
+    lambda k: call([k.x("ab"), k.x("a1"), k.x("ab")], 1, [-1, 0, 0], [2**63 - 1, 1, -1]))
 odd("stack", lambda k: call([k.x("ab"), k.x("ab", torch.int32)], 0))
 odd("repeat", *with_numbers(".", ([],), ([2],), ([2, 3],), ([0],)),
     *with_numbers("ab", ([1, 2],), ([2, 1],), ([3, 1, 2],), ([1, 1],), ([0, 2],), ([1, 0, 1],)))
@@ -549,6 +554,17 @@ odd("index_add", *[lambda k, s=s, axis=axis, i=i, n=n:
                                       (("abc", "abc"), 1, "b"), (("ab", "1b"), 0, ""),
                                       (("ab", "0b"), 0, "0"))
                    for n in (1, 2, 0.5)])
+odd("index_copy", *[lambda k, s=s, axis=axis, i=i: call(k.x(s[0]), axis, k.index(i, "1"), k.x(s[1]))
+                    for s, axis, i in ((("", ""), 0, ""), (("", "1"), -1, "1"), (("a", "c"), 0, "c"),
+                                       (("ab", "cb"), 0, "c"), (("ab", "ac"), -1, "c"),
+                                       (("abc", "abc"), 1, "b"), (("ab", "1b"), 0, ""),
+                                       (("ab", "0b"), 0, "0"))],
+    lambda k: call(k.x("ab"), 1, k.index("1", "b"), k.x("a1")))
+odd("index_fill.int_Scalar", *[lambda k, s=s, axis=axis, i=i: call(k.x(s), axis, k.index(i, "1", -1), 2.5)
+                               for s, axis, i in (("", 0, ""), ("a", 0, "c"), ("ab", -1, "c"), ("abc", 1, "b"),
+                                                  ("ab", 0, ""), ("ab", 0, "0"))])
+odd("index_fill.int_Tensor", *[lambda k, s=s, axis=axis, i=i: call(k.x(s), axis, k.index(i, "1", -1), k.x())
+                               for s, axis, i in (("", 0, ""), ("ab", -1, "c"), ("ab", 0, "0"))])
 GATHERS = (("", "", 0), ("", "", -1), ("a", "", 0), ("", "1", 0), ("a", "c", 0), ("ab", "ab", 0),
            ("ab", "a1", 1), ("ab", "1b", 0), ("abc", "ab1", -1), ("ab", "11", 1), ("ab", "a0", 1),
            ("abc", "1b1", 1), ("ab", "ac", 1))
@@ -557,6 +573,12 @@ odd("gather", *[lambda k, s=s, i=i, axis=axis: call(k.x(s), axis, k.index(i, "1"
 odd("scatter_add", *[lambda k, s=s, i=i, axis=axis: call(k.x(s), axis, k.index(i, "1"), k.x(i))
                      for s, i, axis in GATHERS],
     lambda k: call(k.x("ab"), 1, k.index("a1", "b"), k.x("ab")))
+
+odd("scatter.src", *[lambda k, s=s, i=i, axis=axis: call(k.x(s), axis, k.index(i, "1"), k.x(i))
+                     for s, i, axis in GATHERS],
+    lambda k: call(k.x("ab"), 1, k.index("a1", "b"), k.x("ab")))
+odd("scatter.value", *[lambda k, s=s, i=i, axis=axis: call(k.x(s), axis, k.index(i, "1"), 2.5)
+                       for s, i, axis in GATHERS])
 
 # ---- tensors made of sizes
 
@@ -585,8 +607,10 @@ odd("empty_permuted", lambda k: call(lambda x: list(x.shape), [1, 0], given=(k.x
     lambda k: call([], []), moves=True)
 odd("empty_strided", lambda k: call(lambda x: list(x.shape), lambda x: [1, x.shape[0]],
                                     given=(k.x("ab"),)), lambda k: call([], []), moves=True)
+odd("new_empty_strided", lambda k: call(k.x("ab"), lambda x: list(x.shape), lambda x: [1, x.shape[0]]),
+    lambda k: call(k.x("ab"), [], []), moves=True)
 UNSET |= {"empty.memory_format", "new_empty.default", "empty_like.default", "empty_permuted.default",
-          "empty_strided.default"}
+          "empty_strided.default", "new_empty_strided.default"}
 odd("scalar_tensor", lambda k: call(2), lambda k: call(2.5), lambda k: call(True),
     lambda k: call(nan, dtype=torch.float16), lambda k: call(lambda x: x.shape[0], given=(k.x("ab"),)),
     lambda k: call(3, dtype=torch.int64), moves=True)

@@ -111,6 +111,9 @@ class TestIndicesThatCount(unittest.TestCase):
             with self.assertRaisesRegex(IndexError, r"index -6 is out of bounds for an axis of size 5"):
                 compiled(last, dynamic=True)(torch.randn(shape), torch.tensor([4, 0, -6]))
 
+    def test_one_number_that_is_repeated_counts_nothing(self):
+        run_beside_eager(lambda x: x[torch.arange(1).expand(4), torch.arange(4)] * 2, torch.randn(4, 4))
+
     def test_other_indices_stay_what_they_are(self):
         def others(x):
             rows = torch.arange(x.shape[0])

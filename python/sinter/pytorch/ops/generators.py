@@ -22,7 +22,8 @@ def full_like(c: Conversion, x: Tensor, *arguments, **options) -> Tensor:
 
 @converts(aten("zeros.default"), aten("zeros_like.default"), aten("new_zeros.default"),
           aten("empty.memory_format"), aten("empty_like.default"), aten("new_empty.default"),
-          aten("empty_permuted.default"), aten("empty_strided.default"))
+          aten("empty_permuted.default"), aten("empty_strided.default"),
+          aten("new_empty_strided.default"))
 def zeros(c: Conversion, *ignored, **options) -> Tensor:
     return c.number(0, c.dtype).expand(c.shape)
 

@@ -32,7 +32,8 @@ def joined_numbers(indices: list[Tensor], sizes: list[int]) -> Tensor:
 
 @converts(aten("embedding.default"))
 def embedding(c: Conversion, weight: Tensor, index: Tensor, *ignored) -> Tensor:
-    return take_rows(weight, row_numbers(index, weight.size(0), from_end=False), False)
+    return take_rows(weight, row_numbers(index, c.node.args[0].meta["val"].shape[0], from_end=False),
+                     False)
 
 
 @converts(aten("index_select.default"))
@@ -42,6 +43,8 @@ def index_select(c: Conversion, x: Tensor, axis, index: Tensor) -> Tensor:
     axis %= x.rank
     if index.rank == 0:
         index = index.reshape([1])
+    if not x.is_number:
+        return elements_at(c, x, axis, index, from_end=False)
     order = [axis] + [i for i in range(x.rank) if i != axis]
     rows = x.permute(order)
     shape = rows.sizes
@@ -61,6 +64,8 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
     moved = indexed_by_counting(c, x, axes, [indices[axis] for axis in axes])
     if moved is not None:
         return moved
+    if len(axes) == 1 and not x.is_number:
+        return elements_at(c, x, axes[0], indices[axes[0]], from_end=True)
     order = axes + [i for i in range(x.rank) if i not in axes]
     rows = x.permute(order)
     sizes, count = rows.sizes, len(axes)
@@ -74,6 +79,16 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
     index_axes = list(range(row.rank))
     rest = list(range(row.rank, taken.rank))
     return taken.permute(rest[:lead] + index_axes + rest[lead:])
+
+
+def elements_at(c: Conversion, x: Tensor, axis: int, index: Tensor, from_end: bool) -> Tensor:
+    """The elements of x, the node's first operand, at an index along an axis; the index's axes stand in
+    its place."""
+    rows = row_numbers(index.flatten(), c.node.args[0].meta["val"].shape[axis], from_end)
+    for i in range(x.rank):
+        if i != axis:
+            rows = rows.unsqueeze(i)
+    return gather_elements(x, rows, axis, from_end).reshape(c.shape)
 
 
 def indexed_by_counting(c: Conversion, x: Tensor, axes: list[int],
@@ -140,10 +155,10 @@ def gather(c: Conversion, x: Tensor, axis, index: Tensor, *, sparse_grad=False) 
     axis %= x.rank
     if one_of_each_row(x, axis, index) and is_real(x.dtype) and c.node.args[0].op != "placeholder":
         # A sum in which all other elements are zeros: it shares a kernel with what made the row.
-        chosen = chosen_places(x, axis, index)
+        chosen = chosen_places(c, x, axis, index)
         return c.g.where(chosen, x, 0.0).f32().sum([axis], True).to(x.dtype).reshape(c.shape)
     for i in range(x.rank):
-        if i != axis:
+        if i != axis and x.shape[i] != index.shape[i]:
             x = x.slice(i, 0, index.size(i))
     return gather_elements(x, index, axis).reshape(c.shape)
 
@@ -159,6 +174,7 @@ def one_of_each_row(x: Tensor, axis: int, index: Tensor) -> bool:
         and index.is_one(axis)
 
 
-def chosen_places(x: Tensor, axis: int, index: Tensor) -> Tensor:
-    """i1 in x's shape: the elements that such an index names."""
-    return x.places(axis).equals(checked_rows(index, x.size(axis), from_end=False))
+def chosen_places(c: Conversion, x: Tensor, axis: int, index: Tensor) -> Tensor:
+    """i1 in the shape of x, the node's first operand: the elements that such an index names."""
+    size = c.node.args[0].meta["val"].shape[axis]
+    return x.places(axis).equals(checked_rows(index, size, from_end=False))

@@ -10,7 +10,7 @@ from typing import Sequence
 import torch
 
 from ..dtypes import is_real
-from ..extents import expression_of
+from ..extents import Product, expression_of
 from ..row_ops import gather
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -61,6 +61,10 @@ def expand(c: Conversion, x: Tensor, *ignored, **options) -> Tensor:
           aten("unsqueeze_.default"))
 def squeeze(c: Conversion, x: Tensor, *ignored) -> Tensor:
     return x.reshape(c.shape)
+
+
+LAST_PLACE = 2**31 - 1
+MOST_PARTS = 64  # of a tensor that is put together in another order
 
 
 def bound(index, size: int) -> int:
@@ -114,14 +118,31 @@ def along(x: Tensor, rows: Tensor, axis: int) -> Tensor:
 
 def joined_at(tensors: Sequence[Tensor], axis: int, place: Tensor) -> Tensor:
     """The elements of a concatenation at these places of its axis: each is one of an operand."""
+    return parts_at([(x, 0, x.extent(axis)) for x in tensors], axis, place)
+
+
+def parts_at(parts: Sequence[tuple[Tensor, Tensor | int, Tensor]], axis: int, place: Tensor) -> Tensor:
+    """The same for a concatenation of parts: tensors, where the part of each begins, and its size."""
     result = None
-    for x in tensors:  # place: that of the element in x
-        rows = place.maximum(0).minimum(x.extent(axis) - 1)
-        taken = gather(x, along(x, rows, axis), axis)
+    for x, begin, size in parts:  # place: that of the element in the part
+        taken = gather(x, along(x, inside_of(x, axis, place + begin), axis), axis)
         result = taken if result is None \
             else x.g.where(along(x, place.less(0), axis), result, taken)
-        place = place - x.extent(axis)
+        place = place - size
     return result
+
+
+@converts(torch.ops.sinter.joined_slices.default)
+def joined_slices(c: Conversion, tensors, axis, begins, ends) -> Tensor:
+    parts = []
+    for x, begin, end in zip(tensors, begins, ends):
+        extent = x.extent(axis)
+        first = end_of_slice(c, begin, extent)
+        if x.product(axis) != Product(0, ()):
+            parts.append((x.to(c.dtype), first, (end_of_slice(c, end, extent) - first).maximum(0)))
+    if not parts:
+        return c.g.full(c.shape, 0, c.dtype)
+    return parts_at(parts, axis, c.g.iota(c.shape[axis]))
 
 
 @converts(torch.ops.sinter.slice_of_joined.default)
@@ -137,13 +158,17 @@ def slice_of_joined(c: Conversion, tensors, axis, begin, end) -> Tensor:
 def select(c: Conversion, x: Tensor, axis, index) -> Tensor:
     if not isinstance(index, int):
         raise Unsupported("an index that is known only when the graph runs")
-    if not x.product(axis).is_number and is_real(x.dtype):
+    if not x.product(axis).is_number:
         return select_of_unknown(c, x, axis % x.rank, index)
     return x.select(axis, index)
 
 
 def select_of_unknown(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
-    """An element of an axis of unknown size: a sum in which all others are zeros."""
+    """An element of an axis of unknown size: a sum in which all others are zeros. Integers are read from
+    their place."""
+    if not is_real(x.dtype):
+        place = x.g.number(index, "i32") if index >= 0 else x.extent(axis) + index
+        return gather(x, place.reshape([1] * x.rank), axis).squeeze([axis])
     chosen = chosen_along(c, x, axis, index)
     return c.g.where(chosen, x.f32(), 0.0).sum([axis]).to(x.dtype)
 
@@ -203,12 +228,14 @@ def repeat(c: Conversion, x: Tensor, counts) -> Tensor:
 
 @converts(aten("flip.default"))
 def flip(c: Conversion, x: Tensor, axes) -> Tensor:
-    for axis in axes if x.rank else ():
-        size = x.size(axis)
-        if size > 64:
-            raise Unsupported("the reverse of more than 64 elements")
-        if size > 1:
-            x = c.g.concat([x.slice(axis, i, i + 1) for i in reversed(range(size))], axis)
+    for axis in sorted({axis % x.rank for axis in axes} if x.rank else ()):
+        number = x.product(axis)
+        if number.is_number and number.number <= MOST_PARTS:
+            parts = [x.slice(axis, i, i + 1) for i in reversed(range(number.number))]
+            x = c.g.concat(parts, axis) if len(parts) > 1 else x
+        else:
+            places = x.extent(axis) - 1 - c.g.iota(c.shape[axis])
+            x = gather(x, along(x, places, axis), axis)
     return x
 
 
@@ -230,18 +257,38 @@ def constant_pad(c: Conversion, x: Tensor, padding, value=0) -> Tensor:
     for i in range(len(padding) // 2):
         axis = x.rank - 1 - i
         before, after = padding[2 * i], padding[2 * i + 1]
-        if not isinstance(before, int) or not isinstance(after, int):
-            raise Unsupported("padding that is known only when the graph runs")
-        if before < 0 or after < 0:
-            size = x.size(axis)
-            x = x.slice(axis, max(0, -before), size - max(0, -after))
-        parts = [x]
-        if before > 0:
-            parts.insert(0, x.filled(c.number(value, x.dtype), axis, before))
-        if after > 0:
-            parts.append(x.filled(c.number(value, x.dtype), axis, after))
-        x = c.g.concat(parts, axis) if len(parts) > 1 else x
+        if all(isinstance(size, int) for size in (before, after)) and x.product(axis).is_number:
+            x = padded(c, x, axis, before, after, value)
+        else:
+            x = padded_unknown(c, x, axis, before, value)
     return x
+
+
+def padded(c: Conversion, x: Tensor, axis: int, before: int, after: int, value) -> Tensor:
+    if before < 0 or after < 0:
+        size = x.size(axis)
+        x = x.slice(axis, max(0, -before), size - max(0, -after))
+    parts = [x]
+    if before > 0:
+        parts.insert(0, x.filled(c.number(value, x.dtype), axis, before))
+    if after > 0:
+        parts.append(x.filled(c.number(value, x.dtype), axis, after))
+    return c.g.concat(parts, axis) if len(parts) > 1 else x
+
+
+def padded_unknown(c: Conversion, x: Tensor, axis: int, before, value) -> Tensor:
+    """An axis with elements before and behind it, or without some, whose numbers only the call knows."""
+    if isinstance(before, int) and before == 0 and x.product(axis) == c.g.extents.product(c.shape[axis]):
+        return x
+    places = c.g.iota(c.shape[axis]) - c.number(before, "i32")
+    is_inside = places.greater_equal(0) & places.less(x.extent(axis))
+    taken = gather(x, along(x, inside_of(x, axis, places), axis), axis)
+    return c.g.where(along(x, is_inside, axis), taken, c.number(value, x.dtype))
+
+
+def inside_of(x: Tensor, axis: int, places: Tensor) -> Tensor:
+    """Places of an axis; those outside become the nearest inside."""
+    return places.maximum(0).minimum(x.extent(axis) - 1)
 
 
 @converts(aten("slice_scatter.default"))
@@ -249,10 +296,13 @@ def slice_scatter(c: Conversion, x: Tensor, source: Tensor, axis=0, begin=None, 
                   step=1) -> Tensor:
     if source.shape == x.shape:
         return source.to(c.dtype)
+    begin = 0 if begin is None else begin
+    axis %= x.rank
+    ends_are_known = all(isinstance(i, int) for i in (begin, 0 if end is None else end))
+    if step != 1 or not ends_are_known or not x.product(axis).is_number:
+        return scattered_at(c, x, source, axis, begin, end, step)
     size = x.size(axis)
-    begin, end = bound(begin or 0, size), bound(size if end is None else end, size)
-    if step != 1:
-        raise Unsupported("a slice with steps is written")
+    begin, end = bound(begin, size), bound(size if end is None else end, size)
     if begin >= end:
         return x
     parts = [x.slice(axis, 0, begin)] if begin else []
@@ -260,6 +310,32 @@ def slice_scatter(c: Conversion, x: Tensor, source: Tensor, axis=0, begin=None, 
     if end < size:
         parts.append(x.slice(axis, end, size))
     return c.g.concat(parts, axis) if len(parts) > 1 else parts[0]
+
+
+def scattered_at(c: Conversion, x: Tensor, source: Tensor, axis: int, begin, end, step) -> Tensor:
+    """A slice is written each element of which is found by its place in x."""
+    if source.product(axis) == Product(0, ()):
+        return x
+    extent = x.extent(axis)
+    places = x.g.iota(c.shape[axis])
+    first = end_of_slice(c, begin, extent)
+    is_written = places.greater_equal(first)
+    if end is not None:
+        is_written = is_written & places.less(end_of_slice(c, end, extent))
+    places = places - first
+    if step != 1:
+        is_written = is_written & c.g.map("mod_floor", places, step).equals(0)
+        places = c.g.map("div_floor", places, step)
+    taken = gather(source.to(c.dtype), along(x, inside_of(source, axis, places), axis), axis)
+    return c.g.where(along(x, is_written, axis), taken, x)
+
+
+def end_of_slice(c: Conversion, index, extent: Tensor) -> Tensor:
+    """i32: an end of a slice as torch reads it, in an axis of `extent`."""
+    if isinstance(index, int) and index >= LAST_PLACE:
+        return extent
+    number = c.number(index, "i32")
+    return (number + extent).maximum(0) if is_below_zero(index) else number.minimum(extent)
 
 
 @converts(aten("select_scatter.default"))

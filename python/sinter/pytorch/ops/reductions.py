@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Callable
 
 import torch
 
 from ..dtypes import is_real
-from ..row_ops import cumulative_sum
+from ..row_ops import cumulative_sum, gather
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .choice import truth
+from .movement import along
 from .registry import Conversion, aten, converts
 
 # float32 counts exactly below this.
 EXACT = 2**24
+MOST_FACTORS = 2**16  # of a running product, which is made in steps
 # Digits of int64 that are summed have this many bits at least: 16 sums at most.
 LEAST_BITS = 4
 
@@ -82,10 +86,10 @@ def amin(c: Conversion, x: Tensor, axes=None, keepdim=False) -> Tensor:
 
 def position(c: Conversion, x: Tensor, axis: int, keepdim: bool, largest: bool) -> Tensor:
     """The first place of the largest (smallest) element along an axis; of a NaN if there is one."""
-    if not is_real(x.dtype):
+    if not is_real(x.dtype) and x.dtype != "i1":
         raise Unsupported("positions among integers")
     x = x.f32() if largest else -x.f32()
-    size = x.size(axis)
+    size = x.g.extents.most(x.product(axis))
     if not 0 < size < EXACT:
         raise Unsupported(f"a position among {size} elements")
     best = x.max([axis], True)
@@ -146,8 +150,13 @@ def variance(c: Conversion, x: Tensor, axes, correction, keepdim: bool) -> tuple
     x = x.f32()
     average = x.mean(axes, True)
     difference = x - average
-    count = x.count(axes)
-    freedom = max(0.0, count - (1 if correction is None else correction))
+    less = 1 if correction is None else correction
+    chosen = [x.product(axis) for axis in x.chosen(axes)]
+    if all(product.is_number for product in chosen):
+        freedom = max(0.0, x.count(axes) - less)
+    else:
+        counts = [x.extent(axis).f32() for axis in x.chosen(axes)]
+        freedom = (functools.reduce(operator.mul, counts) - float(less)).maximum(0.0)
     total = (difference * difference).sum(axes, keepdim)
     result = total / freedom
     return result, average if keepdim else x.mean(axes, False)
@@ -198,6 +207,52 @@ def vector_norm(c: Conversion, x: Tensor, order=2, axes=None, keepdim=False, *,
         powers = c.g.map("pow", x, c.g.number(float(order), "f32"))
         result = c.g.map("pow", powers.sum(axes, keepdim), c.g.number(1.0 / order, "f32"))
     return result.to(c.dtype)
+
+
+def product_factors(x: Tensor, dtype: str) -> Tensor:
+    return x.f32() if is_real(dtype) else x.to(dtype)
+
+
+def cumulative_product(x: Tensor, axis: int) -> Tensor:
+    """Each element becomes the product of the last 2, 4, 8, ... elements up to its own."""
+    most = x.g.extents.most(x.product(axis))
+    if most > MOST_FACTORS:
+        raise Unsupported(f"a product of {most} elements")
+    place = along(x, x.places(axis).flatten(), axis)
+    for level in range((most - 1).bit_length() if most else 0):
+        before = gather(x, (place - 2**level).maximum(0), axis)
+        x = x.g.where(place.less(2**level), x, x * before)
+    return x
+
+
+def product(x: Tensor, axis: int) -> Tensor:
+    """The product along an axis, which goes, of neighbours, then of their products."""
+    if not x.product(axis).is_number:
+        last = (x.extent(axis) - 1).reshape([1] * x.rank)
+        return gather(cumulative_product(x, axis), last, axis).squeeze([axis])
+    count = x.size(axis)
+    if count == 0:
+        return x.filled(x.g.number(1, x.dtype), axis, 1).squeeze([axis])
+    while count > 1:
+        half = count // 2
+        pairs = x.slice(axis, 0, half) * x.slice(axis, half, 2 * half)
+        x = x.g.concat([pairs, x.slice(axis, 2 * half, count)], axis) if count % 2 else pairs
+        count -= half
+    return x.squeeze([axis])
+
+
+@converts(aten("prod.default"), aten("prod.dim_int"))
+def prod(c: Conversion, x: Tensor, axis=None, keepdim=False, *, dtype=None) -> Tensor:
+    x = product_factors(x, c.dtype)
+    for one in reversed(x.chosen(None if axis is None else [axis])):
+        x = product(x, one)
+    return x.to(c.dtype).reshape(c.shape)
+
+
+@converts(aten("cumprod.default"))
+def cumprod(c: Conversion, x: Tensor, axis, *, dtype=None) -> Tensor:
+    x = product_factors(x, c.dtype)
+    return (cumulative_product(x, axis % x.rank) if x.rank else x).to(c.dtype)
 
 
 @converts(aten("cumsum.default"))

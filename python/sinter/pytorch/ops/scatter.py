@@ -9,6 +9,7 @@ from ..row_ops import checked_rows, row_numbers, sum_rows
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .indexing import MAX_ROWS, chosen_places, joined_numbers, one_of_each_row
+from .overwriting import put
 from .registry import Conversion, aten, converts
 
 
@@ -48,17 +49,18 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
     if x.rank == 0 or not is_real(x.dtype):
         raise Unsupported("a scatter of no axes, or of integers")
     axis %= x.rank
+    for i in range(x.rank):
+        if source.shape[i] != index.shape[i]:
+            source = source.slice(i, 0, index.size(i))
+    if one_of_each_row(x, axis, index):
+        return c.g.where(chosen_places(c, x, axis, index), x.f32() + source.f32(),
+                         x.f32()).to(c.dtype)
     sizes = x.sizes
     total, count = math.prod(sizes), math.prod(index.sizes)
     if total > MAX_ROWS:
         raise Unsupported(f"indices into {total} elements")
     if min(total, count) == 0:
         return x
-    for i in range(x.rank):
-        source = source.slice(i, 0, index.size(i))
-    if one_of_each_row(x, axis, index):
-        return c.g.where(chosen_places(x, axis, index), x.f32() + source.f32(),
-                         x.f32()).to(c.dtype)
     along = checked_rows(index, sizes[axis], from_end=False)
     inside = along.greater_equal(0) & along.less(sizes[axis])
     place, stride = None, 1
@@ -73,19 +75,26 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
 
 @converts(aten("index_put.default"), aten("_unsafe_index_put.default"))
 def index_put(c: Conversion, x: Tensor, indices, values: Tensor, accumulate=False) -> Tensor:
-    """Adds rows by indices along the leading axes."""
+    """Writes rows by indices, or adds them by indices along neighbouring axes."""
     if not accumulate:
-        raise Unsupported("rows are overwritten, and several may be written to one place")
+        return put(c, x, indices, values)
     axes = [i for i, index in enumerate(indices) if index is not None]
-    if axes != list(range(len(axes))) or any(indices[i].dtype == "i1" for i in axes):
-        raise Unsupported("indices that are not along the leading axes")
-    sizes = x.sizes
-    rows, width = math.prod(sizes[:len(axes)]), math.prod(sizes[len(axes):])
-    number = joined_numbers([indices[i] for i in axes], sizes)
+    if any(indices[i].dtype == "i1" for i in axes):
+        raise Unsupported("values are added where a mask is true")
+    if axes != list(range(axes[0], axes[0] + len(axes))):
+        raise Unsupported("indices along axes that are no neighbours")
+    order = axes + [i for i in range(x.rank) if i not in axes]
+    number = joined_numbers([indices[i] for i in axes], [x.size(i) for i in axes])
+    lead, shape = axes[0], [x.size(i) for i in order]
+    rows, width = math.prod(shape[:len(axes)]), math.prod(shape[len(axes):])
     count = math.prod(number.sizes)
     if min(rows, width, count) == 0 or rows > MAX_ROWS:
         raise Unsupported("indices of no rows, or of too many")
-    shape = number.sizes + sizes[len(axes):]
-    updates = values.f32().expand(shape).reshape([count, width])
-    added = sum_rows(number.reshape([count]), updates, rows, from_end=True).reshape(sizes)
+    behind = shape[len(axes):]
+    updates = values.f32().expand(behind[:lead] + number.sizes + behind[lead:])
+    places = list(range(updates.rank))
+    own = places[lead:lead + number.rank]
+    updates = updates.permute(own + [i for i in places if i not in own]).reshape([count, width])
+    added = sum_rows(number.reshape([count]), updates, rows, from_end=True).reshape(shape)
+    added = added.permute([order.index(i) for i in range(x.rank)])
     return (x.f32() + added).to(c.dtype)
