@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from typing import Any, Callable
 
 import torch
@@ -75,6 +76,24 @@ def train_beside_eager(module: nn.Module, *arguments: Any, tolerance: float = 1e
             sides.append((result, grads))
         assert_same(sides[0][0], sides[1][0], tolerance)
         assert_same(sides[0][1], sides[1][1], 10 * tolerance)
+
+
+def errors_of_threads(work: Callable[[], None]) -> list[Exception]:
+    """Runs the function in four threads at the same time."""
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
 
 
 def eager_ops() -> list[str]:

@@ -1,10 +1,9 @@
 """torch.compile(backend="sinter"): options, the explanation, shared memory, sizes that change."""
 
-import threading
 import unittest
 
 import torch
-from beside_eager import assert_same, compiled, eager_ops, reset
+from beside_eager import assert_same, compiled, eager_ops, errors_of_threads, reset
 from torch import nn
 
 import sinter.pytorch
@@ -171,24 +170,16 @@ class TestSharedMemory(unittest.TestCase):
 
     def test_threads_share_a_compiled_module(self):
         reset()
-        module, wrong = nn.Linear(8, 8).requires_grad_(False), []
+        module = nn.Linear(8, 8).requires_grad_(False)
         function = compiled(module)
         function(randn(4, 8))
 
         def work():
-            try:
-                for _ in range(100):
-                    x = randn(4, 8)
-                    assert_same(function(x), module(x))
-            except AssertionError as error:
-                wrong.append(error)
+            for _ in range(100):
+                x = randn(4, 8)
+                assert_same(function(x), module(x))
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(wrong, [])
+        self.assertEqual(errors_of_threads(work), [])
 
 
 class TestPlacesAndTypes(unittest.TestCase):

@@ -1,12 +1,11 @@
 """Which calls of the option `graphs` are recorded, replayed and launched alone, with a recorder of the CPU."""
 
 import gc
-import threading
 import unittest
 import weakref
 
 import torch
-from beside_eager import assert_same, compiled, reset
+from beside_eager import assert_same, compiled, errors_of_threads, reset
 from fake_recorder import on_stream, recorded_on_cpu
 from program_runs import run_program
 from random_programs import program_of
@@ -215,23 +214,15 @@ class TestStreamsAndThreads(unittest.TestCase):
         self.assertEqual(recorder().replays, 2)
 
     def test_threads_share_recordings(self):
-        module, wrong = block(), []
+        module = block()
         ours = record(module, dynamic=True)
         ours(randn(4, 8))
 
         def work():
-            try:
-                for i in range(100):
-                    assert_same(ours(x := randn(2 + i % 4, 8)), module(x))
-            except Exception as error:
-                wrong.append(error)
+            for i in range(100):
+                assert_same(ours(x := randn(2 + i % 4, 8)), module(x))
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual((wrong, recordings()), ([], 4))
+        self.assertEqual((errors_of_threads(work), recordings()), ([], 4))
 
     def test_reset_frees_what_recordings_hold_at_once(self):
         ours = record(lambda x: x * 2)

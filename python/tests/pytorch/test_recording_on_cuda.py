@@ -1,13 +1,12 @@
 """Recorded calls on a GPU beside calls that are launched alone: bits, random numbers, memory. Skipped
 without one."""
 
-import threading
 import unittest
 import warnings
 
 import torch
 import torch._dynamo
-from beside_eager import assert_same, compiled, reset
+from beside_eager import assert_same, compiled, errors_of_threads, reset
 from program_runs import run_program
 from random_programs import program_of
 from torch import nn
@@ -166,7 +165,7 @@ class TestOnCuda(unittest.TestCase):
         self.assertEqual(recordings(), 1)
 
     def test_threads_in_streams_of_their_own(self):
-        module, wrong = Block(64).requires_grad_(False), []
+        module = Block(64).requires_grad_(False)
         ours, alone = record(module, dynamic=True), compiled(module, dynamic=True)
         for batch in range(2, 6):
             for function in (ours, ours, alone):
@@ -174,22 +173,14 @@ class TestOnCuda(unittest.TestCase):
         torch.cuda.synchronize()
 
         def work():
-            try:
-                # While a thread records, torch draws no number of the default generator in others.
-                generator = torch.Generator("cuda")
-                with torch.device("cuda"), torch.cuda.stream(torch.cuda.Stream()):
-                    for i in range(100):
-                        x = torch.randn(2 + i % 4, 8, 64, generator=generator)
-                        assert_bits(ours(x), alone(x))
-            except Exception as error:
-                wrong.append(error)
+            # While a thread records, torch draws no number of the default generator in others.
+            generator = torch.Generator("cuda")
+            with torch.device("cuda"), torch.cuda.stream(torch.cuda.Stream()):
+                for i in range(100):
+                    x = torch.randn(2 + i % 4, 8, 64, generator=generator)
+                    assert_bits(ours(x), alone(x))
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual((wrong, recordings()), ([], 4))
+        self.assertEqual((errors_of_threads(work), recordings()), ([], 4))
 
     def test_a_number_in_host_memory_that_changes_is_read_anew(self):
         ours = record(lambda x, scale: x * scale + 1)
