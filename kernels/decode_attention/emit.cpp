@@ -11,8 +11,9 @@
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
+#include "ir/integer_attribute.h"
 #include "ir/row_numbers.h"
-#include "kernels/decode_attention/streams.h"
+#include "kernels/decode_attention/order.h"
 #include "plan/kernel_text.h"
 
 namespace sinter {
@@ -69,7 +70,7 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));
   SINTER_LET(mask, operands.mask());
-  const int64_t streams = attention_streams(op.attrs, lanes);
+  const int64_t streams = integer_or(op.attrs, AttrName::streams, attention_most_streams(lanes));
   body.launch.threads = streams * lanes;
   SINTER_LET(ports, emit_operand_ports(context, body.launch.threads));
   body.includes = "#include \"kernels/decode_attention/attention.cuh\"\n" + ports.includes;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/decode_attention/streams.h"
+#include "ir/integer_attribute.h"
+#include "kernels/decode_attention/order.h"
 #include "runtime/evaluate/attention_call.h"
 
 namespace sinter {
@@ -105,7 +106,7 @@ class DecodeAttention {
         lanes_(
             attention_lanes(static_cast<int>(heads_.width), static_cast<int>(heads_.value_width))),
         splits_(static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits))),
-        streams_(attention_streams(call.op.attrs, lanes_)),
+        streams_(integer_or(call.op.attrs, AttrName::streams, attention_most_streams(lanes_))),
         scale_(static_cast<T>(in_.number(AttrName::scale))),
         softcap_(static_cast<T>(in_.number(AttrName::softcap))) {}
 

@@ -3,7 +3,8 @@
 
 #include "ir/attention_operands.h"
 #include "ir/inference.h"
-#include "kernels/decode_attention/streams.h"
+#include "ir/integer_attribute.h"
+#include "kernels/decode_attention/order.h"
 
 namespace sinter {
 
@@ -17,7 +18,7 @@ Status check_decode_attention(const Inference& op, const TensorType& whole) {
                                      heads.value_width, kMaxHeadWidth));
   const int lanes =
       attention_lanes(static_cast<int>(heads.width), static_cast<int>(heads.value_width));
-  const int64_t streams = attention_streams(op.attrs, lanes);
+  const int64_t streams = integer_or(op.attrs, AttrName::streams, attention_most_streams(lanes));
   const int64_t least = attention_neighbours(lanes), most = attention_most_streams(lanes);
   if (streams < least || streams > most || !llvm::isPowerOf2_64(static_cast<uint64_t>(streams)))
     return op.reject(

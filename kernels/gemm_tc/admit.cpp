@@ -1,7 +1,7 @@
 // The epilogue of a product of few tokens may need pairs of rows of the matrix: a block computes
 // both, and a lane has the sums of both.
+#include "kernels/colocated_epilogue.h"
 #include "kernels/gemm_tc/schedule.h"
-#include "kernels/sums_epilogue.h"
 
 namespace sinter {
 

@@ -21,9 +21,9 @@
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
 #include "ir/integers.h"
+#include "kernels/common/sums_epilogue.h"
 #include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/schedule.h"
-#include "kernels/sums_epilogue.h"
 
 namespace sinter {
 namespace {

@@ -18,10 +18,8 @@
 //   kResultColumns   columns of the result: rows of the matrix
 //   kSharedBytes     of the stages
 //   kBias            the product has a bias
-//   kSections        the result is an epilogue by sections of the matrix's rows: it is called with
-//   a
-//                    token, the first of 8 rows, and their PortRows; else a port by chunk
-//                    (kernels/tile/ports.cuh)
+//   kSections        the result is called with a token, the first of 8 rows of the matrix, and
+//                    their PortRows; else it is a port by chunk (kernels/tile/ports.cuh)
 //   kPairs           this epilogue needs pairs of rows so far apart; 0: none
 // And Form, those of its use for some number of tokens:
 //   kRows            of the matrix in a tile: 32, or a multiple of 64

@@ -19,7 +19,7 @@ constexpr int kFewTokensBox = 64;
 constexpr int kFewTokensChunk = 8;
 
 /// The rows of a box of `box` rows where an epilogue needs pairs of rows `stride` apart, the
-/// classes of kernels/colocation.h of two units: 8 first rows of pairs, then their partners, and so
+/// classes of ir/colocation.h of two units: 8 first rows of pairs, then their partners, and so
 /// on. So a lane of wgmma's result has the sums of both rows of a pair. A box begins at pair
 /// `position` / 2.
 template <int stride, int box>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "device/device.h"
+#include "ir/colocation.h"
 #include "ir/contraction.h"
-#include "kernels/colocation.h"
 
 namespace sinter {
 

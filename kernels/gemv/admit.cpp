@@ -1,14 +1,14 @@
 // The reasons to refuse a neighbour that only a gemv kernel has. Members of the prologue compute
 // the operand's rows, again in every block; members of the epilogue are computed from the sums that
-// one block can have (kernels/colocation.h):
+// one block can have (ir/colocation.h):
 //
 //   %n  = rms_norm %x, %w                      prologue: rows [N]
 //   %gu = linear %n, %m {order = gemv}                          the anchor: [N, 2 * F]
 //   %s  = silu (slice %gu 0..F)                epilogue: [N, F], from gu[n, j] and gu[n, F + j]
 //   %a  = mul %s, (slice %gu F..2F)
 #include "ir/grouping.h"
+#include "kernels/colocated_epilogue.h"
 #include "kernels/gemv/schedule.h"
-#include "kernels/sums_epilogue.h"
 
 namespace sinter {
 

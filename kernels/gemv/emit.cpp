@@ -16,7 +16,7 @@
 //
 // The emitters of row and pointwise kernels write prologue and epilogue, each for a graph of its
 // own: the prologue's ends with the operand; those of the epilogue (the sections of
-// kernels/colocation.h) have the sums as one more input.
+// ir/colocation.h) have the sums as one more input.
 #include "kernels/row/emit.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -5,7 +5,7 @@
 //   for (item ...) {
 //     const long long row = item / product.rows();
 //     const int matrix_row = product.row(item % product.rows());
-//     if (matrix_row < 2048) { ... }           the sections, kernels/sums_epilogue.h
+//     if (matrix_row < 2048) { ... }           the sections, kernels/common/sums_epilogue.h
 //   }
 //
 // A single section may load what needs no sums for each thread's first item before product.run().

@@ -1,7 +1,7 @@
 // The text of a gemv's epilogue.
 #pragma once
 
-#include "kernels/sums_epilogue.h"
+#include "kernels/common/sums_epilogue.h"
 
 namespace sinter {
 

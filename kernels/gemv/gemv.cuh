@@ -1,7 +1,7 @@
 // gemv: products of a matrix and a few rows, in the order of kernels/gemv/order.h, at the speed at
 // which memory gives the matrix.
 //
-// A block computes a run of neighbouring classes of rows (kernels/colocation.h). Where the
+// A block computes a run of neighbouring classes of rows (ir/colocation.h). Where the
 // device has bulk copies, each warp reads its rows through a multistage pipeline in shared memory.
 // Its first copies are issued before the block waits for earlier kernels, so that the matrix is
 // loaded while these still run and while the prologue computes the operand. Other devices load

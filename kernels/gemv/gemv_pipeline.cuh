@@ -18,7 +18,7 @@ namespace sinter {
 //   Element             element type of the matrix and the operand
 //   kLength             elements of a row (K), a multiple of 8
 //   kRows               rows of the matrix
-//   kUnits, kStride     rows of a class, and the distance between them (kernels/colocation.h)
+//   kUnits, kStride     rows of a class, and the distance between them (ir/colocation.h)
 //   kSplits             splits of a row (split-K), one for a warp; a power of two
 //   kTokens             the largest number of tokens
 //   kStageLength        elements of a stage for one token, a multiple of 256

@@ -51,7 +51,7 @@ SINTER_DEVICE void store_chunk(SharedRows<T> p, const Packed<Element>& in) {
   store_chunk(p, wide);
 }
 
-// The row of a class of rows (kernels/colocation.h), and the other way round.
+// The row of a class of rows (ir/colocation.h), and the other way round.
 template <typename Config>
 SINTER_DEVICE int gemv_row(int row_class, int unit) {
   return row_class / Config::kStride * Config::kStride * Config::kUnits + unit * Config::kStride +

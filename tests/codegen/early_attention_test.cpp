@@ -14,7 +14,8 @@
 #include "codegen/kernel_trials.h"
 #include "ir/attention_heads.h"
 #include "ir/grouping.h"
-#include "kernels/decode_attention/streams.h"
+#include "ir/integer_attribute.h"
+#include "kernels/decode_attention/order.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/random_inputs.h"
@@ -229,8 +230,8 @@ bool takes_stale_rows(const Kernel& kernel, const Call& call, int64_t known) {
   const auto heads = op.attrs.get<int64_t>(AttrName::heads);
   const int64_t width = kernel.group[op.operands[0]].type.dims[1].constant() / heads;
   const int64_t value_width = op.type.dims[1].constant() / heads;
-  const int64_t streams = attention_streams(
-      op.attrs, attention_lanes(static_cast<int>(width), static_cast<int>(value_width)));
+  const int lanes = attention_lanes(static_cast<int>(width), static_cast<int>(value_width));
+  const int64_t streams = integer_or(op.attrs, AttrName::streams, attention_most_streams(lanes));
   const int64_t window =
       op.attrs.has(AttrName::window) ? op.attrs.get<int64_t>(AttrName::window) : 0;
   const auto splits = static_cast<int>(op.attrs.get<int64_t>(AttrName::splits));

@@ -109,8 +109,9 @@ class SectionedProduct {
 
   std::string rotated() {
     constexpr int64_t kHalves[] = {8, 16, 32, 64};
-    const int64_t half = kHalves[pick(4)], heads = 1 + pick(3), head = 2 * half;
-    const int64_t queries = heads * head, values = head, rows = queries + head + values;
+    const int64_t half = kHalves[pick(4)], heads = 2 + pick(3), head = 2 * half;
+    const int64_t queries = heads * head, keys = 2 * head, values = head;
+    const int64_t rows = queries + keys + values;
     const bool bias = pick(2) == 0;
     const auto rotate = [&](std::string_view name, std::string_view of, int64_t count) {
       return fmt::format(
@@ -122,14 +123,14 @@ class SectionedProduct {
     return fmt::format(
                "graph({}, %cos: DTYPE[{}, {}], %sin: DTYPE[{}, {}], %kc: DTYPE[300, {}], "
                "%vc: DTYPE[300, {}], %slot: i32[{}]) -> (%y, %ka, %va) {{\n",
-               inputs(rows, bias), tokens_, half, tokens_, half, head, values, tokens_) +
+               inputs(rows, bias), tokens_, half, tokens_, half, keys, values, tokens_) +
            product(rows, bias) + slice("q", 0, queries) + rotate("y", "q", heads) +
-           slice("k", queries, head) + rotate("z", "k", 1) +
+           slice("k", queries, keys) + rotate("z", "k", 2) +
            fmt::format(
                "  %kr = reshape %z {{dims = [{0}, {1}]}} : DTYPE[{0}, {1}]\n"
                "  %ka = kv_append %kc, %kr, %slot : DTYPE[300, {1}]\n",
-               tokens_, head) +
-           slice("v", queries + head, values) +
+               tokens_, keys) +
+           slice("v", queries + keys, values) +
            fmt::format("  %va = kv_append %vc, %v, %slot : DTYPE[300, {}]\n}}", values);
   }
 

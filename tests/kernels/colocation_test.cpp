@@ -1,5 +1,5 @@
 // Which rows of a matrix have to stand together, for what reads their sums.
-#include "kernels/colocation.h"
+#include "ir/colocation.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/colocation.h"
+#include "ir/colocation.h"
 
 #include <llvm/ADT/STLExtras.h>
 

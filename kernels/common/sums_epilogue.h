@@ -3,12 +3,10 @@
 #pragma once
 
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "codegen/emission/emit_index.h"
-#include "kernels/colocation.h"
-#include "kernels/group.h"
+#include "ir/colocation.h"
 
 namespace sinter {
 
@@ -68,8 +66,5 @@ class SumsEpilogue {
 
 /// The element of a section that the row `matrix_row` has, whose first row is `first`.
 std::string element_of_section(int64_t first);
-
-/// The rows that the epilogue of a group's anchor needs together, or why there are none.
-std::variant<ColocatedRows, Verdict> colocated_epilogue(const GroupView& group);
 
 }  // namespace sinter
