@@ -38,7 +38,8 @@ Results results_of(const GroupView& group) {
   return results;
 }
 
-/// The kernel's text is made from its results (kernels/common/sums_epilogue.h): the same question as there.
+/// The kernel's text is made from its results (kernels/common/sums_epilogue.h): the same question
+/// as there.
 std::optional<Verdict> results_fit(const GroupView& group) {
   const Results results = results_of(group);
   const auto deal = colocated_rows(results.graph, results.sums, group.problem.symbols());
