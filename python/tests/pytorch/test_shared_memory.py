@@ -1,10 +1,10 @@
 """The graphs of one compiled function share their memory of intermediate values, in each stream."""
 
 import gc
-import threading
 
 import pytest
 import torch
+from beside_eager import errors_of_threads
 from torch import nn
 
 import sinter.pytorch
@@ -27,7 +27,7 @@ class Broken(nn.Module):
 
 def sessions_of(model) -> list:
     return [session for graph in sinter.pytorch.explain(model).graphs for entry in graph.entries
-            for session in entry._sessions.values()]
+            for session in entry._sessions._by_stream.values()]
 
 
 @pytest.fixture(autouse=True)
@@ -60,23 +60,14 @@ def test_threads_call_graphs_that_share():
     model = Broken().eval()
     compiled = torch.compile(model, backend="sinter", dynamic=True)
     inputs = [torch.randn(rows, 16) for rows in range(2, 10)]
-    failures = []
 
-    def run(x):
-        try:
-            with torch.no_grad():
-                for _ in range(10):
-                    torch.testing.assert_close(compiled(x), model(x))
-        except BaseException as error:  # told by the test's own thread
-            failures.append(error)
+    def run():
+        with torch.no_grad():
+            for x in [*inputs, *inputs]:
+                torch.testing.assert_close(compiled(x), model(x))
 
-    run(inputs[0])
-    threads = [threading.Thread(target=run, args=(x,)) for x in inputs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures[0]
+    run()
+    assert errors_of_threads(run) == []
 
 
 def test_memory_is_forgotten_with_its_function():
@@ -85,6 +76,7 @@ def test_memory_is_forgotten_with_its_function():
 
     kept = memory_of(function)
     assert memory_of(function) is kept
+    gc.collect()  # functions of other tests
     known = len(shared_memory._MEMORIES)
     del function
     gc.collect()

@@ -109,7 +109,11 @@ class TestProducts(unittest.TestCase):
         for dynamic in (False, True):
             train_beside_eager(Function(lambda x: x.prod(1) * x.prod(0, keepdim=True).sum()),
                                randn(5, 5).requires_grad_(), dynamic=dynamic)
-            self.assertEqual(eager_ops(), [])
+            # The gradient along an axis of unknown size has slices of one element fewer.
+            self.assertEqual(set(eager_ops()),
+                             {"aten.slice.Tensor", "aten.flip.default", "sinter.joined_slices.default"}
+                             if dynamic else set())
+            reset()
             run_beside_eager(lambda x: (x.prod(1), x.cumprod(-1), (x > 0).prod(0)),
                              randint(-3, 4, (3, 5)), dynamic=dynamic)
             self.assertEqual(eager_ops(), [])
