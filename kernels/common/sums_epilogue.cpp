@@ -14,6 +14,7 @@
 #include "ir/graph_copier.h"
 
 namespace sinter {
+
 std::string element_of_section(int64_t first) {
   return first > 0 ? fmt::format("matrix_row - {}", first) : "matrix_row";
 }

@@ -21,7 +21,7 @@ class SumsEpilogue {
   /// How the matrix's rows are dealt to blocks.
   const ColocatedRows& rows() const { return rows_; }
 
-  /// What the text reads of the product, as one more input, and computes at a time.
+  /// The text reads of the product, as one more input, and computes at a time:
   enum class Access : uint8_t {
     sum,    // sums in float32, without the bias: element `i` of a section
     chunk,  // the product: 8 elements from `i` on, which is a multiple of 8, as all sections are

@@ -65,7 +65,7 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   const int64_t tile = attention_tile(heads.group());
   const int lanes =
       attention_lanes(static_cast<int>(heads.width), static_cast<int>(heads.value_width));
-  const int64_t window = op.attrs.has(AttrName::window) ? integer(op, AttrName::window) : 0;
+  const int64_t window = integer_or(op.attrs, AttrName::window, 0);
   SINTER_LET(q, operands.queries());
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));

@@ -118,9 +118,10 @@ class TiledLinearKernel {
       by_chunk &= volume(group[output].type.dims) == volume(op_.type.dims);
     }
     if (by_chunk && op_.type.rank() != 2) return std::optional<SumsEpilogue>{};
-    SINTER_LET(sums, SumsEpilogue::create(group, context_.anchor->id, results, context_.symbols));
-    if (by_chunk && sums.rows().units == 1) return std::optional<SumsEpilogue>{};
-    return std::optional(std::move(sums));
+    auto sums = SumsEpilogue::create(group, context_.anchor->id, results, context_.symbols);
+    if (by_chunk && (!sums || sums->rows().units == 1)) return std::optional<SumsEpilogue>{};
+    if (!sums) return tl::make_unexpected(std::move(sums).error());
+    return std::optional(*std::move(sums));
   }
 
   Status write_few_tokens(const FewTokensConfig& config, const SumsEpilogue* sections) {

@@ -18,8 +18,8 @@ namespace {
 
 constexpr Order kOrders[] = {Order::tiled_linear};
 
-/// Operands come from memory, by tensor maps; the result goes to the epilogue by tile, or for few
-/// tokens by sums (admit.cpp).
+/// Operands come from memory, by tensor maps; the result goes to the epilogue by tile, or of few
+/// tokens by sections of the matrix's rows (admit.cpp).
 Ports tiled_linear_ports(const Graph&, const Op& op) {
   Ports ports;
   ports.result = {

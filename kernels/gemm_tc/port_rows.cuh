@@ -1,4 +1,4 @@
-// What an epilogue of few tokens reads in the place of the product's memory.
+// An epilogue of few tokens reads PortRows in the place of the product's memory.
 #pragma once
 
 #include "kernels/common/vector.cuh"
