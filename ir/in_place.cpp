@@ -34,7 +34,7 @@ bool keeps_index(const Op& op) {
          (op_class(op) == OpClass::pointwise && op.kind != OpKind::concat);
 }
 
-/// Of each value of a graph without composites.
+/// One for each value of a graph without composites.
 std::vector<Reads> reads_of(const Graph& graph, ValueId input) {
   std::vector<Reads> reads(graph.size(), Reads::nothing);
   for (uint32_t i = 0; i < graph.size(); ++i) {

@@ -118,7 +118,7 @@ struct Kernel {
   std::vector<TensorMap> tensor_maps;
   Launch launch;
   Overlap overlap;
-  // Of a kernel that does not overlap others: the pairs whose pointers are not __restrict__, so
+  // The pairs, in a kernel that does not overlap others, whose pointers are not __restrict__, so
   // that they may be equal. A kernel that overlaps has no such pointers.
   std::vector<InPlace> in_place;
   uint32_t minimum_arch = 70;  // of the oldest device that runs it, 90: compute capability 9.0

@@ -120,7 +120,7 @@ class AttentionBlock {
     if (range.high < range.low) return {0, 1};
     return {kHasSink ? 0 : range.low / Sizes::keys, range.high / Sizes::keys + 1};
   }
-  // Those tiles, from the first on that is shown. All lanes of a warp call it.
+  // The tiles of tiles_of(), from the first on that is shown. All lanes of a warp call it.
   SINTER_DEVICE SeenTiles shown_tiles(RowRange range) const {
     SeenTiles tiles = tiles_of(range);
     if (kHasSink && kHasTiles && range.low <= range.high)

@@ -54,7 +54,7 @@ SINTER_DEVICE AttentionRange visible_keys(int first, int last) {
   const AttentionRange range = attention_range(first, last, Config::kWindow);
   return kSinkOf<Config> == 0 ? range : with_sink(range, last, kSinkOf<Config>);
 }
-/// Those that are rows of a cache of `rows` rows.
+/// The same keys, as far as they are rows of a cache of `rows` rows.
 template <typename Config>
 SINTER_DEVICE AttentionRange visible_keys(int first, int last, long long rows) {
   const AttentionRange range = rows_of_cache(attention_range(first, last, Config::kWindow), rows);

@@ -88,7 +88,7 @@ struct CudaCall {
     size_t buffer, output, offset;
   };
   std::vector<InOutput> in_outputs;
-  // Of each step: memory of the arena that holds nothing then.
+  // Memory of the arena that holds nothing during a step; one for each step.
   std::vector<FreeMemory> free;
 
   CudaAddress output(size_t index) const { return addresses[entry->outputs[index]]; }

@@ -193,7 +193,7 @@ TEST_CASE("outputs that no step computes in their memory are copied, within the 
   }
 }
 
-/// What a prepared call asks of the driver.
+/// The driver's functions that a prepared call uses.
 const std::set<std::string> kLaunchesAlone = {"cuCtxGetCurrent", "cuCtxSetCurrent",
                                               "cuLaunchKernelEx", "cuStreamIsCapturing"};
 
