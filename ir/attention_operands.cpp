@@ -7,12 +7,29 @@
 
 namespace sinter {
 
+TensorType token_heads_type(const TensorType& q, int64_t heads) {
+  Dims dims(DimsRef(q.dims).drop_back(2));
+  dims.append({Dim(heads), q.dims[q.rank() - 2]});
+  return {DType::f32, dims};
+}
+
+bool is_attention_gradient(const Op& op) {
+  return op.kind == OpKind::attention_query_gradient || op.kind == OpKind::attention_key_gradient ||
+         op.kind == OpKind::attention_value_gradient;
+}
+
+size_t mask_operand(const Op& op) {
+  return is_attention_gradient(op) ? kGradientMaskOperand : kMaskOperand;
+}
+
 std::optional<AttentionRowsPlace> attention_rows(const Graph& graph, const Op& op, size_t operand) {
   const DimsRef own = graph[op.operands[operand]].type.dims;
   const AttentionHeads heads = attention_heads(graph, op);
-  const int64_t width = operand == 1 ? heads.width : heads.value_width;
+  const bool of_keys = operand == 1 || operand == 2;
+  const int64_t count = of_keys ? heads.kv_count : heads.count;
+  const int64_t width = own.back().constant() / count;
   Dims dims(own.drop_back());
-  dims.append({Dim(heads.kv_count), Dim(width)});
+  dims.append({Dim(count), Dim(width)});
   const auto view = strided_view(graph, op.operands[operand], dims);
   if (!view || (width > 1 && !view->strides.back().is(1))) return std::nullopt;
   const size_t batch = own.size() - 2;
@@ -44,7 +61,7 @@ std::optional<AttentionMaskPlace> mask_place(const Graph& graph, ValueId mask) {
 
 std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op, size_t operand) {
   const ValueId mask = op.operands[operand];
-  if (!is_whole_mask(graph[mask].type.dims, op.type.dims)) return std::nullopt;
+  if (!is_whole_mask(graph[mask].type.dims, graph[op.operands[0]].type.dims)) return std::nullopt;
   return mask_place(graph, mask);
 }
 
@@ -89,6 +106,11 @@ llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op) {
   operands[kMaskOperand] = b.op(OpKind::broadcast, {operands[kMaskOperand]},
                                 Attributes().set(AttrName::dims, dims), op.name + ".mask");
   return operands;
+}
+
+bool gradient_addresses(const Graph& graph, const Op& op, size_t operand) {
+  if (operand < 3 || operand == kGradOperand) return attention_rows(graph, op, operand).has_value();
+  return operand < kGradientMaskOperand || attention_mask(graph, op, operand).has_value();
 }
 
 SymExpr attention_sequences(const Op& op) { return volume(DimsRef(op.type.dims).drop_back(2)); }

@@ -9,7 +9,15 @@
 
 namespace sinter {
 
-/// Keys or values (operand 1 or 2), in elements; nullopt: they have to be copied first.
+/// Operands of the gradients of attention, beside those of the attention.
+constexpr size_t kGradOperand = 5, kLogSumOperand = 6, kDeltaOperand = 7, kGradientMaskOperand = 8;
+/// f32 [..., heads, N]: a number for each head of each token of q [..., N, heads*hd].
+TensorType token_heads_type(const TensorType& q, int64_t heads);
+/// The op is a gradient of attention.
+bool is_attention_gradient(const Op& op);
+
+/// Keys or values (operand 1 or 2), or of a gradient queries and `grad` too, in elements; nullopt:
+/// they have to be copied first.
 struct AttentionRowsPlace {
   ValueId root;
   SymExpr offset, sequence, row, head;  // the first element, and the steps to the next
@@ -31,6 +39,8 @@ struct AttentionMaskPlace {
 std::optional<AttentionMaskPlace> mask_place(const Graph& graph, ValueId mask);
 /// The mask of an attention (operand 5), or the summary of its tiles (operand 6).
 constexpr size_t kMaskOperand = 5, kMaskTilesOperand = 6;
+/// The mask's operand of an attention or its gradient, which may be absent.
+size_t mask_operand(const Op& op);
 std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op,
                                                  size_t operand = kMaskOperand);
 /// The extents of mask_tiles of a mask.
@@ -40,6 +50,9 @@ Dims mask_tile_dims(DimsRef mask, int64_t tile_tokens, int64_t tile_keys,
 /// The inputs of a group, by index and ascending, from which row numbers (operand 3 or 4) of its
 /// attention are computed.
 llvm::SmallVector<uint32_t, 2> row_number_inputs(const Graph& group, ValueId numbers);
+
+/// A kernel of the gradients can read the operand where it is.
+bool gradient_addresses(const Graph& graph, const Op& op, size_t operand);
 
 /// A mask repeats along all leading axes of an attention's result, or along none. Those of kernels
 /// do.

@@ -95,6 +95,12 @@ Result<TensorType> infer_attention(const Inference& op) {
   return TensorType{q.dtype, dims};
 }
 
+Result<TensorType> infer_own_attention(const Inference& op, size_t mask) {
+  llvm::SmallVector<TensorType, 6> operands(op.operands.take_front(kMask));
+  if (op.operands.size() > mask) operands.push_back(op.operands[mask]);
+  return infer_attention({op.kind, operands, op.attrs, op.symbols});
+}
+
 Result<TensorType> infer_attention_softmax(const Inference& op) {
   const TensorType &scores = op.operands[0], &first = op.operands[1];
   const DType dtype = op.attrs.get<DType>(AttrName::dtype);

@@ -40,4 +40,8 @@ using OrderConstraints = Status(const Inference&, const TensorType& result);
 #define SINTER_ORDER(name, ...) OrderConstraints check_##name;
 #include "ir/orders.def"
 
+/// The type of the result of the attention that an op belongs to: its first five operands are the
+/// attention's, and operand `mask`, if there is one, is the attention's mask.
+Result<TensorType> infer_own_attention(const Inference& op, size_t mask);
+
 }  // namespace sinter

@@ -6,11 +6,13 @@ namespace sinter {
 
 namespace {
 
-uint32_t row_axes(const Op& op) { return static_cast<uint32_t>(op.type.rank() - 1); }
+uint32_t row_axes(const Graph& graph, const Op& op) {
+  return static_cast<uint32_t>(graph[op.operands[0]].type.rank() - 1);
+}
 
 Ports::Place by_element(const Graph& graph, const Op& op, size_t operand) {
   return {.port = Port::element,
-          .row_axes = row_axes(op),
+          .row_axes = row_axes(graph, op),
           .walked = graph[op.operands[operand]].type.dims};
 }
 
@@ -25,7 +27,7 @@ Ports row_number_ports(const Graph& graph, const Op& op) {
 Ports attention_ports(const Graph& graph, const Op& op) {
   Ports ports = row_number_ports(graph, op);
   ports.operands[0] = by_element(graph, op, 0);
-  ports.result = {.port = Port::element, .row_axes = row_axes(op), .walked = {}};
+  ports.result = {.port = Port::element, .row_axes = row_axes(graph, op), .walked = {}};
   return ports;
 }
 

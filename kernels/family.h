@@ -108,9 +108,9 @@ struct KernelFamily {
   bool (*claims)(llvm::ArrayRef<const OpFacts*>) = nullptr;
   /// Kind call: the anchor of the call that computes exactly these members.
   std::optional<ValueId> (*call_of)(const FusionProblem&, Members) = nullptr;
-  /// Ops of the family that may join an anchor's kernel if all their operands are operands of the
-  /// anchor: other results of the same computation.
-  llvm::ArrayRef<OpKind> companions = {};
+  /// `other`, whose operands are all operands of `anchor`, may join its kernel: it is another
+  /// result of the same computation, its companion. Both are ops of the family. null: none may.
+  bool (*is_companion)(const Op& anchor, const Op& other) = nullptr;
   /// Launch latency is a notable part of its kernels' time: their launches overlap, whatever the
   /// size of their values.
   bool latency_bound = false;

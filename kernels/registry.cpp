@@ -29,10 +29,22 @@ const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts, Familie
   SINTER_CHECK(false, "no kernel family claims a group of {} ops", facts.size());
 }
 
+bool is_companion(const KernelFamily& family, const Op& anchor, const Op& other) {
+  return family.is_companion != nullptr && family.is_companion(anchor, other) &&
+         llvm::all_of(other.operands, [&](ValueId operand) {
+           return llvm::is_contained(anchor.operands, operand);
+         });
+}
+
 std::optional<ValueId> anchor_of(const Graph& group, Families families) {
-  for (uint32_t i = 0; i < group.size(); ++i)
-    if (anchored_by(group.ops()[i], families)) return ValueId{i};
-  return std::nullopt;
+  std::optional<ValueId> anchor;
+  for (uint32_t i = 0; i < group.size(); ++i) {
+    const KernelFamily* family = anchored_by(group.ops()[i], families);
+    if (family == nullptr) continue;
+    // The anchor may come after its companions.
+    if (!anchor || is_companion(*family, group.ops()[i], group[*anchor])) anchor = ValueId{i};
+  }
+  return anchor;
 }
 
 const KernelFamily& family_of_rows(const Graph& group, llvm::ArrayRef<Symbol> symbols,

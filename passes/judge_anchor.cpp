@@ -30,13 +30,10 @@ llvm::SmallVector<ValueId, 2> anchors_of(const GroupShape& shape) {
 }
 
 /// `id` may be another result of the kernel around `anchor`.
-bool is_companion(const FusionProblem& problem, ValueId id, ValueId anchor) {
+bool may_accompany(const FusionProblem& problem, ValueId id, ValueId anchor) {
   const Graph& graph = problem.graph();
   const KernelFamily& family = *problem.family(anchor);
-  return problem.family(id) == &family && llvm::is_contained(family.companions, graph[id].kind) &&
-         llvm::all_of(graph[id].operands, [&](ValueId operand) {
-           return llvm::is_contained(graph[anchor].operands, operand);
-         });
+  return problem.family(id) == &family && is_companion(family, graph[anchor], graph[id]);
 }
 
 /// The anchor and companions of both groups; nothing where they cannot share a kernel.
@@ -48,8 +45,9 @@ std::optional<llvm::SmallVector<ValueId, 2>> joined_anchors(const Question& q) {
   llvm::append_range(all, of_group(q.second_shape()));
   // The anchor is the one whose companions all the others are.
   for (ValueId& anchor : all)
-    if (llvm::all_of(
-            all, [&](ValueId id) { return id == anchor || is_companion(q.problem, id, anchor); })) {
+    if (llvm::all_of(all, [&](ValueId id) {
+          return id == anchor || may_accompany(q.problem, id, anchor);
+        })) {
       std::swap(anchor, all.front());
       llvm::sort(all.begin() + 1, all.end());
       return all;
@@ -217,6 +215,10 @@ std::optional<Verdict> checks::epilogue(Question& q) {
     for (const Read& read : q.problem.facts(reader).reads)
       if (llvm::is_contained(q.prologue, read.root) && !llvm::is_contained(anchors, read.root))
         return part_of_row(q, reader, read.root);
+    // Companions' results go to memory.
+    for (const Read& read : q.problem.facts(reader).reads)
+      if (read.root != anchor && llvm::is_contained(anchors, read.root))
+        return refuse(Reason::port_closed, q.problem.name(read.root));
     if (!is_open(result.port)) return refuse(Reason::port_closed, q.problem.name(anchor));
   }
   const auto admits = q.merged.family->admits_epilogue;

@@ -37,9 +37,9 @@ Result<std::string> AttentionText::rows(size_t operand) {
 }
 
 Result<std::string> AttentionText::mask() const {
-  if (op_.operands.size() <= kMaskOperand) return std::string("{}");
-  SINTER_LET(mask, steps(kMaskOperand));
-  if (op_.operands.size() <= kMaskTilesOperand) return mask;
+  if (op_.operands.size() <= mask_operand(op_)) return std::string("{}");
+  SINTER_LET(mask, steps(mask_operand(op_)));
+  if (!has_tiles()) return mask;
   SINTER_LET(tiles, steps(kMaskTilesOperand));
   return fmt::format("{{{}, {}}}", mask, tiles);
 }
@@ -53,18 +53,19 @@ Result<std::string> AttentionText::steps(size_t operand) const {
 }
 
 std::string AttentionText::mask_type() const {
-  if (op_.operands.size() <= kMaskOperand) return "NoMask";
-  const std::string mask = fmt::format(
-      "MaskInMemory<{}, {}, MaskRows::{}>",
-      memory_type(context_.group[op_.operands[kMaskOperand]].type.dtype), adds_mask(), mask_rows());
-  return op_.operands.size() <= kMaskTilesOperand ? mask : fmt::format("MaskWithTiles<{}>", mask);
+  if (op_.operands.size() <= mask_operand(op_)) return "NoMask";
+  const std::string mask =
+      fmt::format("MaskInMemory<{}, {}, MaskRows::{}>",
+                  memory_type(context_.group[op_.operands[mask_operand(op_)]].type.dtype),
+                  adds_mask(), mask_rows());
+  return has_tiles() ? fmt::format("MaskWithTiles<{}>", mask) : mask;
 }
 
 std::string_view AttentionText::mask_rows() const {
-  const auto place = attention_mask(context_.group, op_);
+  const auto place = attention_mask(context_.group, op_, mask_operand(op_));
   if (!place || place->token.is(0)) return "shared";
   const bool in_chunks =
-      place->key.is(1) && context_.group[op_.operands[kMaskOperand]].type.dtype == DType::i1 &&
+      place->key.is(1) && context_.group[op_.operands[mask_operand(op_)]].type.dtype == DType::i1 &&
       llvm::all_of(std::array{place->offset, place->sequence, place->head, place->token,
                               SymExpr(attention_key_rows(context_.group, op_))},
                    [&](const SymExpr& step) {
@@ -73,9 +74,13 @@ std::string_view AttentionText::mask_rows() const {
   return in_chunks ? "own_in_chunks" : "own";
 }
 
+bool AttentionText::has_tiles() const {
+  return !is_attention_gradient(op_) && op_.operands.size() > kMaskTilesOperand;
+}
+
 bool AttentionText::adds_mask() const {
-  return op_.operands.size() > kMaskOperand &&
-         context_.group[op_.operands[kMaskOperand]].type.dtype != DType::i1;
+  return op_.operands.size() > mask_operand(op_) &&
+         context_.group[op_.operands[mask_operand(op_)]].type.dtype != DType::i1;
 }
 
 std::string AttentionText::size(const SymExpr& expression) const {

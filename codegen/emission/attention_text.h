@@ -18,7 +18,7 @@ class AttentionText {
 
   /// "x0 + 64, 4096ll": the queries of the first token, and the step to those of the next.
   Result<std::string> queries();
-  /// AttentionRows of keys or values (operand 1 or 2).
+  /// AttentionRows of keys or values (operand 1 or 2); of a gradient, of queries and `grad` too.
   Result<std::string> rows(size_t operand);
   /// The mask, of type mask_type().
   Result<std::string> mask() const;
@@ -31,6 +31,8 @@ class AttentionText {
  private:
   /// The mask, or the summary of its tiles, as a MaskInMemory.
   Result<std::string> steps(size_t operand) const;
+  /// The op has a summary of its mask's tiles.
+  bool has_tiles() const;
   /// The MaskRows of the mask.
   std::string_view mask_rows() const;
   std::string first_element(size_t operand, const SymExpr& offset) const;

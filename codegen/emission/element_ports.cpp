@@ -194,8 +194,11 @@ Result<PortText> emit_operand_ports(const EmitContext& context, int64_t threads)
     text.accessors += accessor;
   }
   const std::vector<bool> takes = takes_result(context);
-  for (size_t k = 0; k < context.group.outputs.size(); ++k)
-    if (!takes[context.group.outputs[k].index]) SINTER_TRY(add_store(context, k, threads, text));
+  for (size_t k = 0; k < context.group.outputs.size(); ++k) {
+    const ValueId output = context.group.outputs[k];
+    if (!takes[output.index] && !llvm::is_contained(context.anchor->companions, output))
+      SINTER_TRY(add_store(context, k, threads, text));
+  }
   return text;
 }
 

@@ -21,6 +21,7 @@ struct Anchor {
   ValueId id;
   /// Its operands that other ops of the group may compute element by element, ascending.
   llvm::SmallVector<uint32_t, 4> element_operands;
+  llvm::SmallVector<ValueId, 1> companions;  // other results of the same computation
 };
 
 struct EmitContext {

@@ -35,12 +35,15 @@ std::string role_of(const Graph& group) {
 std::optional<Anchor> find_anchor(const Graph& group) {
   const std::optional<ValueId> id = anchor_of(group);
   if (!id) return std::nullopt;
-  Anchor anchor{*id, {}};
+  Anchor anchor{*id, {}, {}};
   const Op& op = group[*id];
   const KernelFamily& family = *anchored_by(op);
   const Ports ports = family.ports ? family.ports(group, op) : Ports{};
   for (uint32_t k = 0; k < op.operands.size(); ++k)
     if (ports.operand(k).port == Port::element) anchor.element_operands.push_back(k);
+  for (uint32_t i = 0; i < group.size(); ++i)
+    if (i != id->index && anchored_by(group.ops()[i]) != nullptr)
+      anchor.companions.push_back(ValueId{i});
   return anchor;
 }
 

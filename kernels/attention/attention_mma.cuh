@@ -76,10 +76,10 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
   }
   cp_async_wait_group<0>();
   if (!computes) return;
-  float by[2];
-  softmax.finish(by);
-  softmax.scale_rows(sums, by);
-  block.store_result(sums, row, out);
+  AttentionEnds ends;
+  softmax.finish(ends);
+  softmax.scale_rows(sums, ends.factors);
+  block.store_result(sums, row, ends, out);
 }
 
 template <typename Config, typename Query, typename Result>

@@ -68,14 +68,17 @@ class AttentionSoftmax {
     }
   }
 
-  // One over the sum of a row's weights, which its weighted sums are multiplied by at the end.
-  SINTER_DEVICE void finish(float (&by)[2]) const {
+  // Of each row, one over the sum of its weights, and its log-sum.
+  SINTER_DEVICE void finish(AttentionEnds& ends) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float weights = math::add(weights_[half][0], weights_[half][1]);
       weights = math::add(weights, __shfl_xor_sync(kAll, weights, 1));
       weights = math::add(weights, __shfl_xor_sync(kAll, weights, 2));
-      by[half] = attention_inverse(weights, Config::kEmptyZero);
+      ends.factors[half] = attention_inverse(weights, Config::kEmptyZero);
+      if constexpr (kLogSumOf<Config>)
+        ends.log_sums[half] =
+            attention_log_sum(weights, shift_[half], Config::kFactor, Mask::kAdds);
     }
   }
 

@@ -21,6 +21,18 @@ struct TiledSizes {
   static constexpr int value_bytes = tile_bytes(keys, value_width);
 };
 
+// The kernel has the log-sum of each token's head as a result.
+template <typename Config, typename = void>
+constexpr bool kLogSumOf = false;
+template <typename Config>
+constexpr bool kLogSumOf<Config, decltype(static_cast<void>(Config::kLogSum))> = Config::kLogSum;
+
+// What a lane's two rows have at the end: the factors of their weighted sums and, where kLogSumOf,
+// their log-sums.
+struct AttentionEnds {
+  float factors[2], log_sums[2];
+};
+
 // The operands of a launch: keys and values, the row numbers of all tokens, the mask, and how many
 // sequences there are, each of `tokens` tokens and with `cache_rows` keys.
 template <typename Config>
@@ -30,6 +42,7 @@ struct AttentionOperands {
   typename Config::Last last;
   typename Config::Mask mask;
   long long sequences, tokens, cache_rows;
+  float* log_sum = nullptr;  // [sequences, heads, tokens]; written where kLogSumOf
 
   SINTER_DEVICE int row_tiles_of_sequence() const {
     return static_cast<int>((tokens + Config::kRows - 1) / Config::kRows);
@@ -187,10 +200,11 @@ class AttentionBlock {
   SINTER_DEVICE int cache_rows() const { return static_cast<int>(in_->cache_rows); }
 
   // Gives the result a lane's rows, `row0` and 8 more: `sums` as a product of tensor cores has
-  // them.
+  // them, multiplied by the factors of `ends`.
   template <typename Result>
   SINTER_DEVICE void store_result(const float (&sums)[Sizes::value_width / 2], int row0,
-                                  const Result& out) const {
+                                  const AttentionEnds& ends, const Result& out) const {
+    if constexpr (kLogSumOf<Config>) store_log_sums(row0, ends.log_sums);
     constexpr int width = Config::kValueWidth, chunks = (width + 7) / 8;
     take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk& values) {
       const int row = row0 + 8 * half;
@@ -200,6 +214,16 @@ class AttentionBlock {
   }
 
  private:
+  // The first of the four lanes that share a row stores its log-sum.
+  SINTER_DEVICE void store_log_sums(int row0, const float (&log_sums)[2]) const {
+    if (threadIdx.x % 4 != 0) return;
+    float* const of_head =
+        in_->log_sum +
+        (place_.sequence * static_cast<long long>(Config::kHeads) + head_) * in_->tokens + token0();
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      if (is_there(row0 + 8 * half)) of_head[row0 + 8 * half] = log_sums[half];
+  }
   // The keys from the lowest to the highest of a tile that some row sees.
   SINTER_DEVICE RowRange seen_in(int tile) const {
     RowRange seen = seen_;

@@ -216,7 +216,7 @@ class AttentionWarpgroup {
       AttentionSoftmax<Config> softmax = begin_work_tile(walk);
       softmax.update_max(dots, walk.tile());
       softmax.exponentiate(dots, weights);
-      float factors[2];  // of the sums when the products with the last values are added
+      AttentionEnds ends;  // of the sums when the products with the last values are added
 #pragma unroll 1
       for (;;) {
         const Block block = walk.block();
@@ -228,14 +228,14 @@ class AttentionWarpgroup {
         end_keys(walk);
         const bool next_work_tile = kOverlapsWorkTiles && walk.begins_work_tile();
         if (next_work_tile) {
-          softmax.finish(factors);
+          softmax.finish(ends);
           softmax = begin_work_tile(walk);
         }
         const bool grew = softmax.update_max(dots, walk.tile());
         wgmma_wait_group<0>(sums);
         values_.consumer_release();
         if (next_work_tile)
-          store_result(block, sums, factors, out);
+          store_result(block, sums, ends, out);
         else if (grew)
           softmax.scale_rows(sums, softmax.scale());
         softmax.exponentiate(dots, weights);
@@ -243,8 +243,8 @@ class AttentionWarpgroup {
       begin_values(walk.block(), sums, weights);
       wgmma_wait_group<0>(sums);
       values_.consumer_release();
-      softmax.finish(factors);
-      store_result(walk.block(), sums, factors, out);
+      softmax.finish(ends);
+      store_result(walk.block(), sums, ends, out);
     } while (!kOverlapsWorkTiles && walk.advance());
   }
 
@@ -263,9 +263,9 @@ class AttentionWarpgroup {
   }
   // Stores the result of a work tile and sets the sums to zeros.
   SINTER_DEVICE void store_result(const Block& block, float (&sums)[Sizes::value_width / 2],
-                                  const float (&factors)[2], const Result& out) const {
-    AttentionSoftmax<Config>::scale_rows(sums, factors);
-    block.store_result(sums, row(), out);
+                                  const AttentionEnds& ends, const Result& out) const {
+    AttentionSoftmax<Config>::scale_rows(sums, ends.factors);
+    block.store_result(sums, row(), ends, out);
 #pragma unroll
     for (float& sum : sums) sum = 0.0f;
   }
@@ -297,21 +297,7 @@ class AttentionWarpgroup {
   }
   SINTER_DEVICE void add_values(const Block& block, float (&sums)[Sizes::value_width / 2],
                                 unsigned (&weights)[Sizes::keys / 4]) {
-    constexpr int row_bytes = tile_panel_row(Sizes::value_width);
-    constexpr int panel = tile_panel(Sizes::keys, Sizes::value_width);
-    const MatrixDescriptor values =
-        matrix_descriptor<row_bytes>(block.values(values_.stage()), 8 * row_bytes, panel);
-    // An instruction has fewer registers than the launch gives to a thread.
-    constexpr int all = Sizes::value_width, first = all <= 192 ? all : 128, rest = all - first;
-    wgmma_fence(sums);
-#pragma unroll
-    for (int key = 0; key < Sizes::keys; key += 16) {
-      const MatrixDescriptor of_keys = values.advanced(key * row_bytes);
-      Wgmma<first, T>::mma_async_rs(sum_columns<0, first>(sums), weights + key / 4, of_keys);
-      if constexpr (rest > 0)
-        Wgmma<rest, T>::mma_async_rs(sum_columns<first, rest>(sums), weights + key / 4,
-                                     of_keys.advanced(first * 2 / row_bytes * panel));
-    }
+    multiply_rows<T, Sizes::keys, Sizes::value_width>(sums, weights, block.values(values_.stage()));
     wgmma_commit_group();
   }
   int group_;

@@ -12,7 +12,13 @@
 namespace sinter {
 namespace {
 
-constexpr uint32_t kFirstArchWithAsyncCopies = 80;
+/// The place of the log-sums among the group's outputs, if they are one.
+std::optional<size_t> log_sum_output(const Graph& group) {
+  const auto at = llvm::find_if(
+      group.outputs, [&](ValueId id) { return group[id].kind == OpKind::attention_log_sum; });
+  if (at == group.outputs.end()) return std::nullopt;
+  return static_cast<size_t>(at - group.outputs.begin());
+}
 
 double number(const Op& op, AttrName name) {
   const AttrValue* value = op.attrs.find(name);
@@ -34,9 +40,13 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   SINTER_LET(keys, operands.rows(1));
   SINTER_LET(values, operands.rows(2));
   SINTER_LET(mask, operands.mask());
-  SINTER_LET(ports, emit_ports(context, form->threads));
+  const bool attends = op.kind == OpKind::attention;
+  SINTER_LET(ports, attends ? emit_ports(context, form->threads)
+                            : emit_operand_ports(context, form->threads));
+  const auto log_sum = log_sum_output(group);
   const AttrValue* window = op.attrs.find(AttrName::window);
-  const SymExpr sequences = attention_sequences(op), tokens = attention_tokens(op);
+  const Dims& q = group[op.operands[0]].type.dims;
+  const SymExpr sequences = volume(DimsRef(q).drop_back(2)), tokens(q[q.size() - 2]);
   const double scale = number(op, AttrName::scale), softcap = number(op, AttrName::softcap);
   const auto literal = [](double value) { return literal_code(value, DType::f32); };
 
@@ -54,18 +64,21 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       "  static constexpr bool kWarpgroups = {}, kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
-      "{}}};\n\n",
-      memory_type(op.type.dtype), operands.mask_type(), heads.count, heads.kv_count, heads.width,
-      heads.value_width, form->rows, form->threads, form->stages, form->query_stages,
-      form->warpgroups, operands.aligned(), !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
-      literal(scale), literal(softcap),
+      "{}{}}};\n\n",
+      memory_type(group[op.operands[0]].type.dtype), operands.mask_type(), heads.count,
+      heads.kv_count, heads.width, heads.value_width, form->rows, form->threads, form->stages,
+      form->query_stages, form->warpgroups, operands.aligned(), !sequences.is(1),
+      op.attrs.is_set(AttrName::empty_zero), literal(scale), literal(softcap),
       literal(attention_factor(scale, softcap, operands.adds_mask())),
-      window ? std::get<int64_t>(*window) : 0, sink_constant(op));
+      window ? std::get<int64_t>(*window) : 0, sink_constant(op),
+      log_sum ? "  static constexpr bool kLogSum = true;\n" : "");
   body.text = fmt::format(
       "{}{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, PortOperand3{{memory}}, "
-      "PortOperand4{{memory}}, {}, {}, {}, {}}}, PortResult{{memory}}, shared_memory);\n{}",
+      "PortOperand4{{memory}}, {}, {}, {}, {}{}}}, {}, shared_memory);\n{}",
       kTileMemory, ports.memory_value, keys, values, mask, operands.size(sequences),
-      operands.size(tokens), operands.size(attention_key_rows(group, op)), ports.stores);
+      operands.size(tokens), operands.size(attention_key_rows(group, op)),
+      log_sum ? fmt::format(", y{}", *log_sum) : "", attends ? "PortResult{memory}" : "NoResult{}",
+      ports.stores);
   set_tile_launch(
       body, context.device,
       {.work_tiles = sequences * (tokens + SymExpr(form->rows - 1)) * SymExpr(heads.count),

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emission/kernel_body.h"
+#include "ir/attention_operands.h"
 #include "kernels/attention/schedule.h"
 #include "kernels/attention_ports.h"
 
@@ -14,7 +15,30 @@ std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens t
 
 namespace {
 
+constexpr OpKind kAnchors[] = {OpKind::attention_log_sum};
 constexpr Order kOrders[] = {Order::tiled_attention};
+
+/// The log-sum of the same scores.
+bool is_log_sum(const Op& anchor, const Op& other) {
+  constexpr AttrName kShared[] = {AttrName::heads,  AttrName::kv_heads, AttrName::scale,
+                                  AttrName::window, AttrName::softcap,  AttrName::sink};
+  const size_t own = other.operands.size();
+  return order_of(anchor) == Order::tiled_attention && other.kind == OpKind::attention_log_sum &&
+         anchor.operands.size() >= own &&
+         llvm::ArrayRef(anchor.operands).take_front(own) == llvm::ArrayRef(other.operands) &&
+         (own > kMaskOperand) == (anchor.operands.size() > kMaskOperand) &&
+         llvm::all_of(kShared, [&](AttrName name) {
+           const AttrValue *a = anchor.attrs.find(name), *b = other.attrs.find(name);
+           return (a == nullptr) == (b == nullptr) && (a == nullptr || *a == *b);
+         });
+}
+
+/// A log-sum alone is computed as with its attention, whose result is left out.
+Ports ports(const Graph& graph, const Op& op) {
+  Ports ports = attention_ports(graph, op);
+  if (op.kind == OpKind::attention_log_sum) ports.result = {};
+  return ports;
+}
 
 /// (Causal attention of a whole text sees half of the keys; how many a call sees is known to its
 /// inputs alone.)
@@ -24,8 +48,9 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const AttentionHeads heads = attention_heads(graph, op);
   const auto form = attention_form(heads.width, heads.value_width, group.problem.device());
   if (!form) return std::nullopt;
-  const double tiles = group.problem.count(volume(DimsRef(op.type.dims).drop_back())) /
-                       static_cast<double>(form->rows);
+  const double tiles =
+      group.problem.count(volume(DimsRef(graph[op.operands[0]].type.dims).drop_back())) /
+      static_cast<double>(form->rows);
   return product_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count),
                       form->threads);
 }
@@ -40,10 +65,12 @@ extern const KernelFamily attention_family;
 constinit const KernelFamily attention_family{
     .name = "attention",
     .kind = KernelFamily::Kind::anchored,
+    .anchors = kAnchors,
     .orders = kOrders,
     .make = emit_tiled_attention,
     .cost = attention_cost,
-    .ports = attention_ports,
+    .is_companion = is_log_sum,
+    .ports = ports,
     .choose = choose_tiled_attention,
     .explain_choice = explain_choice,
     .addresses = attention_addresses,

@@ -1,29 +1,14 @@
-// tiled_attention in the order of kernels/attention/order.h; in precise evaluation a softmax in
-// float64.
+// tiled_attention and attention_log_sum in the order of kernels/attention/order.h; in precise
+// evaluation a softmax in float64.
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/attention/order.h"
 #include "runtime/evaluate/attention_call.h"
+#include "runtime/evaluate/tensor_cores.h"
 
 namespace sinter {
 namespace {
-
-constexpr int kStep = 16;  // elements that tensor cores multiply at once
-
-/// sum + the products of `count` elements, at most kStep.
-template <typename B>
-float multiply_step(float sum, const float* a, const B& b, int64_t count) {
-  double exact = sum;
-  for (int64_t k = 0; k < count; ++k)
-    exact += static_cast<double>(a[k]) * static_cast<double>(b(k));
-  return static_cast<float>(exact);
-}
-
-float rounded(float x, DType dtype) {
-  return dtype == DType::f16 ? math::f16_to_float(math::float_to_f16(x))
-                             : math::bf16_to_float(math::float_to_bf16(x));
-}
 
 template <typename T>
 class TiledAttention {
@@ -44,6 +29,16 @@ class TiledAttention {
       return result;
     });
   }
+  Result<HostView> log_sums() {
+    SINTER_LET(value, allocate(call_.dims, call_.storage));
+    std::vector<T> result(static_cast<size_t>(heads_.value_width));
+    SINTER_TRY(in_.for_each_head([&](int64_t token, int64_t head, SeenRows keys) {
+      const T log_sum = attend(token, head, keys, result);
+      store_run(&log_sum, 1, call_.storage,
+                value.out + in_.place_of_head(token, head) * whole_bytes(call_.storage));
+    }));
+    return value.view;
+  }
 
  private:
   const T* key(int64_t token, int64_t row, int64_t head) const {
@@ -60,7 +55,8 @@ class TiledAttention {
     return in_.shows_tile(token, head, kAttentionTokenTile, tile);
   }
 
-  void attend(int64_t token, int64_t head, SeenRows keys, std::vector<double>& out) const {
+  /// Returns the log-sum.
+  double attend(int64_t token, int64_t head, SeenRows keys, std::vector<double>& out) const {
     std::vector<double> scores;
     const double* q = in_.query(token, head);
     double largest = -INFINITY, weights = 0;
@@ -77,7 +73,7 @@ class TiledAttention {
       largest = largest != largest || score != score ? NAN : std::max(largest, score);
     }
     std::fill(out.begin(), out.end(), 0.0);
-    if (in_.empty_zero() && largest == -INFINITY) return;
+    if (in_.empty_zero() && largest == -INFINITY) return largest;
     for (int64_t j = 0; j < keys.count; ++j) {
       const double weight = std::exp(scores[static_cast<size_t>(j)] - largest);
       weights += weight;
@@ -86,6 +82,8 @@ class TiledAttention {
         out[static_cast<size_t>(i)] += weight * value(token, keys.row(j), head)[i];
     }
     for (double& element : out) element /= weights;
+    return weights == 0 || largest == -INFINITY ? -INFINITY
+                                                : largest / std::log(2.0) + std::log2(weights);
   }
 
   /// `j`: the key's place among those that the token sees.
@@ -102,7 +100,7 @@ class TiledAttention {
     int64_t first, end, begin;
   };
 
-  void attend(int64_t token, int64_t head, SeenRows keys, std::vector<float>& out) const {
+  float attend(int64_t token, int64_t head, SeenRows keys, std::vector<float>& out) const {
     const int64_t tile_keys = this->tile_keys();
     const float factor = attention_factor(scale_, softcap_, in_.adds_mask());
     float largest = -INFINITY, sums[8] = {};
@@ -124,14 +122,17 @@ class TiledAttention {
         float& weight = logits[static_cast<size_t>(j)];
         weight = attention_weight(weight, shift, factor, in_.adds_mask());
         sums[j % 8] = math::add(sums[j % 8], weight);
-        weight = rounded(weight, call_.op.type.dtype);
+        weight = rounded_to_16_bits(weight, call_.operand_type(0).dtype);
       }
       add_values(token, head, keys, tile, logits, out);
     }
     const float half = math::add(math::add(sums[0], sums[1]), math::add(sums[2], sums[3]));
     const float other = math::add(math::add(sums[4], sums[5]), math::add(sums[6], sums[7]));
-    const float by = attention_inverse(math::add(half, other), in_.empty_zero());
+    const float weights = math::add(half, other);
+    const float by = attention_inverse(weights, in_.empty_zero());
     for (float& element : out) element = math::mul(element, by);
+    return attention_log_sum(weights, attention_shift(largest, factor, in_.adds_mask()), factor,
+                             in_.adds_mask());
   }
 
   /// The logits of a tile's rows, -inf of those that the token does not see. Returns the largest of
@@ -141,12 +142,7 @@ class TiledAttention {
     const float* q = in_.query(token, head);
     std::fill(logits.begin(), logits.end(), -INFINITY);
     for (int64_t j = tile.first; j < tile.end; ++j) {
-      float dot = 0;
-      const float* k = key(token, keys.row(j), head);
-      for (int64_t i = 0; i < heads_.width; i += kStep)
-        dot = multiply_step(
-            dot, q + i, [&](int64_t e) { return k[i + e]; },
-            std::min<int64_t>(kStep, heads_.width - i));
+      const float dot = dot_of_steps(q, key(token, keys.row(j), head), heads_.width);
       float& x = logits[static_cast<size_t>(keys.row(j) - tile.begin)];
       x = logit(dot, j);
       largest = math::maximum(largest, x);
@@ -159,12 +155,12 @@ class TiledAttention {
   void add_values(int64_t token, int64_t head, SeenRows keys, const KeysOfTile& tile,
                   const std::vector<float>& weights, std::vector<float>& out) const {
     const int64_t low = keys.row(tile.first), end = keys.row(tile.end - 1) + 1;
-    for (int64_t step = tile.begin; step < tile.begin + tile_keys(); step += kStep) {
-      const int64_t from = std::max(step, low), to = std::min(step + kStep, end);
+    for (int64_t step = tile.begin; step < tile.begin + tile_keys(); step += kTensorCoreStep) {
+      const int64_t from = std::max(step, low), to = std::min(step + kTensorCoreStep, end);
       if (from >= to) continue;
       for (size_t i = 0; i < out.size(); ++i)
         out[i] = multiply_step(
-            out[i], weights.data() + (from - tile.begin),
+            out[i], [&](int64_t e) { return weights[static_cast<size_t>(from - tile.begin + e)]; },
             [&](int64_t e) { return keys.has(from + e) ? value(token, from + e, head)[i] : 0.0f; },
             to - from);
     }
@@ -177,6 +173,11 @@ class TiledAttention {
 };
 
 }  // namespace
+
+Result<HostView> evaluate_attention_log_sum(const OpCall& call) {
+  return call.options.precise ? TiledAttention<double>(call).log_sums()
+                              : TiledAttention<float>(call).log_sums();
+}
 
 Result<HostView> evaluate_tiled_attention(const OpCall& call) {
   return call.options.precise ? TiledAttention<double>(call).run()

@@ -21,9 +21,9 @@
 //   5. The weights, rounded to the type of the values, are multiplied with the values as in 1, a
 //      step of 16 keys after the other, and added to the weighted sums.
 //
-// At the end l = ((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7)), and an element is its weighted
-// sum times attention_inverse(l). Until a token sees a key, 0 stands for m in 3 and 4, where m is
-// -inf.
+// At the end l = ((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7)), an element is its weighted
+// sum times attention_inverse(l), and the log-sum (attention_log_sum) that of l and m. Until a
+// token sees a key, 0 stands for m in 3 and 4, where m is -inf.
 //
 // A tile in which m does not grow multiplies nothing in 3. One in which a token sees no key changes
 // nothing: m stays, weights are 0. So a token's bits depend on its own keys alone and not on the
@@ -34,6 +34,7 @@
 // hidden from all tokens of a tile of kAttentionTokenTile tokens.
 #pragma once
 
+#include "kernels/common/attention_score.cuh"
 #include "kernels/common/visible_keys.cuh"
 
 namespace sinter {
@@ -43,52 +44,6 @@ constexpr int kAttentionTokenTile = 128;
 /// Keys of a tile, for heads of these widths: as many as leave registers for the sums of a row.
 SINTER_DEVICE constexpr int attention_key_tile(int width, int value_width) {
   return width <= 128 && value_width <= 128 ? 128 : 64;
-}
-
-/// Scores are compared before they are multiplied by the factor. `softcap` 0: none.
-SINTER_DEVICE float attention_logit(float dot, float scale, float softcap) {
-  if (softcap == 0.0f) return scale < 0.0f ? -dot : dot;
-  return math::tanh(math::div(math::mul(dot, scale), softcap));
-}
-/// With a mask of truth values.
-SINTER_DEVICE float attention_logit(float dot, float scale, float softcap, bool seen) {
-  return seen ? attention_logit(dot, scale, softcap) : -math::infinity();
-}
-/// With a mask of numbers, one of which is added to the score: the logit is the score itself.
-SINTER_DEVICE float attention_logit(float dot, float scale, float softcap, float added) {
-  if (softcap == 0.0f) return math::fma(dot, scale, added);
-  return math::fma(math::tanh(math::div(math::mul(dot, scale), softcap)), softcap, added);
-}
-/// A positive number: the power of two that a logit of 1 stands for. `adds_mask`: the mask has
-/// numbers.
-SINTER_DEVICE constexpr float attention_factor(double scale, double softcap, bool adds_mask) {
-  const double positive = scale < 0 ? -scale : scale;
-  const double score = adds_mask ? 1 : softcap == 0 ? positive : softcap;
-  return static_cast<float>(score * 0x1.71547652b82fep+0);  // log2 e
-}
-
-/// 2^x for x up to 127, 0 for x below -126.5; 2^0 is 1. Like sums of tensor cores, a device has an
-/// order of its own: its instruction, whose error is less than 2^-22 of the result. Here it is 2^n
-/// times a polynomial of x - n, whose error is at most 2.9e-6, far less than that of rounding a
-/// weight to 16 bits. (Least largest relative error for |x - n| <= 1/2 among polynomials of degree
-/// 4 with the value 1 at 0. On a device it would take 12 instructions in the place of one:
-/// attention of 8,192 tokens 1,250 us, with degree 3 and fewer instructions, and not 1,040; H100.)
-SINTER_DEVICE float attention_exp2(float x) {
-#ifdef __CUDACC_RTC__
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-#else
-  constexpr float shift = 12582912.0f + 127.0f;  // 1.5 * 2^23: n + 127 in the low bits of the sum
-  const float least = math::maximum(x, -127.0f), shifted = math::add(least, shift);
-  const float r = math::sub(least, math::sub(shifted, shift));
-  float p = 0x1.3a02ccp-7f;
-  p = math::fma(p, r, 0x1.c9fc46p-5f);
-  p = math::fma(p, r, 0x1.ec0378p-3f);
-  p = math::fma(p, r, 0x1.62e12cp-1f);
-  p = math::fma(p, r, 1.0f);
-  return math::mul(p, math::bits_float(math::float_bits(shifted) << 23));
-#endif
 }
 
 /// The number that stands for m where weights are computed.
@@ -114,6 +69,12 @@ SINTER_DEVICE float attention_scale(float before, float largest, float factor) {
 /// `empty_zero`, zeros.
 SINTER_DEVICE float attention_inverse(float weights, bool empty_zero) {
   return empty_zero && weights == 0.0f ? 0.0f : math::div(1.0f, weights);
+}
+
+/// log2 of the sum of 2^(logit * factor) over a token's keys, of whose weights `weights` is the sum
+/// at the end; -inf where no key was seen.
+SINTER_DEVICE float attention_log_sum(float weights, float shift, float factor, bool adds_mask) {
+  return math::sub(attention_log2(weights), adds_mask ? math::mul(shift, factor) : shift);
 }
 
 }  // namespace sinter

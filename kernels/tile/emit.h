@@ -10,6 +10,9 @@ namespace sinter {
 inline constexpr std::string_view kTileMemory =
     "extern __shared__ __align__(1024) unsigned char shared_memory[];\n";
 
+/// Of kernels that load tiles by cp.async.
+inline constexpr uint32_t kFirstArchWithAsyncCopies = 80;
+
 struct TileLaunch {
   SymExpr work_tiles;          // their number, times units_per_tile
   int64_t units_per_tile = 1;  // units that are left over count as a whole tile

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/isa/wgmma.cuh"
+#include "kernels/tile/fragment.cuh"
 #include "kernels/tile/layout.h"
 
 #if SINTER_HAS_WGMMA
@@ -27,6 +28,27 @@ SINTER_DEVICE void multiply_tiles(float (&sums)[columns / 2], const unsigned cha
     Wgmma<columns, T>::mma_async_ss(
         sums, first.advanced(k / panel * tile_panel(a_rows, width) + in_panel),
         second.advanced(k / panel * tile_panel(columns, width) + in_panel), adds || k > 0);
+  }
+}
+
+// Issues sums += A B: A is a fragment in registers, 64 rows of `rows` elements, of which words[4 s
+// ..] are those of step s; B is a tile of `rows` rows of `width` elements, padded. The words are
+// not overwritten before the products have ended.
+template <typename T, int rows, int width>
+SINTER_DEVICE void multiply_rows(float (&sums)[width / 2], const unsigned (&words)[rows / 4],
+                                 const unsigned char* b) {
+  constexpr int row_bytes = tile_panel_row(width), panel = tile_panel(rows, width);
+  // An instruction has fewer registers than the launch gives to a thread.
+  constexpr int first = width <= 192 ? width : 128, rest = width - first;
+  const MatrixDescriptor second = matrix_descriptor<row_bytes>(b, 8 * row_bytes, panel);
+  wgmma_fence(sums);
+#pragma unroll
+  for (int row = 0; row < rows; row += 16) {
+    const MatrixDescriptor of_step = second.advanced(row * row_bytes);
+    Wgmma<first, T>::mma_async_rs(sum_columns<0, first>(sums), words + row / 4, of_step);
+    if constexpr (rest > 0)
+      Wgmma<rest, T>::mma_async_rs(sum_columns<first, rest>(sums), words + row / 4,
+                                   of_step.advanced(first * 2 / row_bytes * panel));
   }
 }
 

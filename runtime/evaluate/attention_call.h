@@ -31,7 +31,8 @@ class AttentionCall {
     }
   };
 
-  explicit AttentionCall(const OpCall& call)
+  /// `mask`: the operand that is the mask, if there is one; the summary of its tiles is the next.
+  explicit AttentionCall(const OpCall& call, size_t mask = 5)
       : call_(call),
         heads_(attention_heads(call.op.attrs, call.operand_type(1), call.operand_type(2))),
         q_(dense_elements(call.operands[0], q_scratch_)),
@@ -39,17 +40,29 @@ class AttentionCall {
         values_(dense_elements(call.operands[2], values_scratch_)),
         first_(dense_elements(call.operands[3], first_scratch_)),
         last_(dense_elements(call.operands[4], last_scratch_)) {
-    const size_t rank = call.dims.size();
-    sequence_tokens_ = call.dims[rank - 2];
+    const size_t rank = call.operands[0].dims.size();
+    sequence_tokens_ = call.operands[0].dims[rank - 2];
     rows_ = call.operands[1].dims[rank - 2];
-    if (call.operands.size() > 5) mask_ = of_sequences(5, {sequence_tokens_, rows_});
-    if (call.operands.size() > 6) {
-      const auto& tiles = call.operands[6].dims;
-      tiles_ = of_sequences(6, {tiles[tiles.size() - 2], tiles.back()});
+    if (call.operands.size() > mask) mask_ = of_sequences(mask, {sequence_tokens_, rows_});
+    if (call.operands.size() > mask + 1) {
+      const auto& tiles = call.operands[mask + 1].dims;
+      tiles_ = of_sequences(mask + 1, {tiles[tiles.size() - 2], tiles.back()});
     }
   }
 
   const AttentionHeads& heads() const { return heads_; }
+  /// Of all sequences.
+  int64_t tokens() const {
+    return call_.operands[0].volume() / std::max<int64_t>(1, heads_.count * heads_.width);
+  }
+  int64_t sequence_tokens() const { return sequence_tokens_; }
+  /// Rows of keys of a sequence.
+  int64_t rows() const { return rows_; }
+  /// The place of a token's head in a value [..., heads, N].
+  int64_t place_of_head(int64_t token, int64_t head) const {
+    return (token / sequence_tokens_ * heads_.count + head) * sequence_tokens_ +
+           token % sequence_tokens_;
+  }
   bool empty_zero() const { return call_.op.attrs.is_set(AttrName::empty_zero); }
   /// An attribute that may be absent: 0.
   double number(AttrName name) const {
@@ -88,29 +101,34 @@ class AttentionCall {
     return tiles_.data[place] != std::byte{0};
   }
 
+  /// Calls visit(token, head, keys) for each head of each token, in the order of the result.
+  template <typename Visit>
+  Status for_each_head(Visit&& visit) {
+    for (int64_t token = 0; token < tokens(); ++token) {
+      SINTER_LET(keys, seen_by(token));
+      for (int64_t head = 0; head < heads_.count; ++head) {
+        if (has_mask()) read_mask(token, head, keys);
+        visit(token, head, keys);
+      }
+    }
+    return {};
+  }
   /// The op's result: attend(token, head, keys) gives the elements of a head.
   template <typename Attend>
   Result<HostView> evaluate(Attend&& attend) {
     SINTER_LET(value, allocate(call_.dims, call_.storage));
     std::byte* out = value.out;
-    for (int64_t token = 0; token < tokens(); ++token) {
-      SINTER_LET(keys, seen_by(token));
-      for (int64_t head = 0; head < heads_.count; ++head) {
-        if (has_mask()) read_mask(token, head, keys);
-        const std::vector<T> elements = attend(token, head, keys);
-        store_run(elements.data(), heads_.value_width, call_.storage, out);
-        out += heads_.value_width * whole_bytes(call_.storage);
-      }
-    }
+    SINTER_TRY(for_each_head([&](int64_t token, int64_t head, SeenRows keys) {
+      const std::vector<T> elements = attend(token, head, keys);
+      store_run(elements.data(), heads_.value_width, call_.storage, out);
+      out += heads_.value_width * whole_bytes(call_.storage);
+    }));
     return value.view;
   }
 
  private:
   static constexpr int64_t kMostRows = int64_t{1} << 48;
 
-  int64_t tokens() const {
-    return call_.operands[0].volume() / std::max<int64_t>(1, heads_.count * heads_.width);
-  }
   /// An error if the token sees rows that are not there and the op does not allow it.
   Result<SeenRows> seen_by(int64_t token) const {
     int64_t low = first_[token], last = last_[token];

@@ -60,9 +60,12 @@ inline Ranges ranges_of(Pattern pattern, int64_t tokens, int64_t rows, std::mt19
   return ranges;
 }
 
+/// The attention of a group, or an op with its operands.
 inline const Op& attention_of(const Graph& group) {
-  return *llvm::find_if(group.ops(),
-                        [](const Op& op) { return order_of(op) == Order::tiled_attention; });
+  return *llvm::find_if(group.ops(), [](const Op& op) {
+    return order_of(op) == Order::tiled_attention || op.kind == OpKind::attention_log_sum ||
+           is_attention_gradient(op);
+  });
 }
 
 /// The input that a value is a view of; null: it is computed.
@@ -83,15 +86,16 @@ inline void hide(HostTensor& mask, int64_t i, double value) {
 /// type; and all of others. A hidden key that no token sees is NaN.
 inline void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>& inputs,
                       std::mt19937& random) {
-  if (op.operands.size() < 6) return;
-  HostTensor& mask = *input_of(group, op.operands[5], inputs);
+  if (op.operands.size() <= mask_operand(op)) return;
+  const ValueId operand = op.operands[mask_operand(op)];
+  HostTensor& mask = *input_of(group, operand, inputs);
   const int64_t keys = mask.dims.back();
   for (int64_t i = 0; i < mask.volume(); ++i) {
     const int64_t row = i / keys, key = i % keys;
     if (row % 5 == 4 || random() % 4 == 0) hide(mask, i, -INFINITY);
     if (row % 5 == 3 && key < 150) hide(mask, i, mask.dtype == DType::f16 ? -65504 : -0x1.fep127);
   }
-  const Dims& dims = group[op.operands[5]].type.dims;
+  const Dims& dims = group[operand].type.dims;
   const bool of_keys =
       llvm::all_of(DimsRef(dims).take_back(3).drop_back(), [](Dim dim) { return dim.is(1); });
   HostTensor& rows = *input_of(group, op.operands[1], inputs);
@@ -107,7 +111,7 @@ inline void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>&
 /// kernel which reads one of them, or leaves out another, has other results.
 inline void vary_tiles(const Graph& group, const Op& op, std::vector<HostTensor>& inputs,
                        size_t turn, std::mt19937& random) {
-  if (op.operands.size() <= kMaskTilesOperand) return;
+  if (is_attention_gradient(op) || op.operands.size() <= kMaskTilesOperand) return;
   HostTensor& tiles = *input_of(group, op.operands[kMaskTilesOperand], inputs);
   for (int64_t i = 0; i < tiles.volume(); ++i)
     tiles.data<uint8_t>()[i] = turn % 3 != 2 && random() % 2 == 0;

@@ -40,6 +40,7 @@ extern const std::vector<GroupText> kMaskTilesGroups;
 /// One tiled_attention each, with a prologue and an epilogue; of 16-bit types. The first has heads
 /// of WIDTH elements.
 extern const std::vector<GroupText> kAttentionGroups;
+extern const std::vector<GroupText> kGradientGroups;
 /// The same of several sequences, with masks and computed row numbers.
 extern const std::vector<GroupText> kSequenceGroups;
 /// The same with summaries of masks.

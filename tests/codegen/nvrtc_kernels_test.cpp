@@ -58,7 +58,7 @@ TEST_CASE("emitted kernels compile") {
     for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);
     for (const GroupText& text : kClosedGroups)
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) add(text, dtype, 0);
-    for (const auto* groups : {&kAttentionGroups, &kSequenceGroups})
+    for (const auto* groups : {&kAttentionGroups, &kSequenceGroups, &kGradientGroups})
       for (size_t i = 0; i < groups->size(); ++i)
         add((*groups)[i], i % 2 == 0 ? DType::f16 : DType::bf16, 64);
     // Gemvs take long to compile: one with everything around it for each type, and the plain one.

@@ -337,6 +337,44 @@ constexpr OpExample kExamples[] = {
      R"(  entry @e(%mask: i1[1, N, 512]) -> (%tiles) {
     %tiles = mask_tiles %mask {tile_tokens = 128, tile_keys = 128}
   })"},
+    {{OpKind::attention_log_sum},
+     "attention_log_sum(q, keys, values, first, slot, mask?) -> f32[..., heads, N]",
+     "Of each token's head log2 of the sum of 2^(score * log2 e) over the keys that it sees, -inf "
+     "where it sees none. Operands, scores and the order of operations are those of "
+     "`tiled_attention`, whose kernel has this as a second result.",
+     R"(  entry @e(%q: bf16[20, 64], %k: bf16[20, 32], %v: bf16[20, 32], %first: i32[20], %slot: i32[20]) -> (%s) {
+    %s = attention_log_sum %q, %k, %v, %first, %slot {heads = 4, kv_heads = 2, scale = 0.25}
+  })"},
+    {{OpKind::attention_query_gradient},
+     "attention_query_gradient(q, keys, values, first, slot, grad, log_sum f32[..., heads, N], "
+     "delta "
+     "f32[..., heads, N], mask?) -> the type of q",
+     "The gradient of the queries of an attention. `grad` is the gradient of its result, "
+     "`log_sum` its `attention_log_sum`, `delta` of each token's head the sum over its "
+     "elements of `grad` times the attention's result. The probabilities are computed again "
+     "from the log-sums.",
+     R"(  entry @e(%q: bf16[20, 64], %k: bf16[20, 32], %v: bf16[20, 32], %first: i32[20], %slot: i32[20], %grad: bf16[20, 64], %sum: f32[4, 20], %delta: f32[4, 20]) -> (%g) {
+    %g = attention_query_gradient %q, %k, %v, %first, %slot, %grad, %sum, %delta {heads = 4, kv_heads = 2, scale = 0.25}
+  })"},
+    {{OpKind::attention_key_gradient},
+     "attention_key_gradient(q, keys, values, first, slot, grad, log_sum f32[..., heads, N], delta "
+     "f32[..., heads, N], mask?) -> the type of keys",
+     "The gradient of the keys of an attention, with the operands of "
+     "`attention_query_gradient`: the sum over the tokens that see a key, and over the query "
+     "heads of its head.",
+     R"(  entry @e(%q: bf16[20, 64], %k: bf16[20, 32], %v: bf16[20, 32], %first: i32[20], %slot: i32[20], %grad: bf16[20, 64], %sum: f32[4, 20], %delta: f32[4, 20]) -> (%g) {
+    %g = attention_key_gradient %q, %k, %v, %first, %slot, %grad, %sum, %delta {heads = 4, kv_heads = 2, scale = 0.25}
+  })"},
+    {{OpKind::attention_value_gradient},
+     "attention_value_gradient(q, keys, values, first, slot, grad, log_sum f32[..., heads, N], "
+     "delta "
+     "f32[..., heads, N], mask?) -> the type of values",
+     "The gradient of the values of an attention, with the operands of "
+     "`attention_query_gradient`. The kernel of the gradient of keys has it as a second "
+     "result.",
+     R"(  entry @e(%q: bf16[20, 64], %k: bf16[20, 32], %v: bf16[20, 32], %first: i32[20], %slot: i32[20], %grad: bf16[20, 64], %sum: f32[4, 20], %delta: f32[4, 20]) -> (%g) {
+    %g = attention_value_gradient %q, %k, %v, %first, %slot, %grad, %sum, %delta {heads = 4, kv_heads = 2, scale = 0.25}
+  })"},
     {{OpKind::attention, Order::float_attention},
      "attention(q, keys, values, first, slot, mask?) {order = float_attention}",
      "`attention` of many tokens of f32, all sums in float32.",

@@ -12,7 +12,6 @@ namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::attention};
 constexpr Order kOrders[] = {Order::decode_attention};
-constexpr OpKind kCompanions[] = {OpKind::attention};
 
 /// A row of q is a head of a token: two axes number the rows.
 Ports tile_ports(const Graph& graph, const Op& op) {
@@ -38,7 +37,7 @@ KernelFamily fake_family() {
           .orders = kOrders,
           .make = model.make,
           .cost = model.cost,
-          .companions = kCompanions,
+          .is_companion = [](const Op&, const Op&) { return true; },
           .ports = tile_ports};
 }
 
@@ -150,7 +149,7 @@ TEST_CASE("companions share a kernel if their operands are the anchor's") {
   CHECK(fused.reason("a", "c") == "anchor.second");
   // Without the word of the family they are two anchors.
   KernelFamily alone = fake;
-  alone.companions = {};
+  alone.is_companion = nullptr;
   CHECK(Fused("%a, %b, %c", text, alone).reason("a", "b") == "anchor.second");
 }
 
@@ -169,10 +168,10 @@ TEST_CASE("a closed family's ops stay alone") {
 TEST_CASE("the registry gives every anchor one family, in the order of choice") {
   std::vector<std::string_view> names;
   for (const KernelFamily* family : kernel_families()) names.push_back(family->name);
-  CHECK(names == std::vector<std::string_view>{"decode_attention", "attention", "attention_f32",
-                                               "mask_tiles", "gemv", "gemm_tc", "sample", "scan",
-                                               "scatter", "custom", "gemm", "column", "row",
-                                               "pointwise"});
+  CHECK(names == std::vector<std::string_view>{"decode_attention", "attention",
+                                               "attention_backward", "attention_f32", "mask_tiles",
+                                               "gemv", "gemm_tc", "sample", "scan", "scatter",
+                                               "custom", "gemm", "column", "row", "pointwise"});
   for (const test::Algorithm& algorithm : test::all_algorithms()) {
     Op op{algorithm.kind, {}, {}, {}, {}};
     if (algorithm.order) op.attrs.set(AttrName::order, *algorithm.order);

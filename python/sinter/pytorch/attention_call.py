@@ -102,7 +102,12 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     mask = attn_mask
     if mask is not None and mask.dim() > 3:
         mask = batched(mask, batch if len(batch) > 1 else mask.shape[:-3], mask.shape[-3])
-    result = Attention.apply(q, k, v, mask, is_causal, default_scale(q, scale)).transpose(1, 2)
+    scale = default_scale(q, scale)
+    if keeps_log_sum(q, k, v, mask):
+        result, _ = AttentionWithLogSum.apply(q, k, v, is_causal, scale)
+    else:
+        result = Attention.apply(q, k, v, mask, is_causal, scale)
+    result = result.transpose(1, 2)
     if rank < 4:
         return result.squeeze(0) if rank == 3 else result.squeeze(0).squeeze(0)
     return result if rank == 4 else result.unflatten(0, batch)
@@ -130,6 +135,38 @@ class Attention(torch.autograd.Function):
         function = library.gradients if torch.is_grad_enabled() else torch.ops.sinter.attention_backward
         needed = mask is not None and ctx.needs_input_grad[3]
         return (*function(*given), mask_gradient(*given) if needed else None, None, None)
+
+
+def keeps_log_sum(q, k, v, mask) -> bool:
+    """Whether a gradient may be asked for that is computed from the log-sums."""
+    return (torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+            and torch._C._functorch.peek_interpreter_stack() is None
+            and library.has_gradient_kernel(q, k, v, mask))
+
+
+class AttentionWithLogSum(torch.autograd.Function):
+    """`sinter::attention` without a mask, and the log-sums from which its gradient is computed."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, causal, scale):
+        result = torch.ops.sinter.attention(q, k, v, None, causal, scale)
+        log_sum = torch.ops.sinter.attention_log_sum(q, k, v, causal, scale)
+        ctx.causal, ctx.scale = causal, scale
+        ctx.save_for_backward(q, k, v, result, log_sum)
+        ctx.mark_non_differentiable(log_sum)
+        return result, log_sum
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        """grad [B, S, H, E]. A gradient that may be differentiated again is made of torch's ops."""
+        q, k, v, result, log_sum = ctx.saved_tensors
+        grad = grad.transpose(1, 2)
+        if torch.is_grad_enabled():
+            grads = library.gradients(grad, q, k, v, None, ctx.causal, ctx.scale)
+        else:
+            grads = torch.ops.sinter.attention_gradients(grad, result, log_sum, q, k, v, ctx.causal,
+                                                         ctx.scale)
+        return *grads, None, None
 
 
 def mask_gradient(grad, q, k, v, mask, causal, scale) -> torch.Tensor:

@@ -73,6 +73,47 @@ def _(grad, q, k, v, mask, causal, scale):
     return tuple(x.new_empty(x.shape) for x in (q, k, v))
 
 
+# Elements of a head that the kernels of the gradient take (kernels/attention_backward/order.h).
+GRADIENT_WIDTH = 128
+
+
+def has_gradient_kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
+                        mask: torch.Tensor | None) -> bool:
+    """Whether kernels compute the gradient from the log-sums of the scores."""
+    return (mask is None and q.dtype in (torch.float16, torch.bfloat16)
+            and all(isinstance(x.shape[-1], int) and 1 <= x.shape[-1] <= GRADIENT_WIDTH for x in (q, v)))
+
+
+@custom_op("sinter::attention_log_sum", mutates_args=())
+def attention_log_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool,
+                      scale: float) -> torch.Tensor:
+    """log2 of the sum of exp(score) over the keys that a token sees, float32 [B, H, S]; the operands are
+    those of `attention` without a mask."""
+    return torch.logsumexp(scores(q, k, None, causal, scale), -1) / math.log(2)
+
+
+@attention_log_sum.register_fake
+def _(q, k, v, causal, scale):
+    return q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@custom_op("sinter::attention_gradients", mutates_args=())
+def attention_gradients(
+        grad: torch.Tensor, result: torch.Tensor, log_sum: torch.Tensor, q: torch.Tensor,
+        k: torch.Tensor, v: torch.Tensor, causal: bool, scale: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of q, k and v, in their shapes; axis 2 is the second slowest in memory. grad
+    [B, H, S, E]; the result and the log-sums of the attention."""
+    return tuple(x.transpose(1, 2).contiguous().transpose(1, 2)
+                 for x in gradients(grad, q, k, v, None, causal, scale))
+
+
+@attention_gradients.register_fake
+def _(grad, result, log_sum, q, k, v, causal, scale):
+    return tuple(x.new_empty((x.shape[0], x.shape[2], x.shape[1], x.shape[3])).transpose(1, 2)
+                 for x in (q, k, v))
+
+
 @attention.register_vmap
 def _(info, axes, q, k, v, mask, causal, scale):
     """The axis of vmap joins that of the batch."""

@@ -77,6 +77,29 @@ def attention(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask
     return q._like(q.g._add("attention", [x._value for x in operands], text))
 
 
+def attention_log_sum(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, scale: float,
+                      heads: int, kv_heads: int) -> Tensor:
+    """log2 of the sum of exp(score), f32 [B, heads, S], of `attention` of [B, S, ...] without a mask."""
+    operands = [x.merged() for x in (q, k, v, first, last)]
+    return operands[0]._like(q.g._add("attention_log_sum", [x._value for x in operands],
+                                      unmasked(scale, heads, kv_heads)))
+
+
+def attention_gradients(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, grad: Tensor,
+                        log_sum: Tensor, delta: Tensor, scale: float, heads: int,
+                        kv_heads: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of q, k and v of `attention` without a mask. log_sum and delta: f32 [B, heads, S];
+    grad: of the result."""
+    operands = [x.merged() for x in (q, k, v, first, last, grad, log_sum, delta)]
+    values, text = [x._value for x in operands], unmasked(scale, heads, kv_heads)
+    return tuple(x._like(q.g._add(f"attention_{of}_gradient", values, text))
+                 for x, of in zip(operands, ("query", "key", "value")))
+
+
+def unmasked(scale: float, heads: int, kv_heads: int) -> str:
+    return f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, any_range = 1"
+
+
 # ---- rows by index
 
 def index_of(index: Tensor) -> Tensor:

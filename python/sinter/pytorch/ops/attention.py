@@ -50,13 +50,17 @@ def fits_op(q: Tensor, k: Tensor, v: Tensor) -> bool:
             and not any(product.is_number and product.number == 0 for product in sizes))
 
 
+def token_rows(x: Tensor) -> Tensor:
+    """[B, S, H * D] of [B, H, S, D]."""
+    return x.permute([0, 2, 1, 3]).flatten(2, 3)
+
+
 def attention_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float) -> Tensor:
     heads, groups, width = q.size(1), k.size(1), v.size(3)
-    rows = lambda x: x.permute([0, 2, 1, 3]).flatten(2, 3)
     if mask is not None:
         for _ in range(4 - mask.rank):
             mask = mask.unsqueeze(0)
-    q, k, v = rows(q), rows(k), rows(v)
+    q, k, v = token_rows(q), token_rows(k), token_rows(v)
     result = row_ops.attention(q, k, v, *row_ops.key_rows(q, causal), mask, scale, heads, groups)
     return result.unflatten(2, [heads, width])
 
@@ -107,6 +111,35 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
         dk, dv = dk + part[1], dv + part[2]
     dk, dv = grouped_sum(dk, groups), grouped_sum(dv, groups)
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
+
+
+@converts(torch.ops.sinter.attention_log_sum.default)
+def attention_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: bool,
+                      scale: float) -> Tensor:
+    """float32 [B, H, S]"""
+    if fits_op(q, k, v):
+        rows = [token_rows(x) for x in (q, k, v)]
+        return row_ops.attention_log_sum(*rows, *row_ops.key_rows(rows[0], causal), scale, q.size(1),
+                                         k.size(1))
+    s = scores(c, q, repeated(k, q), None, causal, scale, 0)
+    largest = s.max([3], True)
+    total = (s - largest).exp().sum([3], True).log() + largest
+    return total.squeeze([3]) * (1 / math.log(2))
+
+
+@converts(torch.ops.sinter.attention_gradients.default)
+def attention_gradients(c: Conversion, grad: Tensor, result: Tensor, log_sum: Tensor, q: Tensor,
+                        k: Tensor, v: Tensor, causal: bool, scale: float) -> tuple:
+    """Gradients of q, k and v; grad [B, H, S, E], result [B, S, H, E]. The sum of P dP over a row, which
+    the gradient of a softmax needs, is that of grad times the result."""
+    if not fits_op(q, k, v):
+        return attention_backward(c, grad, q, k, v, None, causal, scale)
+    delta = (grad.f32() * result.permute([0, 2, 1, 3]).f32()).sum([3])
+    rows = [token_rows(x) for x in (q, k, v)]
+    grads = row_ops.attention_gradients(*rows, *row_ops.key_rows(rows[0], causal), token_rows(grad),
+                                        log_sum, delta, scale, q.size(1), k.size(1))
+    return tuple(x.unflatten(2, [of.size(1), of.size(3)]).permute([0, 2, 1, 3])
+                 for x, of in zip(grads, (q, k, v)))
 
 
 @converts(torch.ops.sinter.ranged_attention_backward.default)

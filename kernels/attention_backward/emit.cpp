@@ -1,0 +1,95 @@
+// The kernel of a group around gradients of attention: the template of the kernel library, with
+// accessors of the row numbers.
+#include "codegen/emission/attention_text.h"
+#include "codegen/emission/element_ports.h"
+#include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/kernel_body.h"
+#include "ir/grouping.h"
+#include "kernels/attention_backward/order.h"
+#include "kernels/attention_backward/schedule.h"
+#include "kernels/tile/emit.h"
+
+namespace sinter {
+namespace {
+
+/// "y1", where the group has the gradient of `kind` as a result, or "nullptr".
+std::string result_of(const EmitContext& context, OpKind kind) {
+  for (const auto& [k, id] : llvm::enumerate(context.group.outputs))
+    if (context.group[id].kind == kind) return fmt::format("y{}", k);
+  return "nullptr";
+}
+
+}  // namespace
+
+Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
+  const Graph& group = context.group;
+  const Op& op = context.anchor_op();
+  const AttentionHeads heads = attention_heads(group, op);
+  const auto form = gradient_form(heads.width, heads.value_width, context.device);
+  if (!form)
+    return fail(fmt::format("the gradient of attention with heads of {} and {} elements does not "
+                            "fit {}",
+                            heads.width, heads.value_width, context.device.name));
+  const bool of_keys = op.kind != OpKind::attention_query_gradient;
+  const std::string first = result_of(
+      context, of_keys ? OpKind::attention_key_gradient : OpKind::attention_query_gradient);
+  const std::string second = result_of(context, OpKind::attention_value_gradient);
+  AttentionText operands(context);
+  SINTER_LET(q, operands.rows(0));
+  SINTER_LET(keys, operands.rows(1));
+  SINTER_LET(values, operands.rows(2));
+  SINTER_LET(grad, operands.rows(kGradOperand));
+  SINTER_LET(mask, operands.mask());
+  SINTER_LET(ports, emit_operand_ports(context, form->threads));
+  const auto dense = [&](size_t operand) {
+    return fmt::format("x{}", *input_of(group, op.operands[operand]));
+  };
+  const AttrValue* window = op.attrs.find(AttrName::window);
+  const double scale = op.attrs.get<double>(AttrName::scale);
+  const TensorType& of_tokens = group[op.operands[0]].type;
+  const SymExpr sequences = volume(DimsRef(of_tokens.dims).drop_back(2));
+  const SymExpr tokens(of_tokens.dims[of_tokens.rank() - 2]);
+  const SymExpr key_rows(attention_key_rows(group, op));
+
+  KernelBody body;
+  body.includes += "#include \"kernels/attention_backward/attention_backward.cuh\"\n" +
+                   ports.includes;
+  body.globals = ports.memory + ports.accessors + ports.store_globals;
+  body.globals += fmt::format(
+      "struct Config {{\n"
+      "  using Element = {};\n"
+      "  using First = PortOperand3;\n"
+      "  using Last = PortOperand4;\n"
+      "  using Mask = {};\n"
+      "  static constexpr bool kOfKeys = {}, kFirst = {}, kSecond = {};\n"
+      "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
+      "  static constexpr int kOwnRows = {}, kOtherRows = {}, kThreads = {}, kStages = {};\n"
+      "  static constexpr bool kWarpgroups = {}, kAligned = {};\n"
+      "  static constexpr float kScale = {}, kFactor = {};\n"
+      "  static constexpr long long kWindow = {};\n"
+      "}};\n\n",
+      memory_type(of_tokens.dtype), operands.mask_type(), of_keys, first != "nullptr",
+      second != "nullptr", heads.count, heads.kv_count, heads.width, heads.value_width,
+      form->own_rows, form->other_rows, form->threads, form->stages, form->warpgroups,
+      operands.aligned(), literal_code(scale, DType::f32),
+      literal_code(attention_factor(scale, 0, operands.adds_mask()), DType::f32),
+      window ? std::get<int64_t>(*window) : 0);
+  body.text = fmt::format(
+      "{}{}find_gradients<Config>({{{}, {}, {}, {}, {}, {}, PortOperand3{{memory}}, "
+      "PortOperand4{{memory}}, {}, {}, {}, {}, {}, {}}}, shared_memory);\n{}",
+      kTileMemory, ports.memory_value, q, keys, values, grad, dense(kLogSumOperand),
+      dense(kDeltaOperand), mask, operands.size(sequences), operands.size(tokens),
+      operands.size(key_rows), first, second, ports.stores);
+  const SymExpr& own = of_keys ? key_rows : tokens;
+  set_tile_launch(body, context.device,
+                  {.work_tiles = sequences * (own + SymExpr(form->own_rows - 1)) *
+                                 SymExpr(of_keys ? heads.kv_count : heads.count),
+                   .units_per_tile = form->own_rows,
+                   .threads = form->threads,
+                   .shared_bytes = form->shared_bytes});
+  body.moves_registers = form->warpgroups;
+  body.minimum_arch = kFirstArchWithAsyncCopies;
+  return body;
+}
+
+}  // namespace sinter

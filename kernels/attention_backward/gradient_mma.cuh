@@ -1,0 +1,103 @@
+// The gradients of attention by products of warps: a warp has 16 of the block's own rows. All warps
+// load the next tile of other rows while they multiply with this one. Warps beyond the block's rows
+// only load (a plan for warpgroups on a device without them).
+#pragma once
+
+#include "kernels/attention_backward/gradient_scores.cuh"
+#include "kernels/isa/ldmatrix.cuh"
+#include "kernels/isa/mma.cuh"
+
+namespace sinter {
+
+// sums = A Bᵀ of a warp's 16 rows of tile `a` and all rows of tile `b`.
+template <typename T, int a_rows, int b_rows, int width>
+SINTER_DEVICE void multiply_tiles_by_warp(float (&sums)[b_rows / 2], const unsigned char* a,
+                                          int row0, const unsigned char* b) {
+#pragma unroll
+  for (float& sum : sums) sum = 0.0f;
+#pragma unroll
+  for (int k = 0; k < width; k += 16) {
+    unsigned rows[4];
+    ldmatrix_x4(rows, part_rows_first<a_rows, width>(a, row0, k));
+#pragma unroll
+    for (int column = 0; column < b_rows; column += 16) {
+      unsigned columns[4];
+      ldmatrix_x4(columns, part_columns_first<b_rows, width>(b, column, k));
+      mma_m16n16k16<T>(sums, column, rows, columns);
+    }
+  }
+}
+// sums += A B of fragments of 16 rows and tile `b`.
+template <typename T, int rows, int width>
+SINTER_DEVICE void multiply_rows_by_warp(float (&sums)[width / 2], const unsigned (&words)[rows / 4],
+                                         const unsigned char* b) {
+#pragma unroll
+  for (int row = 0; row < rows; row += 16)
+#pragma unroll
+    for (int column = 0; column < width; column += 16) {
+      unsigned columns[4];
+      ldmatrix_x4_trans(columns, part_rows_first<rows, width>(b, row, column));
+      mma_m16n16k16<T>(sums, column, words + row / 4, columns);
+    }
+}
+
+template <typename Config>
+SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
+                                           GradientWalk<Config> walk) {
+  using Sizes = GradientSizes<Config>;
+  using T = typename Config::Element;
+  static_assert(Config::kStages >= 2, "a tile is loaded while another one is multiplied");
+  __shared__ GradientToken tokens[2][Config::kOfKeys ? Config::kOtherRows : 1];
+  const int thread = static_cast<int>(threadIdx.x), row0 = thread / 32 * 16;
+  const bool computes = row0 < Sizes::own;
+  const int row = (computes ? row0 : 0) + thread % 32 / 4;
+  const auto load = [&](const GradientWalk<Config>& at, int stage) {
+    if (at.has()) {
+      if constexpr (Config::kOfKeys)
+        for (int i = thread; i < Config::kOtherRows; i += Config::kThreads)
+          tokens[stage][i] =
+              block.token(at.turn(), static_cast<long long>(at.tile()) * Config::kOtherRows + i);
+      block.template load_other<Config::kThreads>(at.turn(), at.tile(), stage, thread);
+    }
+    cp_async_commit_group();
+  };
+  block.template load_own<Config::kThreads>(thread);
+  load(walk, 0);
+  const GradientScores<Config> scores(block, row);
+  float first_sums[Sizes::width / 2] = {}, second_sums[Sizes::value_width / 2] = {};
+  GradientWalk<Config> next = walk;
+#pragma unroll 1
+  for (int stage = 0; walk.has(); walk = next, stage ^= 1) {
+    next.advance();
+    load(next, stage ^ 1);
+    cp_async_wait_group<1>();
+    __syncthreads();  // the tile is there
+    if (computes) {
+      float dots[Sizes::other / 2], products[Sizes::other / 2];
+      unsigned words[Sizes::other / 4];
+      multiply_tiles_by_warp<T, Sizes::own, Sizes::other, Sizes::width>(
+          dots, block.own_first(), row0, block.other_first(stage));
+      scores.find_probabilities(dots, walk, tokens[stage]);
+      if constexpr (Config::kSecond) {
+        scores.pack_words(words, dots);
+        multiply_rows_by_warp<T, Sizes::other, Sizes::value_width>(second_sums, words,
+                                                                   block.other_second(stage));
+      }
+      if constexpr (Config::kFirst) {
+        multiply_tiles_by_warp<T, Sizes::own, Sizes::other, Sizes::value_width>(
+            products, block.own_second(), row0, block.other_second(stage));
+        scores.find_logit_gradients(dots, products, tokens[stage]);
+        scores.pack_words(words, dots);
+        multiply_rows_by_warp<T, Sizes::other, Sizes::width>(first_sums, words,
+                                                             block.other_first(stage));
+      }
+    }
+    __syncthreads();  // the tile is no longer needed
+  }
+  cp_async_wait_group<0>();
+  if (!computes) return;
+  if constexpr (Config::kFirst) block.store_first(first_sums, row);
+  if constexpr (Config::kSecond) block.store_second(second_sums, row);
+}
+
+}  // namespace sinter

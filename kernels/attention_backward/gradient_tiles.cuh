@@ -1,0 +1,298 @@
+// Shared by both forms of the gradients of attention: what a block computes, the rows that it walks,
+// and its tiles in shared memory.
+//
+// A block has `own` rows of a head: tokens, for the gradient of queries, or keys, for those of keys
+// and values. It walks tiles of the `other` rows and multiplies each with two tiles of its own:
+//
+//   gradient of       own tiles        other tiles      dots   products  sums
+//   queries           q, grad          keys, values     q·k    dP        dS keys
+//   keys and values   keys, values     q, grad          q·k    dP        dS q, P grad
+//
+// So one text computes all gradients; `first` is the tile of queries or keys, `second` that of the
+// gradient of the result or of values.
+#pragma once
+
+#include "kernels/attention_backward/order.h"
+#include "kernels/common/attention_operands.cuh"
+#include "kernels/tile/fragment.cuh"
+#include "kernels/tile/loaders/cache_rows.cuh"
+
+namespace sinter {
+
+template <typename Config>
+struct GradientSizes {
+  static constexpr int own = Config::kOwnRows, other = Config::kOtherRows;
+  static constexpr int width = tile_padded(Config::kWidth);
+  static constexpr int value_width = tile_padded(Config::kValueWidth);
+  static constexpr int own_first_bytes = tile_bytes(own, width);
+  static constexpr int own_second_bytes = tile_bytes(own, value_width);
+  static constexpr int other_first_bytes = tile_bytes(other, width);
+  static constexpr int other_second_bytes = tile_bytes(other, value_width);
+};
+
+// The operands and results of a launch. log_sum and delta: [sequences, heads, tokens].
+template <typename Config>
+struct GradientOperands {
+  using T = typename Config::Element;
+  AttentionRows<T> q, keys, values, grad;
+  const float *log_sum, *delta;
+  typename Config::First first;
+  typename Config::Last last;
+  typename Config::Mask mask;
+  long long sequences, tokens, key_rows;
+  T *first_result, *second_result;  // dense; null where it is not computed
+
+  SINTER_DEVICE AttentionRange seen_by(long long sequence, long long token) const {
+    const long long at = sequence * tokens + token;
+    return visible_keys<Config>(first(at), last(at), key_rows);
+  }
+};
+
+// What the gradient has to know of a token of a head. A token that is not there sees no key.
+struct GradientToken {
+  float shift, delta;
+  int low;
+  unsigned count;  // of the keys from `low` on, which it sees
+
+  SINTER_DEVICE bool sees(int key) const { return static_cast<unsigned>(key - low) < count; }
+};
+
+// Which tiles of tokens see keys of a block, for blocks of keys. Many tiles share a flag.
+struct SeenTokens {
+  static constexpr int kFlags = 2048;
+  enum : unsigned char { kNone = 0, kSome = 1, kAll = 2 };  // of the tokens see all keys
+  unsigned char flags[kFlags];
+};
+
+// A block's place: a tile of its own rows, of a head.
+template <typename Config>
+class GradientBlock {
+  using Sizes = GradientSizes<Config>;
+  using T = typename Config::Element;
+  static constexpr bool kOfKeys = Config::kOfKeys;
+  static constexpr int kGroup = Config::kHeads / Config::kKvHeads;
+  static constexpr unsigned kLanes = 0xffffffffu;
+
+ public:
+  // Costly tiles first: of causal attention the last tokens, and the first keys.
+  SINTER_DEVICE GradientBlock(const GradientOperands<Config>& in, unsigned char* shared)
+      : in_(in), shared_(shared) {
+    const int number = static_cast<int>(blockIdx.x), heads = own_heads();
+    const int tiles = static_cast<int>((own_rows() + Sizes::own - 1) / Sizes::own);
+    const int sequences = static_cast<int>(in.sequences);
+    const int place = number / (heads * sequences), rest = number % (heads * sequences);
+    tile_ = kOfKeys ? place : tiles - 1 - place;
+    head_ = rest % heads;
+    sequence_ = rest / heads;
+  }
+
+  SINTER_DEVICE static constexpr int own_heads() {
+    return kOfKeys ? Config::kKvHeads : Config::kHeads;
+  }
+  SINTER_DEVICE long long own_rows() const { return kOfKeys ? in_.key_rows : in_.tokens; }
+  SINTER_DEVICE long long other_rows() const { return kOfKeys ? in_.tokens : in_.key_rows; }
+  SINTER_DEVICE int own_row0() const { return tile_ * Sizes::own; }
+  SINTER_DEVICE bool is_there(int row) const { return own_row0() + row < own_rows(); }
+  SINTER_DEVICE int other_tiles() const {
+    return static_cast<int>((other_rows() + Sizes::other - 1) / Sizes::other);
+  }
+  // Query heads whose tiles a block walks one after the other.
+  static constexpr int kTurns = kOfKeys ? kGroup : 1;
+  SINTER_DEVICE int query_head(int turn) const { return kOfKeys ? head_ * kGroup + turn : head_; }
+  SINTER_DEVICE int kv_head() const { return kOfKeys ? head_ : head_ / kGroup; }
+
+  SINTER_DEVICE unsigned char* own_first() const { return shared_; }
+  SINTER_DEVICE unsigned char* own_second() const { return shared_ + Sizes::own_first_bytes; }
+  SINTER_DEVICE unsigned char* other_first(int stage) const {
+    return own_second() + Sizes::own_second_bytes +
+           stage * (Sizes::other_first_bytes + Sizes::other_second_bytes);
+  }
+  SINTER_DEVICE unsigned char* other_second(int stage) const {
+    return other_first(stage) + Sizes::other_first_bytes;
+  }
+
+  static constexpr bool kCopies =
+      Config::kAligned && Config::kWidth % 8 == 0 && Config::kValueWidth % 8 == 0;
+  // Loads the block's own tiles, or tiles of other rows, by `threads` threads of which this is
+  // number `thread`; zeros in the place of rows that are not there.
+  template <int threads>
+  SINTER_DEVICE void load_own(int thread) const {
+    const RowRange all = {0, static_cast<int>(own_rows()) - 1};
+    const int head = kOfKeys ? kv_head() : query_head(0);
+    load<threads, Sizes::own, Config::kWidth>(own_first(), kOfKeys ? in_.keys : in_.q, head, tile_,
+                                              all, thread);
+    load<threads, Sizes::own, Config::kValueWidth>(
+        own_second(), kOfKeys ? in_.values : in_.grad, head, tile_, all, thread);
+  }
+  template <int threads>
+  SINTER_DEVICE void load_other(int turn, int tile, int stage, int thread) const {
+    const RowRange all = {0, static_cast<int>(other_rows()) - 1};
+    const int head = kOfKeys ? query_head(turn) : kv_head();
+    load<threads, Sizes::other, Config::kWidth>(other_first(stage), kOfKeys ? in_.q : in_.keys,
+                                                head, tile, all, thread);
+    load<threads, Sizes::other, Config::kValueWidth>(
+        other_second(stage), kOfKeys ? in_.grad : in_.values, head, tile, all, thread);
+  }
+
+  SINTER_DEVICE GradientToken token(int turn, long long token) const {
+    if (token >= in_.tokens) return {-math::infinity(), 0.0f, 0, 0u};
+    const long long at =
+        (sequence_ * static_cast<long long>(Config::kHeads) + query_head(turn)) * in_.tokens +
+        token;
+    const AttentionRange keys = in_.seen_by(sequence_, token);
+    return {probability_shift(in_.log_sum[at]), in_.delta[at], static_cast<int>(keys.low),
+            static_cast<unsigned>(keys.count)};
+  }
+
+  // Of a block of keys: finds the tiles of tokens that see some of them. All warps of the block
+  // share the work; __syncthreads() follows.
+  SINTER_DEVICE void find_seen_tokens(SeenTokens& seen) const {
+    constexpr int warps = Config::kThreads / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32, flags = (other_tiles() + per_flag() - 1) /
+                                                                 per_flag();
+    const int low = own_row0(), end = at_most(low + Sizes::own, static_cast<int>(in_.key_rows));
+    for (int flag = static_cast<int>(threadIdx.x) / 32; flag < flags; flag += warps) {
+      bool some = false, all = true;
+      const long long begin = static_cast<long long>(flag) * per_flag() * Sizes::other;
+      const long long stop = begin + static_cast<long long>(per_flag()) * Sizes::other;
+#pragma unroll 2
+      for (long long token = begin + lane; token < stop; token += 32) {
+        AttentionRange keys = {0, 0};
+        if (token < in_.tokens) keys = in_.seen_by(sequence_, token);
+        some = some || (keys.count > 0 && keys.low < end && keys.low + keys.count > low);
+        all = all && keys.low <= low && keys.low + keys.count >= end;
+      }
+      some = __any_sync(kLanes, some);
+      all = __all_sync(kLanes, all);
+      if (lane == 0) seen.flags[flag] = !some ? SeenTokens::kNone
+                                       : all  ? SeenTokens::kAll
+                                              : SeenTokens::kSome;
+    }
+  }
+  SINTER_DEVICE int per_flag() const {
+    return (other_tiles() + SeenTokens::kFlags - 1) / SeenTokens::kFlags;
+  }
+
+  // Of a block of tokens: the keys from the lowest to the highest that one of them sees. All lanes
+  // of a warp find it together.
+  SINTER_DEVICE RowRange find_seen_keys() const {
+    RowRange range = {0x7fffffff, -1};
+#pragma unroll
+    for (int i = 0; i < Sizes::own; i += 32) {
+      const int row = i + static_cast<int>(threadIdx.x) % 32;
+      if (!is_there(row)) continue;
+      const AttentionRange seen = in_.seen_by(sequence_, own_row0() + row);
+      if (seen.count == 0) continue;
+      const int low = static_cast<int>(seen.low), high = low + static_cast<int>(seen.count) - 1;
+      if (low < range.low) range.low = low;
+      if (high > range.high) range.high = high;
+    }
+#pragma unroll
+    for (int stride = 1; stride < 32; stride *= 2) {
+      const int low = __shfl_xor_sync(kLanes, range.low, stride);
+      const int high = __shfl_xor_sync(kLanes, range.high, stride);
+      if (low < range.low) range.low = low;
+      if (high > range.high) range.high = high;
+    }
+    return range;
+  }
+
+  // The mask of a token's head, for its keys.
+  SINTER_DEVICE auto mask_of(int turn, long long token) const {
+    return in_.mask.row(sequence_, query_head(turn), token < in_.tokens ? token : in_.tokens - 1);
+  }
+  SINTER_DEVICE int last_key() const { return static_cast<int>(in_.key_rows) - 1; }
+
+  // Stores sums of a lane's rows, `row0` and 8 more.
+  SINTER_DEVICE void store_first(float (&sums)[Sizes::width / 2], int row0) const {
+#pragma unroll
+    for (float& sum : sums) sum = math::mul(sum, Config::kScale);
+    store<Config::kWidth>(sums, row0, in_.first_result);
+  }
+  SINTER_DEVICE void store_second(const float (&sums)[Sizes::value_width / 2], int row0) const {
+    store<Config::kValueWidth>(sums, row0, in_.second_result);
+  }
+
+ private:
+  SINTER_DEVICE static int at_most(int x, int most) { return x < most ? x : most; }
+
+  template <int threads, int rows, int width>
+  SINTER_DEVICE void load(unsigned char* tile, const AttentionRows<T>& from, int head, int number,
+                          const RowRange& range, int thread) const {
+    load_cache_rows<rows, width, threads, Config::kAligned>(
+        tile, from.row0(sequence_, head), from.row_stride, number, range, thread);
+  }
+
+  template <int width, int count>
+  SINTER_DEVICE void store(const float (&sums)[count], int row0, T* result) const {
+    constexpr int chunks = (width + 7) / 8;
+    take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk& values) {
+      const int row = row0 + 8 * half;
+      if (!is_there(row)) return;
+      T* const to =
+          result +
+          ((sequence_ * own_rows() + own_row0() + row) * own_heads() + head_) * width + 8 * chunk;
+      if constexpr (width % 8 == 0) {
+        store_chunk(to, values);
+      } else {
+#pragma unroll
+        for (int e = 0; e < 8; ++e)
+          if (8 * chunk + e < width) sinter::store(to + e, values[e]);
+      }
+    });
+  }
+
+  const GradientOperands<Config>& in_;
+  unsigned char* shared_;
+  int tile_, head_, sequence_;
+};
+
+// The tiles of other rows that a block walks, in the order of the sums.
+template <typename Config>
+class GradientWalk {
+  static constexpr bool kOfKeys = Config::kOfKeys;
+
+ public:
+  // At the first tile, if there is one. All lanes of a warp make it together.
+  SINTER_DEVICE GradientWalk(const GradientBlock<Config>& block, const SeenTokens& seen)
+      : seen_(&seen), per_flag_(kOfKeys ? block.per_flag() : 1), end_(block.other_tiles()) {
+    if constexpr (!kOfKeys) {
+      const RowRange range = block.find_seen_keys();
+      end_ = range.high < range.low ? 0 : range.high / Config::kOtherRows + 1;
+      begin_ = end_ == 0 ? 0 : range.low / Config::kOtherRows;
+    }
+    tile_ = begin_;
+    skip();
+  }
+
+  SINTER_DEVICE bool has() const { return turn_ < GradientBlock<Config>::kTurns; }
+  SINTER_DEVICE void advance() {
+    ++tile_;
+    skip();
+  }
+  SINTER_DEVICE int turn() const { return turn_; }
+  SINTER_DEVICE int tile() const { return tile_; }
+  // Tokens may not see all keys of this tile and the block: of a block of keys.
+  SINTER_DEVICE bool hides_keys() const {
+    return seen_->flags[tile_ / per_flag_] != SeenTokens::kAll;
+  }
+
+ private:
+  SINTER_DEVICE void skip() {
+    if constexpr (kOfKeys)
+      while (tile_ < end_ && seen_->flags[tile_ / per_flag_] == SeenTokens::kNone) ++tile_;
+    if (tile_ < end_) return;
+    tile_ = begin_;
+    ++turn_;
+    if constexpr (kOfKeys) {
+      if (turn_ >= GradientBlock<Config>::kTurns) return;
+      while (tile_ < end_ && seen_->flags[tile_ / per_flag_] == SeenTokens::kNone) ++tile_;
+      if (tile_ >= end_) turn_ = GradientBlock<Config>::kTurns;  // no token sees the keys
+    }
+  }
+
+  const SeenTokens* seen_;
+  int per_flag_, begin_ = 0, end_, tile_ = 0, turn_ = 0;
+};
+
+}  // namespace sinter

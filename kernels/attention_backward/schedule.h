@@ -1,0 +1,23 @@
+// The form of a kernel of attention's gradient.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "device/device.h"
+
+namespace sinter {
+
+struct GradientForm {
+  bool warpgroups = false;
+  int64_t own_rows = 0, other_rows = 0;  // of a block, and of a tile of those that it walks
+  int64_t threads = 0;                   // of a block
+  int64_t stages = 0;                    // tiles of other rows in shared memory
+  int64_t shared_bytes = 0;              // of a block's tiles
+};
+
+/// For heads of these widths, at most kMaxGradientWidth. nullopt: the device cannot run one.
+std::optional<GradientForm> gradient_form(int64_t width, int64_t value_width,
+                                          const DeviceDescription& device);
+
+}  // namespace sinter

@@ -1,0 +1,51 @@
+// Groups around gradients of attention, and around attention with its log-sums: heads of all kinds of
+// widths, views, groups of heads, sequences and masks.
+#include "codegen/groups.h"
+
+namespace sinter {
+
+const std::vector<GroupText> kGradientGroups = {
+    {"gradients_of_keys_and_values", 0, R"(
+graph(%q: DTYPE[N, WIDTH], %k: DTYPE[K, WIDTH], %v: DTYPE[K, WIDTH], %first: i32[N], %last: i32[N], %g: DTYPE[N, WIDTH], %s: f32[1, N], %d: f32[1, N]) -> (%y, %z) {
+  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 1, kv_heads = 1, scale = 0.125} : DTYPE[K, WIDTH]
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 1, kv_heads = 1, scale = 0.125} : DTYPE[K, WIDTH]
+})"},
+    {"gradient_of_queries", 0, R"(
+graph(%q: DTYPE[N, WIDTH], %k: DTYPE[K, WIDTH], %v: DTYPE[K, WIDTH], %first: i32[N], %last: i32[N], %g: DTYPE[N, WIDTH], %s: f32[1, N], %d: f32[1, N]) -> (%y) {
+  %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 1, kv_heads = 1, scale = 0.125} : DTYPE[N, WIDTH]
+})"},
+    {"gradient_of_values_alone", 0, R"(
+graph(%q: DTYPE[B, N, 96], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 40], %first: i32[B, N], %last: i32[B, N], %g: DTYPE[B, N, 120], %s: f32[B, 6, N], %d: f32[B, 6, N]) -> (%z) {
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 6, kv_heads = 2, scale = -0.25, window = 70} : DTYPE[B, K, 40]
+})"},
+    {"gradients_of_grouped_heads", 0, R"(
+graph(%q: DTYPE[B, N, 96], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 40], %first: i32[B, N], %last: i32[B, N], %g: DTYPE[B, N, 120], %s: f32[B, 6, N], %d: f32[B, 6, N], %m: i1[B, 1, 1, K]) -> (%z, %y) {
+  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d, %m {heads = 6, kv_heads = 2, scale = 0.3, any_range = 1} : DTYPE[B, K, 32]
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d, %m {heads = 6, kv_heads = 2, scale = 0.3, any_range = 1} : DTYPE[B, K, 40]
+})"},
+    {"gradient_of_grouped_queries", 0, R"(
+graph(%q: DTYPE[2, N, 24], %k: DTYPE[2, K, 12], %v: DTYPE[2, K, 10], %first: i32[2, N], %last: i32[2, N], %g: DTYPE[2, N, 20], %s: f32[2, 4, N], %d: f32[2, 4, N], %m: DTYPE[2, 4, N, K]) -> (%y) {
+  %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d, %m {heads = 4, kv_heads = 2, scale = 0.3, window = 90} : DTYPE[2, N, 24]
+})"},
+    {"gradients_of_merged_projection", 0, R"(
+graph(%qkv: DTYPE[B, N, 160], %first: i32[B, N], %last: i32[B, N], %gs: DTYPE[B, 2, N, 32], %s: f32[B, 2, N], %d: f32[B, 2, N]) -> (%y, %z) {
+  %q = slice %qkv {axis = 2, begin = 0, size = 64} : DTYPE[B, N, 64]
+  %k = slice %qkv {axis = 2, begin = 64, size = 32} : DTYPE[B, N, 32]
+  %v = slice %qkv {axis = 2, begin = 96, size = 32} : DTYPE[B, N, 32]
+  %gt = transpose %gs {axes = [0, 2, 1, 3]} : DTYPE[B, N, 2, 32]
+  %g = reshape %gt {dims = [B, N, 64]} : DTYPE[B, N, 64]
+  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, N, 32]
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, N, 32]
+})"},
+    {"attention_with_log_sums", 0, R"(
+graph(%q: DTYPE[B, N, 48], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 24], %first: i32[B, N], %last: i32[B, N]) -> (%s, %y) {
+  %s = attention_log_sum %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, window = 90, any_range = 1} : f32[B, 3, N]
+  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 3, kv_heads = 1, scale = 0.25, window = 90, any_range = 1, empty_zero = 1} : DTYPE[B, N, 72]
+})"},
+    {"log_sums_alone", 0, R"(
+graph(%q: DTYPE[N, 60], %k: DTYPE[K, 20], %v: DTYPE[K, 24], %first: i32[N], %last: i32[N], %m: DTYPE[3, N, K]) -> (%s) {
+  %s = attention_log_sum %q, %k, %v, %first, %last, %m {heads = 3, kv_heads = 1, scale = 0.25} : f32[3, N]
+})"},
+};
+
+}  // namespace sinter
