@@ -2,7 +2,8 @@
 //
 // Config, the constants of a kernel:
 //   Element             of q, keys, values, grad and results: f16 or bf16
-//   kOfKeys             a block has keys, and computes the gradients of keys and values; else tokens,
+//   kOfKeys             a block has keys, and computes the gradients of keys and values; else
+//   tokens,
 //                       and computes that of queries
 //   kFirst, kSecond     the first of these gradients is computed, the second
 //   kHeads, kKvHeads    query heads, and heads of keys and values
@@ -10,7 +11,8 @@
 //   kOwnRows, kOtherRows   rows of a block, and of a tile of those that it walks
 //   kThreads            of a block
 //   kStages             tiles of other rows in shared memory
-//   kWarpgroups         products of warpgroups, where the device has them (gradient_wgmma.cuh); else
+//   kWarpgroups         products of warpgroups, where the device has them (gradient_wgmma.cuh);
+//   else
 //                       of warps (gradient_mma.cuh)
 //   kAligned            rows of all operands begin at multiples of 8 elements
 //   kScale, kFactor, kWindow   as of attention
@@ -26,6 +28,7 @@ namespace sinter {
 template <typename Config>
 SINTER_DEVICE void find_gradients(const GradientOperands<Config>& in, unsigned char* shared) {
   const GradientBlock<Config> block(in, shared);
+  if (!block.has_rows()) return;
   __shared__ SeenTokens seen;
   if constexpr (Config::kOfKeys) {
     block.find_seen_tokens(seen);

@@ -1,5 +1,7 @@
 // The kernel of a group around gradients of attention: the template of the kernel library, with
 // accessors of the row numbers.
+#include "kernels/tile/emit.h"
+
 #include "codegen/emission/attention_text.h"
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_scalar.h"
@@ -7,7 +9,6 @@
 #include "ir/grouping.h"
 #include "kernels/attention_backward/order.h"
 #include "kernels/attention_backward/schedule.h"
-#include "kernels/tile/emit.h"
 
 namespace sinter {
 namespace {
@@ -27,9 +28,10 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
   const AttentionHeads heads = attention_heads(group, op);
   const auto form = gradient_form(heads.width, heads.value_width, context.device);
   if (!form)
-    return fail(fmt::format("the gradient of attention with heads of {} and {} elements does not "
-                            "fit {}",
-                            heads.width, heads.value_width, context.device.name));
+    return fail(
+        fmt::format("the gradient of attention with heads of {} and {} elements does not "
+                    "fit {}",
+                    heads.width, heads.value_width, context.device.name));
   const bool of_keys = op.kind != OpKind::attention_query_gradient;
   const std::string first = result_of(
       context, of_keys ? OpKind::attention_key_gradient : OpKind::attention_query_gradient);
@@ -52,8 +54,8 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
   const SymExpr key_rows(attention_key_rows(group, op));
 
   KernelBody body;
-  body.includes += "#include \"kernels/attention_backward/attention_backward.cuh\"\n" +
-                   ports.includes;
+  body.includes +=
+      "#include \"kernels/attention_backward/attention_backward.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
   body.globals += fmt::format(
       "struct Config {{\n"

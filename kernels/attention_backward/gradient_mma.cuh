@@ -29,7 +29,8 @@ SINTER_DEVICE void multiply_tiles_by_warp(float (&sums)[b_rows / 2], const unsig
 }
 // sums += A B of fragments of 16 rows and tile `b`.
 template <typename T, int rows, int width>
-SINTER_DEVICE void multiply_rows_by_warp(float (&sums)[width / 2], const unsigned (&words)[rows / 4],
+SINTER_DEVICE void multiply_rows_by_warp(float (&sums)[width / 2],
+                                         const unsigned (&words)[rows / 4],
                                          const unsigned char* b) {
 #pragma unroll
   for (int row = 0; row < rows; row += 16)

@@ -43,8 +43,8 @@ class GradientScores {
   SINTER_DEVICE void find_probabilities(float (&dots)[kCount], const GradientWalk<Config>& walk,
                                         const GradientToken* tokens) const {
     const int begin = walk.tile() * Sizes::other;
-    const bool hides = kOfKeys ? walk.hides_keys()
-                               : begin < all_low_ || begin + Sizes::other > all_end_;
+    const bool hides =
+        kOfKeys ? walk.hides_keys() : begin < all_low_ || begin + Sizes::other > all_end_;
     each(tokens, [&](int i, int half, int column, const GradientToken& token) {
       const int key = kOfKeys ? block_.own_row0() + row_ + 8 * half : begin + column;
       dots[i] = logit(dots[i], walk, begin + column, half, key);
@@ -92,11 +92,14 @@ class GradientScores {
   // `other`: the other row of the element.
   SINTER_DEVICE float logit(float dot, const GradientWalk<Config>& walk, int other, int half,
                             int key) const {
-    if constexpr (!Mask::kIsThere) return attention_logit(dot, Config::kScale, 0.0f);
-    const long long token = kOfKeys ? other : block_.own_row0() + row_ + 8 * half;
-    const int last = block_.last_key();
-    return attention_logit(dot, Config::kScale, 0.0f,
-                           block_.mask_of(walk.turn(), token)[key < last ? key : last]);
+    if constexpr (!Mask::kIsThere) {
+      return attention_logit(dot, Config::kScale, 0.0f);
+    } else {
+      const long long token = kOfKeys ? other : block_.own_row0() + row_ + 8 * half;
+      const int last = block_.last_key();
+      return attention_logit(dot, Config::kScale, 0.0f,
+                             block_.mask_of(walk.turn(), token)[key < last ? key : last]);
+    }
   }
 
   const GradientBlock<Config>& block_;

@@ -1,5 +1,5 @@
-// Shared by both forms of the gradients of attention: what a block computes, the rows that it walks,
-// and its tiles in shared memory.
+// Shared by both forms of the gradients of attention: what a block computes, the rows that it
+// walks, and its tiles in shared memory.
 //
 // A block has `own` rows of a head: tokens, for the gradient of queries, or keys, for those of keys
 // and values. It walks tiles of the `other` rows and multiplies each with two tiles of its own:
@@ -81,11 +81,14 @@ class GradientBlock {
     const int tiles = static_cast<int>((own_rows() + Sizes::own - 1) / Sizes::own);
     const int sequences = static_cast<int>(in.sequences);
     const int place = number / (heads * sequences), rest = number % (heads * sequences);
+    has_rows_ = place < tiles;
     tile_ = kOfKeys ? place : tiles - 1 - place;
     head_ = rest % heads;
     sequence_ = rest / heads;
   }
 
+  // False for blocks that a launch has beyond its tiles.
+  SINTER_DEVICE bool has_rows() const { return has_rows_; }
   SINTER_DEVICE static constexpr int own_heads() {
     return kOfKeys ? Config::kKvHeads : Config::kHeads;
   }
@@ -121,8 +124,8 @@ class GradientBlock {
     const int head = kOfKeys ? kv_head() : query_head(0);
     load<threads, Sizes::own, Config::kWidth>(own_first(), kOfKeys ? in_.keys : in_.q, head, tile_,
                                               all, thread);
-    load<threads, Sizes::own, Config::kValueWidth>(
-        own_second(), kOfKeys ? in_.values : in_.grad, head, tile_, all, thread);
+    load<threads, Sizes::own, Config::kValueWidth>(own_second(), kOfKeys ? in_.values : in_.grad,
+                                                   head, tile_, all, thread);
   }
   template <int threads>
   SINTER_DEVICE void load_other(int turn, int tile, int stage, int thread) const {
@@ -148,8 +151,8 @@ class GradientBlock {
   // share the work; __syncthreads() follows.
   SINTER_DEVICE void find_seen_tokens(SeenTokens& seen) const {
     constexpr int warps = Config::kThreads / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32, flags = (other_tiles() + per_flag() - 1) /
-                                                                 per_flag();
+    const int lane = static_cast<int>(threadIdx.x) % 32,
+              flags = (other_tiles() + per_flag() - 1) / per_flag();
     const int low = own_row0(), end = at_most(low + Sizes::own, static_cast<int>(in_.key_rows));
     for (int flag = static_cast<int>(threadIdx.x) / 32; flag < flags; flag += warps) {
       bool some = false, all = true;
@@ -164,13 +167,12 @@ class GradientBlock {
       }
       some = __any_sync(kLanes, some);
       all = __all_sync(kLanes, all);
-      if (lane == 0) seen.flags[flag] = !some ? SeenTokens::kNone
-                                       : all  ? SeenTokens::kAll
-                                              : SeenTokens::kSome;
+      if (lane == 0)
+        seen.flags[flag] = !some ? SeenTokens::kNone : all ? SeenTokens::kAll : SeenTokens::kSome;
     }
   }
   SINTER_DEVICE int per_flag() const {
-    return (other_tiles() + SeenTokens::kFlags - 1) / SeenTokens::kFlags;
+    return other_tiles() / SeenTokens::kFlags + 1;
   }
 
   // Of a block of tokens: the keys from the lowest to the highest that one of them sees. All lanes
@@ -219,8 +221,8 @@ class GradientBlock {
   template <int threads, int rows, int width>
   SINTER_DEVICE void load(unsigned char* tile, const AttentionRows<T>& from, int head, int number,
                           const RowRange& range, int thread) const {
-    load_cache_rows<rows, width, threads, Config::kAligned>(
-        tile, from.row0(sequence_, head), from.row_stride, number, range, thread);
+    load_cache_rows<rows, width, threads, Config::kAligned>(tile, from.row0(sequence_, head),
+                                                            from.row_stride, number, range, thread);
   }
 
   template <int width, int count>
@@ -229,9 +231,9 @@ class GradientBlock {
     take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk& values) {
       const int row = row0 + 8 * half;
       if (!is_there(row)) return;
-      T* const to =
-          result +
-          ((sequence_ * own_rows() + own_row0() + row) * own_heads() + head_) * width + 8 * chunk;
+      T* const to = result +
+                    ((sequence_ * own_rows() + own_row0() + row) * own_heads() + head_) * width +
+                    8 * chunk;
       if constexpr (width % 8 == 0) {
         store_chunk(to, values);
       } else {
@@ -244,6 +246,7 @@ class GradientBlock {
 
   const GradientOperands<Config>& in_;
   unsigned char* shared_;
+  bool has_rows_;
   int tile_, head_, sequence_;
 };
 

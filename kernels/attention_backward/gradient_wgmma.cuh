@@ -58,8 +58,8 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     fence_proxy_async();  // copies are no writes of the products' kind
     const int stage = stages.stage();
     const GradientToken* const tokens = shared.tokens[Config::kOfKeys ? stage : 0];
-    multiply_tiles<T, Sizes::own, Sizes::other, Sizes::width>(
-        dots, block.own_first(), 64 * group, block.other_first(stage), false);
+    multiply_tiles<T, Sizes::own, Sizes::other, Sizes::width>(dots, block.own_first(), 64 * group,
+                                                              block.other_first(stage), false);
     wgmma_commit_group();
     if constexpr (Config::kFirst) {
       multiply_tiles<T, Sizes::own, Sizes::other, Sizes::value_width>(
@@ -78,8 +78,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
       wgmma_wait_group<Config::kSecond ? 1 : 0>(products);
       scores.find_logit_gradients(dots, products, tokens);
       scores.pack_words(gradients, dots);
-      multiply_rows<T, Sizes::other, Sizes::width>(first_sums, gradients,
-                                                   block.other_first(stage));
+      multiply_rows<T, Sizes::other, Sizes::width>(first_sums, gradients, block.other_first(stage));
       wgmma_commit_group();
     }
     wgmma_wait_group<0>(first_sums);

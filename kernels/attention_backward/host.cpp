@@ -60,8 +60,8 @@ class AttentionGradients {
       const int64_t place = in_.place_of_head(token, head), kv_head = head / heads_.group();
       for (int64_t j = 0; j < keys.count; ++j) {
         const int64_t row = keys.row(j);
-        const T dot = dot_of_steps(in_.query(token, head), in_.key(token, row, kv_head),
-                                   heads_.width);
+        const T dot =
+            dot_of_steps(in_.query(token, head), in_.key(token, row, kv_head), heads_.width);
         T factor = probability(dot, log_sums_[place], j);
         if (!probabilities) {
           const T gradient =
@@ -80,7 +80,7 @@ class AttentionGradients {
   }
   float probability(float dot, float log_sum, int64_t j) const {
     const float mask = in_.has_mask() ? in_.mask(j) : 0;
-    const float logit = !in_.has_mask()  ? attention_logit(dot, scale_, 0)
+    const float logit = !in_.has_mask()   ? attention_logit(dot, scale_, 0)
                         : in_.adds_mask() ? attention_logit(dot, scale_, 0, mask)
                                           : attention_logit(dot, scale_, 0, mask == 0);
     return attention_probability(logit, probability_shift(log_sum), factor_);
@@ -99,8 +99,7 @@ class AttentionGradients {
                     int64_t width, T* sum) const {
     const int64_t tokens = in_.sequence_tokens(), keys = in_.rows();
     const int64_t others = of_query ? keys : tokens, kv_head = head / heads_.group();
-    const T* const of_head =
-        factors_.data() + (sequence * heads_.count + head) * tokens * keys;
+    const T* const of_head = factors_.data() + (sequence * heads_.count + head) * tokens * keys;
     const auto factor = [&](int64_t other) {
       return of_query ? of_head[row * keys + other] : of_head[other * keys + row];
     };

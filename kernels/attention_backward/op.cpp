@@ -1,5 +1,6 @@
 // attention_query_gradient, attention_key_gradient and attention_value_gradient. Constraint:
-//   C29  16-bit elements, heads of at most kMaxGradientWidth elements, a scale other than 0; grad of
+//   C29  16-bit elements, heads of at most kMaxGradientWidth elements, a scale other than 0; grad
+//   of
 //        the type of the attention's result, log_sum and delta f32 [..., heads, N]; a mask that
 //        repeats along all leading axes or along none
 #include "ir/attention_operands.h"
@@ -22,11 +23,11 @@ Result<TensorType> infer_gradient(const Inference& op, size_t of) {
   const TensorType numbers = token_heads_type(op.operands[0], heads.count);
   if (op.operands[kGradOperand] != whole || op.operands[kLogSumOperand] != numbers ||
       op.operands[kDeltaOperand] != numbers)
-    return op.reject(29, fmt::format("grad {}, log_sum {}, delta {}, must be {}, {}, {}",
-                                     op.show(op.operands[kGradOperand]),
-                                     op.show(op.operands[kLogSumOperand]),
-                                     op.show(op.operands[kDeltaOperand]), op.show(whole),
-                                     op.show(numbers), op.show(numbers)));
+    return op.reject(
+        29, fmt::format("grad {}, log_sum {}, delta {}, must be {}, {}, {}",
+                        op.show(op.operands[kGradOperand]), op.show(op.operands[kLogSumOperand]),
+                        op.show(op.operands[kDeltaOperand]), op.show(whole), op.show(numbers),
+                        op.show(numbers)));
   if (op.operands.size() > kGradientMaskOperand &&
       !is_whole_mask(op.operands[kGradientMaskOperand].dims, whole.dims))
     return op.reject(29, fmt::format("mask {} repeats along some leading axes of {}",

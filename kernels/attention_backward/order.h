@@ -10,7 +10,8 @@
 //   4. dS = P (dP - delta), each operation rounded to float32.
 //
 // P and dS are 0 where the token does not see the key; they are rounded to the type of the operands
-// before they are multiplied, a step of 16 tokens or keys, from multiples of 16 on, after the other:
+// before they are multiplied, a step of 16 tokens or keys, from multiples of 16 on, after the
+// other:
 //
 //   gradient of a query   the sum over keys, upwards, of dS times the key; times the scale
 //   gradient of a key     the sum over the query heads of the key's head, one after the other, of

@@ -1,5 +1,5 @@
-// Scores of attention on tensor cores and powers of two of them, for attention and its gradient; the
-// same text on host and device.
+// Scores of attention on tensor cores and powers of two of them, for attention and its gradient;
+// the same text on host and device.
 #pragma once
 
 #include "ir/scalar_math.h"

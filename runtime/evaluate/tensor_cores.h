@@ -1,5 +1,5 @@
-// Products of tensor cores on the host: the products of a step of 16 elements are added to the sum in
-// float64, upwards, and the sum is rounded once. A device adds them in an order of its own.
+// Products of tensor cores on the host: the products of a step of 16 elements are added to the sum
+// in float64, upwards, and the sum is rounded once. A device adds them in an order of its own.
 #pragma once
 
 #include <algorithm>

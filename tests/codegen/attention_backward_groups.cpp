@@ -1,5 +1,5 @@
-// Groups around gradients of attention, and around attention with its log-sums: heads of all kinds of
-// widths, views, groups of heads, sequences and masks.
+// Groups around gradients of attention, and around attention with its log-sums: heads of all kinds
+// of widths, views, groups of heads, sequences and masks.
 #include "codegen/groups.h"
 
 namespace sinter {

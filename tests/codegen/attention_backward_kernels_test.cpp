@@ -1,5 +1,5 @@
-// Kernels of attention's gradient, and of attention with its log-sums, compute what the host evaluator
-// computes, bit for bit, by products of warps and of warpgroups.
+// Kernels of attention's gradient, and of attention with its log-sums, compute what the host
+// evaluator computes, bit for bit, by products of warps and of warpgroups.
 #include <doctest/doctest.h>
 
 #include "codegen/attention_trials.h"
