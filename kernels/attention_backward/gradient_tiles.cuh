@@ -171,9 +171,7 @@ class GradientBlock {
         seen.flags[flag] = !some ? SeenTokens::kNone : all ? SeenTokens::kAll : SeenTokens::kSome;
     }
   }
-  SINTER_DEVICE int per_flag() const {
-    return other_tiles() / SeenTokens::kFlags + 1;
-  }
+  SINTER_DEVICE int per_flag() const { return other_tiles() / SeenTokens::kFlags + 1; }
 
   // Of a block of tokens: the keys from the lowest to the highest that one of them sees. All lanes
   // of a warp find it together.

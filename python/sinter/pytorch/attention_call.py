@@ -149,8 +149,7 @@ class AttentionWithLogSum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q, k, v, causal, scale):
-        result = torch.ops.sinter.attention(q, k, v, None, causal, scale)
-        log_sum = torch.ops.sinter.attention_log_sum(q, k, v, causal, scale)
+        result, log_sum = torch.ops.sinter.attention_with_log_sum(q, k, v, causal, scale)
         ctx.causal, ctx.scale = causal, scale
         ctx.save_for_backward(q, k, v, result, log_sum)
         ctx.mark_non_differentiable(log_sum)

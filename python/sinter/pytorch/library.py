@@ -84,17 +84,19 @@ def has_gradient_kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
             and all(isinstance(x.shape[-1], int) and 1 <= x.shape[-1] <= GRADIENT_WIDTH for x in (q, v)))
 
 
-@custom_op("sinter::attention_log_sum", mutates_args=())
-def attention_log_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool,
-                      scale: float) -> torch.Tensor:
-    """log2 of the sum of exp(score) over the keys that a token sees, float32 [B, H, S]; the operands are
-    those of `attention` without a mask."""
-    return torch.logsumexp(scores(q, k, None, causal, scale), -1) / math.log(2)
+@custom_op("sinter::attention_with_log_sum", mutates_args=())
+def attention_with_log_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool,
+                           scale: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """`attention` without a mask, and log2 of the sum of exp(score) over the keys that a token sees,
+    float32 [B, H, S]. One op, so that a graph's forward part computes both."""
+    log_sum = torch.logsumexp(scores(q, k, None, causal, scale), -1) / math.log(2)
+    return attention(q, k, v, None, causal, scale), log_sum
 
 
-@attention_log_sum.register_fake
+@attention_with_log_sum.register_fake
 def _(q, k, v, causal, scale):
-    return q.new_empty(q.shape[:3], dtype=torch.float32)
+    return (q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[3])),
+            q.new_empty(q.shape[:3], dtype=torch.float32))
 
 
 @custom_op("sinter::attention_gradients", mutates_args=())

@@ -27,10 +27,11 @@ def gelu(c: Conversion, x: Tensor, approximate: str = "none") -> Tensor:
 @formula("gelu_backward.default")
 def gelu_backward(c, grad, x, approximate: str = "none"):
     if approximate == "tanh":
-        inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
-        t = inner.apply("tanh")
-        slope = math.sqrt(2.0 / math.pi) * (1.0 + 3.0 * 0.044715 * (x * x))
-        return grad * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * slope)
+        # gelu(x) = x s, s = (1 + tanh u) / 2 = sigmoid(2 u), 2 u = x (a + b x^2)
+        a = 2.0 * math.sqrt(2.0 / math.pi)
+        b, square = 0.044715 * a, x * x
+        s = (x * (a + b * square)).apply("sigmoid")
+        return grad * (s + x * (a + 3.0 * b * square) * (s * (1.0 - s)))
     cdf = 0.5 * (1.0 + (x * math.sqrt(0.5)).apply("erf"))
     pdf = (-0.5 * (x * x)).apply("exp") * (1.0 / math.sqrt(2.0 * math.pi))
     return grad * (cdf + x * pdf)

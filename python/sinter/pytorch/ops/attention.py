@@ -113,18 +113,19 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
 
 
-@converts(torch.ops.sinter.attention_log_sum.default)
-def attention_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: bool,
-                      scale: float) -> Tensor:
-    """float32 [B, H, S]"""
+@converts(torch.ops.sinter.attention_with_log_sum.default)
+def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: bool,
+                           scale: float) -> tuple:
+    """[B, S, H, E], and float32 [B, H, S]"""
+    result = attention(c, q, k, v, None, causal, scale)
     if fits_op(q, k, v):
         rows = [token_rows(x) for x in (q, k, v)]
-        return row_ops.attention_log_sum(*rows, *row_ops.key_rows(rows[0], causal), scale, q.size(1),
-                                         k.size(1))
+        return result, row_ops.attention_log_sum(*rows, *row_ops.key_rows(rows[0], causal), scale,
+                                                 q.size(1), k.size(1))
     s = scores(c, q, repeated(k, q), None, causal, scale, 0)
     largest = s.max([3], True)
     total = (s - largest).exp().sum([3], True).log() + largest
-    return total.squeeze([3]) * (1 / math.log(2))
+    return result, total.squeeze([3]) * (1 / math.log(2))
 
 
 @converts(torch.ops.sinter.attention_gradients.default)
