@@ -11,6 +11,7 @@ import argparse
 import json
 import statistics
 
+import sinter.pytorch  # noqa: F401  (registers the backend)
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel

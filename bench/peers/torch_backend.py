@@ -30,6 +30,8 @@ import sinter.pytorch  # noqa: E402
 from sinter.pytorch import compile_graph  # noqa: E402
 
 BACKENDS = {"eager": None, "inductor": "inductor", "sinter": compile_graph}
+# Of a training step, also with recorded calls.
+RECORDED = {"inductor recorded": "inductor", "sinter recorded": compile_graph}
 
 
 def compiled(function, backend, **options):
@@ -263,17 +265,19 @@ def training(batch: int) -> dict:
     result = {}
     ids = torch.randint(0, 50257, (batch, 1024), device="cuda")
     targets = torch.randint(0, 50257, (batch, 1024), device="cuda")
-    for backend, given in BACKENDS.items():
+    for backend, given in {**BACKENDS, **RECORDED}.items():
+        mode = {"mode": "reduce-overhead"} if backend in RECORDED else {}
         model = forward = optimizer = None  # of the backend before
         torch.cuda.empty_cache()
         torch.manual_seed(1)
         model = GPT2().cuda()
         sinter.pytorch.reset()
         begin = time.perf_counter()
-        forward = compiled(model, given)
+        forward = compiled(model, given, **mode)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
         def step():
+            torch.compiler.cudagraph_mark_step_begin()
             with torch.autocast("cuda", torch.bfloat16):
                 loss = forward(ids, targets)
             loss.backward()
@@ -294,7 +298,7 @@ def training(batch: int) -> dict:
         memory = torch.cuda.max_memory_allocated() / 1e9
         result[backend] = {"milliseconds": ms, "first step seconds": first, "losses": losses,
                            "peak gigabytes": memory}
-        print(f"{backend:9} {ms:7.1f} ms a step, {batch * 1024 / ms * 1e3 / 1e3:6.0f}k tokens/s, first "
+        print(f"{backend:17} {ms:7.1f} ms a step, {batch * 1024 / ms * 1e3 / 1e3:6.0f}k tokens/s, first "
               f"step {first:.1f} s, peak {memory:.1f} GB, losses "
               + " ".join(f"{loss:.4f}" for loss in losses), flush=True)
         if backend == "sinter":
