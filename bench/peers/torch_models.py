@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import pathlib
 import statistics
 import sys
@@ -52,6 +53,11 @@ class Row:
     arguments: dict[str, torch.Tensor]
     exact: int | None = None
 
+    def restart(self) -> None:
+        """What a model keeps from call to call is as before the first one."""
+        if hasattr(self.model, "restart"):
+            self.model.restart()
+
 
 # ---- the rows: each makes a Row on a device; `tiny` has 2 layers and small widths
 
@@ -80,16 +86,76 @@ def decoder(kind: str, batch: int, length: int, tiny: bool, exact: int | None = 
     return Row(model, {"input_ids": tokens(batch, length, config.vocab_size)}, exact)
 
 
+LLAMA_1B = dict(vocab_size=128256, hidden_size=2048, num_hidden_layers=16, intermediate_size=8192,
+                num_attention_heads=32, num_key_value_heads=8, head_dim=64, tie_word_embeddings=True)
+QWEN3 = dict(vocab_size=151936, hidden_size=1024, num_hidden_layers=28, intermediate_size=3072,
+             num_attention_heads=16, num_key_value_heads=8, head_dim=128, tie_word_embeddings=True)
+
+
 def llama_1b(tiny: bool) -> Row:
-    return decoder("Llama", 1, 2048, tiny, vocab_size=128256, hidden_size=2048, num_hidden_layers=16,
-                   intermediate_size=8192, num_attention_heads=32, num_key_value_heads=8, head_dim=64,
-                   tie_word_embeddings=True)
+    return decoder("Llama", 1, 2048, tiny, **LLAMA_1B)
 
 
 def qwen3(tiny: bool) -> Row:
-    return decoder("Qwen3", 4, 1024, tiny, 1, vocab_size=151936, hidden_size=1024,
-                   num_hidden_layers=28, intermediate_size=3072, num_attention_heads=16,
-                   num_key_value_heads=8, head_dim=128, tie_word_embeddings=True)
+    return decoder("Qwen3", 4, 1024, tiny, 1, **QWEN3)
+
+
+class DecodeStep(nn.Module):
+    """A token of each sequence behind a prompt, whose keys and values are in a StaticCache. `start` runs
+    the prompt; `restart` forgets the tokens behind it."""
+
+    MORE = 128  # tokens that the cache has room for behind the prompt
+
+    def __init__(self, model: nn.Module, prompt: torch.Tensor) -> None:
+        super().__init__()
+        self.model, self.prompt = model, prompt
+        self.cache, self.counters = None, []
+
+    def start(self, batch: int) -> None:
+        from transformers import StaticCache
+
+        prompt = self.prompt[:batch].to(next(self.model.parameters()).device)
+        self.cache = StaticCache(self.model.config, max_cache_len=prompt.shape[1] + self.MORE)
+        with torch.no_grad():
+            self.model(input_ids=prompt, past_key_values=self.cache, logits_to_keep=1)
+        counters = [value for layer in self.cache.layers for value in vars(layer).values()
+                    if isinstance(value, torch.Tensor) and value.numel() == 1]
+        self.counters = [(counter, counter.clone()) for counter in counters]
+        self.position = torch.full((1,), prompt.shape[1], device=prompt.device)
+
+    def restart(self) -> None:
+        for counter, value in self.counters:
+            counter.copy_(value)
+
+    def forward(self, input_ids):
+        return self.model(input_ids=input_ids, past_key_values=self.cache,
+                          cache_position=self.position).logits
+
+
+def decode(kind: str, batch: int, sizes: dict) -> Callable[[bool], Row]:
+    def make(tiny: bool) -> Row:
+        row = decoder(kind, batch, 1024, tiny, 1, **sizes)
+        prompt = row.arguments["input_ids"]
+        row.model.config.use_cache = True
+        row.model.config.max_position_embeddings = prompt.shape[1] + DecodeStep.MORE
+        return Row(DecodeStep(row.model, prompt), {"input_ids": prompt[:, -1:].clone()}, 1)
+    return make
+
+
+class OneOp(nn.Module):
+    """A function of tensors as a model, for the time of the host."""
+
+    def __init__(self, function: Callable) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, **tensors):
+        return self.function(*tensors.values())
+
+
+def one_op(count: int, function: Callable) -> Callable[[bool], Row]:
+    """A function of `count` small tensors."""
+    return lambda tiny: Row(OneOp(function), {f"x{i}": torch.randn(64, 64) for i in range(count)})
 
 
 def gemma2(tiny: bool) -> Row:
@@ -248,6 +314,12 @@ ROWS: dict[str, Callable[[bool], Row]] = {
     "llama-2-7b block 2048": llama_2_block, "t5-small 32x128": t5, "whisper-base encoder 8x1500": whisper,
     "swinv2-tiny 16": swin_v2, "gemma-2-2b 4 layers 1x1024": gemma2,
     "selective scan 4x512x1024": selective_scan,
+    "decode llama-3.2-1b 1 after 1024": decode("Llama", 1, LLAMA_1B),
+    "decode llama-3.2-1b 8 after 1024": decode("Llama", 8, LLAMA_1B),
+    "decode qwen3-0.6b 1 after 1024": decode("Qwen3", 1, QWEN3),
+    "decode qwen3-0.6b 8 after 1024": decode("Qwen3", 8, QWEN3),
+    "one op, gelu 64x64": one_op(1, F.gelu),
+    "sum of ten inputs, 64x64": one_op(10, lambda *x: functools.reduce(torch.add, x)),
 }
 
 
@@ -261,8 +333,11 @@ def tensor_of(result) -> torch.Tensor:
 
 def placed(row: Row, device: str, dtype: torch.dtype) -> Row:
     move = lambda x: x.to(device, dtype if x.is_floating_point() else None)
-    return Row(row.model.eval().requires_grad_(False).to(device, dtype),
-               {name: move(x) for name, x in row.arguments.items()}, row.exact)
+    arguments = {name: move(x) for name, x in row.arguments.items()}
+    model = row.model.eval().requires_grad_(False).to(device, dtype)
+    if hasattr(model, "start"):
+        model.start(len(next(iter(arguments.values()))))
+    return Row(model, arguments, row.exact)
 
 
 def synchronize(device: str) -> None:
@@ -270,14 +345,16 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def first_call(call: Callable, device: str) -> tuple[torch.Tensor, dict]:
+def first_call(row: Row, call: Callable, device: str) -> tuple[torch.Tensor, dict]:
     """The result on the host, and facts: seconds of the first call, and the peak of memory of the
     second one, in which calls are recorded."""
+    row.restart()
     synchronize(device)
     begin = time.perf_counter()
     call()
     synchronize(device)
     facts = {"first_call_s": time.perf_counter() - begin}
+    row.restart()
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
     result = tensor_of(call()).detach()
@@ -371,7 +448,7 @@ def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bo
         function = row.model if arguments is None else torch.compile(row.model, **arguments)
         call = lambda function=function: function(**row.arguments)
         try:
-            result, facts[mode] = first_call(call, device)
+            result, facts[mode] = first_call(row, call, device)
         except Exception as error:  # the other modes go on
             failed[mode] = {"error": f"{type(error).__name__}: {str(error)[:300]}"}
             continue
@@ -382,9 +459,12 @@ def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bo
     samples: dict = {mode: ([], []) for mode in calls}
     for _ in range(TURNS):
         for mode, call in calls.items():
+            row.restart()
+            call()
             samples[mode][0].append(between_events(call, device))
             samples[mode][1].append(queued(call, device))
     for mode, call in calls.items():
+        row.restart()
         facts[mode] |= {"device_ms": statistics.median(samples[mode][0]), "device_samples": samples[mode][0],
                         "host_us": statistics.median(samples[mode][1]), **kernels_of(call, device)}
     return {"largest": exact.abs().max().item(), "float64_batch": len(exact), "modes": facts | failed}

@@ -28,7 +28,7 @@ from .decompositions import decompositions
 from .host_constants import take_constants, with_constants
 from .importer import is_size
 from .layout import read_roots
-from .mutations import take_copies, with_copies
+from .mutations import take_copies, with_copies, written_results
 from .packed_parameters import PackedFunction
 from .packing import Group, Packing, find_packing, mark_parameters, packed_copy, picked
 from .padding import pad_products
@@ -152,8 +152,9 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                         + "\n".join(f"  {op}" for op in eager),
                         hint="leave out the option require_full to run them in eager")
         entries = compile_parts(parts, device, options, refused, memory)
-    calls = [recorded(entry, part.leaves, options["check"]) for entry, part in zip(entries, parts)] \
-        if options["graphs"] else []
+    calls = [recorded(entry, part.leaves, options["check"],
+                      written_results(module, targets, part))
+             for entry, part in zip(entries, parts)] if options["graphs"] else []
     whole = whole_graph(module, parts, calls or entries)
     function = with_constants(whole or rewritten(module, parts, calls or entries).forward, constants)
     return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None, calls)

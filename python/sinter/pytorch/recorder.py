@@ -6,7 +6,7 @@ import contextlib
 import functools
 import threading
 from dataclasses import dataclass
-from typing import Callable, Iterator, Protocol, Sequence
+from typing import Callable, Iterator, Mapping, Protocol, Sequence
 
 import torch
 
@@ -18,10 +18,11 @@ _CAPTURES = threading.Lock()  # of the stream of captures
 
 @dataclass
 class Capture:
-    """What a recorder made of a call. buffers: of the inputs that move. results: which each replay writes."""
+    """What a recorder made of a call. buffers: of the inputs that move. results: which each replay writes;
+    None: one that it writes to an argument."""
 
     buffers: list[torch.Tensor]
-    results: list[torch.Tensor]
+    results: list[torch.Tensor | None]
     replay: Callable[[], None]
 
 
@@ -38,9 +39,11 @@ class Recorder(Protocol):
         """Calls a function of a stream: in which it launches what shares memory with recordings. None: in
         the current one."""
 
-    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int]) -> Capture:
+    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int],
+               written: Mapping[int, int]) -> Capture:
         """Records a call of a function that returns new tensors. moving: arguments that get buffers, on the
-        device. What these hold is read by replays alone."""
+        device. What these hold is read by replays alone. written: results that a replay copies to an
+        argument, with the argument."""
 
     def nbytes(self) -> int:
         """Bytes that recordings hold: results, buffers and intermediate values."""
@@ -90,7 +93,8 @@ class CudaRecorder(Recorder):
         finally:
             self._arenas += self._place.allocated[stream.cuda_stream] - before
 
-    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int]) -> Capture:
+    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int],
+               written: Mapping[int, int]) -> Capture:
         """Launches the call once in the stream of captures, which prepares what a capture must not do."""
         with _CAPTURES, torch.cuda.device(self._index), torch.inference_mode(False), torch.no_grad():
             torch.cuda.synchronize()
@@ -101,7 +105,7 @@ class CudaRecorder(Recorder):
                 buffers = [torch.empty_like(arguments[i], device=self._device) for i in moving]
                 for i, buffer in zip(moving, buffers):
                     given[i] = buffer
-                results = function(*given)
+                results = with_written(function(*given), given, written)
         return Capture(buffers, results, graph.replay)
 
     def nbytes(self) -> int:
@@ -114,6 +118,32 @@ class CudaRecorder(Recorder):
         torch.cuda.synchronize(self._device)
         self._last = None
         self._begin()
+
+
+def with_written(results: Sequence[torch.Tensor], arguments: Sequence,
+                 written: Mapping[int, int]) -> list[torch.Tensor | None]:
+    """Copies results to arguments. They become None."""
+    own = list(written)
+    for places in alike([results[i] for i in own]):
+        copy_to([arguments[written[own[i]]] for i in places], [results[own[i]] for i in places])
+    return [None if i in written else result for i, result in enumerate(results)]
+
+
+def alike(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
+    """Positions of tensors of one type and device, which torch copies in one launch."""
+    groups: dict[tuple, list[int]] = {}
+    for i, tensor in enumerate(tensors):
+        groups.setdefault((tensor.dtype, tensor.device), []).append(i)
+    return list(groups.values())
+
+
+def copy_to(targets: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
+    """Copies tensors of one type. From host memory too it does not wait: torch has read a number there when
+    it returns."""
+    if len(targets) == 1:
+        targets[0].copy_(values[0], non_blocking=True)
+    else:
+        torch._foreach_copy_(targets, values, non_blocking=True)
 
 
 @functools.cache

@@ -4,7 +4,8 @@ A recording serves calls of one size whose parameters lie at the addresses of th
 that have moved from call to call are copied into buffers that the recording reads, and so are numbers in
 host memory; the others are read where they lie, and one that moves later has the call recorded anew, with
 a buffer for it. Results are copied out of the recording into new tensors, so that a replay changes nothing
-that a caller holds.
+that a caller holds. A result that replaces the value of an argument, such as a cache with a new token, is
+copied to it in the recording, if the argument is read where it lies.
 
 `RecordedCall` decides all of this; `recorder` has the device's part.
 """
@@ -14,13 +15,14 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass, field
-from typing import Sequence
+from types import MappingProxyType
+from typing import Mapping, Sequence
 
 import torch
 from torch import fx
 
 from .packing import addresses_at, is_parameter, picked
-from .recorder import DEFAULT_STREAM, Capture, Recorder, open_recorder
+from .recorder import DEFAULT_STREAM, Capture, Recorder, alike, copy_to, open_recorder
 from .runtime import CompiledEntry, Sessions
 from .shared_memory import SharedMemory
 
@@ -37,24 +39,28 @@ class Recording:
         self.replay = capture.replay
         self.moving = [(picked([moving[i] for i in places]), [capture.buffers[i] for i in places])
                        for places in alike([arguments[i] for i in moving])]
-        self.results = capture.results
-        self._groups = [(picked(places), [capture.results[i] for i in places])
-                        for places in alike(capture.results)]
+        given = [i for i, result in enumerate(capture.results) if result is not None]
+        self.results = [capture.results[i] for i in given]
+        self._groups = [(picked(places), [self.results[i] for i in places])
+                        for places in alike(self.results)]
+        self._place = {index: i for i, index in enumerate(given)}
+        self._count = len(capture.results)
         self.still, self.seen = still, still.of(arguments)
-        self.nbytes = sum(tensor.nbytes for tensor in (*capture.buffers, *capture.results))
+        self.nbytes = sum(tensor.nbytes for tensor in (*capture.buffers, *self.results))
 
     def fits(self, arguments: Sequence) -> bool:
         return self.still.of(arguments) == self.seen
 
-    def run(self, arguments: Sequence) -> list[torch.Tensor]:
-        """A replay on these arguments."""
+    def run(self, arguments: Sequence) -> list[torch.Tensor | None]:
+        """A replay on these arguments. None: a result that the replay has written to an argument."""
         for pick, buffers in self.moving:
             copy_to(buffers, pick(arguments))
         self.replay()
         copies = [*map(torch.empty_like, self.results)]  # with their strides, as they are dense
         for pick, values in self._groups:
             copy_to(pick(copies), values)
-        return copies
+        return copies if len(copies) == self._count else [
+            copies[self._place[i]] if i in self._place else None for i in range(self._count)]
 
 
 class Still:
@@ -90,13 +96,15 @@ class RecordedCall:
     The first call of each size, addresses of parameters, and stream is launched alone; so are all calls in
     a stream that is being captured. A launch in the default stream uses the memory of recordings; in others
     a session of the stream, which prepares a capture there. reason: why nothing is recorded, or None.
-    limits: why some calls are not.
+    limits: why some calls are not. written: results that are copied to an argument behind the call and not
+    used otherwise, with the argument; a recording that reads the argument where it lies has the copy.
     """
 
     def __init__(self, entry: CompiledEntry, leaves: Sequence[fx.Node], recorder: Recorder | None,
-                 reason: str | None) -> None:
+                 reason: str | None, written: Mapping[int, int] = MappingProxyType({})) -> None:
         self.entry, self.reason = entry, reason
         self._recorder = recorder
+        self._written = written
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf.meta["val"], torch.Tensor)]
         self._on_host = {i for i in tensors if leaves[i].meta["val"].device != entry.device}  # numbers
         self._movable = [i for i in tensors if i in self._on_host or not is_static(leaves[i])]
@@ -161,7 +169,8 @@ class RecordedCall:
         moving = self._moving_inputs(place, arguments)
         try:
             capture = self._recorder.record(
-                lambda *given: self.entry.launch(given, self._sessions), arguments, moving)
+                lambda *given: self.entry.launch(given, self._sessions), arguments, moving,
+                {result: argument for result, argument in self._written.items() if argument not in moving})
         except RuntimeError as error:
             self._refuse(f"recording failed: {str(error).splitlines()[0]}")
             return None
@@ -224,23 +233,6 @@ def is_static(leaf: fx.Node) -> bool:
     return leaf.op == "placeholder" and (STATIC in leaf.meta or is_parameter(leaf))
 
 
-def alike(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
-    """Positions of tensors of one type and device, which torch copies in one launch."""
-    groups: dict[tuple, list[int]] = {}
-    for i, tensor in enumerate(tensors):
-        groups.setdefault((tensor.dtype, tensor.device), []).append(i)
-    return list(groups.values())
-
-
-def copy_to(targets: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:
-    """Copies tensors of one type. From host memory too it does not wait: torch has read a number there when
-    it returns."""
-    if len(targets) == 1:
-        targets[0].copy_(values[0], non_blocking=True)
-    else:
-        torch._foreach_copy_(targets, values, non_blocking=True)
-
-
 def mark_static(graph: fx.Graph) -> None:
     """Marks the arguments of aot_autograd's graph whose addresses stay, as torch says: parameters, buffers,
     and tensors of `torch._dynamo.mark_static_address`. Those of a backward graph it does not tell."""
@@ -252,12 +244,13 @@ def mark_static(graph: fx.Graph) -> None:
             arguments[i].meta[STATIC] = True
 
 
-def recorded(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool) -> RecordedCall:
+def recorded(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool,
+             written: Mapping[int, int]) -> RecordedCall:
     """The entry, recorded unless something forbids it."""
     recorder = open_recorder(entry.device)
     reason = "it runs on the CPU" if recorder is None else \
         "the option check waits in every call" if is_checked else None
-    return RecordedCall(entry, leaves, recorder, reason)
+    return RecordedCall(entry, leaves, recorder, reason, written)
 
 
 _ALL: weakref.WeakSet[RecordedCall] = weakref.WeakSet()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Iterator, Mapping, Sequence
 from unittest import mock
 
 import torch
 
 from sinter.pytorch import recording
-from sinter.pytorch.recorder import DEFAULT_STREAM, Capture, Recorder
+from sinter.pytorch.recorder import DEFAULT_STREAM, Capture, Recorder, with_written
 
 
 class FakeRecorder(Recorder):
@@ -31,17 +31,20 @@ class FakeRecorder(Recorder):
         self.launches += 1
         return function(None)
 
-    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int]) -> Capture:
+    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int],
+               written: Mapping[int, int]) -> Capture:
         given = list(arguments)
         buffers = [torch.empty_like(arguments[i]) for i in moving]
         for i, buffer in zip(moving, buffers):
             given[i] = buffer
-        results = [torch.empty_like(result) for result in function(*arguments)]
+        results = [None if i in written else torch.empty_like(result)
+                   for i, result in enumerate(function(*arguments))]
 
         def replay() -> None:
             self.replays += 1
-            for result, value in zip(results, function(*given)):
-                result.copy_(value)
+            for result, value in zip(results, with_written(function(*given), given, written)):
+                if result is not None:
+                    result.copy_(value)
 
         return Capture(buffers, results, replay)
 

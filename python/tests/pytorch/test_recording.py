@@ -171,6 +171,38 @@ class TestRecordings(unittest.TestCase):
         self.assertIn("not recorded: recording failed: no room", str(sinter.pytorch.explain(ours)))
 
 
+    def test_argument_that_a_call_changes_is_written_in_the_recording(self):
+        def step(cache, count, x):
+            cache.index_copy_(1, count.reshape(1) % 4, x.unsqueeze(1))
+            count += 1
+            return cache.sum(1) + x
+
+        results = []
+        for function in (step, record(step)):
+            cache, count = torch.zeros(2, 4, 3), torch.zeros((), dtype=torch.int64)
+            kept = [function(cache, count, torch.full((2, 3), i + 1.0)) for i in range(6)]
+            results.append([*kept, cache, count])
+        for eager, own in zip(*results):
+            self.assertTrue(torch.equal(eager, own))
+        (call,) = calls()
+        (recording_,) = call.recordings
+        self.assertEqual(len(recording_.results), 1)  # the cache and the count are no copies
+
+    def test_argument_that_others_read_is_written_behind_the_call(self):
+        def step(a, b):
+            old = a.clone()
+            a.copy_(a * 2 + b)
+            b.copy_(old)
+            return a + b
+
+        results = []
+        for function in (step, record(step)):
+            a, b = torch.ones(5), torch.full((5,), 3.0)
+            results.append([*[function(a, b) for _ in range(5)], a, b])
+        for eager, own in zip(*results):
+            self.assertTrue(torch.equal(eager, own))
+
+
 class Scaled(nn.Module):
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
