@@ -25,8 +25,7 @@ std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
   if (dtype_info(w.dtype).bits != 16 || w.dims[0].is(0) ||
       !is_tiled_linear_length(w.dims[1].constant()))
     return std::nullopt;
-  if (most_tokens(op, b.symbols()) <= kMostGemvTokens &&
-      can_be_streamed(b.graph(), op.operands[1]))
+  if (most_tokens(op, b.symbols()) <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1]))
     return std::nullopt;
   Attributes attrs = op.attrs;
   attrs.set(AttrName::order, Order::tiled_linear);
