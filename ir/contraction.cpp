@@ -236,6 +236,11 @@ bool is_dense(const Graph& graph, ValueId id) {
          linearize(root.type.dims, access.coords) == linearize(dims, own);
 }
 
+bool can_be_streamed(const Graph& graph, ValueId id) {
+  const OpKind root = graph[root_of(graph, id)].kind;
+  return (root == OpKind::weight || root == OpKind::input) && is_dense(graph, id);
+}
+
 std::vector<int64_t> gemm_order(const Op& op, uint32_t operand) {
   const Product product = product_of(op);
   std::vector<int64_t> order;

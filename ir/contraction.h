@@ -49,6 +49,10 @@ std::optional<StridedMatrix> strided_rows(const Graph& graph, ValueId id);
 /// on.
 bool is_dense(const Graph& graph, ValueId id);
 
+/// A weight or an input as it stands in memory: no kernel writes it, so that one may read it before
+/// earlier kernels are complete (OperandRole::stream).
+bool can_be_streamed(const Graph& graph, ValueId id);
+
 /// The axes of an einsum or linear in the order batch, free in the operand, summed: reading the
 /// operand (0 or 1) so makes its part of the form exist.
 std::vector<int64_t> gemm_order(const Op& op, uint32_t operand);

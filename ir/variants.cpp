@@ -24,7 +24,10 @@ std::string to_string(const SymbolRange& range, llvm::ArrayRef<Symbol> symbols) 
 
 std::string entry_title(std::string_view name, const std::optional<SymbolRange>& range,
                         llvm::ArrayRef<Symbol> symbols) {
-  return range ? fmt::format("{}, {}", name, to_string(*range, symbols)) : std::string(name);
+  if (!range) return std::string(name);
+  if (range->low == range->high)
+    return fmt::format("{}, {} = {}", name, symbols[range->symbol.index].name, range->low);
+  return fmt::format("{}, {}", name, to_string(*range, symbols));
 }
 
 std::vector<int64_t> sizes_in(const std::optional<SymbolRange>& range,

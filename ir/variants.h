@@ -19,7 +19,7 @@ std::vector<Symbol> narrowed(llvm::ArrayRef<Symbol> symbols,
 
 /// "N in [1, 8]".
 std::string to_string(const SymbolRange& range, llvm::ArrayRef<Symbol> symbols);
-/// "main", of a variant "main, N in [1, 8]".
+/// "main"; of a variant "main, N in [2, 8]" or "main, N = 1".
 std::string entry_title(std::string_view name, const std::optional<SymbolRange>& range,
                         llvm::ArrayRef<Symbol> symbols);
 

@@ -206,8 +206,7 @@ Checked GraphVerifier::type(ValueId id) const {
 Checked GraphVerifier::matrix(ValueId id) const {
   if (context_.role == GraphRole::alone) return {};
   for (ValueId operand : operands_with(graph_[id], OperandRole::stream)) {
-    const OpKind root = graph_[root_of(graph_, operand)].kind;
-    if ((root == OpKind::weight || root == OpKind::input) && is_dense(graph_, operand)) continue;
+    if (can_be_streamed(graph_, operand)) continue;
     return broken(17, fmt::format("{} reads the matrix {}", name(id), name(operand)), at(id),
                   "read a weight or an input as it stands in memory, or use linear");
   }

@@ -48,15 +48,16 @@ class Block(nn.Module):
         return torch.cat((turned, rest), -1)
 
     def attention(self, x, position, cos, sin, visible):
-        heads = self.qkv(x).view(1, 1, self.heads + 2 * self.kv_heads, self.head_dim)
+        sequences = x.shape[0]
+        heads = self.qkv(x).view(sequences, 1, self.heads + 2 * self.kv_heads, self.head_dim)
         q, k, v = heads.transpose(1, 2).split([self.heads, self.kv_heads, self.kv_heads], 1)
         self.keys.index_copy_(2, position, self.rotate(k, cos, sin))
         self.values.index_copy_(2, position, v)
         # The query heads of a key head stand where several tokens would.
-        grouped = self.rotate(q, cos, sin).view(1, self.kv_heads, -1, self.head_dim)
+        grouped = self.rotate(q, cos, sin).view(sequences, self.kv_heads, -1, self.head_dim)
         result = F.scaled_dot_product_attention(grouped, self.keys, self.values,
                                                 attn_mask=visible)
-        return self.out(result.reshape(1, 1, -1))
+        return self.out(result.reshape(sequences, 1, -1))
 
     def mlp(self, x):
         up = self.up(x)
@@ -88,7 +89,8 @@ class PromptBlock(Block):
 
 
 class Decoder(nn.Module):
-    """One greedy step. The caches hold `cache_length` positions of one sequence."""
+    """One greedy step of sequences of the same length. The caches hold `cache_length` positions of
+    each."""
 
     def __init__(self, spec: dict, cache_length: int, make_block=Block):
         super().__init__()
@@ -106,17 +108,17 @@ class Decoder(nn.Module):
         self.register_buffer("positions", torch.arange(cache_length))
 
     def forward(self, token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        """token, position: int64 [1]; returns the next token, [1]."""
+        """token: int64 [sequences], position: int64 [1]; returns the next tokens."""
         return self.logits(token, position).argmax(-1)
 
     def logits(self, token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-        """[1, vocabulary]"""
+        """[sequences, vocabulary]"""
         visible = (self.positions <= position)[None, None, None, :]
-        x = self.embedding(token)[None]
+        x = self.embedding(token)[:, None]
         cos, sin = self.cos[position], self.sin[position]
         for block in self.blocks:
             x = block(x, position, cos, sin, visible)
-        return self.head(self.norm(x))[0]
+        return self.head(self.norm(x))[:, 0]
 
 
 class Prefill(Decoder):

@@ -9,6 +9,7 @@ graph; compiling takes minutes.
 """
 
 import argparse
+import functools
 import math
 import pathlib
 import time
@@ -19,7 +20,7 @@ import transformers
 import architectures
 import gpu
 import report
-from lean_decoder import Decoder
+from lean_decoder import Block, Decoder
 
 CONTEXT = 1024  # tokens of the prompt
 PREFILLS, PREFILL_WARM_UP = 10, 2
@@ -79,23 +80,26 @@ def measure_hf(model, device: str, tokens: int, repeats: int) -> dict:
     return {"decode_ms": report.summary(decode), "prefill_ms": report.summary(prefill)}
 
 
-def make_lean_decoder(spec: dict, dtype: torch.dtype, device: str, length: int) -> Decoder:
+def make_lean_decoder(spec: dict, dtype: torch.dtype, device: str, length: int,
+                      sequences: int = 1) -> Decoder:
     default = torch.get_default_dtype()
     torch.manual_seed(0)
     try:
         torch.set_default_dtype(dtype)
         with torch.device(device):
-            return Decoder(spec, length).eval()
+            block = functools.partial(Block, sequences=sequences)
+            return Decoder(spec, length, block).eval()
     finally:
         torch.set_default_dtype(default)
 
 
-def measure_compiled(spec: dict, dtype: torch.dtype, tokens: int, repeats: int, mode: str) -> dict:
-    """A step in one CUDA graph, which feeds its token back and moves the position on."""
-    length = 64 * math.ceil((CONTEXT + tokens + 2 * gpu.WARM_UP) / 64)
-    decoder = make_lean_decoder(spec, dtype, "cuda", length)
-    token = torch.zeros(1, dtype=torch.int64, device="cuda")
-    position = torch.full((1,), CONTEXT, device="cuda")
+def measure_compiled(spec: dict, dtype: torch.dtype, tokens: int, repeats: int, mode: str,
+                     sequences: int = 1, context: int = CONTEXT) -> dict:
+    """A step in one CUDA graph, which feeds its tokens back and moves the position on."""
+    length = 64 * math.ceil((context + tokens + 2 * gpu.WARM_UP) / 64)
+    decoder = make_lean_decoder(spec, dtype, "cuda", length, sequences)
+    token = torch.zeros(sequences, dtype=torch.int64, device="cuda")
+    position = torch.full((1,), context, device="cuda")
     step = torch.compile(decoder, fullgraph=True, dynamic=False, mode=mode)
 
     def advance(_):
@@ -107,7 +111,7 @@ def measure_compiled(spec: dict, dtype: torch.dtype, tokens: int, repeats: int, 
     seconds = time.perf_counter() - begin
     samples: list[float] = []
     for _ in range(repeats):
-        position.fill_(CONTEXT)
+        position.fill_(context)
         samples += [us / 1000 for us in gpu.time_calls({"step": captured}, tokens)["step"]]
     return {"decode_ms": report.summary(samples), "compile_s": seconds, "mode": mode}
 

@@ -30,14 +30,13 @@ int64_t least_tokens(DimsRef leading, llvm::ArrayRef<Symbol> symbols) {
   return std::max<int64_t>(count, 1);
 }
 
-/// The wanted blocks are those of one token where a call may have few. Where it always has more,
-/// its tokens share them.
-int64_t splits_of(int64_t tiles, int64_t least) {
-  const int64_t tokens = least > kFewTokens ? least : 1;
+/// The wanted blocks are those of one token where a call has few. `tokens` of a call that may have
+/// more share them.
+int64_t splits_of(int64_t tiles, int64_t tokens) {
   return std::clamp<int64_t>(kWantedBlocks / (tiles * tokens), 1, kMaxAttentionSplits);
 }
 
-// Streams where a call always has many tokens: with fewer, smaller blocks share a multiprocessor,
+// Streams where a call may have many tokens: with fewer, smaller blocks share a multiprocessor,
 // and one joins its streams while others read. (One H100, after 256 tokens, in us of a step:
 // Llama-3.2-1B, 64 sequences, with 64 streams 678, with 32, 16 and 8: 436, 338, 323. Llama-2-7B, 16
 // sequences, with 32, 16, 8 and 4: 871, 737, 975, 1,513; 64 sequences: 3,622, 3,272, 3,197, 3,195.
@@ -63,10 +62,11 @@ std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op, Tokens 
     return std::nullopt;
   const int64_t tiles = heads.count / attention_tile(heads.group());
   Attributes attrs = op.attrs;
+  const bool many = most > kFewTokens;
   const int64_t least = least_tokens(DimsRef(op.type.dims).drop_back(), b.symbols());
   attrs.set(AttrName::order, Order::decode_attention)
-      .set(AttrName::splits, splits_of(tiles, least));
-  if (least > kFewTokens) attrs.set(AttrName::streams, streams_of(heads));
+      .set(AttrName::splits, splits_of(tiles, many ? std::max(least, kFewTokens + 1) : 1));
+  if (many) attrs.set(AttrName::streams, streams_of(heads));
   return b.op(OpKind::attention, with_whole_mask(b, op), std::move(attrs), op.name);
 }
 

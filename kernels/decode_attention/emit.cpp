@@ -20,15 +20,26 @@ namespace sinter {
 namespace {
 
 /// Blocks' worth of heads, of all tokens, from which on attention has no clusters: as many as
-/// nearly every multiprocessor holds, two at most, so that blocks alone keep it busy. A cluster's
-/// blocks must find room at the same time, and of clusters of 3 fewer do. (One H200, after 1,024
-/// tokens: of 8 sequences of Llama-2-7B 43 us in place of 58, of 4 27 in place of 29 but a whole
-/// token slower; a token of 8 sequences of Llama-3.2-1B 1.22 ms in place of 1.45.) Tokens that see
-/// far more keys than the others are the price: their splits are taken one after the other.
-int64_t items_without_clusters(const DeviceDescription& device, int64_t resident_blocks) {
-  return std::min<int64_t>(resident_blocks, 2) * device.multiprocessors -
-         device.multiprocessors / 16;
+/// nearly every multiprocessor holds, two at most, so that blocks alone keep it busy; or where the
+/// clusters' blocks would be more than two for each multiprocessor. A cluster's blocks must find
+/// room at the same time, and of clusters of 3 fewer do. (One H200, after 1,024 tokens: of 8
+/// sequences of Llama-2-7B 43 us in place of 58, of 4 27 in place of 29 but a whole token slower; a
+/// token of 8 sequences of Llama-3.2-1B 1.22 ms in place of 1.45. One H100, 6 sequences of
+/// Llama-3.2-1B, 4 splits: after 256 tokens 1.22 ms in place of 1.49, after 8,192 1.94 in place of
+/// 2.07; 4 sequences 1.25 in place of 1.31 and 1.90 in place of 1.82; 3 of Llama-2-7B, 2 splits,
+/// after 256 tokens 5.47 in place of 5.40.) Tokens that see far more keys than the others are the
+/// price: their splits are taken one after the other.
+int64_t items_without_clusters(const DeviceDescription& device, int64_t resident_blocks,
+                               int64_t splits) {
+  const int64_t alone =
+      std::min<int64_t>(resident_blocks, 2) * device.multiprocessors - device.multiprocessors / 16;
+  return std::min(alone, 2 * device.multiprocessors / splits + 1);
 }
+
+/// Blocks of attention_wide_tile for each multiprocessor from which on they take less time than
+/// twice as many of attention_tile, which read the keys twice. (One H100, Llama-3.2-1B after 256
+/// tokens, in us of a step: 64 sequences 280 where it was 356, but 32 235 where it was 189.)
+constexpr int64_t kWideBlocks = 3;
 
 int64_t integer(const Op& op, AttrName name) { return op.attrs.get<int64_t>(name); }
 double number(const Op& op, AttrName name) {
@@ -105,26 +116,29 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
       clamps_rows(op)
           ? fmt::format(", RowsOfCache{{{}}}", operands.size(attention_key_rows(context.group, op)))
           : "";
-  const auto attend = [&](std::string_view launched) {
+  const auto attend = [&](std::string_view config, std::string_view launched) {
     return fmt::format(
-        "{}DecodeAttention<Config, {}, {}{}> attention({{{}, {}, {}, PortOperand3{{memory}}, "
+        "{}DecodeAttention<{}, {}, {}{}> attention({{{}, {}, {}, PortOperand3{{memory}}, "
         "PortOperand4{{memory}}, {}, {}}}, shared{});\n"
         "{}attention.run({});\n",
-        ports.memory_value, memory_type(op.type.dtype), launched, rows_type, q, keys, values, mask,
-        operands.size(attention_tokens(op)), of_rows, start, result);
+        ports.memory_value, config, memory_type(op.type.dtype), launched, rows_type, q, keys,
+        values, mask, operands.size(attention_tokens(op)), of_rows, start, result);
   };
-  // Inlined, it would take registers from the form with clusters.
-  body.globals += fmt::format(
-      "__device__ __noinline__ void attend_alone(AttentionShared<Config>& shared, {}) {{\n{}}}\n",
-      parameters_of(context.group, context.parameters.size(), false),
-      indented(attend("WithoutClusters")));
   const auto numbers = [](size_t count) {
     return llvm::to_vector(llvm::seq<uint32_t>(0, static_cast<uint32_t>(count)));
   };
-  const std::string alone =
-      fmt::format("attend_alone(shared, {});\n",
-                  arguments_of(numbers(context.group.inputs.size()),
-                               numbers(context.group.outputs.size()), context.parameters.size()));
+  const std::string arguments =
+      arguments_of(numbers(context.group.inputs.size()), numbers(context.group.outputs.size()),
+                   context.parameters.size());
+  /// Defines the function of a form without clusters, and calls it. Inlined, one would take
+  /// registers from the other forms.
+  const auto alone = [&](std::string_view name, std::string_view config) {
+    body.globals +=
+        fmt::format("__device__ __noinline__ void {}(AttentionShared<{}>& shared, {}) {{\n{}}}\n",
+                    name, config, parameters_of(context.group, context.parameters.size(), false),
+                    indented(attend(config, "WithoutClusters")));
+    return fmt::format("{}({}shared, {});\n", name, config == "Config" ? "" : "wide_", arguments);
+  };
   // Keys on their way fill half of the registers that this leaves a thread.
   if (tile == 1 && dtype_info(op.type.dtype).bits == 16)
     body.resident_blocks = kThreadsOf64Registers / body.launch.threads;
@@ -133,11 +147,24 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   if (splits > 1 && context.device.has.clusters) {
     body.launch.cluster = splits;
     body.launch.items_without_clusters =
-        items_without_clusters(context.device, body.resident_blocks);
+        items_without_clusters(context.device, body.resident_blocks, splits);
     body.text += fmt::format("if (cluster_nctaid_x() == 1) {{\n{}}} else {{\n{}}}\n",
-                             indented(alone), indented(attend("InClusters")));
+                             indented(alone("attend_alone", "Config")),
+                             indented(attend("Config", "InClusters")));
+  } else if (const int64_t wide = attention_wide_tile(heads.group(), splits); wide > tile) {
+    const int64_t tiles = heads.count / wide;
+    body.globals += fmt::format(
+        "struct WideConfig : Config {{\n  static constexpr int kTile = {};\n}};\n\n", wide);
+    body.text += "__shared__ AttentionShared<WideConfig> wide_shared;\n";
+    const std::string narrow = alone("attend_alone", "Config");
+    body.text += fmt::format(
+        "const long long wide_blocks = {} * {};\nif (wide_blocks < {}) {{\n{}}} else if "
+        "(blockIdx.x "
+        "< wide_blocks) {{\n{}}}\n",
+        size_code(tokens, context.parameters), tiles, kWideBlocks * context.device.multiprocessors,
+        indented(narrow), indented(alone("attend_wide", "WideConfig")));
   } else {
-    body.text += alone;
+    body.text += alone("attend_alone", "Config");
   }
   body.text += ports.stores;
   body.launch.items_per_row = heads.count / tile;

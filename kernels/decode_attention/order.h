@@ -52,6 +52,11 @@ SINTER_DEVICE constexpr int attention_neighbours(int lanes) { return 32 / lanes;
 /// choose.cpp.)
 SINTER_DEVICE constexpr long long attention_tile(long long group) { return group % 2 == 0 ? 2 : 1; }
 
+/// The same where tokens alone fill the device several times.
+SINTER_DEVICE constexpr long long attention_wide_tile(long long group, long long splits) {
+  return splits == 1 && group % 4 == 0 ? 4 : attention_tile(group);
+}
+
 /// The keys of split `s`.
 SINTER_DEVICE AttentionRange attention_split(AttentionRange all, int splits, int s) {
   const long long length = (all.count + splits - 1) / splits;

@@ -5,17 +5,27 @@
 //   %y = linear %x, %w, %b {order = tiled_linear}
 //
 // Other products stay calls of the library: float32, whose elements tensor cores would round, and
-// rows that are no multiple of 8 elements, which tensor maps do not take.
+// rows that are no multiple of 8 elements, which tensor maps do not take. The fewest tokens by a
+// matrix that can be streamed are left to gemv.
 #include "ir/builder.h"
+#include "ir/contraction.h"
 #include "kernels/gemm_tc/order.h"
+#include "kernels/gemm_tc/schedule.h"
 
 namespace sinter {
+namespace {
+
+constexpr int64_t kMostGemvTokens = 4;
+
+}  // namespace
 
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
   if (!is_without_order(op, OpKind::linear)) return std::nullopt;
   const TensorType& w = b.type(op.operands[1]);
   if (dtype_info(w.dtype).bits != 16 || w.dims[0].is(0) ||
       !is_tiled_linear_length(w.dims[1].constant()))
+    return std::nullopt;
+  if (most_tokens(op, b.symbols()) <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1]))
     return std::nullopt;
   Attributes attrs = op.attrs;
   attrs.set(AttrName::order, Order::tiled_linear);

@@ -63,10 +63,9 @@ std::optional<Dim> merged(DimsRef leading) {
 /// Rows of whole chunks that stand in memory one after the other.
 bool is_gemv_matrix(const Graph& graph, ValueId matrix) {
   const Dims& dims = graph[matrix].type.dims;
-  const OpKind kind = graph[root_of(graph, matrix)].kind;
   return dims[1].constant() % kChunk == 0 && dims[1].constant() > 0 && dims[0].constant() > 0 &&
          dims[0].constant() <= kMaxExtent && dims[1].constant() <= kMaxExtent &&
-         (kind == OpKind::weight || kind == OpKind::input) && is_dense(graph, matrix);
+         can_be_streamed(graph, matrix);
 }
 
 /// The rows of the operand of a product that a gemv can compute.
