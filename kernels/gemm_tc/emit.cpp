@@ -67,7 +67,7 @@ class TiledLinearKernel {
       SINTER_LET(sections, this->sections());
       SINTER_TRY(write_few_tokens(*config, sections ? &*sections : nullptr));
     } else {
-      const auto config = tiled_linear_config(columns_, context_.device);
+      const auto config = tiled_linear_config(most, columns_, context_.device);
       if (!config) return unsupported();
       SINTER_TRY(write_many_tokens(*config));
     }
@@ -82,22 +82,24 @@ class TiledLinearKernel {
   }
 
   Status write_many_tokens(const TiledLinearConfig& config) {
-    for (const auto& [operand, rows] : {std::pair(0, config.rows), {1, config.columns}}) {
+    for (const auto& [operand, rows] :
+         {std::pair(0, config.rows / config.cluster), {1, config.columns}}) {
       SINTER_LET(map, operand_rows(context_, static_cast<size_t>(operand)));
       map.box = {kTiledLinearDepth, rows};
       body_.tensor_maps.push_back(std::move(map));
     }
-    SINTER_TRY(
-        write_common("gemm_tc", config.threads,
-                     fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth "
-                                 "= {}, kStages = {};\n",
-                                 config.rows, config.columns, kTiledLinearDepth, config.stages)));
+    SINTER_TRY(write_common("gemm_tc", config.threads,
+                            fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth "
+                                        "= {}, kStages = {}, kCluster = {};\n",
+                                        config.rows, config.columns, kTiledLinearDepth,
+                                        config.stages, config.cluster)));
     body_.text = fmt::format(
         "{}{}multiply_matrices<Config>(t0, t1, {}, {}, PortResult{{memory}}, shared_memory);\n{}",
         kTileMemory, ports_.memory_value, bias_, rows_code(), ports_.stores);
     set_tile_launch(body_, context_.device,
                     {.work_tiles = (tokens_ + SymExpr(config.rows - 1)) *
-                                   SymExpr(ceil_div(columns_, config.columns)),
+                                   SymExpr(ceil_div(columns_, config.columns * config.cluster)),
+                     .cluster = config.cluster,
                      .units_per_tile = config.rows,
                      .threads = config.threads,
                      .shared_bytes = config.shared_bytes,

@@ -2,19 +2,25 @@
 //
 // A block computes tiles of the result, one after the other. One thread of the first warpgroup
 // copies tiles of both operands through the stages of a pipeline, by tensor maps, which write zeros
-// where a tile reaches beyond its operand; each of the other two warpgroups multiplies 64 rows.
+// where a tile reaches beyond its operand; each of the other warpgroups multiplies 64 rows.
+//
+// The blocks of a cluster compute tiles that are neighbours in a row: each copies its part of the
+// rows' tile into the shared memory of all of them, so that the L2 cache is read less. A stage is
+// free when the warpgroups of all blocks have read it.
 //
 // Config, the constants of a kernel:
 //   Element          of operands: f16 or bf16
 //   ResultElement    the same, or float
 //   kLength          elements of a row of both operands (K)
 //   kResultColumns   columns of the result: rows of the matrix
-//   kRows, kColumns  of a tile of the result
+//   kRows, kColumns  of a tile of the result; rows: 64 for each multiplying warpgroup
 //   kDepth           elements of K in a stage
 //   kStages          of the pipeline
+//   kCluster         blocks of a cluster
 //   kBias            the product has a bias
 #pragma once
 
+#include "kernels/isa/cluster.cuh"
 #include "kernels/isa/tensor_map.cuh"
 #include "kernels/tile/fragment.cuh"
 #include "kernels/tile/pipeline.cuh"
@@ -32,9 +38,14 @@ class TiledLinear {
   static constexpr int kRowBytes = tile_bytes(Config::kRows, Config::kDepth);
   static constexpr int kColumnBytes = tile_bytes(Config::kColumns, Config::kDepth);
   static constexpr int kSteps = (Config::kLength + Config::kDepth - 1) / Config::kDepth;
+  static constexpr int kCluster = Config::kCluster;
+  // Columns of the tiles that the blocks of a cluster compute at a time, and such tiles of a row.
+  static constexpr int kClusterColumns = kCluster * Config::kColumns;
   static constexpr int kColumnTiles =
-      (Config::kResultColumns + Config::kColumns - 1) / Config::kColumns;
+      (Config::kResultColumns + kClusterColumns - 1) / kClusterColumns;
   static constexpr int kMultiplyingWarps = Config::kRows / 16;
+  // The rows of tiles that are computed at about the same time: the L2 cache keeps their operands.
+  static constexpr int kGroup = 2048 / Config::kRows;
 
  public:
   using Stages = Pipeline<Config::kStages>;
@@ -45,23 +56,26 @@ class TiledLinear {
         shared_(shared),
         rows_(rows),
         row_tiles_(static_cast<int>((rows + Config::kRows - 1) / Config::kRows)),
-        tiles_(row_tiles_ * kColumnTiles) {}
+        rank_(static_cast<int>(blockIdx.x) % kCluster),
+        tiles_(row_tiles_ * kColumnTiles, kCluster) {}
 
-  static SINTER_DEVICE void init(Stages& stages) { stages.init(1, kMultiplyingWarps); }
+  static SINTER_DEVICE void init(Stages& stages) { stages.init(1, kMultiplyingWarps * kCluster); }
 
-  // One thread copies the tiles of both operands.
+  // One thread copies the tiles of both operands. A box of x has the rows of the block's part.
   SINTER_DEVICE void produce(const TensorMap& x, const TensorMap& w) {
 #pragma unroll 1
-    for (int round = 0; tiles_.has(round); ++round)
+    for (int round = 0; tiles_.has(round); ++round) {
+      const Tile tile = tile_of(round);
 #pragma unroll 1
       for (int step = 0; step < kSteps; ++step) {
         stage_.producer_acquire();
         stage_.producer_expect(kRowBytes + kColumnBytes);
         const int k = step * Config::kDepth;
-        cp_async_bulk_tensor_2d(cvta_to_shared(row_tile()), x, k, row(round), stage_.full());
-        cp_async_bulk_tensor_2d(cvta_to_shared(column_tile()), w, k, column(round), stage_.full());
+        copy_rows(x, k, tile.row);
+        cp_async_bulk_tensor_2d(cvta_to_shared(column_tile()), w, k, tile.column, stage_.full());
         stage_.advance();
       }
+    }
   }
 
   // Warpgroup `group` of the multiplying ones.
@@ -77,10 +91,11 @@ class TiledLinear {
             sums, row_tile(), 64 * group, column_tile(), step > 0);
         wgmma_commit_group();
         wgmma_wait_group<0>(sums);
-        stage_.consumer_release();
+        stage_.template consumer_release_cluster<kCluster>();
       }
-      if constexpr (Config::kBias) add_bias(sums, bias, column(round));
-      store(sums, row(round) + 64 * group + first_row_in_warpgroup(), column(round), result);
+      const Tile tile = tile_of(round);
+      if constexpr (Config::kBias) add_bias(sums, bias, tile.column);
+      store(sums, tile.row + 64 * group + first_row_in_warpgroup(), tile.column, result);
     }
   }
 
@@ -89,10 +104,28 @@ class TiledLinear {
     return shared_ + stage_.stage() * (kRowBytes + kColumnBytes);
   }
   SINTER_DEVICE unsigned char* column_tile() const { return row_tile() + kRowBytes; }
-  // The first row and column of a round's tile. Neighbouring blocks read the same columns.
-  SINTER_DEVICE int row(int round) const { return tiles_.tile(round) % row_tiles_ * Config::kRows; }
-  SINTER_DEVICE int column(int round) const {
-    return tiles_.tile(round) / row_tiles_ * Config::kColumns;
+  // The first row and column of a tile. The clusters that run at a time compute the tiles of kGroup
+  // rows of tiles and of neighbouring columns.
+  struct Tile {
+    int row, column;
+  };
+  SINTER_DEVICE Tile tile_of(int round) const {
+    const int tile = tiles_.tile(round), first = tile / (kGroup * kColumnTiles) * kGroup;
+    const int in_group = tile % (kGroup * kColumnTiles);
+    const int left = row_tiles_ - first, rows = left < kGroup ? left : kGroup;
+    return {(first + in_group % rows) * Config::kRows,
+            in_group / rows * kClusterColumns + rank_ * Config::kColumns};
+  }
+
+  SINTER_DEVICE void copy_rows(const TensorMap& x, int k, int row) const {
+    if constexpr (kCluster == 1) {
+      cp_async_bulk_tensor_2d(cvta_to_shared(row_tile()), x, k, row, stage_.full());
+    } else {
+      const int first = rank_ * (Config::kRows / kCluster);
+      cp_async_bulk_tensor_2d_multicast(
+          cvta_to_shared(row_tile() + first * tile_panel_row(Config::kDepth)), x, k, row + first,
+          stage_.full(), (1 << kCluster) - 1);
+    }
   }
 
   static SINTER_DEVICE void add_bias(float (&sums)[Config::kColumns / 2], const T* bias,
@@ -121,9 +154,18 @@ class TiledLinear {
   PipelineState<Config::kStages> stage_;
   unsigned char* shared_;
   long long rows_;
-  int row_tiles_;
+  int row_tiles_, rank_;
   RoundRobinTiles tiles_;
 };
+
+// The barriers of all blocks of the cluster exist, or all blocks are done: a block writes into the
+// others' shared memory.
+template <int cluster>
+SINTER_DEVICE void meet_cluster() {
+  if constexpr (cluster == 1) return __syncthreads();
+  barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+}
 
 // result = x wᵀ + bias. `result` takes elements by set(at, x) and set_chunk(at, values).
 template <typename Config, typename Result>
@@ -135,13 +177,14 @@ SINTER_DEVICE void multiply_matrices(const TensorMap& x, const TensorMap& w,
     TiledLinear<Config>::init(stages);
     fence_mbarrier_init();
   }
-  __syncthreads();
+  meet_cluster<Config::kCluster>();
   TiledLinear<Config> product(stages, shared, rows);
   const int warpgroup = warpgroup_index();
   if (warpgroup > 0)
     product.multiply(warpgroup - 1, bias, result);
   else if (threadIdx.x == 0)
     product.produce(x, w);
+  if constexpr (Config::kCluster > 1) meet_cluster<Config::kCluster>();
 }
 
 }  // namespace sinter

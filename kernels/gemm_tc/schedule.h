@@ -12,6 +12,7 @@ namespace sinter {
 
 struct TiledLinearConfig {
   int64_t rows = 0, columns = 0;  // of a tile of the result: tokens, rows of the matrix
+  int64_t cluster = 0;            // blocks of neighbouring tiles, which share the tokens' tiles
   int64_t threads = 0;            // of a block
   int64_t stages = 0;             // tiles of both operands in shared memory
   int64_t shared_bytes = 0;       // of the tiles
@@ -19,8 +20,8 @@ struct TiledLinearConfig {
 /// Elements of K in a stage: a row of a panel of 128 bytes.
 inline constexpr int64_t kTiledLinearDepth = 64;
 
-/// nullopt: the device has no products of warpgroups.
-std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
+/// For a result of up to `rows` rows. nullopt: the device has no products of warpgroups.
+std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns,
                                                      const DeviceDescription& device);
 
 /// A kernel for at most this number of tokens reads the matrix once: few_tokens.cuh.

@@ -168,7 +168,8 @@ void try_products(std::mt19937& random, size_t tries, llvm::ArrayRef<std::string
 
 TEST_CASE("random products on tensor cores with neighbours") {
   std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
-  const std::string any[] = {"N"};
+  // The tiles depend on the tokens, where their number is known.
+  const std::string any[] = {"N", "N", "300", "N", "N", "257"};
   try_products<RandomProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 6)), any, [&] {
     const auto few = static_cast<int64_t>(1 + random() % 130);
     return std::vector<std::vector<int64_t>>{{few}, {few + static_cast<int64_t>(random() % 200)}};
