@@ -18,8 +18,13 @@
 //   kStages          of the pipeline
 //   kCluster         blocks of a cluster
 //   kBias            the product has a bias
+//   kSections        the result is called with a token, the first of 8 rows of the matrix, and
+//                    their PortRows; else it is a port by chunk (kernels/tile/ports.cuh)
+//   kPairs           this epilogue needs pairs of rows of the matrix so far apart; 0: none
 #pragma once
 
+#include "kernels/gemm_tc/layout.h"
+#include "kernels/gemm_tc/port_rows.cuh"
 #include "kernels/isa/cluster.cuh"
 #include "kernels/isa/tensor_map.cuh"
 #include "kernels/tile/fragment.cuh"
@@ -46,6 +51,8 @@ class TiledLinear {
   static constexpr int kMultiplyingWarps = Config::kRows / 16;
   // The rows of tiles that are computed at about the same time: the L2 cache keeps their operands.
   static constexpr int kGroup = 2048 / Config::kRows;
+  static constexpr bool kPaired = Config::kPairs > 0;
+  using Pairs = PairedRows<kPaired ? Config::kPairs : Config::kColumns, Config::kColumns>;
 
  public:
   using Stages = Pipeline<Config::kStages>;
@@ -72,7 +79,7 @@ class TiledLinear {
         stage_.producer_expect(kRowBytes + kColumnBytes);
         const int k = step * Config::kDepth;
         copy_rows(x, k, tile.row);
-        cp_async_bulk_tensor_2d(cvta_to_shared(column_tile()), w, k, tile.column, stage_.full());
+        copy_columns(w, k, tile.column);
         stage_.advance();
       }
     }
@@ -128,13 +135,31 @@ class TiledLinear {
     }
   }
 
+  SINTER_DEVICE void copy_columns(const TensorMap& w, int k, int column) const {
+    const SharedAddress to = cvta_to_shared(column_tile());
+    if constexpr (kPaired) {
+      const int pair = column / 2;
+      cp_async_bulk_tensor_5d(to, w, k, 0, 0, pair % Config::kPairs / kFewTokensChunk,
+                              pair / Config::kPairs, stage_.full());
+    } else {
+      cp_async_bulk_tensor_2d(to, w, k, column, stage_.full());
+    }
+  }
+
+  // The first row of the matrix that a chunk of 8 columns of the tile at `column` has.
+  static SINTER_DEVICE int matrix_row(int column, int chunk) {
+    if constexpr (kPaired)
+      return Pairs::matrix_row(column, chunk / 2) + chunk % 2 * Config::kPairs;
+    else
+      return column + 8 * chunk;
+  }
   static SINTER_DEVICE void add_bias(float (&sums)[Config::kColumns / 2], const T* bias,
                                      int first) {
-    const int own = first + 2 * (static_cast<int>(threadIdx.x) % 4);
+    const int own = 2 * (static_cast<int>(threadIdx.x) % 4);
 #pragma unroll
     for (int i = 0; i < Config::kColumns / 2; ++i) {
-      const int column = own + i / 4 * 8 + i % 2;
-      if (column < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + column));
+      const int row = matrix_row(first, i / 4) + own + i % 2;
+      if (row < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + row));
     }
   }
   // Gives the result a lane's rows, `row` and 8 more.
@@ -145,9 +170,15 @@ class TiledLinear {
     using Rounded = typename Config::ResultElement;
     take_chunks<Rounded, Config::kColumns / 8>(sums, [&](int half, int chunk, const Chunk& values) {
       const long long own = row + 8 * half;
-      const int first = column + 8 * chunk;
-      if (own < rows_ && first < columns)
+      const int first = matrix_row(column, chunk);
+      const bool is_there = own < rows_ && first < columns;
+      if constexpr (Config::kSections) {
+        PortRows<kPaired> rows(own * columns + first, values);
+        rows.take_partner();
+        if (is_there) result(own, first, rows);
+      } else if (is_there) {
         write_port<columns % 8 == 0>(result, own * columns + first, columns - first, values);
+      }
     });
   }
 

@@ -1,4 +1,4 @@
-// The layout on which schedule and kernel of tiled_linear for few tokens agree.
+// The layout on which schedule and kernels of tiled_linear agree.
 #pragma once
 
 #include "ir/scalar_math.h"

@@ -20,6 +20,8 @@ constexpr int64_t kLeastStages = 3, kMostStages = 6;
 constexpr int64_t kTileCluster = 2, kWarpgroupThreads = 128;
 /// Tiles of many tokens. With 112 columns some numbers of tiles leave fewer multiprocessors idle.
 constexpr std::pair<int64_t, int64_t> kTiles[] = {{256, 128}, {256, 112}, {128, 128}, {128, 64}};
+/// Columns of tiles of pairs of rows of the matrix: two neighbouring lanes have both of a pair.
+constexpr int64_t kPairedBoxes[] = {64, 128};
 /// A row of a tile's operands costs as much as so many of its elements: 128 rows and columns are 5
 /// % slower than 256 rows.
 constexpr int64_t kElementsOfRow = 16;
@@ -83,7 +85,7 @@ std::vector<FewTokensForm> few_tokens_forms(const FewTokensProblem& problem, int
 
 }  // namespace
 
-std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns,
+std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns, bool paired,
                                                      const DeviceDescription& device) {
   if (!device.has.wgmma) return std::nullopt;
   const auto cluster_of = [&](int64_t of_columns) {
@@ -91,6 +93,7 @@ std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t colum
   };
   TiledLinearConfig best;
   for (const auto& [of_rows, of_columns] : kTiles) {
+    if (paired && !llvm::is_contained(kPairedBoxes, of_columns)) continue;
     const TiledLinearConfig config{.rows = of_rows,
                                    .columns = of_columns,
                                    .cluster = cluster_of(of_columns),
@@ -123,14 +126,16 @@ FewTokensProblem few_tokens_problem(const Graph& graph, const Op& product, int64
   return {.tokens = tokens, .rows = matrix[0].constant(), .length = matrix[1].constant()};
 }
 
-bool few_tokens_takes(const ColocatedRows& rows) {
+bool tiled_linear_takes(const ColocatedRows& rows, int64_t tokens) {
   const auto whole = [](int64_t of_rows) { return of_rows % kFewTokensChunk == 0; };
   for (const ColocatedRows::Section& section : rows.sections)
     if (!whole(section.first) || !whole(section.width)) return false;
   if (rows.units == 1) return true;
   if (rows.units > 2 || !whole(rows.stride)) return false;
   const int64_t of_stride = rows.stride / kFewTokensChunk;
-  return llvm::all_of(kBoxes, [&](int64_t box) {
+  const auto boxes =
+      tokens <= kMostFewTokens ? llvm::ArrayRef(kBoxes) : llvm::ArrayRef(kPairedBoxes);
+  return llvm::all_of(boxes, [&](int64_t box) {
     const int64_t chunks = box / 2 / kFewTokensChunk;
     return chunks % of_stride == 0 || of_stride % chunks == 0;
   });

@@ -60,6 +60,14 @@ SINTER_DEVICE void cp_async_bulk_tensor_4d(SharedAddress to, const TensorMap& ma
       "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
       : "memory");
 }
+SINTER_DEVICE void cp_async_bulk_tensor_5d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           int z, int w, int v, SharedAddress barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "r"(barrier)
+      : "memory");
+}
 /// With the cache hint evict_first.
 SINTER_DEVICE void cp_async_bulk_tensor_5d_evict_first(SharedAddress to, const TensorMap& map,
                                                        int x, int y, int z, int w, int v,

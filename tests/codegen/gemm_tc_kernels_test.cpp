@@ -70,7 +70,7 @@ class RandomProduct {
   int values_ = 0;
 };
 
-/// A product of few tokens whose epilogue needs pairs of rows, or writes sections of them.
+/// A product whose epilogue needs pairs of rows, or writes sections of them.
 class SectionedProduct {
  public:
   SectionedProduct(std::mt19937& random, std::string tokens)
@@ -183,10 +183,10 @@ TEST_CASE("products of few tokens") {
                               [] { return std::vector<std::vector<int64_t>>{{}}; });
 }
 
-TEST_CASE("products of few tokens whose epilogue needs pairs of rows") {
+TEST_CASE("products whose epilogue needs pairs of rows") {
   std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
-  const std::string tokens[] = {"9", "64", "100", "17", "256"};
-  try_products<SectionedProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 5)), tokens,
+  const std::string tokens[] = {"9", "64", "100", "17", "256", "257", "300"};
+  try_products<SectionedProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 7)), tokens,
                                  [] { return std::vector<std::vector<int64_t>>{{}}; });
 }
 

@@ -81,6 +81,10 @@ SINTER_DEVICE void cp_async_bulk_tensor_4d(SharedAddress to, const TensorMap& ma
                                            int z, int w, SharedAddress barrier) {
   begin_box_copy(to, map, {x, y, z, w}, barrier);
 }
+SINTER_DEVICE void cp_async_bulk_tensor_5d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           int z, int w, int v, SharedAddress barrier) {
+  begin_box_copy(to, map, {x, y, z, w, v}, barrier);
+}
 SINTER_DEVICE void cp_async_bulk_tensor_5d_evict_first(SharedAddress to, const TensorMap& map,
                                                        int x, int y, int z, int w, int v,
                                                        SharedAddress barrier) {
