@@ -89,6 +89,7 @@ class TiledLinearKernel {
     SINTER_LET(w,
                pairs > 0 ? paired_map(pairs, config.columns) : many_tokens_map(1, config.columns));
     body_.tensor_maps = {std::move(x), std::move(w)};
+    body_.moves_registers = true;
     SINTER_TRY(write_common(
         "gemm_tc", config.threads,
         fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"

@@ -211,10 +211,13 @@ SINTER_DEVICE void multiply_matrices(const TensorMap& x, const TensorMap& w,
   meet_cluster<Config::kCluster>();
   TiledLinear<Config> product(stages, shared, rows);
   const int warpgroup = warpgroup_index();
-  if (warpgroup > 0)
+  if (warpgroup > 0) {
+    setmaxnreg_inc<tiled_linear_registers(Config::kRows)>();
     product.multiply(warpgroup - 1, bias, result);
-  else if (threadIdx.x == 0)
-    product.produce(x, w);
+  } else {
+    setmaxnreg_dec<kTiledLinearCopyRegisters>();
+    if (threadIdx.x == 0) product.produce(x, w);
+  }
   if constexpr (Config::kCluster > 1) meet_cluster<Config::kCluster>();
 }
 
