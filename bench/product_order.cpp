@@ -228,13 +228,15 @@ class Experiment {
       maps.push_back(encoded);
     }
     SINTER_TRY(stream_.fill(c, 0xff, other_.bytes()));
+    const auto grid = grid_of(kernel.launch, {});
     std::vector<void*> parameters = {&a, &b, &c};
     for (EncodedTensorMap& map : maps) parameters.push_back(&map);
     SINTER_TRY(launch({.kernel = function,
                        .name = kernel.name,
-                       .blocks = static_cast<unsigned>(grid_of(kernel.launch, {})->blocks),
+                       .blocks = static_cast<unsigned>(grid->blocks),
                        .threads = static_cast<unsigned>(kernel.launch.threads),
-                       .shared_bytes = static_cast<unsigned>(kernel.launch.shared_bytes)},
+                       .shared_bytes = static_cast<unsigned>(kernel.launch.shared_bytes),
+                       .cluster = static_cast<unsigned>(grid->cluster)},
                       parameters.data(), stream_));
     return stream_.synchronize(kernel.name);
   }

@@ -1,5 +1,5 @@
 // The kernel of a group around tiled_linear: tensor maps of both operands, and an accessor of the
-// result that holds the text of the epilogue. Where an epilogue of few tokens has other elements
+// result that holds the text of the epilogue. Where an epilogue has other elements
 // than the product, or needs pairs of its rows, the accessor is called for chunks of 8 elements:
 //
 //   struct SectionsResult : PortMemory {
@@ -60,16 +60,18 @@ class TiledLinearKernel {
   Result<KernelBody> emit() {
     const int64_t most = most_tokens(op_, context_.symbols);
     body_.minimum_arch = kFirstArchWithClusters;
+    SINTER_LET(by_section, this->sections());
+    const SumsEpilogue* sections = by_section ? &*by_section : nullptr;
+    const int64_t pairs = sections && sections->rows().units == 2 ? sections->rows().stride : 0;
     if (most <= kMostFewTokens) {
       const FewTokensProblem problem = few_tokens_problem(context_.group, op_, most);
       const auto config = few_tokens_config(problem, context_.device);
       if (!config) return unsupported();
-      SINTER_LET(sections, this->sections());
-      SINTER_TRY(write_few_tokens(*config, sections ? &*sections : nullptr));
+      SINTER_TRY(write_few_tokens(*config, sections, pairs));
     } else {
-      const auto config = tiled_linear_config(columns_, context_.device);
+      const auto config = tiled_linear_config(most, columns_, pairs > 0, context_.device);
       if (!config) return unsupported();
-      SINTER_TRY(write_many_tokens(*config));
+      SINTER_TRY(write_many_tokens(*config, sections, pairs));
     }
     return std::move(body_);
   }
@@ -81,23 +83,26 @@ class TiledLinearKernel {
                 {}, "compile for sm_90a, or without --products own");
   }
 
-  Status write_many_tokens(const TiledLinearConfig& config) {
-    for (const auto& [operand, rows] : {std::pair(0, config.rows), {1, config.columns}}) {
-      SINTER_LET(map, operand_rows(context_, static_cast<size_t>(operand)));
-      map.box = {kTiledLinearDepth, rows};
-      body_.tensor_maps.push_back(std::move(map));
-    }
-    SINTER_TRY(
-        write_common("gemm_tc", config.threads,
-                     fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth "
-                                 "= {}, kStages = {};\n",
-                                 config.rows, config.columns, kTiledLinearDepth, config.stages)));
+  Status write_many_tokens(const TiledLinearConfig& config, const SumsEpilogue* sections,
+                           int64_t pairs) {
+    SINTER_LET(x, many_tokens_map(0, config.rows / config.cluster));
+    SINTER_LET(w,
+               pairs > 0 ? paired_map(pairs, config.columns) : many_tokens_map(1, config.columns));
+    body_.tensor_maps = {std::move(x), std::move(w)};
+    body_.moves_registers = true;
+    SINTER_TRY(write_common(
+        "gemm_tc", config.threads,
+        fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"
+                    "  static constexpr int kCluster = {};\n",
+                    config.rows, config.columns, kTiledLinearDepth, config.stages, config.cluster),
+        sections, pairs));
     body_.text = fmt::format(
-        "{}{}multiply_matrices<Config>(t0, t1, {}, {}, PortResult{{memory}}, shared_memory);\n{}",
-        kTileMemory, ports_.memory_value, bias_, rows_code(), ports_.stores);
+        "{}{}multiply_matrices<Config>(t0, t1, {}, {}, {}{{memory}}, shared_memory);\n{}",
+        kTileMemory, ports_.memory_value, bias_, rows_code(), result_type(sections), ports_.stores);
     set_tile_launch(body_, context_.device,
                     {.work_tiles = (tokens_ + SymExpr(config.rows - 1)) *
-                                   SymExpr(ceil_div(columns_, config.columns)),
+                                   SymExpr(ceil_div(columns_, config.columns * config.cluster)),
+                     .cluster = config.cluster,
                      .units_per_tile = config.rows,
                      .threads = config.threads,
                      .shared_bytes = config.shared_bytes,
@@ -124,13 +129,12 @@ class TiledLinearKernel {
     return std::optional(*std::move(sums));
   }
 
-  Status write_few_tokens(const FewTokensConfig& config, const SumsEpilogue* sections) {
-    const int64_t pairs = sections && sections->rows().units == 2 ? sections->rows().stride : 0;
-    SINTER_TRY(write_common("few_tokens", config.threads,
-                            fmt::format("  static constexpr int kSharedBytes = {}, kPairs = {};\n"
-                                        "  static constexpr bool kSections = {};\n",
-                                        config.stage_bytes, pairs, sections != nullptr),
-                            sections));
+  Status write_few_tokens(const FewTokensConfig& config, const SumsEpilogue* sections,
+                          int64_t pairs) {
+    SINTER_TRY(
+        write_common("few_tokens", config.threads,
+                     fmt::format("  static constexpr int kSharedBytes = {};\n", config.stage_bytes),
+                     sections, pairs));
     const Overlap& overlap = context_.overlap;
     const uint32_t matrix = *input_of(context_.group, op_.operands[1]);
     const bool early = llvm::is_contained(overlap.early_inputs, matrix);
@@ -141,8 +145,8 @@ class TiledLinearKernel {
         "{}{}{}const auto wait = [] {{\n{}}};\nconst int tokens = static_cast<int>({});\n"
         "const {} result{{memory}};\n{}{}",
         early ? "fence_acq_rel_gpu();\n" : "", kTileMemory, ports_.memory_value,
-        overlap.waits ? indented(wait_text(overlap)) : "", rows_code(),
-        sections ? "SectionsResult" : "PortResult", calls, ports_.stores);
+        overlap.waits ? indented(wait_text(overlap)) : "", rows_code(), result_type(sections),
+        calls, ports_.stores);
     // No tokens, no blocks.
     body_.launch.rows = tokens_;
     body_.launch.items_per_row = config.blocks;
@@ -159,7 +163,7 @@ class TiledLinearKernel {
       const FewTokensForm& form = config.forms[i];
       SINTER_LET(x, few_tokens_map(0, form.columns, form.depth));
       const int64_t box = std::min<int64_t>(form.rows, kFewTokensBox);
-      SINTER_LET(w, pairs > 0 ? paired_map(pairs, box) : few_tokens_map(1, box, form.depth));
+      SINTER_LET(w, pairs > 0 ? paired_number(pairs, box) : few_tokens_map(1, box, form.depth));
       body_.globals += fmt::format(
           "struct Form{} {{\n"
           "  static constexpr int kRows = {}, kColumns = {}, kDepth = {};\n"
@@ -187,7 +191,7 @@ class TiledLinearKernel {
   }
   /// The number of the matrix's map in boxes of pairs of rows `apart` (PairedRows, layout.h) and a
   /// panel. Dimensions: elements, rows of a chunk, both rows of a pair, chunks of a run, runs.
-  Result<size_t> paired_map(int64_t apart, int64_t box) {
+  Result<TensorMap> paired_map(int64_t apart, int64_t box) {
     SINTER_LET(map, operand_rows(context_, 1));
     const SymExpr row = map.strides[0];
     const int64_t of_run = apart / kFewTokensChunk, chunks = box / 2 / kFewTokensChunk,
@@ -197,7 +201,16 @@ class TiledLinearKernel {
     map.strides = {row, row * SymExpr(apart), row * SymExpr(kFewTokensChunk),
                    row * SymExpr(2 * apart)};
     map.box = {kPanel, kFewTokensChunk, 2, in_run, chunks / in_run};
+    return map;
+  }
+  Result<size_t> paired_number(int64_t apart, int64_t box) {
+    SINTER_LET(map, paired_map(apart, box));
     return number_of(std::move(map));
+  }
+  Result<TensorMap> many_tokens_map(size_t operand, int64_t rows) const {
+    SINTER_LET(map, operand_rows(context_, operand));
+    map.box = {kTiledLinearDepth, rows};
+    return map;
   }
   size_t number_of(TensorMap map) {
     const auto same = [&](const TensorMap& other) {
@@ -212,7 +225,7 @@ class TiledLinearKernel {
 
   /// Includes, ports and the constants that both kernels have.
   Status write_common(std::string_view file, int64_t threads, std::string_view constants,
-                      const SumsEpilogue* sections = nullptr) {
+                      const SumsEpilogue* sections, int64_t pairs) {
     if (op_.operands.size() == 3) {
       SINTER_LET(pointer, OperandRows(context_).pointer(2));
       bias_ = std::move(pointer);
@@ -229,10 +242,11 @@ class TiledLinearKernel {
         "  using ResultElement = {};\n"
         "  static constexpr int kLength = {}, kResultColumns = {};\n"
         "{}"
-        "  static constexpr bool kBias = {};\n"
+        "  static constexpr int kPairs = {};\n"
+        "  static constexpr bool kBias = {}, kSections = {};\n"
         "}};\n\n",
         memory_type(context_.group[op_.operands[0]].type.dtype), memory_type(op_.type.dtype),
-        length_, columns_, constants, op_.operands.size() == 3);
+        length_, columns_, constants, pairs, op_.operands.size() == 3, sections != nullptr);
     return {};
   }
 
@@ -248,6 +262,9 @@ class TiledLinearKernel {
         "}};\n",
         sections.inputs(), indented(indented(sections.of_matrix_row(text.sections))));
     return {};
+  }
+  static std::string_view result_type(const SumsEpilogue* sections) {
+    return sections ? "SectionsResult" : "PortResult";
   }
   std::string rows_code() const { return size_code(tokens_, context_.parameters, false); }
 

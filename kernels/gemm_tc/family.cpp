@@ -18,8 +18,8 @@ namespace {
 
 constexpr Order kOrders[] = {Order::tiled_linear};
 
-/// Operands come from memory, by tensor maps; the result goes to the epilogue by tile, or of few
-/// tokens by sections of the matrix's rows (admit.cpp).
+/// Operands come from memory, by tensor maps; the result goes to the epilogue by tile, or
+/// by sections of the matrix's rows (admit.cpp).
 Ports tiled_linear_ports(const Graph&, const Op& op) {
   Ports ports;
   ports.result = {
@@ -32,13 +32,14 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
   const Op& op = problem.graph()[group.anchor()];
   const Dims& dims = op.type.dims;
   const int64_t columns = dims.back().constant();
-  if (const int64_t most = most_tokens(op, problem.symbols()); most <= kMostFewTokens) {
+  const int64_t most = most_tokens(op, problem.symbols());
+  if (most <= kMostFewTokens) {
     const auto config =
         few_tokens_config(few_tokens_problem(problem.graph(), op, most), problem.device());
     if (!config) return std::nullopt;
     return product_cost(group, static_cast<double>(config->blocks), config->threads);
   }
-  const auto config = tiled_linear_config(columns, problem.device());
+  const auto config = tiled_linear_config(most, columns, false, problem.device());
   if (!config) return std::nullopt;
   const double rows = problem.count(volume(DimsRef(dims).drop_back()));
   const auto column_tiles = static_cast<double>(ceil_div(columns, config->columns));

@@ -2,19 +2,30 @@
 //
 // A block computes tiles of the result, one after the other. One thread of the first warpgroup
 // copies tiles of both operands through the stages of a pipeline, by tensor maps, which write zeros
-// where a tile reaches beyond its operand; each of the other two warpgroups multiplies 64 rows.
+// where a tile reaches beyond its operand; each of the other warpgroups multiplies 64 rows.
+//
+// The blocks of a cluster compute tiles that are neighbours in a row: each copies its part of the
+// rows' tile into the shared memory of all of them, so that the L2 cache is read less. A stage is
+// free when the warpgroups of all blocks have read it.
 //
 // Config, the constants of a kernel:
 //   Element          of operands: f16 or bf16
 //   ResultElement    the same, or float
 //   kLength          elements of a row of both operands (K)
 //   kResultColumns   columns of the result: rows of the matrix
-//   kRows, kColumns  of a tile of the result
+//   kRows, kColumns  of a tile of the result; rows: 64 for each multiplying warpgroup
 //   kDepth           elements of K in a stage
 //   kStages          of the pipeline
+//   kCluster         blocks of a cluster
 //   kBias            the product has a bias
+//   kSections        the result is called with a token, the first of 8 rows of the matrix, and
+//                    their PortRows; else it is a port by chunk (kernels/tile/ports.cuh)
+//   kPairs           this epilogue needs pairs of rows of the matrix so far apart; 0: none
 #pragma once
 
+#include "kernels/gemm_tc/layout.h"
+#include "kernels/gemm_tc/port_rows.cuh"
+#include "kernels/isa/cluster.cuh"
 #include "kernels/isa/tensor_map.cuh"
 #include "kernels/tile/fragment.cuh"
 #include "kernels/tile/pipeline.cuh"
@@ -32,9 +43,16 @@ class TiledLinear {
   static constexpr int kRowBytes = tile_bytes(Config::kRows, Config::kDepth);
   static constexpr int kColumnBytes = tile_bytes(Config::kColumns, Config::kDepth);
   static constexpr int kSteps = (Config::kLength + Config::kDepth - 1) / Config::kDepth;
+  static constexpr int kCluster = Config::kCluster;
+  // Columns of the tiles that the blocks of a cluster compute at a time, and such tiles of a row.
+  static constexpr int kClusterColumns = kCluster * Config::kColumns;
   static constexpr int kColumnTiles =
-      (Config::kResultColumns + Config::kColumns - 1) / Config::kColumns;
+      (Config::kResultColumns + kClusterColumns - 1) / kClusterColumns;
   static constexpr int kMultiplyingWarps = Config::kRows / 16;
+  // The rows of tiles that are computed at about the same time: the L2 cache keeps their operands.
+  static constexpr int kGroup = 2048 / Config::kRows;
+  static constexpr bool kPaired = Config::kPairs > 0;
+  using Pairs = PairedRows<kPaired ? Config::kPairs : Config::kColumns, Config::kColumns>;
 
  public:
   using Stages = Pipeline<Config::kStages>;
@@ -45,23 +63,26 @@ class TiledLinear {
         shared_(shared),
         rows_(rows),
         row_tiles_(static_cast<int>((rows + Config::kRows - 1) / Config::kRows)),
-        tiles_(row_tiles_ * kColumnTiles) {}
+        rank_(static_cast<int>(blockIdx.x) % kCluster),
+        tiles_(row_tiles_ * kColumnTiles, kCluster) {}
 
-  static SINTER_DEVICE void init(Stages& stages) { stages.init(1, kMultiplyingWarps); }
+  static SINTER_DEVICE void init(Stages& stages) { stages.init(1, kMultiplyingWarps * kCluster); }
 
-  // One thread copies the tiles of both operands.
+  // One thread copies the tiles of both operands. A box of x has the rows of the block's part.
   SINTER_DEVICE void produce(const TensorMap& x, const TensorMap& w) {
 #pragma unroll 1
-    for (int round = 0; tiles_.has(round); ++round)
+    for (int round = 0; tiles_.has(round); ++round) {
+      const Tile tile = tile_of(round);
 #pragma unroll 1
       for (int step = 0; step < kSteps; ++step) {
         stage_.producer_acquire();
         stage_.producer_expect(kRowBytes + kColumnBytes);
         const int k = step * Config::kDepth;
-        cp_async_bulk_tensor_2d(cvta_to_shared(row_tile()), x, k, row(round), stage_.full());
-        cp_async_bulk_tensor_2d(cvta_to_shared(column_tile()), w, k, column(round), stage_.full());
+        copy_rows(x, k, tile.row);
+        copy_columns(w, k, tile.column);
         stage_.advance();
       }
+    }
   }
 
   // Warpgroup `group` of the multiplying ones.
@@ -77,10 +98,11 @@ class TiledLinear {
             sums, row_tile(), 64 * group, column_tile(), step > 0);
         wgmma_commit_group();
         wgmma_wait_group<0>(sums);
-        stage_.consumer_release();
+        stage_.template consumer_release_cluster<kCluster>();
       }
-      if constexpr (Config::kBias) add_bias(sums, bias, column(round));
-      store(sums, row(round) + 64 * group + first_row_in_warpgroup(), column(round), result);
+      const Tile tile = tile_of(round);
+      if constexpr (Config::kBias) add_bias(sums, bias, tile.column);
+      store(sums, tile.row + 64 * group + first_row_in_warpgroup(), tile.column, result);
     }
   }
 
@@ -89,19 +111,55 @@ class TiledLinear {
     return shared_ + stage_.stage() * (kRowBytes + kColumnBytes);
   }
   SINTER_DEVICE unsigned char* column_tile() const { return row_tile() + kRowBytes; }
-  // The first row and column of a round's tile. Neighbouring blocks read the same columns.
-  SINTER_DEVICE int row(int round) const { return tiles_.tile(round) % row_tiles_ * Config::kRows; }
-  SINTER_DEVICE int column(int round) const {
-    return tiles_.tile(round) / row_tiles_ * Config::kColumns;
+  // The first row and column of a tile. The clusters that run at a time compute the tiles of kGroup
+  // rows of tiles and of neighbouring columns.
+  struct Tile {
+    int row, column;
+  };
+  SINTER_DEVICE Tile tile_of(int round) const {
+    const int tile = tiles_.tile(round), first = tile / (kGroup * kColumnTiles) * kGroup;
+    const int in_group = tile % (kGroup * kColumnTiles);
+    const int left = row_tiles_ - first, rows = left < kGroup ? left : kGroup;
+    return {(first + in_group % rows) * Config::kRows,
+            in_group / rows * kClusterColumns + rank_ * Config::kColumns};
   }
 
+  SINTER_DEVICE void copy_rows(const TensorMap& x, int k, int row) const {
+    if constexpr (kCluster == 1) {
+      cp_async_bulk_tensor_2d(cvta_to_shared(row_tile()), x, k, row, stage_.full());
+    } else {
+      const int first = rank_ * (Config::kRows / kCluster);
+      cp_async_bulk_tensor_2d_multicast(
+          cvta_to_shared(row_tile() + first * tile_panel_row(Config::kDepth)), x, k, row + first,
+          stage_.full(), (1 << kCluster) - 1);
+    }
+  }
+
+  SINTER_DEVICE void copy_columns(const TensorMap& w, int k, int column) const {
+    const SharedAddress to = cvta_to_shared(column_tile());
+    if constexpr (kPaired) {
+      const int pair = column / 2;
+      cp_async_bulk_tensor_5d(to, w, k, 0, 0, pair % Config::kPairs / kFewTokensChunk,
+                              pair / Config::kPairs, stage_.full());
+    } else {
+      cp_async_bulk_tensor_2d(to, w, k, column, stage_.full());
+    }
+  }
+
+  // The first row of the matrix that a chunk of 8 columns of the tile at `column` has.
+  static SINTER_DEVICE int matrix_row(int column, int chunk) {
+    if constexpr (kPaired)
+      return Pairs::matrix_row(column, chunk / 2) + chunk % 2 * Config::kPairs;
+    else
+      return column + 8 * chunk;
+  }
   static SINTER_DEVICE void add_bias(float (&sums)[Config::kColumns / 2], const T* bias,
                                      int first) {
-    const int own = first + 2 * (static_cast<int>(threadIdx.x) % 4);
+    const int own = 2 * (static_cast<int>(threadIdx.x) % 4);
 #pragma unroll
     for (int i = 0; i < Config::kColumns / 2; ++i) {
-      const int column = own + i / 4 * 8 + i % 2;
-      if (column < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + column));
+      const int row = matrix_row(first, i / 4) + own + i % 2;
+      if (row < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + row));
     }
   }
   // Gives the result a lane's rows, `row` and 8 more.
@@ -112,18 +170,33 @@ class TiledLinear {
     using Rounded = typename Config::ResultElement;
     take_chunks<Rounded, Config::kColumns / 8>(sums, [&](int half, int chunk, const Chunk& values) {
       const long long own = row + 8 * half;
-      const int first = column + 8 * chunk;
-      if (own < rows_ && first < columns)
+      const int first = matrix_row(column, chunk);
+      const bool is_there = own < rows_ && first < columns;
+      if constexpr (Config::kSections) {
+        PortRows<kPaired> rows(own * columns + first, values);
+        rows.take_partner();
+        if (is_there) result(own, first, rows);
+      } else if (is_there) {
         write_port<columns % 8 == 0>(result, own * columns + first, columns - first, values);
+      }
     });
   }
 
   PipelineState<Config::kStages> stage_;
   unsigned char* shared_;
   long long rows_;
-  int row_tiles_;
+  int row_tiles_, rank_;
   RoundRobinTiles tiles_;
 };
+
+// The barriers of all blocks of the cluster exist, or all blocks are done: a block writes into the
+// others' shared memory.
+template <int cluster>
+SINTER_DEVICE void meet_cluster() {
+  if constexpr (cluster == 1) return __syncthreads();
+  barrier_cluster_arrive_relaxed();
+  barrier_cluster_wait();
+}
 
 // result = x wᵀ + bias. `result` takes elements by set(at, x) and set_chunk(at, values).
 template <typename Config, typename Result>
@@ -135,13 +208,17 @@ SINTER_DEVICE void multiply_matrices(const TensorMap& x, const TensorMap& w,
     TiledLinear<Config>::init(stages);
     fence_mbarrier_init();
   }
-  __syncthreads();
+  meet_cluster<Config::kCluster>();
   TiledLinear<Config> product(stages, shared, rows);
   const int warpgroup = warpgroup_index();
-  if (warpgroup > 0)
+  if (warpgroup > 0) {
+    setmaxnreg_inc<tiled_linear_registers(Config::kRows)>();
     product.multiply(warpgroup - 1, bias, result);
-  else if (threadIdx.x == 0)
-    product.produce(x, w);
+  } else {
+    setmaxnreg_dec<kTiledLinearCopyRegisters>();
+    if (threadIdx.x == 0) product.produce(x, w);
+  }
+  if constexpr (Config::kCluster > 1) meet_cluster<Config::kCluster>();
 }
 
 }  // namespace sinter

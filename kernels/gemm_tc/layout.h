@@ -1,4 +1,4 @@
-// The layout on which schedule and kernel of tiled_linear for few tokens agree.
+// The layout on which schedule and kernels of tiled_linear agree.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -7,6 +7,16 @@ namespace sinter {
 
 /// Bytes of a row of a panel of a tile (kernels/tile/layout.h): 64 elements.
 constexpr int kFewTokensPanelRow = 128;
+
+/// Registers of a thread of the warpgroup that copies, in the kernel of many tokens, and of those
+/// that multiply `rows` rows: the block begins with 65536 registers, or fewer by less than 8 a
+/// thread.
+constexpr int kTiledLinearCopyRegisters = 32;
+SINTER_DEVICE constexpr int tiled_linear_registers(int rows) {
+  const int warpgroups = rows / 64, of_thread = 65536 / (128 * (warpgroups + 1)) / 8 * 8;
+  const int left = (of_thread * (warpgroups + 1) - kTiledLinearCopyRegisters) / warpgroups / 8 * 8;
+  return left < 240 ? left : 240;
+}
 
 constexpr int kMostFewTokensStages = 16;
 /// Bytes behind the stages: a pipeline's barriers.

@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/integers.h"
 #include "kernels/gemm_tc/layout.h"
@@ -15,6 +16,24 @@ namespace {
 
 constexpr int64_t kDeclaredBytes = 1024;  // barriers, and the alignment of the tiles
 constexpr int64_t kLeastStages = 3, kMostStages = 6;
+
+constexpr int64_t kTileCluster = 2, kWarpgroupThreads = 128;
+/// Tiles of many tokens. With 112 columns some numbers of tiles leave fewer multiprocessors idle.
+constexpr std::pair<int64_t, int64_t> kTiles[] = {{256, 128}, {256, 112}, {128, 128}, {128, 64}};
+/// Columns of tiles of pairs of rows of the matrix: two neighbouring lanes have both of a pair.
+constexpr int64_t kPairedBoxes[] = {64, 128};
+/// A row of a tile's operands costs as much as so many of its elements: 128 rows and columns are 5
+/// % slower than 256 rows.
+constexpr int64_t kElementsOfRow = 16;
+
+/// What the slowest cluster computes and copies.
+int64_t many_tokens_cost(const TiledLinearConfig& config, int64_t rows, int64_t columns,
+                         int64_t multiprocessors) {
+  const int64_t tiles =
+      ceil_div(rows, config.rows) * ceil_div(columns, config.columns * config.cluster);
+  return ceil_div(tiles, multiprocessors / config.cluster) *
+         (config.rows * config.columns + kElementsOfRow * (config.rows + config.columns));
+}
 
 constexpr int64_t kTileAlignment = 1024;
 // Rows of the matrix in a box of its tensor map: of the smallest tiles, and of the others.
@@ -66,18 +85,32 @@ std::vector<FewTokensForm> few_tokens_forms(const FewTokensProblem& problem, int
 
 }  // namespace
 
-std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
+std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns, bool paired,
                                                      const DeviceDescription& device) {
   if (!device.has.wgmma) return std::nullopt;
-  TiledLinearConfig config{.rows = 128, .columns = columns <= 64 ? 64 : 128, .threads = 384};
-  const int64_t stage = tile_bytes(static_cast<int>(config.rows + config.columns),
-                                   static_cast<int>(kTiledLinearDepth));
+  const auto cluster_of = [&](int64_t of_columns) {
+    return columns > of_columns && device.multiprocessors >= kTileCluster ? kTileCluster : 1;
+  };
+  TiledLinearConfig best;
+  for (const auto& [of_rows, of_columns] : kTiles) {
+    if (paired && !llvm::is_contained(kPairedBoxes, of_columns)) continue;
+    const TiledLinearConfig config{.rows = of_rows,
+                                   .columns = of_columns,
+                                   .cluster = cluster_of(of_columns),
+                                   .threads = 2 * of_rows + kWarpgroupThreads};
+    const auto cost = [&](const TiledLinearConfig& of) {
+      return many_tokens_cost(of, rows, columns, device.multiprocessors);
+    };
+    if (best.rows == 0 || cost(config) < cost(best)) best = config;
+  }
+  const int64_t stage =
+      tile_bytes(static_cast<int>(best.rows + best.columns), static_cast<int>(kTiledLinearDepth));
   const auto stages =
       stages_that_fit(device.max_shared_bytes - kDeclaredBytes, stage, kLeastStages, kMostStages);
   if (!stages) return std::nullopt;
-  config.stages = *stages;
-  config.shared_bytes = *stages * stage;
-  return config;
+  best.stages = *stages;
+  best.shared_bytes = *stages * stage;
+  return best;
 }
 
 int64_t most_tokens(const Op& product, llvm::ArrayRef<Symbol> symbols) {
@@ -93,14 +126,16 @@ FewTokensProblem few_tokens_problem(const Graph& graph, const Op& product, int64
   return {.tokens = tokens, .rows = matrix[0].constant(), .length = matrix[1].constant()};
 }
 
-bool few_tokens_takes(const ColocatedRows& rows) {
+bool tiled_linear_takes(const ColocatedRows& rows, int64_t tokens) {
   const auto whole = [](int64_t of_rows) { return of_rows % kFewTokensChunk == 0; };
   for (const ColocatedRows::Section& section : rows.sections)
     if (!whole(section.first) || !whole(section.width)) return false;
   if (rows.units == 1) return true;
   if (rows.units > 2 || !whole(rows.stride)) return false;
   const int64_t of_stride = rows.stride / kFewTokensChunk;
-  return llvm::all_of(kBoxes, [&](int64_t box) {
+  const auto boxes =
+      tokens <= kMostFewTokens ? llvm::ArrayRef(kBoxes) : llvm::ArrayRef(kPairedBoxes);
+  return llvm::all_of(boxes, [&](int64_t box) {
     const int64_t chunks = box / 2 / kFewTokensChunk;
     return chunks % of_stride == 0 || of_stride % chunks == 0;
   });

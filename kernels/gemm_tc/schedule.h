@@ -12,6 +12,7 @@ namespace sinter {
 
 struct TiledLinearConfig {
   int64_t rows = 0, columns = 0;  // of a tile of the result: tokens, rows of the matrix
+  int64_t cluster = 0;            // blocks of neighbouring tiles, which share the tokens' tiles
   int64_t threads = 0;            // of a block
   int64_t stages = 0;             // tiles of both operands in shared memory
   int64_t shared_bytes = 0;       // of the tiles
@@ -19,8 +20,9 @@ struct TiledLinearConfig {
 /// Elements of K in a stage: a row of a panel of 128 bytes.
 inline constexpr int64_t kTiledLinearDepth = 64;
 
+/// For a result of up to `rows` rows; `paired`: the epilogue needs pairs of rows of the matrix.
 /// nullopt: the device has no products of warpgroups.
-std::optional<TiledLinearConfig> tiled_linear_config(int64_t columns,
+std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns, bool paired,
                                                      const DeviceDescription& device);
 
 /// A kernel for at most this number of tokens reads the matrix once: few_tokens.cuh.
@@ -56,9 +58,9 @@ FewTokensProblem few_tokens_problem(const Graph& graph, const Op& product, int64
 /// nullopt: the device has no products of warpgroups, or too little shared memory.
 std::optional<FewTokensConfig> few_tokens_config(const FewTokensProblem& problem,
                                                  const DeviceDescription& device);
-/// Whether an epilogue of few tokens can have these rows: a lane has chunks of 8 rows, or of 8
-/// pairs.
-bool few_tokens_takes(const ColocatedRows& rows);
+/// Whether the epilogue of a product of up to `tokens` tokens can have these rows: a lane has
+/// chunks of 8 rows, or of 8 pairs.
+bool tiled_linear_takes(const ColocatedRows& rows, int64_t tokens);
 
 /// An operand as rows of neighbouring elements that a tensor map can describe: rows begin at
 /// multiples of 16 bytes. nullopt: it has to be copied first.

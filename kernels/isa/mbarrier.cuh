@@ -27,6 +27,16 @@ SINTER_DEVICE void fence_mbarrier_init() {
 SINTER_DEVICE void mbarrier_arrive(SharedAddress barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
+/// Arrives at the barrier that has this address in the block of that rank of the cluster: mapa and
+/// mbarrier.arrive. What the thread has written is not visible there: the arrival only says that it
+/// has read.
+SINTER_DEVICE void mbarrier_arrive_cluster(SharedAddress barrier, int rank) {
+  asm volatile(
+      "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
+}
 /// Arrives, and announces bytes that copies bring before the phase ends.
 SINTER_DEVICE void mbarrier_arrive_expect_tx(SharedAddress barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)

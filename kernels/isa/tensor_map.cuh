@@ -23,6 +23,17 @@ SINTER_DEVICE void cp_async_bulk_tensor_2d(SharedAddress to, const TensorMap& ma
       "l"(&map), "r"(x), "r"(y), "r"(barrier)
       : "memory");
 }
+/// The box is written to this address of the blocks of the cluster in the mask `blocks`, a bit for
+/// each rank, and counted by the barrier at this address of each.
+SINTER_DEVICE void cp_async_bulk_tensor_2d_multicast(SharedAddress to, const TensorMap& map, int x,
+                                                     int y, SharedAddress barrier,
+                                                     unsigned short blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(blocks)
+      : "memory");
+}
 SINTER_DEVICE void cp_async_bulk_tensor_3d(SharedAddress to, const TensorMap& map, int x, int y,
                                            int z, SharedAddress barrier) {
   asm volatile(
@@ -47,6 +58,14 @@ SINTER_DEVICE void cp_async_bulk_tensor_4d(SharedAddress to, const TensorMap& ma
       "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
       "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+      : "memory");
+}
+SINTER_DEVICE void cp_async_bulk_tensor_5d(SharedAddress to, const TensorMap& map, int x, int y,
+                                           int z, int w, int v, SharedAddress barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "r"(barrier)
       : "memory");
 }
 /// With the cache hint evict_first.

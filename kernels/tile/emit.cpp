@@ -7,7 +7,8 @@ void set_tile_launch(KernelBody& body, const DeviceDescription& device, const Ti
   body.launch.items_per_block = launch.units_per_tile;
   body.launch.threads = launch.threads;
   body.launch.shared_bytes = launch.shared_bytes;
-  if (launch.persistent) body.launch.most_blocks = device.multiprocessors;
+  body.launch.cluster = launch.cluster;
+  if (launch.persistent) body.launch.most_blocks = device.multiprocessors / launch.cluster;
 }
 
 }  // namespace sinter

@@ -15,10 +15,12 @@ inline constexpr uint32_t kFirstArchWithAsyncCopies = 80;
 
 struct TileLaunch {
   SymExpr work_tiles;          // their number, times units_per_tile
+  int64_t cluster = 1;         // blocks that compute a work tile
   int64_t units_per_tile = 1;  // units that are left over count as a whole tile
   int64_t threads = 0;         // of a block
   int64_t shared_bytes = 0;    // of a block's tiles
-  /// A block computes several work tiles, and there are no more blocks than multiprocessors.
+  /// A block, or a cluster, computes several work tiles, and there are no more blocks than
+  /// multiprocessors.
   bool persistent = false;
 };
 void set_tile_launch(KernelBody& body, const DeviceDescription& device, const TileLaunch& launch);

@@ -62,6 +62,18 @@ class PipelineState {
     advance();
   }
 
+  // The same in a pipeline that the `blocks` blocks of a cluster fill for one another: a lane
+  // arrives in each of them.
+  template <int blocks>
+  SINTER_DEVICE void consumer_release_cluster() {
+    if constexpr (blocks == 1) return consumer_release();
+    __syncwarp();
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    if (lane < blocks)
+      mbarrier_arrive_cluster(cvta_to_shared(&pipeline_.stage[stage_].empty), lane);
+    advance();
+  }
+
   SINTER_DEVICE SharedAddress full() const { return cvta_to_shared(&pipeline_.stage[stage_].full); }
   SINTER_DEVICE void advance() {
     if (++stage_ < stages) return;

@@ -6,18 +6,20 @@
 
 namespace sinter {
 
-// Work tiles of about the same cost: block b of n computes the tiles b, b + n, b + 2n, ...
+// Work tiles of about the same cost: block b of n computes the tiles b, b + n, b + 2n, ..., or
+// cluster b of n clusters of `cluster` blocks.
 class RoundRobinTiles {
  public:
-  SINTER_DEVICE explicit RoundRobinTiles(int tiles) : tiles_(tiles) {}
+  SINTER_DEVICE explicit RoundRobinTiles(int tiles, int cluster = 1)
+      : tiles_(tiles),
+        first_(static_cast<int>(blockIdx.x) / cluster),
+        step_(static_cast<int>(gridDim.x) / cluster) {}
 
   SINTER_DEVICE bool has(int round) const { return tile(round) < tiles_; }
-  SINTER_DEVICE int tile(int round) const {
-    return static_cast<int>(blockIdx.x) + round * static_cast<int>(gridDim.x);
-  }
+  SINTER_DEVICE int tile(int round) const { return first_ + round * step_; }
 
  private:
-  int tiles_;
+  int tiles_, first_, step_;
 };
 
 // Work tiles that differ in cost: `heads` lists of the same `tiles`, sorted by cost, the costliest

@@ -228,6 +228,9 @@ const sinter_shim::Calls* runner_calls() {
       [](float* own, int rank, float value, Site site) {
         runner().cluster().give(runner().thread(), own, rank, value, site);
       },
+      [](const void* own, unsigned long long bytes, int rank, Site site) -> void* {
+        return runner().cluster().in_block(runner().thread(), own, bytes, rank, site);
+      },
   };
   return &calls;
 }

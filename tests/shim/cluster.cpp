@@ -44,14 +44,20 @@ void Cluster::wait(Thread& thread, Site site) {
 }
 
 void Cluster::give(Thread& thread, float* own, int rank, float value, Site site) {
+  auto* there = reinterpret_cast<float*>(in_block(thread, own, sizeof(float), rank, site));
+  if (there == own)
+    *own = value;
+  else
+    thread.cluster.given.emplace_back(there, value);
+}
+
+std::byte* Cluster::in_block(Thread& thread, const void* own, size_t bytes, int rank, Site site) {
   if (rank < 0 || static_cast<unsigned>(rank) >= size_)
     thread.fail(site, fmt::format("gives to the block of rank {}; the cluster's ranks are 0..{}",
                                   rank, size_ - 1));
   Block& to = *blocks_[static_cast<unsigned>(rank)];
-  if (&to == thread.block) {
-    *own = value;
-    return;
-  }
+  const auto* address = static_cast<const std::byte*>(own);
+  if (&to == thread.block) return const_cast<std::byte*>(address);
   if (!thread.cluster.waited)
     thread.fail(site, fmt::format("gives to the block of rank {}, which may not have begun; wait "
                                   "for the cluster first",
@@ -60,15 +66,14 @@ void Cluster::give(Thread& thread, float* own, int rank, float value, Site site)
     thread.fail(site, fmt::format("gives to the block of rank {}, which has ended; have it wait "
                                   "for the cluster once more",
                                   rank));
-  const SharedVariable* variable = thread.block->variable_of(own, sizeof(float));
+  const SharedVariable* variable = thread.block->variable_of(own, bytes);
   if (!variable)
     thread.fail(site, fmt::format("gives to the block of rank {} at an address outside its own "
                                   "shared memory; give a place of it",
                                   rank));
-  const auto bytes = static_cast<int64_t>(variable->memory.bytes());
-  const auto offset = reinterpret_cast<const std::byte*>(own) - variable->memory.data();
-  std::byte* there = to.shared_storage(variable->variable, bytes, variable->site, thread);
-  thread.cluster.given.emplace_back(reinterpret_cast<float*>(there + offset), value);
+  std::byte* first = to.shared_storage(
+      variable->variable, static_cast<int64_t>(variable->memory.bytes()), variable->site, thread);
+  return first + (address - reinterpret_cast<const std::byte*>(variable->memory.data()));
 }
 
 void Cluster::leave(Thread& thread) {

@@ -26,6 +26,10 @@ class Cluster {
   /// Writes `value` where `own` lies in the shared memory of the block of that rank: at once in the
   /// thread's own block, in another when the thread arrives, so that a missing arrival is seen.
   void give(Thread& thread, float* own, int rank, float value, sinter_shim::Site site);
+  /// Where `own`, `bytes` bytes of the shared memory of the thread's block, lies in the block of
+  /// that rank.
+  std::byte* in_block(Thread& thread, const void* own, size_t bytes, int rank,
+                      sinter_shim::Site site);
   /// The kernel has returned.
   void leave(Thread& thread);
 

@@ -57,6 +57,8 @@ struct Calls {
   void (*arrive_in_cluster)(bool shows, Site site);
   void (*wait_for_cluster)(Site site);
   void (*give)(float* own, int rank, float value, Site site);
+  /// Where `own`, `bytes` bytes of the block's shared memory, lies in the block of that rank.
+  void* (*in_block)(const void* own, unsigned long long bytes, int rank, Site site);
 };
 
 /// Runs the kernel for one thread; `arguments[i]` points to parameter i.

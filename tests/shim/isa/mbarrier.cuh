@@ -40,14 +40,17 @@ struct PendingCopiesToBarriers {
   int count;
   unsigned long long block;
 
-  static PendingCopiesToBarriers& of_block() {
+  static PendingCopiesToBarriers& of_block(int rank = sinter_shim_calls->context->rank) {
     static PendingCopiesToBarriers all[sinter_shim::kMaxCluster];
     const sinter_shim::Context& context = *sinter_shim_calls->context;
-    PendingCopiesToBarriers& own = all[context.rank];
-    if (own.block != context.block_number) {
+    // The numbers of a cluster's blocks follow each other.
+    const unsigned long long block =
+        context.block_number + static_cast<unsigned long long>(rank - context.rank);
+    PendingCopiesToBarriers& own = all[rank];
+    if (own.block != block) {
       own.count = 0;
       memset(own.waited, 0, sizeof own.waited);
-      own.block = context.block_number;
+      own.block = block;
     }
     return own;
   }
@@ -74,8 +77,10 @@ struct PendingCopiesToBarriers {
   }
 };
 
-SINTER_DEVICE void begin_copy(const CopyToBarrier& copy) {
-  PendingCopiesToBarriers& pending = PendingCopiesToBarriers::of_block();
+// `rank`: of the block that it is copied into.
+SINTER_DEVICE void begin_copy(const CopyToBarrier& copy,
+                              int rank = sinter_shim_calls->context->rank) {
+  PendingCopiesToBarriers& pending = PendingCopiesToBarriers::of_block(rank);
   if (pending.block % 2 == 0 || pending.is_waited(copy.barrier))
     return PendingCopiesToBarriers::make(copy);
   if (pending.count == PendingCopiesToBarriers::kCapacity) __builtin_trap();
@@ -89,6 +94,15 @@ SINTER_DEVICE void fence_mbarrier_init() {}
 SINTER_DEVICE void mbarrier_arrive(SharedAddress barrier) {
   mbarrier::at(barrier) -= 1;
   mbarrier::end_phase_if_complete(mbarrier::at(barrier));
+}
+/// This address of the block's shared memory in the block of that rank.
+SINTER_DEVICE SharedAddress in_block(SharedAddress own, int bytes, int rank, SINTER_SHIM_SITE) {
+  return reinterpret_cast<SharedAddress>(
+      sinter_shim_calls->in_block(reinterpret_cast<const void*>(own),
+                                  static_cast<unsigned long long>(bytes), rank, {file, line}));
+}
+SINTER_DEVICE void mbarrier_arrive_cluster(SharedAddress barrier, int rank, SINTER_SHIM_SITE) {
+  mbarrier_arrive(in_block(barrier, sizeof(Barrier), rank, file, line));
 }
 SINTER_DEVICE void mbarrier_arrive_expect_tx(SharedAddress barrier, int bytes) {
   mbarrier::add_bytes(mbarrier::at(barrier), bytes);
