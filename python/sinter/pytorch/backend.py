@@ -138,7 +138,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                          memory: SharedMemory) -> CompiledGraph:
     """Compiles a graph, which it changes."""
     device = device_of(module)
-    visible = visible_results(module, phase)
+    visible, kept = visible_results(module, phase), kept_results(module)
     targets = take_copies(module)
     constants = take_constants(module, device) if device.type != "cpu" else []
     is_checked = device.type == "cpu" or options["check"]
@@ -153,7 +153,8 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                         hint="leave out the option require_full to run them in eager")
         entries = compile_parts(parts, device, options, refused, memory)
     calls = [recorded(entry, part.leaves, options["check"],
-                      written_results(module, targets, part))
+                      written_results(module, targets, part),
+                      {i for i, node in enumerate(part.results) if node in kept})
              for entry, part in zip(entries, parts)] if options["graphs"] else []
     whole = whole_graph(module, parts, calls or entries)
     function = with_constants(whole or rewritten(module, parts, calls or entries).forward, constants)
@@ -188,6 +189,15 @@ def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:
         return []
     results = output.args[0][:output.meta.get(VISIBLE_COUNT)]
     return [node for node in results if isinstance(node, fx.Node)]
+
+
+def kept_results(module: fx.GraphModule) -> set[fx.Node]:
+    """The results of a forward graph that are kept for the backward pass, and not visible."""
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    count = output.meta.get(VISIBLE_COUNT)
+    if count is None:
+        return set()
+    return {node for node in output.args[0][count:] if isinstance(node, fx.Node)} - {*output.args[0][:count]}
 
 
 def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):

@@ -16,11 +16,12 @@ import threading
 import weakref
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Mapping, Sequence
+from typing import Collection, Mapping, Sequence
 
 import torch
 from torch import fx
 
+from .lending import Lease, is_lent
 from .packing import addresses_at, is_parameter, picked
 from .recorder import DEFAULT_STREAM, Capture, Recorder, alike, copy_to, open_recorder
 from .runtime import CompiledEntry, Sessions
@@ -35,32 +36,45 @@ MAX_KNOWN = 256  # calls without a recording whose addresses are remembered
 class Recording:
     """A capture, and the calls that it serves: those whose still inputs lie where they did."""
 
-    def __init__(self, capture: Capture, arguments: Sequence, moving: Sequence[int], still: Still) -> None:
+    def __init__(self, capture: Capture, arguments: Sequence, moving: Sequence[int], still: Still,
+                 lent_inputs: Sequence[int], lent_results: Collection[int]) -> None:
         self.replay = capture.replay
         self.moving = [(picked([moving[i] for i in places]), [capture.buffers[i] for i in places])
                        for places in alike([arguments[i] for i in moving])]
         given = [i for i, result in enumerate(capture.results) if result is not None]
+        given.sort(key=lambda i: i in lent_results)  # copied ones first
         self.results = [capture.results[i] for i in given]
-        self._groups = [(picked(places), [self.results[i] for i in places])
-                        for places in alike(self.results)]
+        self._copied = self.results[:sum(i not in lent_results for i in given)]
+        self._groups = [(picked(places), [self._copied[i] for i in places])
+                        for places in alike(self._copied)]
+        self.lease = Lease(self.results[len(self._copied):])
         self._place = {index: i for i, index in enumerate(given)}
+        self._is_in_order = given == [*range(len(capture.results))]
         self._count = len(capture.results)
         self.still, self.seen = still, still.of(arguments)
+        self._lent_inputs = addresses_at(lent_inputs)
+        self._lent_seen = self._lent_inputs(arguments)
         self.nbytes = sum(tensor.nbytes for tensor in (*capture.buffers, *self.results))
 
     def fits(self, arguments: Sequence) -> bool:
         return self.still.of(arguments) == self.seen
+
+    def has_lent_inputs(self, arguments: Sequence) -> bool:
+        """Whether the lent inputs are those of the recorded call. A call with others is launched alone:
+        theirs was, and the next one has these again."""
+        return self._lent_inputs(arguments) == self._lent_seen
 
     def run(self, arguments: Sequence) -> list[torch.Tensor | None]:
         """A replay on these arguments. None: a result that the replay has written to an argument."""
         for pick, buffers in self.moving:
             copy_to(buffers, pick(arguments))
         self.replay()
-        copies = [*map(torch.empty_like, self.results)]  # with their strides, as they are dense
+        copies = [*map(torch.empty_like, self._copied)]  # with their strides, as they are dense
         for pick, values in self._groups:
             copy_to(pick(copies), values)
-        return copies if len(copies) == self._count else [
-            copies[self._place[i]] if i in self._place else None for i in range(self._count)]
+        results = [*copies, *self.lease.lend()]
+        return results if self._is_in_order else [
+            results[self._place[i]] if i in self._place else None for i in range(self._count)]
 
 
 class Still:
@@ -97,14 +111,16 @@ class RecordedCall:
     a stream that is being captured. A launch in the default stream uses the memory of recordings; in others
     a session of the stream, which prepares a capture there. reason: why nothing is recorded, or None.
     limits: why some calls are not. written: results that are copied to an argument behind the call and not
-    used otherwise, with the argument; a recording that reads the argument where it lies has the copy.
+    used otherwise, with the argument; a recording that reads the argument where it lies has the copy. lent:
+    results that the backward pass alone sees.
     """
 
     def __init__(self, entry: CompiledEntry, leaves: Sequence[fx.Node], recorder: Recorder | None,
-                 reason: str | None, written: Mapping[int, int] = MappingProxyType({})) -> None:
+                 reason: str | None, written: Mapping[int, int] = MappingProxyType({}),
+                 lent: Collection[int] = ()) -> None:
         self.entry, self.reason = entry, reason
         self._recorder = recorder
-        self._written = written
+        self._written, self._lent = written, lent
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf.meta["val"], torch.Tensor)]
         self._on_host = {i for i in tensors if leaves[i].meta["val"].device != entry.device}  # numbers
         self._movable = [i for i in tensors if i in self._on_host or not is_static(leaves[i])]
@@ -132,6 +148,9 @@ class RecordedCall:
             place = self._places.get(key)
             if place is None or stream not in place.streams:
                 recording = self._meet(key, stream, arguments)
+            elif place.recording is not None and (place.recording.lease.is_out()
+                                                  or not place.recording.has_lent_inputs(arguments)):
+                recording = None
             elif place.recording is not None and place.recording.fits(arguments):
                 recording = place.recording
             else:
@@ -175,16 +194,20 @@ class RecordedCall:
             self._refuse(f"recording failed: {str(error).splitlines()[0]}")
             return None
         still = Still([i for i in self._movable if i not in self._moving], self._made)
-        place.recording = Recording(capture, arguments, moving, still)
+        lent = [i for i in self._movable if i not in self._moving and is_lent(arguments[i].data_ptr())]
+        if place.recording is not None:
+            place.recording.lease.end()
+        place.recording = Recording(capture, arguments, moving, still, lent, self._lent)
         place.recorded += 1
         return place.recording
 
     def _moving_inputs(self, place: Place, arguments) -> list[int]:
         """Which inputs get buffers: those that moved since the last call here, and all from the third
-        recording here on."""
+        recording here on; none that is lent."""
         addresses = self._movable_addresses(arguments)
-        self._moving.update(self._movable if place.recorded > 1 else (
-            i for i, old, new in zip(self._movable, place.addresses, addresses) if old != new))
+        self._moving.update(
+            i for i, old, new in zip(self._movable, place.addresses, addresses)
+            if (place.recorded > 1 or old != new) and not is_lent(new))
         place.addresses = addresses
         return sorted(self._moving)
 
@@ -202,6 +225,9 @@ class RecordedCall:
         self._drop()
 
     def _drop(self) -> None:
+        for place in self._places.values():
+            if place.recording is not None:
+                place.recording.lease.end()
         self._recorder.release()
         self._forget()
 
@@ -245,12 +271,12 @@ def mark_static(graph: fx.Graph) -> None:
 
 
 def recorded(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool,
-             written: Mapping[int, int]) -> RecordedCall:
+             written: Mapping[int, int], lent: Collection[int]) -> RecordedCall:
     """The entry, recorded unless something forbids it."""
     recorder = open_recorder(entry.device)
     reason = "it runs on the CPU" if recorder is None else \
         "the option check waits in every call" if is_checked else None
-    return RecordedCall(entry, leaves, recorder, reason, written)
+    return RecordedCall(entry, leaves, recorder, reason, written, lent)
 
 
 _ALL: weakref.WeakSet[RecordedCall] = weakref.WeakSet()

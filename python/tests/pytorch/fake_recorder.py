@@ -9,6 +9,7 @@ from unittest import mock
 import torch
 
 from sinter.pytorch import recording
+from sinter.pytorch.lending import is_lent, unowned
 from sinter.pytorch.recorder import DEFAULT_STREAM, Capture, Recorder, with_written
 
 
@@ -33,7 +34,8 @@ class FakeRecorder(Recorder):
 
     def record(self, function: Callable, arguments: Sequence, moving: Sequence[int],
                written: Mapping[int, int]) -> Capture:
-        given = list(arguments)
+        # As a CUDA graph, it holds no tensor that is lent to a call.
+        given = [unowned(x) if isinstance(x, torch.Tensor) and is_lent(x.data_ptr()) else x for x in arguments]
         buffers = [torch.empty_like(arguments[i]) for i in moving]
         for i, buffer in zip(moving, buffers):
             given[i] = buffer

@@ -318,6 +318,62 @@ class TestTraining(unittest.TestCase):
         self.assertEqual(recordings(), 2)
 
 
+class TestLentResults(unittest.TestCase):
+    """What a forward pass keeps for the backward pass is lent by the recording."""
+
+    def setUp(self):
+        reset()
+        self.enterContext(recorded_on_cpu())
+        torch.manual_seed(3)
+        self.module = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 4))
+        self.ours = record(self.module)
+
+    def gradients(self, loss) -> list[torch.Tensor]:
+        return [*torch.autograd.grad(loss, [*self.module.parameters()])]
+
+    def step(self, x):
+        return self.ours(x).square().sum(), self.module(x).square().sum()
+
+    def check(self, ours, eager):
+        for own, other in zip(self.gradients(ours), self.gradients(eager)):
+            assert_same(own, other, 1e-5)
+
+    def test_steps_copy_nothing_that_is_kept(self):
+        for _ in range(5):
+            self.check(*self.step(randn(3, 8)))
+        forward, backward = calls()
+        self.assertEqual((len(forward.recordings), len(backward.recordings)), (1, 1))
+        lent = forward.recordings[0].lease._results
+        self.assertGreaterEqual(len(lent), 2)
+        moving = sum(len(buffers) for _, buffers in backward.recordings[0].moving)
+        self.assertLessEqual(moving, 2)  # the input of the module, and the gradient of its result
+        self.assertGreaterEqual(forward._recorder.replays, 4)
+        self.assertGreaterEqual(backward._recorder.replays, 4)
+
+    def test_a_forward_pass_ahead_of_the_last_backward_pass_is_launched_alone(self):
+        for _ in range(3):
+            self.check(*self.step(randn(3, 8)))
+        forward, _ = calls()
+        replays = forward._recorder.replays
+        steps = [self.step(randn(3, 8)) for _ in range(3)]
+        self.assertEqual(forward._recorder.replays, replays + 1)
+        for ours, eager in reversed(steps):
+            self.check(ours, eager)
+        del steps, ours, eager
+        self.check(*self.step(randn(3, 8)))
+        self.assertEqual(forward._recorder.replays, replays + 2)
+
+    def test_recordings_that_are_dropped_between_the_passes(self):
+        for _ in range(3):
+            self.check(*self.step(randn(3, 8)))
+        ours, eager = self.step(randn(3, 8))
+        recording.reset()
+        gc.collect()
+        self.check(ours, eager)
+        for _ in range(3):
+            self.check(*self.step(randn(3, 8)))
+
+
 class TestRandomPrograms(unittest.TestCase):
     def test_programs(self):
         reset()
