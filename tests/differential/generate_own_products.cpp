@@ -20,7 +20,8 @@ class ProductsText {
   std::string text(int64_t most) {
     for (int64_t count = random_.between(1, 3); count > 0; --count) (this->*any_part())();
     return fmt::format(
-        "module @products {{\n  symbol N in [1, {}]\n{}{}  entry @main({}) -> ({}) {{\n{}  }}\n}}\n",
+        "module @products {{\n  symbol N in [1, {}]\n{}{}  entry @main({}) -> ({}) {{\n{}  "
+        "}}\n}}\n",
         most, weights_, states_, inputs_, outputs_ + last_, body_);
   }
 
@@ -41,7 +42,8 @@ class ProductsText {
   }
   std::string weight(std::string_view dims) {
     const std::string name = fmt::format("w{}", ++names_);
-    weights_ += fmt::format("  weight %{0} : {1}[{2}] = file {{tensor = \"{0}\"}}\n", name, type_, dims);
+    weights_ +=
+        fmt::format("  weight %{0} : {1}[{2}] = file {{tensor = \"{0}\"}}\n", name, type_, dims);
     return "%" + name;
   }
   std::string line(std::string_view op, std::string_view dims, std::string_view type = {}) {
@@ -76,7 +78,8 @@ class ProductsText {
           value = line(fmt::format("add {}, {}", value, input(rows(width))), rows(width));
           break;
         case 1:
-          value = line(fmt::format("mul {}, {}", value, weight(fmt::format("{}", width))), rows(width));
+          value =
+              line(fmt::format("mul {}, {}", value, weight(fmt::format("{}", width))), rows(width));
           break;
         case 2:
           value = line(fmt::format("{} {}", random_.pick(kActivations), value), rows(width));
@@ -102,7 +105,8 @@ class ProductsText {
     const std::string both = product(2 * width);
     const std::string gate = part_of(both, 0, width), up = part_of(both, width, width);
     const std::string active = line(fmt::format("silu {}", gate), rows(width));
-    becomes(with_neighbours(line(fmt::format("mul {}, {}", active, up), rows(width)), width), width);
+    becomes(with_neighbours(line(fmt::format("mul {}, {}", active, up), rows(width)), width),
+            width);
   }
   /// Rotated queries, and rotated keys and values that go to caches.
   void rotated() {
@@ -116,7 +120,8 @@ class ProductsText {
       const std::string dims = fmt::format("N, {}, {}", count, head);
       const std::string split = line(fmt::format("reshape {} {{dims = [{}]}}", value, dims), dims);
       const std::string rotated = line(
-          fmt::format("rope {}, {}, {} {{rotary = {}, pairing = \"half\"}}", split, cos, sin, head), dims);
+          fmt::format("rope {}, {}, {} {{rotary = {}, pairing = \"half\"}}", split, cos, sin, head),
+          dims);
       return line(fmt::format("reshape {} {{dims = [{}]}}", rotated, rows(count * head)),
                   rows(count * head));
     };
