@@ -21,19 +21,18 @@ namespace {
 
 /// Blocks' worth of heads, of all tokens, from which on attention has no clusters: as many as
 /// nearly every multiprocessor holds, two at most, so that blocks alone keep it busy; or where the
-/// clusters' blocks would be more than two for each multiprocessor. A cluster's blocks must find
-/// room at the same time, and of clusters of 3 fewer do. (One H200, after 1,024 tokens: of 8
-/// sequences of Llama-2-7B 43 us in place of 58, of 4 27 in place of 29 but a whole token slower; a
-/// token of 8 sequences of Llama-3.2-1B 1.22 ms in place of 1.45. One H100, 6 sequences of
-/// Llama-3.2-1B, 4 splits: after 256 tokens 1.22 ms in place of 1.49, after 8,192 1.94 in place of
-/// 2.07; 4 sequences 1.25 in place of 1.31 and 1.90 in place of 1.82; 3 of Llama-2-7B, 2 splits,
-/// after 256 tokens 5.47 in place of 5.40.) Tokens that see far more keys than the others are the
-/// price: their splits are taken one after the other.
+/// clusters' blocks would be more than twice as many as the multiprocessors hold. A cluster's
+/// blocks must find room at the same time, and of clusters of 3 fewer do. (One H200, after 1,024
+/// tokens: of 8 sequences of Llama-2-7B 43 us in place of 58, of 4 27 in place of 29 but a whole
+/// token slower; a token of 8 sequences of Llama-3.2-1B 1.22 ms in place of 1.45. One H100, 6
+/// sequences of Llama-3.2-1B, 4 splits: after 256 tokens 1.22 ms in place of 1.49, after 8,192 1.94
+/// in place of 2.07; 4 sequences 1.25 in place of 1.31 and 1.90 in place of 1.82; 3 of Llama-2-7B,
+/// 2 splits, after 256 tokens 5.47 in place of 5.40.) Tokens that see far more keys than the others
+/// are the price: their splits are taken one after the other.
 int64_t items_without_clusters(const DeviceDescription& device, int64_t resident_blocks,
                                int64_t splits) {
-  const int64_t alone =
-      std::min<int64_t>(resident_blocks, 2) * device.multiprocessors - device.multiprocessors / 16;
-  return std::min(alone, 2 * device.multiprocessors / splits + 1);
+  const int64_t resident = std::min<int64_t>(resident_blocks, 2) * device.multiprocessors;
+  return std::min(resident - device.multiprocessors / 16, 2 * resident / splits + 1);
 }
 
 /// Blocks of attention_wide_tile for each multiprocessor from which on they take less time than

@@ -110,6 +110,19 @@ TEST_CASE("attention of few tokens and the choice of tokens, read through views"
   run_trials(trials, {{8, 0, 150, 0}, {5, 0, 5, 0}, {0, 0, 0, 0}}, vary);
 }
 
+TEST_CASE("attention of so many tokens that a block takes all heads of a key head") {
+  DeviceDescription small = *find_device("sm_90a");
+  small.multiprocessors = 1;
+  Trials trials;
+  for (const GroupText& group : kClosedGroups)
+    if (group.name == std::string_view("attention_of_many_keys_in_a_window"))
+      for (DType dtype : kFloats) trials.add(group, dtype, 0, small);
+  REQUIRE(trials.kernels.size() == 3);
+  for (const Kernel& kernel : trials.kernels)
+    REQUIRE(kernel.source.find("attend_wide") != std::string::npos);
+  run_trials(trials, {{8, 0, 0, 0}, {2, 0, 0, 0}}, vary);
+}
+
 TEST_CASE("tiles of masks, of which few show a key") {
   Trials trials;
   trials.special_values = false;

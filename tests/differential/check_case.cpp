@@ -59,6 +59,13 @@ Module with_variants(Module module, uint64_t seed) {
   return module;
 }
 
+Result<Module> frozen_case(Module module, uint64_t seed,
+                           const std::vector<std::string>& requested) {
+  PassOptions options;
+  options.families.requested = requested;
+  return freeze(with_variants(std::move(module), seed), {}, {}, options);
+}
+
 const EntryPlan& called_entry(const Program& program, const Case& test) {
   return *variant_for(program.entries, "main", test.symbol_values);
 }
@@ -127,7 +134,7 @@ class SourceComparison {
     ObservedModule observed = observe_contractions(test.module);
     SourceModule source(test, data, observed.contractions);
     if (observed.contractions.empty()) return SourceComparison(std::move(source), {}, 0);
-    SINTER_LET(frozen, freeze(with_variants(std::move(observed.module), seed), {}));
+    SINTER_LET(frozen, frozen_case(std::move(observed.module), seed, test.requested));
     CompileOptions separate;
     separate.fusion.enabled = false;
     SINTER_LET(compiled, compile(std::move(frozen), separate));
@@ -178,7 +185,7 @@ Result<Compiled> compile_fused(Module frozen, std::optional<Fault> fault, Numeri
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
                                 std::optional<Fault> fault, Numerics numerics) {
   const bool strict = numerics == Numerics::strict;
-  auto frozen = freeze(with_variants(test.module, data_seed), {});
+  auto frozen = frozen_case(test.module, data_seed, test.requested);
   if (!frozen) return stage("passes", std::move(frozen.error()));
   CompileOptions separate;
   separate.fusion.enabled = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -12,6 +13,7 @@ namespace sinter {
 struct Case {
   Module module;
   std::vector<int64_t> symbol_values;
+  std::vector<std::string> requested = {};  // families (passes/choose_kernels.h)
 };
 
 /// The case of a seed: always the same. 12 to 80 ops of every kind in every element type that is
@@ -22,5 +24,10 @@ struct Case {
 /// of at most 8 tokens, as a decoding step has. Most sizes are a few usual ones, so that cases have
 /// kernels in common. generate_test.cpp says how often each occurs.
 Case generate(uint64_t seed);
+
+/// The case of a seed of one to three products of 16-bit elements, of up to 1 to 290 tokens, by
+/// Sinter's own kernels (`--products own`): biases, residuals, activations, casts, SiLU(gate) · up,
+/// rotations and writes to caches are in their epilogues.
+Case generate_own_products(uint64_t seed);
 
 }  // namespace sinter

@@ -2,6 +2,7 @@
 // against the graphs as they were generated (source_module.h), their contractions with float64.
 //
 //   sinter_differential --seed 0 --count 2000 --mode shim     seeds 0 .. 1999
+//   sinter_differential --products own --count 3000 --mode shim    products by Sinter's own kernels
 //   sinter_differential --seed 17 --print                     the module of a seed
 //   sinter_differential --sir f.sir --symbols 3,16,2          a module from a file
 //
@@ -53,7 +54,8 @@ constexpr size_t kMaxShrunk = 3;             // failures that are made small; th
 
 struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;
-  std::string mode = "host", sir, fault, out = std::filesystem::temp_directory_path().string();
+  std::string mode = "host", products, sir, fault,
+              out = std::filesystem::temp_directory_path().string();
   std::vector<int64_t> symbols;
   std::vector<std::string> needs;
   int jobs = 2, shrink_tries = 300;
@@ -62,6 +64,10 @@ struct Options {
 
   bool shim() const { return mode == "shim"; }
 };
+
+Case case_of(uint64_t seed, const Options& options) {
+  return options.products == "own" ? generate_own_products(seed) : generate(seed);
+}
 
 std::optional<Fault> parse_fault(std::string_view name) {
 #define X(fault, what) \
@@ -93,6 +99,8 @@ std::string check_one(const Case& test, uint64_t data_seed, const Options& optio
 }
 
 bool is_gemv(const Graph&, const Op& op) { return order_of(op) == Order::gemv; }
+
+bool is_tiled_linear(const Graph&, const Op& op) { return order_of(op) == Order::tiled_linear; }
 
 bool is_custom(const Graph&, const Op& op) { return op.kind == OpKind::custom; }
 
@@ -147,6 +155,7 @@ std::string tally(const Case& test, const CheckedCase& checked) {
   };
   for (const Kernel& kernel : checked.fused->kernels) {
     add_form("gemv", around(kernel.group, is_gemv));
+    add_form("tiled_linear", around(kernel.group, is_tiled_linear));
     add_form("custom", around(kernel.group, is_custom));
     add_form("column", around(kernel.group, is_column_reduction));
     add_form("scan", scan_form(kernel));
@@ -166,7 +175,7 @@ void work(uint64_t first, uint64_t last, ItemReport& report, const Options& opti
   std::vector<uint64_t> seeds;
   for (uint64_t seed = first; seed < last; ++seed) {
     report.begin(seed);
-    const Case test = generate(seed);
+    const Case test = case_of(seed, options);
     const Status valid = verify(test.module);
     if (!valid) {
       report.failed(seed, "the generator made an invalid module: " + message(valid.error()));
@@ -193,7 +202,8 @@ void work(uint64_t first, uint64_t last, ItemReport& report, const Options& opti
 }
 
 std::string flags(const Options& options) {
-  return fmt::format("--mode {}{}{}", options.mode,
+  return fmt::format("--mode {}{}{}{}", options.mode,
+                     options.products.empty() ? "" : " --products " + options.products,
                      options.numerics == Numerics::fast ? " --fast" : "",
                      options.fault.empty() ? "" : " --fault " + options.fault);
 }
@@ -209,7 +219,7 @@ std::string kind_of(const std::string& what) {
 
 /// Writes the smallest case found that still fails in that way, and says how to run it.
 void shrink_and_print(uint64_t seed, const std::string& failure, const Options& options) {
-  const Case smallest = shrink(generate(seed), options.shrink_tries, [&](const Case& test) {
+  const Case smallest = shrink(case_of(seed, options), options.shrink_tries, [&](const Case& test) {
     const auto run = [&] { return check_one(test, seed, options); };
     return kind_of(run_in_child(run, kShrinkSeconds)) == kind_of(failure);
   });
@@ -238,7 +248,8 @@ std::map<uint64_t, std::string> find_failures(const Options& options, bool stop_
   events.failed = [&](uint64_t seed, const std::string& what) {
     if (failed.contains(seed)) return;
     if (!options.fault.empty() &&
-        !run_in_child([&] { return check_one(generate(seed), seed, sound); }, kShrinkSeconds)
+        !run_in_child([&] { return check_one(case_of(seed, options), seed, sound); },
+                      kShrinkSeconds)
              .empty())
       return;
     failed[seed] = what;
@@ -352,7 +363,10 @@ int run_file(const Options& options) {
     return 2;
   }
   const std::string what =
-      check_one({std::move(*module), options.symbols}, options.data_seed, options);
+      check_one({std::move(*module), options.symbols,
+                 options.products == "own" ? std::vector<std::string>{"gemm_tc"}
+                                           : std::vector<std::string>{}},
+                options.data_seed, options);
   fmt::print("{}\n", what.empty() ? "equal" : what);
   return what.empty() ? 0 : 3;
 }
@@ -367,6 +381,9 @@ int run(int argc, char** argv) {
       "fast numerics: plans are run, and kernel text is compared with the host");
   app.add_option("--mode", options.mode, "host: plans on the host; shim: also kernel text")
       ->check(CLI::IsMember({"host", "shim"}));
+  app.add_option("--products", options.products,
+                 "own: graphs of products by Sinter's own kernels, with their epilogues")
+      ->check(CLI::IsMember({"own"}));
   app.add_option("--needs", options.needs, "lines of the tally that must not be missing")
       ->delimiter(',');
   app.add_option("--sir", options.sir, "a module instead of seeds");
@@ -391,7 +408,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   if (options.print) {
-    const Case test = generate(options.seed);
+    const Case test = case_of(options.seed, options);
     fmt::print("{}// symbols {}\n", print_module(test.module), fmt::join(test.symbol_values, ","));
     return 0;
   }

@@ -24,21 +24,21 @@ struct Options {
   uint64_t seed = 0, count = 1000, batch = 8, check_host = 0;
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   int device = 0;
-  std::string arch = "sm_90a";
+  std::string arch = "sm_90a", products;
   bool compile_only = false;
 };
 
-std::string replay(uint64_t seed) {
-  return fmt::format("  replay: sinter_differential_gpu --seed {} --count 1 --check-host 1\n",
-                     seed);
+std::string replay(uint64_t seed, const Options& options) {
+  return fmt::format("  replay: sinter_differential_gpu --seed {} --count 1 --check-host 1{}\n",
+                     seed, options.products.empty() ? "" : " --products " + options.products);
 }
 
 // The text that a failed check or a fault of the host prints before the process ends.
-thread_local char last_words[160];
+thread_local char last_words[200];
 
-void set_last_words(uint64_t seed) {
+void set_last_words(uint64_t seed, const Options& options) {
   const auto end = fmt::format_to_n(last_words, sizeof(last_words) - 1,
-                                    "seed {} ended the process\n{}", seed, replay(seed))
+                                    "seed {} ended the process\n{}", seed, replay(seed, options))
                        .out;
   *end = '\0';
 }
@@ -114,13 +114,17 @@ class Differential {
       work_on(first, std::min(first + options_.batch, options_.count), runner);
   }
 
+  Case make_case(uint64_t seed) const {
+    return options_.products == "own" ? generate_own_products(seed) : generate(seed);
+  }
+
   void work_on(uint64_t first, uint64_t last, const std::optional<CaseRunner>& runner) {
     std::vector<PlannedCase> cases;
     {
       const Timed timed(planning_);
       for (uint64_t i = first; i < last; ++i) {
-        set_last_words(options_.seed + i);
-        auto planned = plan_case(options_.seed + i, target_);
+        set_last_words(options_.seed + i, options_);
+        auto planned = plan_case(options_.seed + i, make_case(options_.seed + i), target_);
         if (planned)
           cases.push_back(std::move(*planned));
         else
@@ -131,7 +135,7 @@ class Differential {
     const Timed timed(running_);
     for (const PlannedCase& test : cases) {
       if (stopped_) return;
-      set_last_words(test.seed);
+      set_last_words(test.seed, options_);
       const bool check_host = options_.check_host > 0 && test.seed % options_.check_host == 0;
       const Status passed = runner ? runner->run(test, check_host) : compiled(test);
       if (!passed) failed(test.seed, passed.error());
@@ -170,7 +174,7 @@ class Differential {
 
   int report(double seconds) const {
     for (const auto& [seed, what] : failures_)
-      fmt::print("seed {}: {}\n{}", seed, what, replay(seed));
+      fmt::print("seed {}: {}\n{}", seed, what, replay(seed, options_));
     if (stopped_ && !failures_.empty())
       fmt::print(
           "the device failed after {} of {} graphs, all threads share it: replay each seed above "
@@ -217,6 +221,9 @@ int run(int argc, char** argv) {
                  "compare the kernels of every K-th graph with the host; 0: of none")
       ->option_text("K");
   app.add_option("--device", options.device, "number of the device")->capture_default_str();
+  app.add_option("--products", options.products,
+                 "own: graphs of products by Sinter's own kernels, with their epilogues")
+      ->check(CLI::IsMember({"own"}));
   app.add_flag("--compile-only", options.compile_only, "plan and compile; needs no device");
   app.add_option("--arch", options.arch, "what to compile for where there is no device")
       ->capture_default_str();

@@ -5,11 +5,12 @@
 
 namespace sinter {
 
-Result<PlannedCase> plan_case(uint64_t seed, const std::string& target) {
-  const Case test = generate(seed);
+Result<PlannedCase> plan_case(uint64_t seed, const Case& test, const std::string& target) {
   SINTER_TRY(verify(test.module));
   PlannedCase planned{seed, test.symbol_values, {}, {}, {}};
-  SINTER_LET(frozen, freeze(test.module, {}));
+  PassOptions passes;
+  passes.families.requested = test.requested;
+  SINTER_LET(frozen, freeze(test.module, {}, {}, passes));
   CompileOptions options;
   options.target = target;
   options.fusion.enabled = false;

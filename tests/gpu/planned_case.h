@@ -19,8 +19,8 @@ struct PlannedCase {
   std::vector<CaseData> calls;  // weights are those of the first
 };
 
-/// The case of a seed, planned for the device description `target`. Both plans come from one frozen
-/// module.
-Result<PlannedCase> plan_case(uint64_t seed, const std::string& target);
+/// The case of a seed (generate.h), planned for the device description `target`. Both plans come
+/// from one frozen module.
+Result<PlannedCase> plan_case(uint64_t seed, const Case& test, const std::string& target);
 
 }  // namespace sinter

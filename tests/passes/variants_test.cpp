@@ -12,8 +12,8 @@ namespace {
 Module module_of(const std::string& text) { return value(parse_module(text, "test")); }
 
 /// "1-8 9-64" of each entry.
-std::string ranges(Module module) {
-  run_passes(module);
+std::string ranges(Module module, const PassOptions& options = {}) {
+  run_passes(module, {}, options);
   std::string text;
   for (const Entry& entry : module.entries)
     text += entry.range ? fmt::format("{} {}-{}; ", entry.name, entry.range->low, entry.range->high)
@@ -46,6 +46,23 @@ TEST_CASE("ranges end where orders change") {
   CHECK(ranges(module_of(fmt::format(kBlock, 9, 64, 1))) == "main all; ");
   CHECK(ranges(module_of(fmt::format(kBlock, 3, 63, 3))) == "main 3-6; main 9-63; ");
   CHECK(ranges(module_of(fmt::format(kBlock, 8, 9, 1))) == "main 8-8; main 9-9; ");
+}
+
+TEST_CASE(
+    "ranges of products by Sinter's own kernels, and of attention of one token of each sequence") {
+  Module module = module_of(R"(module @m {
+  symbol N in [1, 64]
+  weight %w : f16[32, 32] = file {tensor = "w"}
+  entry @main(%x: f16[N, 32], %k: f16[64, 32], %first: i32[N], %slot: i32[N]) -> (%y) tokens one_each {
+    %q = linear %x, %w : f16[N, 32]
+    %y = attention %q, %k, %k, %first, %slot {heads = 2, kv_heads = 2, scale = 0.25} : f16[N, 32]
+  }
+}
+)");
+  PassOptions options;
+  CHECK(ranges(module) == "main 1-1; main 2-8; main 9-64; ");
+  options.families.requested = {"gemm_tc"};
+  CHECK(ranges(module, options) == "main 1-1; main 2-4; main 5-8; main 9-64; ");
 }
 
 TEST_CASE("calls of all sizes, fused and unfused, beside the module") {

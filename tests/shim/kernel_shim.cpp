@@ -1,5 +1,7 @@
 #include "shim/kernel_shim.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -55,15 +57,18 @@ Status KernelShim::prepare() { return ShimModule::prepare(kernel_library()); }
 
 Result<KernelShim> KernelShim::compile(llvm::ArrayRef<const Kernel*> kernels,
                                        const std::string& prefix) {
-  std::vector<ShimSource> sources;
-  for (const Kernel* kernel : kernels) sources.push_back({kernel->name, kernel->source});
-  // Kernels with tensor maps run on devices with products of warpgroups alone.
-  const bool has_tensor_maps =
-      llvm::any_of(kernels, [](const Kernel* kernel) { return !kernel->tensor_maps.empty(); });
+  // Kernels with tensor maps run on devices with products of warpgroups alone. There those of other
+  // families would add on tensor cores too, in an order that the host does not have.
+  std::vector<ShimSource> with_maps, others;
+  for (const Kernel* kernel : kernels)
+    (prefix.empty() && !kernel->tensor_maps.empty() ? with_maps : others)
+        .push_back({kernel->name, kernel->source});
   KernelShim shim;
-  SINTER_LET(module, ShimModule::compile(sources, kernel_library(),
-                                         prefix.empty() && has_tensor_maps ? kWarpgroups : prefix));
-  shim.module_ = std::move(module);
+  for (const auto& [sources, macros] : {std::pair(&with_maps, &kWarpgroups), {&others, &prefix}}) {
+    if (sources->empty() && !kernels.empty()) continue;
+    SINTER_LET(module, ShimModule::compile(*sources, kernel_library(), *macros));
+    shim.modules_.push_back(std::move(module));
+  }
   return shim;
 }
 
@@ -90,7 +95,10 @@ Status KernelShim::launch(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_v
                   {static_cast<unsigned>(kernel.launch.threads), 1, 1},
                   shared_bytes(kernel.launch, symbol_values).value_or(0),
                   static_cast<unsigned>(launched->cluster)};
-  return module_.launch(kernel.name, grid, arguments, order);
+  const auto module =
+      llvm::find_if(modules_, [&](const ShimModule& one) { return one.has(kernel.name); });
+  SINTER_CHECK(module != modules_.end(), "{}", kernel.name);
+  return module->launch(kernel.name, grid, arguments, order);
 }
 
 Result<std::vector<HostTensor>> KernelShim::run(const Kernel& kernel,

@@ -36,7 +36,7 @@ class KernelShim {
                                       llvm::ArrayRef<InPlace> in_place = {}) const;
 
  private:
-  ShimModule module_;
+  std::vector<ShimModule> modules_;
 };
 
 /// Runs a kernel in these thread orders and compares every result with the evaluation of its group,
