@@ -239,10 +239,10 @@ TEST_CASE("attention's blocks: clusters of its splits, from many heads on none")
   CHECK(kernel.minimum_arch == 90);
   CHECK(kernel.launch.items_per_row == 16);  // of 32 heads two at a time
   CHECK(kernel.launch.cluster == 8);
-  CHECK(kernel.launch.items_without_clusters == 124);
+  CHECK(kernel.launch.items_without_clusters == 34);
   DeviceDescription small = *find_device("sm_90a");
   small.multiprocessors = 16;
-  CHECK(emit_on(small).launch.items_without_clusters == 15);
+  CHECK(emit_on(small).launch.items_without_clusters == 5);
   const Kernel old = emit_on(*find_device("sm_80"));
   CHECK(old.minimum_arch == 70);
   CHECK(old.launch.items_per_row == 16);

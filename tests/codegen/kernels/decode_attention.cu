@@ -5,7 +5,7 @@
 //   %v1 = attention %v0, %x1, %x2, %x3, %x4 {order = decode_attention, heads = 32, kv_heads = 8, scale = 0x1p-3, splits = 8} : bf16[n0, 2048]
 // }
 // launch: rows n0, items_per_row 16, symbolic_items 0, items_per_block 1, threads 512,
-//   shared_bytes 0, wanted_shared_bytes 0, cluster 8, items_without_clusters 124, most_blocks 0
+//   shared_bytes 0, wanted_shared_bytes 0, cluster 8, items_without_clusters 34, most_blocks 0
 // overlap: waits true, triggers_after_wait false, early_inputs [], early_caches []
 // minimum_arch: 90
 #include "kernels/common/launch.cuh"
