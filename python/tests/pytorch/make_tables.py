@@ -47,6 +47,8 @@ What `torch.compile(backend="sinter")` and `sinter.pytorch.from_torch` compile (
 
 A graph reaches Sinter in the ops of core ATen: torch decomposes its other ops into them, and Sinter's own decompositions keep some whole (`gelu`, `silu`, gradients of activations) and bring all forms of `scaled_dot_product_attention` to one op with its gradient, packed sequences (`varlen_attn`) to another. Ops of complex64 between real tensors become ops of their parts ([pytorch.md](pytorch.md#what-runs-in-eager)). Ops on lists (`_foreach_*`, {lists} overloads) become ops for each tensor.
 
+`sort` (stable or not) and `topk` along an axis of at most 256 elements, of float32, float16, bfloat16, int32 and int64, are comparisons of all pairs: the place of an element is the number of elements before it. Values and indices are those of torch's stable sort: ties in the order of their indices, -0 equal to 0, NaN as the largest number. `topk` has the first of them, sorted, also with `sorted=False`; eager leaves the order of its ties open.
+
 ## Conversions
 
 An op that is not here runs in eager, and so does one here whose arguments ask for what the IR lacks; `sinter.pytorch.explain` names it with the reason.

@@ -30,8 +30,9 @@ def main() -> int:
         model.zero_grad(set_to_none=i % 5 == 0)
 
     def held() -> tuple[int, int]:
+        """Bytes of tensors, and of torch's allocator."""
         torch.cuda.synchronize()
-        return torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[1] - torch.cuda.mem_get_info()[0]
+        return torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
 
     for i in range(count // 10):
         step(i)
@@ -40,7 +41,7 @@ def main() -> int:
         step(i)
     after = held()
     print(f"{count} calls: allocated {before[0]:,} bytes before, {after[0]:,} after; "
-          f"of the device {before[1]:,} and {after[1]:,}")
+          f"reserved {before[1]:,} and {after[1]:,}")
     print(sinter.explain())
     return 1 if after[0] > before[0] or after[1] > before[1] else 0
 
