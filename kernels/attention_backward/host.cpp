@@ -85,7 +85,9 @@ class AttentionGradients {
                                           : attention_logit(dot, scale_, 0, mask == 0);
     return attention_probability(logit, probability_shift(log_sum), factor_);
   }
-  static double of_logit(double p, double gradient, double delta) { return p * (gradient - delta); }
+  static double of_logit(double p, double gradient, double delta) {
+    return p == 0 ? 0 : p * (gradient - delta);
+  }
   static float of_logit(float p, float gradient, float delta) {
     return logit_gradient(p, gradient, delta);
   }

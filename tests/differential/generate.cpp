@@ -114,6 +114,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::gemv, 1},
       {&GraphGenerator::tiled_linear, 2},
       {&GraphGenerator::attention_softmax, 1},
+      {&GraphGenerator::attention_gradients, 1},
       {&GraphGenerator::fan_out, 2},
       {&GraphGenerator::literal, 5},
       {&GraphGenerator::custom, 6},

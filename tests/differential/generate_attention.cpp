@@ -9,6 +9,7 @@
 #include "differential/graph_generator.h"
 #include "ir/attention_operands.h"
 #include "kernels/attention/order.h"
+#include "kernels/attention_backward/order.h"
 #include "kernels/decode_attention/order.h"
 
 namespace sinter {
@@ -231,6 +232,32 @@ void GraphGenerator::tiled_attention() {
   }
   made->attrs.set(AttrName::order, order);
   op(OpKind::attention, made->operands, std::move(made->attrs));
+}
+
+/// An attention of a 16-bit type without a mask, its log-sums, and some of its gradients.
+void GraphGenerator::attention_gradients() {
+  if (dtype_info(main_dtype_).bits != 16) return;
+  auto made = attended(60);
+  if (!made) return;
+  llvm::SmallVector<ValueId, 8> operands(llvm::ArrayRef(made->operands).take_front(kMaskOperand));
+  const TensorType q = graph_[operands[0]].type;
+  const AttentionHeads heads =
+      attention_heads(made->attrs, graph_[operands[1]].type, graph_[operands[2]].type);
+  if (heads.width > kMaxGradientWidth || heads.value_width > kMaxGradientWidth) return;
+  Attributes attrs;
+  for (AttrName name : {AttrName::heads, AttrName::kv_heads, AttrName::scale, AttrName::window,
+                        AttrName::any_range})
+    if (const AttrValue* value = made->attrs.find(name)) attrs.set(name, *value);
+  Attributes own = attrs;
+  own.set(AttrName::order, Order::tiled_attention).set(AttrName::empty_zero, int64_t{1});
+  const ValueId result = must(OpKind::attention, operands, std::move(own));
+  const ValueId sums = must(OpKind::attention_log_sum, operands, attrs);
+  operands.push_back(random_.chance(50) ? result : columns(graph_[result].type));
+  operands.push_back(sums);
+  operands.push_back(value_of(token_heads_type(q, heads.count)));
+  op(OpKind::attention_query_gradient, operands, attrs);
+  op(OpKind::attention_key_gradient, operands, attrs);
+  op(OpKind::attention_value_gradient, operands, attrs);
 }
 
 void GraphGenerator::sample() {

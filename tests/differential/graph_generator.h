@@ -153,6 +153,7 @@ class GraphGenerator {
   void attention();
   void decode_attention();
   void tiled_attention();
+  void attention_gradients();
   void sample();
   void attention_softmax();
 

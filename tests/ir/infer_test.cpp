@@ -581,6 +581,52 @@ TEST_CASE("C24 tiled_attention with a summary of its mask") {
     rejects(24, Order::tiled_attention, with(i1({2, 4, 300, 130}), tiles), attrs);
 }
 
+TEST_CASE("C24 attention_log_sum") {
+  const Types good = {f16({2, kN, 32}), f16({2, kM, 16}), f16({2, kM, 6}), i32({2, kN}),
+                      i32({2, kN})};
+  gives(OpKind::attention_log_sum, good, attention(4, 2), f32({2, 4, kN}));
+  rejects(24, OpKind::attention_log_sum, good, attention(4, 2).set(AttrName::scale, 0.0));
+  rejects(24, OpKind::attention_log_sum,
+          {f32({kN, 32}), f32({kM, 16}), f32({kM, 6}), i32({kN}), i32({kN})}, attention(4, 2));
+  rejects(18, OpKind::attention_log_sum, good, attention(4, 3));
+}
+
+TEST_CASE("C29 gradients of attention") {
+  const auto of = [](int64_t width, int64_t value_width) -> Types {
+    return {f16({2, kN, 4 * width}),
+            f16({2, kM, 2 * width}),
+            f16({2, kM, 2 * value_width}),
+            i32({2, kN}),
+            i32({2, kN}),
+            f16({2, kN, 4 * value_width}),
+            f32({2, 4, kN}),
+            f32({2, 4, kN})};
+  };
+  const auto attrs = attention(4, 2);
+  const std::pair<OpKind, size_t> kinds[] = {{OpKind::attention_query_gradient, 0},
+                                             {OpKind::attention_key_gradient, 1},
+                                             {OpKind::attention_value_gradient, 2}};
+  for (const auto& [kind, operand] : kinds) {
+    gives(kind, of(8, 3), attrs, of(8, 3)[operand]);
+    gives(kind, of(128, 128), attrs, of(128, 128)[operand]);
+    for (const auto& [width, value_width] : {std::pair{129, 8}, {8, 129}, {0, 8}, {8, 0}})
+      rejects(29, kind, of(width, value_width), attrs);
+    rejects(29, kind, of(8, 3), attention(4, 2).set(AttrName::scale, 0.0));
+    const auto with = [&](size_t place, TensorType type) {
+      Types types = of(8, 3);
+      types[place] = std::move(type);
+      return types;
+    };
+    rejects(29, kind, with(5, f16({2, kN, 32})), attrs);
+    rejects(29, kind, with(6, f32({2, kN, 4})), attrs);
+    rejects(29, kind, with(7, f16({2, 4, kN})), attrs);
+    Types masked = of(8, 3);
+    masked.push_back(i1({2, 1, kN, kM}));
+    gives(kind, masked, attrs, of(8, 3)[operand]);
+    rejects(18, kind, of(8, 3), attention(4, 3));
+  }
+}
+
 TEST_CASE("C28 mask_tiles") {
   const auto of = [](int64_t tokens, int64_t keys) {
     return Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys);

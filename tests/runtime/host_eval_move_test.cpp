@@ -291,6 +291,19 @@ TEST_CASE("every op takes empty tensors") {
        "= 0x1p+0} : "
        "f16[N, "
        "4]"},
+      {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N]",
+       "%y = attention_log_sum %q, %k, %k, %f, %f {heads = 2, kv_heads = 2, scale = 0x1p+0} : "
+       "f32[2, "
+       "N]"},
+      {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N], %s: f32[2, N]",
+       "%y = attention_query_gradient %q, %k, %k, %f, %f, %q, %s, %s {heads = 2, kv_heads = 2, "
+       "scale = 0x1p+0} : f16[N, 4]"},
+      {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N], %s: f32[2, N]",
+       "%y = attention_key_gradient %q, %k, %k, %f, %f, %q, %s, %s {heads = 2, kv_heads = 2, "
+       "scale = 0x1p+0} : f16[M, 4]"},
+      {"%q: f16[N, 4], %k: f16[M, 4], %f: i32[N], %s: f32[2, N]",
+       "%y = attention_value_gradient %q, %k, %k, %f, %f, %q, %s, %s {heads = 2, kv_heads = 2, "
+       "scale = 0x1p+0} : f16[M, 4]"},
       {"%m: f16[2, N, M]", "%y = mask_tiles %m {tile_tokens = 128, tile_keys = 64} : i1[2, 32, 64]",
        4096},
       {"%q: f32[N, 4], %k: f32[M, 4], %f: i32[N]",
