@@ -47,7 +47,7 @@ def recorded_nodes() -> Iterator[list]:
         yield nodes
 
 
-def count_of(nodes: list, targets: tuple) -> int:
+def count_of(nodes: list, *targets: Any) -> int:
     return sum(node.target in targets for node in nodes)
 
 
@@ -145,7 +145,9 @@ def test_form(form: str, kernel: SDPBackend | None, dtype: torch.dtype) -> None:
             ours = trained(compiled(function), arguments)
     exact = trained(function, [x.double() if x.is_floating_point() else x for x in arguments])
     compare(ours, eager, exact, [str(i) for i in range(len(arguments))], dtype)
-    assert (count_of(nodes, ATTENTION), count_of(nodes, BACKWARD)) == (1, 1)
+    # The gradient by kernels reads the result, which a checkpoint computes again.
+    again = form == "checkpoint" and dtype == HALF
+    assert (count_of(nodes, *ATTENTION), count_of(nodes, *BACKWARD)) == (1 + again, 1)
     is_learned = len(given) > 3 and arguments[3].is_floating_point()
     assert kernels_in(nodes) == (["aten._softmax.default"] if is_learned else [])
 
@@ -164,7 +166,7 @@ def test_gradients_of_a_call_without_gradients_are_not_computed() -> None:
     x = randn(*SQUARE[0])
     with recorded_nodes() as nodes:
         compiled(attend)(x, x, x)
-    assert (count_of(nodes, ATTENTION), count_of(nodes, BACKWARD)) == (1, 0)
+    assert (count_of(nodes, *ATTENTION), count_of(nodes, *BACKWARD)) == (1, 0)
 
 
 def test_sizes_that_change() -> None:
@@ -175,7 +177,7 @@ def test_sizes_that_change() -> None:
         for batch, tokens, keys in ((2, 5, 7), (3, 9, 9), (4, 6, 3)):
             q, k = randn(batch, 4, tokens, 8), randn(batch, 4, keys, 8)
             torch.testing.assert_close(ours(q, k, k), function(q, k, k))
-    assert count_of(nodes, ATTENTION) == 1
+    assert count_of(nodes, *ATTENTION) == 1
 
 
 # ---- autocast
@@ -203,7 +205,7 @@ def test_autocast_casts_operands_of_several_types() -> None:
     reset()
     with recorded_nodes() as nodes, torch.autocast("cpu", HALF):
         assert compiled(attend)(q, k, k).dtype == HALF
-    assert count_of(nodes, ATTENTION) == 1
+    assert count_of(nodes, *ATTENTION) == 1
 
 
 # ---- layers
@@ -225,7 +227,7 @@ def test_layer(kind: type, masked: bool, kernel: SDPBackend | None) -> None:
         with using(kernel), torch.set_grad_enabled(is_training):
             with recorded_nodes() as nodes:
                 result = compiled(call)(x)
-            assert count_of(nodes, ATTENTION) == 1 and not kernels_in(nodes)
+            assert count_of(nodes, *ATTENTION) == 1 and not kernels_in(nodes)
             torch.testing.assert_close(result, call(x), rtol=1e-5, atol=1e-5)
         assert eager_ops() == []
 
@@ -244,7 +246,7 @@ def test_encoder_layer_as_one_op(mask: dict, is_norm_first: bool) -> None:
     with torch.no_grad(), recorded_nodes() as nodes:
         x = randn(2, 5, 16)
         torch.testing.assert_close(compiled(lambda x: layer(x, **mask))(x), layer(x, **mask))
-    assert count_of(nodes, ATTENTION) == 1 and eager_ops() == []
+    assert count_of(nodes, *ATTENTION) == 1 and eager_ops() == []
 
 
 def test_an_encoder_layer_adds_a_mask_of_numbers() -> None:
@@ -271,7 +273,7 @@ def test_vmap() -> None:
         reset()
         with recorded_nodes() as nodes:
             torch.testing.assert_close(compiled(function)(*arguments), function(*arguments))
-        assert count_of(nodes, ATTENTION) == 1 and eager_ops() == []
+        assert count_of(nodes, *ATTENTION) == 1 and eager_ops() == []
 
 
 def test_gradients_of_torch_func() -> None:
@@ -287,7 +289,7 @@ def test_gradients_of_torch_func() -> None:
             wanted, ours = function(exact), compiled(function)(q)
         bound = 64 * torch.finfo(torch.float32).eps * wanted.abs().max().item()
         torch.testing.assert_close(ours.double(), wanted, rtol=0, atol=bound)
-        assert count_of(nodes, ATTENTION) == 1
+        assert count_of(nodes, *ATTENTION) == 1
 
 
 # ---- what is left to torch
@@ -309,7 +311,7 @@ def test_dropout_is_left_to_torch() -> None:
         ours = compiled(function)(q)
     torch.manual_seed(3)
     torch.testing.assert_close(ours, function(q))
-    assert count_of(nodes, ATTENTION) == 0 and "aten.native_dropout.default" in eager_ops()
+    assert count_of(nodes, *ATTENTION) == 0 and "aten.native_dropout.default" in eager_ops()
 
 
 def test_float64_is_left_to_torch() -> None:
@@ -387,7 +389,7 @@ def test_exported_module(kernel: SDPBackend | None) -> None:
     with using(kernel), torch.no_grad():
         imported, nodes = imported_nodes(model, x)
         wanted = model(x)
-    assert count_of(nodes, ATTENTION) == 6 and not kernels_in(nodes)
+    assert count_of(nodes, *ATTENTION) == 6 and not kernels_in(nodes)
     for ours, theirs in zip(imported.compile().run(x=x).values(), wanted, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
@@ -427,7 +429,7 @@ def test_a_program_that_has_the_op_of_a_kernel() -> None:
 
     q, k, mask = randn(2, 4, 5, 8), randn(2, 4, 7, 8), randn(5, 7)
     imported, nodes = imported_nodes(Attend(), q, k, mask)
-    assert count_of(nodes, ATTENTION) == 1
+    assert count_of(nodes, *ATTENTION) == 1
     ours = imported.compile().run(q=q, k=k, mask=mask).values()
     for one, wanted in zip(ours, Attend()(q, k, mask), strict=True):
         torch.testing.assert_close(one, wanted)

@@ -7,6 +7,7 @@ import math
 import torch
 
 from .. import row_ops
+from ..library import GRADIENT_WIDTH
 from ..tensor import Tensor
 from .registry import Conversion, converts
 
@@ -48,6 +49,12 @@ def fits_op(q: Tensor, k: Tensor, v: Tensor) -> bool:
     sizes = [x.product(axis) for x in (q, k) for axis in range(4)] + [v.product(3)]
     return (all(product.is_number for product in inner)
             and not any(product.is_number and product.number == 0 for product in sizes))
+
+
+def has_gradient_ops(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether the gradients are ops of the IR."""
+    return (fits_op(q, k, v) and q.dtype in ("f16", "bf16")
+            and max(q.size(3), v.size(3)) <= GRADIENT_WIDTH)
 
 
 def token_rows(x: Tensor) -> Tensor:
@@ -118,13 +125,13 @@ def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causa
                            scale: float) -> tuple:
     """[B, S, H, E], and float32 [B, H, S]"""
     result = attention(c, q, k, v, None, causal, scale)
-    if fits_op(q, k, v):
+    if has_gradient_ops(q, k, v):
         rows = [token_rows(x) for x in (q, k, v)]
         return result, row_ops.attention_log_sum(*rows, *row_ops.key_rows(rows[0], causal), scale,
                                                  q.size(1), k.size(1))
     s = scores(c, q, repeated(k, q), None, causal, scale, 0)
     largest = s.max([3], True)
-    total = (s - largest).exp().sum([3], True).log() + largest
+    total = (s - largest).apply("exp").sum([3], True).apply("log") + largest
     return result, total.squeeze([3]) * (1 / math.log(2))
 
 
@@ -133,7 +140,7 @@ def attention_gradients(c: Conversion, grad: Tensor, result: Tensor, log_sum: Te
                         k: Tensor, v: Tensor, causal: bool, scale: float) -> tuple:
     """Gradients of q, k and v; grad [B, H, S, E], result [B, S, H, E]. The sum of P dP over a row, which
     the gradient of a softmax needs, is that of grad times the result."""
-    if not fits_op(q, k, v):
+    if not has_gradient_ops(q, k, v):
         return attention_backward(c, grad, q, k, v, None, causal, scale)
     delta = (grad.f32() * result.permute([0, 2, 1, 3]).f32()).sum([3])
     rows = [token_rows(x) for x in (q, k, v)]
