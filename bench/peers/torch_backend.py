@@ -30,7 +30,7 @@ import sinter.pytorch  # noqa: E402
 from sinter.pytorch import compile_graph  # noqa: E402
 
 BACKENDS = {"eager": None, "inductor": "inductor", "sinter": compile_graph}
-# Of a training step, also with recorded calls.
+# A training step is measured with recorded calls too.
 RECORDED = {"inductor recorded": "inductor", "sinter recorded": compile_graph}
 
 

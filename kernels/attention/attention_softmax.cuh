@@ -68,7 +68,7 @@ class AttentionSoftmax {
     }
   }
 
-  // Of each row, one over the sum of its weights, and its log-sum.
+  // Finds one over the sum of each row's weights, and its log-sum.
   SINTER_DEVICE void finish(AttentionEnds& ends) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

@@ -27,7 +27,7 @@ constexpr bool kLogSumOf = false;
 template <typename Config>
 constexpr bool kLogSumOf<Config, decltype(static_cast<void>(Config::kLogSum))> = Config::kLogSum;
 
-// What a lane's two rows have at the end: the factors of their weighted sums and, where kLogSumOf,
+// A lane's two rows at the end: the factors of their weighted sums and, where kLogSumOf,
 // their log-sums.
 struct AttentionEnds {
   float factors[2], log_sums[2];

@@ -10,7 +10,7 @@ namespace sinter {
 
 namespace {
 
-/// What attention with this result has in common with its log-sum.
+/// The constraints of attention with this result and of its log-sum.
 Status check_tiles_of_keys(const Inference& op, const TensorType& whole) {
   if (dtype_info(whole.dtype).bits != 16)
     return op.reject(24, fmt::format("{} elements, must have 16 bits", to_string(whole.dtype)));

@@ -48,7 +48,7 @@ struct GradientOperands {
   }
 };
 
-// What the gradient has to know of a token of a head. A token that is not there sees no key.
+// A token of a head, as the gradient needs it. A token that is not there sees no key.
 struct GradientToken {
   float shift, delta;
   int low;
@@ -147,7 +147,7 @@ class GradientBlock {
             static_cast<unsigned>(keys.count)};
   }
 
-  // Of a block of keys: finds the tiles of tokens that see some of them. All warps of the block
+  // In a block of keys, finds the tiles of tokens that see some of them. All warps of the block
   // share the work; __syncthreads() follows.
   SINTER_DEVICE void find_seen_tokens(SeenTokens& seen) const {
     constexpr int warps = Config::kThreads / 32;
@@ -173,8 +173,8 @@ class GradientBlock {
   }
   SINTER_DEVICE int per_flag() const { return other_tiles() / SeenTokens::kFlags + 1; }
 
-  // Of a block of tokens: the keys from the lowest to the highest that one of them sees. All lanes
-  // of a warp find it together.
+  // In a block of tokens, finds the keys from the lowest to the highest that one of them sees. All
+  // lanes of a warp find it together.
   SINTER_DEVICE RowRange find_seen_keys() const {
     RowRange range = {0x7fffffff, -1};
 #pragma unroll

@@ -35,8 +35,8 @@ SINTER_DEVICE constexpr bool is_gradient_width(long long width) {
   return width >= 1 && width <= kMaxGradientWidth;
 }
 
-/// What is added to the exponent of a probability: the log-sum with the other sign. A token that
-/// sees no key has probabilities of 0.
+/// The number that is added to the exponent of a probability: the log-sum with the other sign. A
+/// token that sees no key has probabilities of 0.
 SINTER_DEVICE float probability_shift(float log_sum) {
   return log_sum == -math::infinity() ? log_sum : -log_sum;
 }

@@ -10,7 +10,7 @@ namespace sinter {
 inline constexpr std::string_view kTileMemory =
     "extern __shared__ __align__(1024) unsigned char shared_memory[];\n";
 
-/// Of kernels that load tiles by cp.async.
+/// The oldest device that runs kernels which load tiles by cp.async.
 inline constexpr uint32_t kFirstArchWithAsyncCopies = 80;
 
 struct TileLaunch {

@@ -51,7 +51,7 @@ class AttentionCall {
   }
 
   const AttentionHeads& heads() const { return heads_; }
-  /// Of all sequences.
+  /// The tokens of all sequences.
   int64_t tokens() const {
     return call_.operands[0].volume() / std::max<int64_t>(1, heads_.count * heads_.width);
   }

@@ -319,7 +319,7 @@ class TestTraining(unittest.TestCase):
 
 
 class TestLentResults(unittest.TestCase):
-    """What a forward pass keeps for the backward pass is lent by the recording."""
+    """A recording lends to the backward pass what the forward pass keeps for it."""
 
     def setUp(self):
         reset()
