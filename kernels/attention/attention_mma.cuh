@@ -10,8 +10,7 @@
 
 #include "kernels/attention/attention_softmax.cuh"
 #include "kernels/attention/attention_work_tiles.cuh"
-#include "kernels/isa/ldmatrix.cuh"
-#include "kernels/isa/mma.cuh"
+#include "kernels/tile/warp_product.cuh"
 
 namespace sinter {
 
@@ -43,18 +42,9 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
     cp_async_commit_group();
     unsigned weights[Sizes::keys / 4];
     if (computes) {
-      float dots[Sizes::keys / 2] = {};
-#pragma unroll
-      for (int k = 0; k < Sizes::width; k += 16) {
-        unsigned a[4];
-        ldmatrix_x4(a, part_rows_first<Sizes::rows, Sizes::width>(block.queries(0), row0, k));
-#pragma unroll
-        for (int key = 0; key < Sizes::keys; key += 16) {
-          unsigned b[4];
-          ldmatrix_x4(b, part_columns_first<Sizes::keys, Sizes::width>(block.keys(0), key, k));
-          mma_m16n16k16<T>(dots, key, a, b);
-        }
-      }
+      float dots[Sizes::keys / 2];
+      multiply_tiles_by_warp<T, Sizes::rows, Sizes::keys, Sizes::width>(dots, block.queries(0),
+                                                                        row0, block.keys(0));
       if (softmax.update_max(dots, tile)) softmax.scale_rows(sums, softmax.scale());
       softmax.exponentiate(dots, weights);
     }
@@ -62,17 +52,8 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
     __syncthreads();  // the values are there, and the keys are no longer needed
     if (next < end) block.template load_keys<Config::kThreads>(next, 0, thread);
     cp_async_commit_group();
-    if (computes) {
-#pragma unroll
-      for (int key = 0; key < Sizes::keys; key += 16)
-#pragma unroll
-        for (int column = 0; column < Sizes::value_width; column += 16) {
-          unsigned b[4];
-          ldmatrix_x4_trans(
-              b, part_rows_first<Sizes::keys, Sizes::value_width>(block.values(0), key, column));
-          mma_m16n16k16<T>(sums, column, weights + key / 4, b);
-        }
-    }
+    if (computes)
+      multiply_rows_by_warp<T, Sizes::keys, Sizes::value_width>(sums, weights, block.values(0));
   }
   cp_async_wait_group<0>();
   if (!computes) return;

@@ -22,11 +22,11 @@ constexpr int64_t kTileCluster = 2, kWarpgroupThreads = 128;
 constexpr std::pair<int64_t, int64_t> kTiles[] = {{256, 128}, {256, 112}, {128, 128}, {128, 64}};
 /// Columns of tiles of pairs of rows of the matrix: two neighbouring lanes have both of a pair.
 constexpr int64_t kPairedBoxes[] = {64, 128};
-/// A row of a tile's operands costs as much as so many of its elements: 128 rows and columns are 5
-/// % slower than 256 rows.
+/// The elements of a tile that cost as much as a row of its operands: 128 rows and columns are 5 %
+/// slower than 256 rows.
 constexpr int64_t kElementsOfRow = 16;
 
-/// What the slowest cluster computes and copies.
+/// The cost of the slowest cluster, in elements of its tiles: products and copied rows.
 int64_t many_tokens_cost(const TiledLinearConfig& config, int64_t rows, int64_t columns,
                          int64_t multiprocessors) {
   const int64_t tiles =
