@@ -2,7 +2,8 @@
 //
 //   "CODE GROUP SCALE [zeros] [minima]"
 //       CODE     a row of formats.def
-//       GROUP    "row": one scale a row; "g16", "g32", "g64", "g128": one for so many columns, of which
+//       GROUP    "row": one scale a row; "g16", "g32", "g64", "g128": one for so many columns, of
+//       which
 //                the last group of a row may have fewer
 //       SCALE    f32, f16 or bf16; minima have the same type
 //       zeros    a zero point for each scale, an integer of 16 bits

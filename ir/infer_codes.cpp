@@ -13,8 +13,8 @@ Status PackedCodes::check_matrix(const Inference& op, int constraint,
   if (matrix.rank() == 2 && matrix.dims[0].is_constant() && matrix.dtype == DType::i32 &&
       matrix.dims[1].is(words))
     return {};
-  return op.reject(constraint, fmt::format("packed matrix {}, must be i32[M, {}]", op.show(matrix),
-                                           words));
+  return op.reject(constraint,
+                   fmt::format("packed matrix {}, must be i32[M, {}]", op.show(matrix), words));
 }
 
 Result<PackedCodes> infer_packed_codes(const Inference& op, int constraint) {

@@ -5,11 +5,12 @@
 // step of a row has as many rounds as are left; codes behind the row's end are 0.
 //
 //   row:   | step | step | ... | tail: one scale a row |
-//   step:  | codes of lane 0: round 0, 1, .. | of lane 1 | ... | scales | zeros | minima | padding |
+//   step:  | codes of lane 0: round 0, 1, .. | of lane 1 | ... | scales | zeros | minima | padding
+//   |
 //
-// Scales of a step are sorted by place of the group in a round, then by round: a lane reads those of
-// its rounds at once. Zeros (16-bit integers) and minima (of the scale's type) are sorted likewise.
-// A step, a tail and so a row have a multiple of 16 bytes.
+// Scales of a step are sorted by place of the group in a round, then by round: a lane reads those
+// of its rounds at once. Zeros (16-bit integers) and minima (of the scale's type) are sorted
+// likewise. A step, a tail and so a row have a multiple of 16 bytes.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -110,8 +111,7 @@ struct e4m3 {
   static SINTER_DEVICE float value(math::u32 word, int k) {
     // As the bits of a float the magnitude is too small by 2^120, also where the code is subnormal.
     const math::u32 top = word << (24 - 8 * k);
-    const math::u32 bits =
-        static_cast<math::u32>(static_cast<int>(top) >> 4) & 0x87f00000u;
+    const math::u32 bits = static_cast<math::u32>(static_cast<int>(top) >> 4) & 0x87f00000u;
     return (top & 0x7f000000u) == 0x7f000000u ? math::nan() : math::bits_float(bits) * 0x1p120f;
   }
 };
@@ -120,8 +120,7 @@ struct e2m1 {
   static SINTER_DEVICE float value(math::u32 word, int k) {
     // As of e4m3, with 2^126.
     const math::u32 top = word << (28 - 4 * k);
-    const math::u32 bits =
-        static_cast<math::u32>(static_cast<int>(top) >> 6) & 0x81c00000u;
+    const math::u32 bits = static_cast<math::u32>(static_cast<int>(top) >> 6) & 0x81c00000u;
     return math::bits_float(bits) * 0x1p126f;
   }
 };

@@ -29,7 +29,8 @@ struct PackedMatrix {
     return {bits, group, static_cast<int>(sizeof(Scale)), zeros, minima};
   }
   static constexpr int kStepLength = 16 / bits * kCodeRound;
-  static constexpr int kStepBytes = CodeLayout{bits, group, sizeof(Scale), zeros, minima}.step_bytes();
+  static constexpr int kStepBytes =
+      CodeLayout{bits, group, sizeof(Scale), zeros, minima}.step_bytes();
   static constexpr long long kRowBytes =
       CodeLayout{bits, group, sizeof(Scale), zeros, minima}.row_bytes(length);
 
@@ -86,8 +87,8 @@ struct PackedMatrix {
   static SINTER_DEVICE void read(float (&out)[kCodeChunk], const unsigned char* step, int lane,
                                  int round, int rounds, float zero) {
     unsigned word[kWords];
-    const auto* from = reinterpret_cast<const unsigned*>(
-        step + (lane * rounds + round) * layout().lane_bytes());
+    const auto* from =
+        reinterpret_cast<const unsigned*>(step + (lane * rounds + round) * layout().lane_bytes());
 #pragma unroll
     for (int w = 0; w < kWords; ++w) word[w] = from[w];
     widen(out, word, zero);

@@ -1,12 +1,13 @@
-// A packed matrix as float32: a thread computes 8 neighbouring elements of a row.
+// The elements of a packed matrix: a thread computes 8 neighbouring ones of a row.
 #pragma once
 
 #include "kernels/common/packed_matrix.cuh"
 
 namespace sinter {
 
-template <typename Matrix>
-SINTER_DEVICE void dequantize(const int* matrix, float* out, long long rows) {
+// `out` takes elements of the result: out.set(at, x), out.set_chunk(at, values).
+template <typename Matrix, typename Result>
+SINTER_DEVICE void dequantize(const int* matrix, long long rows, const Result& out) {
   constexpr int length = Matrix::kLength, chunks = (length + kCodeChunk - 1) / kCodeChunk;
   const long long item = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (item >= rows * chunks) return;
@@ -18,21 +19,18 @@ SINTER_DEVICE void dequantize(const int* matrix, float* out, long long rows) {
   const int left = (length + kCodeRound - 1) / kCodeRound - begin;
   const int rounds = left < of_step ? left : of_step;
   const unsigned char* step = Matrix::at(matrix, row, begin * kCodeRound);
-  float codes[kCodeChunk];
-  const auto scale = Matrix::scale_of(matrix, row, step, lane, round - begin, rounds);
-  Matrix::read(codes, step, lane, round - begin, rounds, scale.zero);
-  float* to = out + row * length + chunk * kCodeChunk;
-  if constexpr (length % 4 == 0) {
+  float values[kCodeChunk];
+  const auto group = Matrix::scale_of(matrix, row, step, lane, round - begin, rounds);
+  Matrix::read(values, step, lane, round - begin, rounds, group.zero);
 #pragma unroll
-    for (int k = 0; k < kCodeChunk; k += 4)
-      if (chunk * kCodeChunk + k < length)
-        *reinterpret_cast<float4*>(to + k) =
-            make_float4(scale.apply(codes[k]), scale.apply(codes[k + 1]),
-                        scale.apply(codes[k + 2]), scale.apply(codes[k + 3]));
+  for (int k = 0; k < kCodeChunk; ++k) values[k] = group.apply(values[k]);
+  const long long at = row * length + chunk * kCodeChunk;
+  if constexpr (length % kCodeChunk == 0) {
+    out.set_chunk(at, values);
   } else {
 #pragma unroll
     for (int k = 0; k < kCodeChunk; ++k)
-      if (chunk * kCodeChunk + k < length) to[k] = scale.apply(codes[k]);
+      if (chunk * kCodeChunk + k < length) out.set(at + k, values[k]);
   }
 }
 

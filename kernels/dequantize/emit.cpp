@@ -1,4 +1,5 @@
 // dequantize: a thread for each chunk of 8 codes (kernels/dequantize/dequantize.cuh).
+#include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
@@ -14,14 +15,18 @@ constexpr int64_t kDequantizeThreads = 256;
 }  // namespace
 
 Result<KernelBody> emit_dequantize(const EmitContext& context) {
-  SINTER_LET(operands, OperandRows::create(context));
+  const OperandRows operands(context);
   const Op& op = operands.op();
   SINTER_LET(packed, operands.pointer(0));
+  SINTER_LET(ports, emit_ports(context, kDequantizeThreads));
   const int64_t rows = op.type.dims[0].constant(), length = op.type.dims[1].constant();
   KernelBody body;
-  body.includes = "#include \"kernels/dequantize/dequantize.cuh\"\n";
-  body.globals = fmt::format("using Matrix = {};\n\n", packed_matrix(code_format(op.attrs), length));
-  body.text = fmt::format("dequantize<Matrix>({}, y0, {}ll);\n", packed, rows);
+  body.includes = "#include \"kernels/dequantize/dequantize.cuh\"\n" + ports.includes;
+  body.globals =
+      ports.memory + ports.accessors + ports.store_globals +
+      fmt::format("using Matrix = {};\n\n", packed_matrix(code_format(op.attrs), length));
+  body.text = fmt::format("{}dequantize<Matrix>({}, {}ll, PortResult{{memory}});\n{}",
+                          ports.memory_value, packed, rows, ports.stores);
   body.launch.rows = SymExpr(rows);
   body.launch.items_per_row = ceil_div(length, int64_t{kCodeChunk});
   body.launch.items_per_block = kDequantizeThreads;

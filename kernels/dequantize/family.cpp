@@ -1,4 +1,4 @@
-// Matrices of codes and scales as float32, for products that take no packed matrix.
+// Matrices of codes and scales as floats, for products that take no packed matrix.
 #include "kernels/family.h"
 
 #include "codegen/emission/kernel_body.h"
@@ -7,8 +7,27 @@ namespace sinter {
 
 EmitKernel emit_dequantize;
 
+namespace {
+
+constexpr OpKind kAnchors[] = {OpKind::dequantize};
+
+/// Each element goes to its readers as it is computed.
+Ports dequantize_ports(const Graph&, const Op&) {
+  Ports ports;
+  ports.result = {.port = Port::element, .row_axes = 1, .walked = {}};
+  return ports;
+}
+
+}  // namespace
+
 extern const KernelFamily dequantize_family;
-constinit const KernelFamily dequantize_family =
-    closed_family<OpKind::dequantize>("dequantize", emit_dequantize);
+constinit const KernelFamily dequantize_family{
+    .name = "dequantize",
+    .kind = KernelFamily::Kind::anchored,
+    .anchors = kAnchors,
+    .make = emit_dequantize,
+    .cost = streaming_cost,
+    .ports = dequantize_ports,
+};
 
 }  // namespace sinter

@@ -1,7 +1,8 @@
-// The products of a packed matrix's rows, in the order of kernels/gemv/order.h: a lane reads its codes
-// of a step, 16 bytes, at once, and in each round multiplies 8 of them.
+// The products of a packed matrix's rows, in the order of kernels/gemv/order.h: a lane reads its
+// codes of a step, 16 bytes, at once, and in each round multiplies 8 of them.
 #pragma once
 
+#include "kernels/common/packed_matrix.cuh"
 #include "kernels/gemv/gemv_values.cuh"
 #include "kernels/gemv/order.h"
 
@@ -17,7 +18,7 @@ struct GemvCodes<Matrix, T, rows, tokens, true> {
   static constexpr int kRounds = Matrix::layout().step_rounds();
   static constexpr int kLaneWords = 4;  // of a step
 
-  Group of_row[rows] = {};    // where a row has one scale
+  Group of_row[rows] = {};     // where a row has one scale
   float operand[tokens] = {};  // sums of the operand, where a row has one minimum
 
   SINTER_DEVICE void load_scale(int r, const int* matrix, int row) {
@@ -31,7 +32,8 @@ struct GemvCodes<Matrix, T, rows, tokens, true> {
         if (r < have) sum[r][t] = add_group(of_row[r], sum[r][t], operand[t], 0.0f);
   }
 
-  // The products of `length` elements. `w`: where they begin in each row, a step; `x`: in the operand.
+  // The products of `length` elements. `w`: where they begin in each row, a step; `x`: in the
+  // operand.
   SINTER_DEVICE void add_run(float (&sum)[rows][tokens], const unsigned char* const (&w)[rows],
                              const T* x, int have_tokens, int lane, int length, int have) {
     int step = 0;
@@ -41,8 +43,8 @@ struct GemvCodes<Matrix, T, rows, tokens, true> {
 #pragma unroll
       for (int r = 0; r < rows; ++r)
         if (r < have) {
-          const uint4 all = *reinterpret_cast<const uint4*>(w[r] + step * Matrix::kStepBytes +
-                                                            16 * lane);
+          const uint4 all =
+              *reinterpret_cast<const uint4*>(w[r] + step * Matrix::kStepBytes + 16 * lane);
           word[r][0] = all.x, word[r][1] = all.y, word[r][2] = all.z, word[r][3] = all.w;
         }
 #pragma unroll
@@ -60,9 +62,9 @@ struct GemvCodes<Matrix, T, rows, tokens, true> {
         if (r < have)
 #pragma unroll
           for (int k = 0; k < Matrix::kWords; ++k)
-            word[r][k] = reinterpret_cast<const unsigned*>(
-                w[r] + step * Matrix::kStepBytes +
-                (lane * rounds + round) * Matrix::layout().lane_bytes())[k];
+            word[r][k] = reinterpret_cast<const unsigned*>(w[r] + step * Matrix::kStepBytes +
+                                                           (lane * rounds + round) *
+                                                               Matrix::layout().lane_bytes())[k];
       add_round(sum, w, word, x, have_tokens, lane, step, round, rounds, 0, have);
     }
   }

@@ -99,7 +99,8 @@ void pack_row(const CodeFormat& format, int64_t length, const int32_t* words,
   for_chunks(layout, length, [&](int64_t first, int64_t offset) {
     // A chunk has `bits` bytes. Codes behind the row's end are 0.
     const int64_t count = std::min<int64_t>(kCodeChunk, length - first);
-    std::memcpy(row + offset, dense + first * bits / 8, static_cast<size_t>(ceil_div(count * bits, int64_t{8})));
+    std::memcpy(row + offset, dense + first * bits / 8,
+                static_cast<size_t>(ceil_div(count * bits, int64_t{8})));
     if (count * bits % 8 != 0) row[offset + count * bits / 8] &= std::byte{0xf};
   });
   for_groups(layout, length, [&](int64_t group, int64_t scale, int64_t zero, int64_t minimum) {

@@ -1,5 +1,5 @@
-// Kernels of packed matrices compute what the host evaluator computes, bit for bit, for any number of
-// tokens: products with and without neighbours, and dequantize.
+// Kernels of packed matrices compute what the host evaluator computes, bit for bit, for any number
+// of tokens: products with and without neighbours, and dequantize.
 #include <doctest/doctest.h>
 
 #include <deque>
@@ -11,9 +11,8 @@
 namespace sinter {
 namespace {
 
-const std::vector<std::vector<int64_t>> kTokens = {{0, 0, 0, 0, 1}, {0, 0, 0, 0, 2},
-                                                   {0, 0, 0, 0, 5}, {0, 0, 0, 0, 8},
-                                                   {0, 0, 0, 0, 0}};
+const std::vector<std::vector<int64_t>> kTokens = {
+    {0, 0, 0, 0, 1}, {0, 0, 0, 0, 2}, {0, 0, 0, 0, 5}, {0, 0, 0, 0, 8}, {0, 0, 0, 0, 0}};
 
 /// MATRIX: a packed one of WIDTH codes a row; ROWS: its rows.
 constexpr const char* kProducts[] = {
@@ -40,6 +39,13 @@ graph(%w: MATRIX) -> (%y) {
   %y = dequantize %w {CODES} : f32[ROWS, WIDTH]
 })";
 
+constexpr const char* kMatrixWithReaders = R"(
+graph(%w: MATRIX, %b: f32[WIDTH]) -> (%y, %z) {
+  %d = dequantize %w {CODES} : f32[ROWS, WIDTH]
+  %y = cast %d : bf16[ROWS, WIDTH]
+  %z = add %d, %b : f32[ROWS, WIDTH]
+})";
+
 DeviceDescription device_of(const char* arch, int64_t multiprocessors) {
   DeviceDescription device = *find_device(arch);
   device.multiprocessors = multiprocessors;
@@ -47,7 +53,8 @@ DeviceDescription device_of(const char* arch, int64_t multiprocessors) {
 }
 
 std::string replaced(std::string text, std::string_view marker, const std::string& with) {
-  for (size_t at = text.find(marker); at != std::string::npos; at = text.find(marker, at + with.size()))
+  for (size_t at = text.find(marker); at != std::string::npos;
+       at = text.find(marker, at + with.size()))
     text.replace(at, marker.size(), with);
   return text;
 }
@@ -75,8 +82,7 @@ class QuantizedTrials {
                    if (op.kind != OpKind::quantized_linear && op.kind != OpKind::dequantize)
                      continue;
                    const size_t operand = op.kind == OpKind::dequantize ? 0 : 1;
-                   HostTensor& matrix =
-                       inputs[*input_of(kernel.group, op.operands[operand])];
+                   HostTensor& matrix = inputs[*input_of(kernel.group, op.operands[operand])];
                    matrix = test::random_codes(code_format(op.attrs), matrix.dims[0],
                                                op.attrs.get<Dim>(AttrName::size).constant(),
                                                static_cast<uint64_t>(matrix.dims[1]))
@@ -125,8 +131,27 @@ TEST_CASE("packed matrices are dequantized") {
   QuantizedTrials all;
   for (const CodeFormat& format : test::code_formats())
     for (int64_t width : {1, 7, 100, 264, 1024, 1290})
-      all.add(kMatrix, format, 5, width, DType::f32, device_of("sm_90a", 3));
+      for (const char* text : {kMatrix, kMatrixWithReaders})
+        all.add(text, format, 5, width, DType::f32, device_of("sm_90a", 3));
   all.run({kTokens[0]});
+}
+
+TEST_CASE("kernels of packed matrices compile" * doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
+  if (!nvrtc) return;
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    QuantizedTrials all;
+    size_t turn = 0;
+    for (const CodeFormat& format : test::code_formats()) {
+      all.add(kProducts[turn % 3], format, 22, 2056, kFloats[turn % 3], *find_device(arch));
+      all.add(kMatrixWithReaders, format, 5, 264, DType::f32, *find_device(arch));
+      ++turn;
+    }
+    std::vector<KernelSource> sources;
+    for (const Kernel& kernel : all.trials.kernels) sources.push_back({kernel.name, kernel.source});
+    const Status compiled = compile_or_find(*nvrtc, sources, arch);
+    CHECK_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().what));
+  }
 }
 
 }  // namespace sinter

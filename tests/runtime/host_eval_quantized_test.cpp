@@ -17,10 +17,10 @@ using test::StoredCodes;
 constexpr int64_t kLengths[] = {1, 7, 8, 136, 256, 512, 1000, 1023, 1024, 1288, 2312};
 
 Module dequantized(const StoredCodes& stored) {
-  return module_of(fmt::format("%p: i32[{}, {}]", stored.rows, row_words(stored.format, stored.length)),
-                   fmt::format("%y = dequantize %p {{size = {}, codes = \"{}\"}} : f32[{}, {}]",
-                               stored.length, to_string(stored.format), stored.rows,
-                               stored.length));
+  return module_of(
+      fmt::format("%p: i32[{}, {}]", stored.rows, row_words(stored.format, stored.length)),
+      fmt::format("%y = dequantize %p {{size = {}, codes = \"{}\"}} : f32[{}, {}]", stored.length,
+                  to_string(stored.format), stored.rows, stored.length));
 }
 
 Module product(const StoredCodes& stored, std::string_view dtype, int64_t splits) {
@@ -115,9 +115,12 @@ TEST_CASE("each group is added by itself, in the order of lanes") {
       float s1 = 0, s2 = 0;
       for (int e = 0; e < 8; ++e) {
         const int k = 8 * chunk + e;
-        const auto code = static_cast<uint32_t>(stored.words[static_cast<size_t>(k / 8)]) >> 4 * e & 15;
+        const auto code =
+            static_cast<uint32_t>(stored.words[static_cast<size_t>(k / 8)]) >> 4 * e & 15;
         const float element = x.data<float>()[n * 264 + k];
-        s1 = std::fma(static_cast<float>(code) - static_cast<float>(stored.zeros[static_cast<size_t>(k / 128)]), element, s1);
+        s1 = std::fma(static_cast<float>(code) -
+                          static_cast<float>(stored.zeros[static_cast<size_t>(k / 128)]),
+                      element, s1);
         s2 += element;
       }
       float& sum = lanes[chunk % 32];

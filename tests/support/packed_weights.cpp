@@ -17,7 +17,8 @@ double append(DType dtype, double value, std::vector<std::byte>& bytes) {
   };
   const auto real = static_cast<float>(value);
   if (dtype == DType::f32) return put(real), real;
-  if (dtype == DType::f16) return put(math::float_to_f16(real)), math::f16_to_float(math::float_to_f16(real));
+  if (dtype == DType::f16)
+    return put(math::float_to_f16(real)), math::f16_to_float(math::float_to_f16(real));
   return put(math::float_to_bf16(real)), math::bf16_to_float(math::float_to_bf16(real));
 }
 
@@ -34,8 +35,8 @@ double defined_value(Code code, uint32_t bits) {
     const uint32_t sign = bits >> (exponent_bits + mantissa_bits);
     const auto exponent = static_cast<int>(bits >> mantissa_bits & ((1u << exponent_bits) - 1));
     const double fraction = std::ldexp(bits & ((1u << mantissa_bits) - 1), -mantissa_bits);
-    const double magnitude = exponent == 0 ? std::ldexp(fraction, 1 - bias)
-                                           : std::ldexp(1 + fraction, exponent - bias);
+    const double magnitude =
+        exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
     return sign != 0 ? -magnitude : magnitude;
   };
   switch (code) {
@@ -95,8 +96,7 @@ std::vector<HostTensor> StoredCodes::operands() const {
 
 HostTensor StoredCodes::packed() const {
   HostTensor tensor = *make_tensor(DType::i32, {rows, row_words(format, length)});
-  const int64_t groups = code_groups(format, length),
-                bytes = groups * format.layout().scale_bytes;
+  const int64_t groups = code_groups(format, length), bytes = groups * format.layout().scale_bytes;
   for (int64_t m = 0; m < rows; ++m)
     pack_row(format, length, words.data() + m * code_words(format, length),
              scales.data() + m * bytes, format.zeros ? zeros.data() + m * groups : nullptr,
