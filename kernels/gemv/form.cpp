@@ -24,12 +24,12 @@ int64_t GemvProduct::step_bytes() const {
 GemvProduct gemv_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
   const TensorType &x = graph[op.operands[0]].type, &matrix = graph[op.operands[1]].type;
   return {.dtype = x.dtype,
-          .codes = op.kind == OpKind::quantized_linear ? std::optional(code_format(op.attrs))
-                                                       : std::nullopt,
           .rows = matrix.dims[0].constant(),
           .length = x.dims[1].constant(),
           .splits = op.attrs.get<int64_t>(AttrName::splits),
-          .tokens = std::max<int64_t>(1, SymExpr(op.type.dims[0]).upper_bound(symbols))};
+          .tokens = std::max<int64_t>(1, SymExpr(op.type.dims[0]).upper_bound(symbols)),
+          .codes = op.kind == OpKind::quantized_linear ? std::optional(code_format(op.attrs))
+                                                       : std::nullopt};
 }
 
 TunedForm to_form(const GemvForm& form) {

@@ -29,11 +29,11 @@ inline constexpr int64_t kMaxStageBytes = 16 * 1024;
 /// The product that a form is chosen for: without prologue and epilogue, so that the fused and the
 /// unfused plan of a module have the same forms.
 struct GemvProduct {
-  DType dtype = DType::f32;         // of the operand, and of a dense matrix
-  std::optional<CodeFormat> codes;  // of a packed matrix
+  DType dtype = DType::f32;  // of the operand, and of a dense matrix
   int64_t rows = 0, length = 0;
-  int64_t splits = 1;  // split-K of a row
-  int64_t tokens = 1;  // the largest number; 1 of a product without tokens
+  int64_t splits = 1;                    // split-K of a row
+  int64_t tokens = 1;                    // the largest number; 1 of a product without tokens
+  std::optional<CodeFormat> codes = {};  // of a packed matrix
 
   /// "bf16[12288, 4096] splits=2 tokens=8"; of a packed matrix "int4 g128 f16, bf16[...] ..."
   std::string key() const;
