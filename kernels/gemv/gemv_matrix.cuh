@@ -9,7 +9,7 @@ namespace sinter {
 template <typename T, int length>
 struct DenseMatrix {
   using Element = T;
-  static constexpr bool kPacked = false;
+  static constexpr bool kPacked = false, kRowScale = false;
   static constexpr int kStepLength = 256;  // elements that a warp multiplies at once
   static constexpr int kStepBytes = kStepLength * static_cast<int>(sizeof(T));
 
