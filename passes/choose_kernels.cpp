@@ -24,7 +24,7 @@ std::optional<ValueId> widened(Builder& b, const Op& op) {
       b.type(op.operands[0]).dtype == b.type(op.operands[1]).dtype)
     return std::nullopt;
   llvm::SmallVector<ValueId, 3> operands;
-  for (ValueId id : op.operands) operands.push_back(b.cast(id, DType::f32));
+  for (ValueId id : op.operands) operands.push_back(b.cast(id, DType::f32, op.name + ".operand"));
   return b.cast(b.op(OpKind::linear, operands, {}, op.name + ".wide"), op.type.dtype, op.name);
 }
 
@@ -43,6 +43,7 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
     return own ? *own : rewriter.add(std::move(op));
   });
   if (!changed) return std::nullopt;
+  make_names_unique(result);
   return result;
 }
 
