@@ -20,7 +20,7 @@ TEST_CASE("the numbers of gemv's forms have ranges") {
   CHECK(message(form(16, 16384, 8)).empty());
   CHECK(message(form(4, 5120, 3)) == at + "/warps: expected 8 or 16, got 4" + hint);
   CHECK(message(form(32, 5120, 3)) == at + "/warps: expected 8 or 16, got 32" + hint);
-  const std::string stages = at + "/stage_bytes: expected a multiple of 512, at most 16384, got ";
+  const std::string stages = at + "/stage_bytes: expected a multiple of 16, at most 16384, got ";
   CHECK(message(form(8, 5000, 3)) == stages + "5000" + hint);
   CHECK(message(form(8, 0, 3)) == stages + "0" + hint);
   CHECK(message(form(8, 16896, 3)) == stages + "16896" + hint);

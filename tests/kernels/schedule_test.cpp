@@ -227,16 +227,20 @@ TEST_CASE("a gemv's shared memory holds sums, operand and stages on every device
 
 TEST_CASE("the memory that a gemv wants holds a stage of every row that a warp reads together") {
   const DeviceDescription device = *find_device("sm_90a");
+  const std::pair<int64_t, const char*> matrices[] = {
+      {2, ""}, {4, ""}, {2, "int4 g128 f16"}, {2, "e2m1 g16 f32"}, {4, "int8 row f32"}};
   for (int64_t length : {8, 64, 264, 2560, 4096, 11008, 16384})
-    for (int64_t bytes : {2, 4})
+    for (const auto& [bytes, codes] : matrices)
       for (int64_t rows : {1, 31, 4096, 128256})
         for (int64_t tokens = 1; tokens <= 8; ++tokens) {
           CAPTURE(length);
           CAPTURE(bytes);
+          CAPTURE(codes);
           CAPTURE(rows);
           CAPTURE(tokens);
-          const auto config = schedule_gemv(
-              {bytes == 2 ? DType::bf16 : DType::f32, rows, length, 1, tokens}, 1, device);
+          GemvProduct product{bytes == 2 ? DType::bf16 : DType::f32, rows, length, 1, tokens};
+          if (*codes != 0) product.codes = *parse_code_format(codes);
+          const auto config = schedule_gemv(product, 1, device);
           REQUIRE(config.has_value());
           const bool fits = tokens * length * bytes <= config->operand_bytes;
           const GemvLayout layout =
@@ -246,8 +250,10 @@ TEST_CASE("the memory that a gemv wants holds a stage of every row that a warp r
                            .tokens = static_cast<int>(tokens),
                            .operand_bytes = static_cast<int>(fits ? length * bytes : 0),
                            .element_bytes = static_cast<int>(bytes),
+                           .step_length = static_cast<int>(product.step_length()),
+                           .step_bytes = static_cast<int>(product.step_bytes()),
                            .stage_length = static_cast<int>(config->stage_length),
-                           .tiles = tokens > 1 && bytes == 2,
+                           .tiles = tokens > 1 && bytes == 2 && !product.codes,
                            .pipelined = true,
                            .stages = static_cast<int>(config->stages)});
           const int64_t wanted =
