@@ -147,8 +147,9 @@ class Emitter:
         *outer, size = self._states[value.number]
         sizes, rows = x.sizes, rows.flatten()
         count, blocks = rows.size(0), math.prod(outer)
-        inside = rows.greater_equal(0) & rows.less(size)
-        place = self.iota(blocks).unsqueeze(1) * size + rows
+        row = rows.unsqueeze(0).expand([blocks, count])  # all in one shape, to be one kernel
+        inside = row.greater_equal(0) & row.less(size)
+        place = self.iota(blocks).unsqueeze(1) * size + row
         slot = self.where(inside, place, -1).reshape([blocks * count])
         width = math.prod(sizes[len(outer) + 1:])
         updates = source.expand([*outer, count, *sizes[len(outer) + 1:]]).reshape([blocks * count, width])

@@ -280,8 +280,9 @@ class CompiledEntry:
         except SinterError as error:
             raise python_error(error, self.graph.row_checks) from None
         for leaf, state in zip(self.states, states):
-            if state is not arguments[leaf]:  # a copy
-                arguments[leaf].copy_(state)
+            if state.data_ptr() != arguments[leaf].data_ptr():  # a copy
+                with torch.no_grad():
+                    arguments[leaf].copy_(state)
         return results
 
     def _handle(self, stream: torch.cuda.Stream | None) -> int | None:
