@@ -183,6 +183,14 @@ sinter_error* sinter_call_output(sinter_call* call, const char* name, const char
   });
 }
 
+sinter_error* sinter_call_state(sinter_call* call, const char* name, const char* dtype, size_t rank,
+                                const int64_t* dims, const int64_t* strides, void* data) {
+  return with_handle(call, "call", [&]() -> Status {
+    SINTER_LET(view, view_of(name, dtype, rank, dims, strides, data));
+    return call->call->bind_state(name, view);
+  });
+}
+
 sinter_error* sinter_call_addresses(sinter_call* call, const void* const* inputs,
                                     size_t input_count, void* const* outputs, size_t output_count) {
   return with_handle(call, "call", [&]() -> Status {

@@ -1225,6 +1225,13 @@ class Call {
         call_.get(), name.c_str(), to_string(tensor.dtype), tensor.dims.size(), tensor.dims.data(),
         tensor.strides.empty() ? nullptr : tensor.strides.data(), tensor.data));
   }
+  /// Memory that the call uses for a state, in place, instead of the session's, which it leaves
+  /// alone. A session whose calls have memory for all of their states allocates none.
+  Status state(const std::string& name, const TensorRef& tensor) {
+    return detail::status(sinter_call_state(
+        call_.get(), name.c_str(), to_string(tensor.dtype), tensor.dims.size(), tensor.dims.data(),
+        tensor.strides.empty() ? nullptr : tensor.strides.data(), tensor.data));
+  }
   /// Moves all inputs and outputs to other memory, in the order of Plan::inputs and Plan::outputs,
   /// with the types, extents and strides that they are bound with. A prepared call stays prepared.
   Status addresses(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {

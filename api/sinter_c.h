@@ -437,6 +437,12 @@ SINTER_MAY_FAIL sinter_error* sinter_call_output(sinter_call* call, const char* 
                                                  const char* dtype, size_t rank,
                                                  const int64_t* dims, const int64_t* strides,
                                                  void* data);
+/** Binds memory to a state, in the same way: the call reads and writes it there, in place, and
+ * leaves the session's own alone. A session whose calls have memory for all of their states
+ * allocates none. */
+SINTER_MAY_FAIL sinter_error* sinter_call_state(sinter_call* call, const char* name,
+                                                const char* dtype, size_t rank, const int64_t* dims,
+                                                const int64_t* strides, void* data);
 /** Moves all inputs and outputs to other memory, in the order of sinter_plan_input_name and
  *  sinter_plan_output_name, with the types, extents and strides that they are bound with. A
  * prepared call stays prepared, and this takes microseconds. Memory is checked as when it is bound;

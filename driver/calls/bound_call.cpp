@@ -1,5 +1,7 @@
 #include "driver/calls/bound_call.h"
 
+#include <set>
+
 #include "driver/calls/given_rows.h"
 #include "ir/variants.h"
 #include "runtime/input_ranges.h"
@@ -52,6 +54,11 @@ BoundCall::BoundCall(std::shared_ptr<CallSession> session, llvm::ArrayRef<EntryP
     add(inputs_, "input", entry.buffers[entry.inputs[i]].value, entry.inputs[i], i);
   for (size_t i = 0; i < entry.outputs.size(); ++i)
     add(outputs_, "output", entry.output_names[i], entry.outputs[i], i);
+  std::set<size_t> used;  // a state has a buffer for each version
+  for (uint32_t i = 0; i < entry.buffers.size(); ++i)
+    if (const Buffer& buffer = entry.buffers[i];
+        buffer.place == Buffer::Place::state && used.insert(buffer.index).second)
+      add(states_, "state", program().states[buffer.index].name, i, buffer.index);
   if (!on_gpu()) return;
   const CudaWeights& weights = session_->plan().on_gpu()->weights();
   for (size_t i = 0; i < program().weights.size(); ++i) {
@@ -95,11 +102,14 @@ Status BoundCall::bind_input(std::string_view name, const TensorView& tensor) {
 
 Status BoundCall::bind_output(std::string_view name, const TensorView& tensor) {
   SINTER_LET(output, find_tensor(outputs_, name, "output", entry_));
-  if (may_overlap_itself(tensor))
-    return fail(fmt::format("strides [{}] put several elements of {} at one address",
-                            fmt::join(tensor.strides, ", "), to_string(tensor)),
-                output->place, "check the strides", ExitCode::usage);
+  SINTER_TRY(check_strides(*output, tensor));
   return bind(*output, tensor);
+}
+
+Status BoundCall::bind_state(std::string_view name, const TensorView& tensor) {
+  SINTER_LET(state, find_tensor(states_, name, "state", entry_));
+  SINTER_TRY(check_strides(*state, tensor));
+  return bind(*state, tensor);
 }
 
 Status BoundCall::bind(Tensor& tensor, const TensorView& view) {
@@ -191,6 +201,8 @@ Status BoundCall::place_on_gpu() {
   const Addresses outputs = output_addresses();
   SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_,
                                         !llvm::is_contained(outputs, CudaAddress{0})));
+  if (llvm::any_of(states_, [](const Tensor& state) { return !state.view; }))
+    SINTER_TRY(session_->cuda_->allocate_states());
   CallMemory& memory = *session_->memory_;
   SINTER_TRY(memory.grow_to(bytes, session_->plan().device().cuda(), session_->stream_.handle()));
   Addresses inputs(entry_.inputs.size(), 0);
@@ -220,7 +232,10 @@ void BoundCall::move_to_tensors() {
   Addresses inputs;
   const Addresses outputs = output_addresses();
   for (const Tensor& input : inputs_) inputs.push_back(address_of(*input.view));
-  call_.move_to(inputs, outputs);
+  Addresses states(program().states.size(), 0);
+  for (const Tensor& state : states_)
+    if (state.view) states[state.index] = address_of(*state.view);
+  call_.move_to(inputs, outputs, states);
   copies_.clear();
   for (const Tensor& output : outputs_) {
     const CudaAddress computed = call_.output(output.index), wanted = outputs[output.index];
@@ -271,7 +286,19 @@ Status BoundCall::run_on_cpu() {
     copy_from(*input.view, tensor.bytes);
     inputs.push_back(std::move(tensor));
   }
-  SINTER_LET(result, session_->host_->run(entry_.name, symbol_values_, addresses_of(inputs)));
+  HostSession& session = *session_->host_;
+  std::vector<std::pair<const Tensor*, HostTensor>> states;  // the caller's
+  for (const Tensor& state : states_) {
+    if (!state.view) continue;
+    SINTER_LET(tensor, make_tensor(state.view->dtype, state.view->dims));
+    copy_from(*state.view, tensor.bytes);
+    states.emplace_back(&state, std::move(tensor));
+  }
+  for (auto& [state, tensor] : states) session.swap_state(state->index, tensor);
+  auto ran = session.run(entry_.name, symbol_values_, addresses_of(inputs));
+  for (auto& [state, tensor] : states) session.swap_state(state->index, tensor);
+  SINTER_LET(result, std::move(ran));
+  for (const auto& [state, tensor] : states) copy_to(*state->view, tensor.bytes);
   for (const Tensor& output : outputs_) copy_to(*output.view, result.outputs[output.index].bytes);
   return {};
 }

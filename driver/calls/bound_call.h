@@ -9,8 +9,8 @@ namespace sinter {
 /// Borrows the memory of its tensors. Errors name the argument, and show what is given and what is
 /// wanted.
 ///
-/// On a GPU, inputs and outputs are dense device memory, aligned to kPointerAlignment, and no
-/// output shares memory with an input, with another output or with a weight. All work goes to the
+/// On a GPU, tensors are dense device memory, aligned to kPointerAlignment, and no output and no
+/// state shares memory with an input, another output or state, or a weight. All work goes to the
 /// session's stream, in its order: a call begins when the work before it is complete, and reads its
 /// inputs and writes its outputs until the work after it begins. On the CPU, tensors have any
 /// strides, run() copies them in and out, and an output may be an input's memory.
@@ -30,6 +30,9 @@ class BoundCall {
   Status bind_input(std::string_view name, const TensorView& tensor);
   /// Where run() leaves an output; required for each.
   Status bind_output(std::string_view name, const TensorView& tensor);
+  /// Memory that run() uses for a state of the entry, in place, instead of the session's, which it
+  /// leaves alone. Contents are the caller's.
+  Status bind_state(std::string_view name, const TensorView& tensor);
   /// Moves all inputs and outputs to other memory, in the entry's order, with the types, extents
   /// and strides that they are bound with. The same checks as of a binding, and cheap: a prepared
   /// call stays prepared. On an error nothing moves. Of an output that the entry names twice, the
@@ -57,7 +60,7 @@ class BoundCall {
     std::string name;
     std::string place;    // of errors: "entry main, input x"
     uint32_t buffer = 0;  // of the first variant
-    size_t index = 0;     // among the entry's inputs or outputs
+    size_t index = 0;     // among the entry's inputs or outputs, or the program's states
     std::optional<TensorView> view;
   };
   struct OutputCopy {
@@ -87,6 +90,8 @@ class BoundCall {
   }
   Status bind(Tensor& tensor, const TensorView& view);
   Status check_type(const Tensor& tensor, const TensorView& view) const;
+  /// Of memory that is written.
+  Status check_strides(const Tensor& tensor, const TensorView& view) const;
   Status check_place(const Tensor& tensor, const TensorView& view) const;
   Status check_address(const Tensor& tensor, const TensorView& view, CudaAddress address) const;
   Result<CallSymbols> known_symbols() const;
@@ -112,6 +117,7 @@ class BoundCall {
   const EntryPlan* prepared_ = nullptr;  // the one whose range has the symbol's value
   std::map<size_t, int64_t> set_symbols_;
   std::vector<Tensor> inputs_, outputs_;  // in the entry's order; an output named twice, once
+  std::vector<Tensor> states_;            // of the entry; without a view: the session's
   std::vector<Range> weights_;            // on a GPU
   bool is_prepared_ = false, has_run_ = false;
   bool is_rebound_ = false;             // since the last run

@@ -13,6 +13,13 @@ Status BoundCall::check_type(const Tensor& tensor, const TensorView& view) const
       tensor.place, "check the tensor's type", ExitCode::usage);
 }
 
+Status BoundCall::check_strides(const Tensor& tensor, const TensorView& view) const {
+  if (!may_overlap_itself(view)) return {};
+  return fail(fmt::format("strides [{}] put several elements of {} at one address",
+                          fmt::join(view.strides, ", "), to_string(view)),
+              tensor.place, "check the strides", ExitCode::usage);
+}
+
 Status BoundCall::check_place(const Tensor& tensor, const TensorView& view) const {
   if (!on_gpu()) return {};
   if (!is_dense(view))
@@ -41,8 +48,9 @@ Status BoundCall::check_new_address(const Tensor& tensor, const void* address) c
 }
 
 Status BoundCall::check_shapes(const CallSymbols& symbols) const {
-  for (const auto* list : {&inputs_, &outputs_})
+  for (const auto* list : {&inputs_, &outputs_, &states_})
     for (const Tensor& tensor : *list) {
+      if (!tensor.view && list == &states_) continue;
       if (!tensor.view)
         return fail(fmt::format("no tensor is bound, {} is wanted",
                                 to_string(type_of(tensor), program().symbols)),
@@ -66,32 +74,32 @@ Status BoundCall::check_overlaps() const {
 
 Status BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
                                  llvm::ArrayRef<CudaAddress> outputs) const {
-  const auto ranges = [](llvm::ArrayRef<Tensor> tensors, llvm::ArrayRef<CudaAddress> addresses) {
-    Ranges list;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      const TensorView& view = *tensors[i].view;
-      list.push_back({addresses[i], addresses[i] + (is_dense(view) ? bytes_of(view) : 0)});
-    }
-    return list;
+  const auto range_of = [](const Tensor& tensor, CudaAddress address) {
+    return Range{address, address + (is_dense(*tensor.view) ? bytes_of(*tensor.view) : 0)};
   };
-  const auto overlap = [](const Tensor& output, const std::string& other) {
-    return fail(fmt::format("its memory overlaps that of {}", other), output.place,
-                "give each output memory of its own", ExitCode::usage);
-  };
-  const Ranges taken = ranges(outputs_, outputs);
-  const Ranges given = on_gpu() ? ranges(inputs_, inputs) : Ranges();
-  for (size_t i = 0; i < taken.size(); ++i) {
-    const Range range = taken[i];
-    if (range.is_empty()) continue;
+  // What is written: outputs, then states.
+  llvm::SmallVector<std::pair<const Tensor*, Range>, 16> written;
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    written.emplace_back(&outputs_[i], range_of(outputs_[i], outputs[i]));
+  for (const Tensor& state : states_)
+    if (state.view) written.emplace_back(&state, range_of(state, address_of(*state.view)));
+  Ranges given;
+  if (on_gpu())
+    for (size_t i = 0; i < inputs_.size(); ++i) given.push_back(range_of(inputs_[i], inputs[i]));
+  const auto kind = [&](size_t i) { return i < outputs_.size() ? "output" : "state"; };
+  for (size_t i = 0; i < written.size(); ++i) {
+    const auto& [tensor, range] = written[i];
+    const auto overlap = [&](std::string_view other_kind, const std::string& other) {
+      return fail(fmt::format("its memory overlaps that of {} {}", other_kind, printable(other)),
+                  tensor->place, fmt::format("give each {} memory of its own", kind(i)),
+                  ExitCode::usage);
+    };
     for (size_t k = 0; k < i; ++k)
-      if (range.overlaps(taken[k]))
-        return overlap(outputs_[i], "output " + printable(outputs_[k].name));
+      if (range.overlaps(written[k].second)) return overlap(kind(k), written[k].first->name);
     for (size_t k = 0; k < given.size(); ++k)
-      if (range.overlaps(given[k]))
-        return overlap(outputs_[i], "input " + printable(inputs_[k].name));
+      if (range.overlaps(given[k])) return overlap("input", inputs_[k].name);
     for (size_t k = 0; k < weights_.size(); ++k)
-      if (range.overlaps(weights_[k]))
-        return overlap(outputs_[i], "weight " + printable(program().weights[k].name));
+      if (range.overlaps(weights_[k])) return overlap("weight", program().weights[k].name);
   }
   return {};
 }

@@ -85,7 +85,8 @@ Status CallSession::start_on_gpu(std::optional<void*> stream) {
   std::vector<int64_t> values;
   for (const auto& value : symbols_) values.push_back(value.value_or(0));
   SINTER_LET(products, plan_->products_in(stream_.handle()));
-  SINTER_LET(session, CudaSession::create(plan_->on_gpu(), values, {stream_.handle(), products}));
+  SINTER_LET(session,
+             CudaSession::create(plan_->on_gpu(), values, {stream_.handle(), products, true}));
   cuda_ = std::move(session);
   memory_ = std::make_shared<CallMemory>();
   return {};
@@ -148,6 +149,7 @@ Status CallSession::read_state(std::string_view name, const TensorView& to) {
                             fmt::join(to.strides, ", "), to_string(to)),
                 place, "check the strides", ExitCode::usage);
   const auto index = static_cast<size_t>(state - states.begin());
+  if (cuda_) SINTER_TRY(cuda_->allocate_states());
   SINTER_LET(tensor, cuda_ ? cuda_->state(index) : host_->state(index));
   copy_to(to, tensor.bytes);
   return {};

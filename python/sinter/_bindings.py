@@ -271,6 +271,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         sinter_error,
         [sinter_call, c_char_p, c_char_p, c_size_t, POINTER(c_int64), POINTER(c_int64), c_void_p],
     ),
+    "sinter_call_state": (
+        sinter_error,
+        [sinter_call, c_char_p, c_char_p, c_size_t, POINTER(c_int64), POINTER(c_int64), c_void_p],
+    ),
     "sinter_call_addresses": (
         sinter_error,
         [sinter_call, POINTER(c_void_p), c_size_t, POINTER(c_void_p), c_size_t],

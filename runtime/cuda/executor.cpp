@@ -132,23 +132,30 @@ Result<std::unique_ptr<CudaSession>> CudaSession::create(std::shared_ptr<const C
     session->stream_ = std::move(stream);
   }
   session->gemm_ = std::move(options.gemm);
+  session->symbol_values_.assign(symbol_values.begin(), symbol_values.end());
+  session->model_ = std::move(model);
+  if (!options.states_later) SINTER_TRY(session->allocate_states());
+  return session;
+}
+
+Status CudaSession::allocate_states() {
+  const Program& program = model_->program();
+  if (states_.size() == program.states.size()) return {};
+  std::vector<CudaMemory> states;
   for (const State& state : program.states) {
     for (Dim dim : state.type.dims)
       if (!dim.is_constant())
         SINTER_TRY(check_symbol_value(program.symbols[dim.symbol().index],
-                                      symbol_values[dim.symbol().index]));
-    const auto bytes = storage_bytes(state.type).evaluate(symbol_values);
+                                      symbol_values_[dim.symbol().index]));
+    const auto bytes = storage_bytes(state.type).evaluate(symbol_values_);
     if (!bytes) return fail("a state's size exceeds 63 bits", "state " + printable(state.name));
-    SINTER_LET(memory,
-               CudaMemory::allocate(model->cuda_device(), static_cast<size_t>(*bytes),
-                                    "state " + printable(state.name), session->stream_.handle()));
-    session->states_.push_back(std::move(memory));
+    SINTER_LET(memory, CudaMemory::allocate(model_->cuda_device(), static_cast<size_t>(*bytes),
+                                            "state " + printable(state.name), stream_.handle()));
+    states.push_back(std::move(memory));
   }
-  SINTER_TRY(session->clear_states());
-  SINTER_TRY(session->stream_.synchronize("clearing the states"));
-  session->symbol_values_.assign(symbol_values.begin(), symbol_values.end());
-  session->model_ = std::move(model);
-  return session;
+  states_ = std::move(states);
+  SINTER_TRY(clear_states());
+  return stream_.synchronize("clearing the states");
 }
 
 Status CudaSession::clear_states() const {
@@ -220,7 +227,7 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
         address = model_->weights().address(buffer.index);
         break;
       case Buffer::Place::state:
-        address = states_[buffer.index].address();
+        if (!states_.empty()) address = states_[buffer.index].address();
         break;
     }
     call.addresses.push_back(address);
@@ -229,10 +236,15 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
   return call;
 }
 
-void CudaCall::move_to(llvm::ArrayRef<CudaAddress> inputs, llvm::ArrayRef<CudaAddress> outputs) {
-  for (size_t i = 0; i < addresses.size(); ++i)
-    if (const Buffer& buffer = entry->buffers[i]; buffer.place == Buffer::Place::input)
-      addresses[i] = inputs[buffer.index];
+void CudaCall::move_to(llvm::ArrayRef<CudaAddress> inputs, llvm::ArrayRef<CudaAddress> outputs,
+                       llvm::ArrayRef<CudaAddress> states) {
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Buffer& buffer = entry->buffers[i];
+    if (buffer.place == Buffer::Place::input) addresses[i] = inputs[buffer.index];
+    if (buffer.place == Buffer::Place::state && buffer.index < states.size() &&
+        states[buffer.index] != 0)
+      addresses[i] = states[buffer.index];
+  }
   // An output keeps its place to the end, so that any other memory serves as well.
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i] != 0 && entry->buffers[entry->outputs[i]].place == Buffer::Place::arena)

@@ -92,10 +92,11 @@ struct CudaCall {
   std::vector<FreeMemory> free;
 
   CudaAddress output(size_t index) const { return addresses[entry->outputs[index]]; }
-  /// Moves inputs and outputs to other memory, in the entry's order. An output that another
-  /// buffer's memory holds (an input's, a weight's, a state's) stays where it is, and so does one
-  /// at 0.
-  void move_to(llvm::ArrayRef<CudaAddress> inputs, llvm::ArrayRef<CudaAddress> outputs);
+  /// Moves inputs and outputs, in the entry's order, and states, in the program's, to other memory.
+  /// An output that another buffer's memory holds (an input's, a weight's, a state's) stays where
+  /// it is, and so do outputs and states at 0.
+  void move_to(llvm::ArrayRef<CudaAddress> inputs, llvm::ArrayRef<CudaAddress> outputs,
+               llvm::ArrayRef<CudaAddress> states = {});
 };
 
 /// Resources that a session has of its own instead of sharing them.
@@ -105,6 +106,8 @@ struct CudaSessionOptions {
   std::optional<CudaApi::Stream> stream;
   /// Computes the session's products, so that it runs beside other sessions. Null: the model's.
   std::shared_ptr<CudaGemm> gemm;
+  /// The session has no memory for states until allocate_states().
+  bool states_later = false;
 };
 
 /// Where the first kernel of a call begins.
@@ -139,6 +142,9 @@ class CudaSession final : public Session {
   Status enqueue(const CudaCall& call, const CudaStream& stream,
                  CallBegin begin = CallBegin::overlapped) const;
   Status enqueue_step(const CudaCall& call, size_t step, const CudaStream& stream) const;
+  /// Memory for all states, zeros; nothing if it is there. May wait. Calls that were placed before
+  /// have no states.
+  Status allocate_states();
   /// Enqueues zeros for all states.
   Status clear_states() const;
 
@@ -172,9 +178,9 @@ class CudaSession final : public Session {
   std::vector<int64_t> symbol_values_;  // of create()
   CudaStream stream_;                   // outlives the memory that is used in its order
   std::shared_ptr<CudaGemm> gemm_;      // its own; null: the model's
-  std::vector<CudaMemory> states_;
-  CudaMemory arena_;        // of run(), grown when a call needs more
-  RepeatedCalls repeated_;  // of run(), at addresses in the arena
+  std::vector<CudaMemory> states_;      // empty until they are allocated
+  CudaMemory arena_;                    // of run(), grown when a call needs more
+  RepeatedCalls repeated_;              // of run(), at addresses in the arena
 };
 
 }  // namespace sinter

@@ -41,6 +41,8 @@ class HostSession final : public Session {
   /// One per state of the program.
   llvm::ArrayRef<HostTensor> states() const { return states_; }
   void clear_states();
+  /// Exchanges a state with a tensor of its type and extents.
+  void swap_state(size_t index, HostTensor& tensor) { std::swap(states_[index], tensor); }
 
  private:
   HostModel model_;

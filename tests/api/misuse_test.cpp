@@ -108,6 +108,9 @@ TEST_CASE("extents and strides that no memory has are errors that show them") {
   ok(sinter_call_run(handles.call));
   CHECK(Outcome(sinter_call_addresses(handles.call, nullptr, 2, nullptr, 1)).says("inputs"));
   CHECK(Outcome(sinter_call_addresses(nullptr, nullptr, 0, nullptr, 0)).code == SINTER_CODE_USAGE);
+  const int64_t state_dims[] = {3, 8};
+  CHECK(Outcome(sinter_call_state(handles.call, "s", "f32", 2, state_dims, nullptr, memory))
+            .says("no state is called"));
   CHECK(Outcome(sinter_call_symbol(handles.call, "N", kLeast)).says("-9223372036854775808"));
   const char* const symbols[] = {"N"};
   sinter_costs* costs = nullptr;

@@ -399,6 +399,28 @@ TEST_CASE("bad tensors and symbols are refused, and the argument is named") {
     CHECK(step.run() == (on_gpu ? "entry step, output y: its memory overlaps that of input x; give "
                                   "each output memory of its own"
                                 : "fine"));
+    require(call.bind_output("y", y));
+    CHECK(said(call.bind_state("cache", x)) ==
+          "entry step: no state is called \"cache\"; it has keys, values");
+    CHECK(said(call.bind_state("keys", x)) ==
+          "fine");  // R may be 3 by its type, the session's is 16
+    CHECK(step.run() ==
+          "entry step, state keys: f32[3, 32] is given, f32[16, 32] is wanted, that is f32[R, 32]; "
+          "check the tensor's shape");
+    const CallerMemory rows(value(make_tensor(DType::f32, {kCallRows, kCallWidth})));
+    bad = rows.view();
+    bad.strides = {0, 1};
+    CHECK(said(call.bind_state("keys", bad)) ==
+          "entry step, state keys: strides [0, 1] put several elements of f32[16, 32] at one "
+          "address; check the strides");
+    require(call.bind_state("keys", rows.view()));
+    require(call.bind_state("values", rows.view()));
+    CHECK(step.run() ==
+          "entry step, state values: its memory overlaps that of state keys; give each state "
+          "memory of its own");
+    const CallerMemory others(value(make_tensor(DType::f32, {kCallRows, kCallWidth})));
+    require(call.bind_state("values", others.view()));
+    CHECK(step.run() == "fine");
     if (!on_gpu) continue;
     bad = x;
     bad.strides = {64, 2};

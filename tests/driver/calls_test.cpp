@@ -597,6 +597,35 @@ TEST_CASE("all device memory comes from the caller's allocator and goes back to 
   }
 }
 
+TEST_CASE("states in the caller's memory are written in place, and the session's are left alone") {
+  const HostTensor zeros = value(make_tensor(DType::f32, {kCallRows, kCallWidth}));
+  Allocator allocator;
+  for (const auto& device : {CallDevice::cpu(), gpu(allocator.options())}) {
+    const auto session = value(CallSession::create(plan_on(device), kRows, {}));
+    const size_t before = allocator.calls;
+    CallerMemory keys(zeros), values(zeros), other_keys(zeros);
+    Called step(session, "step", step_inputs(1)), own(session, "step", step_inputs(1));
+    require(step.call->bind_state("keys", keys.view()));
+    require(step.call->bind_state("values", values.view()));
+    require(step.call->run());
+    require(step.call->check());
+    if (device->on_gpu()) CHECK(allocator.calls == before + 1);  // the arena
+    CHECK(state_of(*session, "keys") == zeros.bytes);
+    require(own.call->run());
+    require(own.call->check());
+    CHECK(own.outputs() == step.outputs());
+    CHECK(state_of(*session, "keys") == keys.read().bytes);
+    CHECK(state_of(*session, "values") == values.read().bytes);
+    CHECK(keys.read().bytes != zeros.bytes);
+    // The next call sees what this one left, elsewhere or here.
+    require(step.call->bind_state("keys", other_keys.view()));
+    require(step.call->run());
+    require(step.call->check());
+    CHECK(other_keys.read().bytes == keys.read().bytes);
+    CHECK(step.outputs() == own.outputs());
+  }
+}
+
 TEST_CASE("whichever call of the driver fails, everything is given back") {
   fake();
   const CallWeights weights = CallWeights::random();

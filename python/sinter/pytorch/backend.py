@@ -27,6 +27,7 @@ from .complex_pairs import split_complex
 from .decompositions import decompositions
 from .host_constants import take_constants, with_constants
 from .importer import is_size
+from .in_place import take_writings
 from .layout import read_roots
 from .mutations import take_copies, with_copies, written_results
 from .packed_parameters import PackedFunction
@@ -140,13 +141,14 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
     device = device_of(module)
     visible, kept = visible_results(module, phase), kept_results(module)
     targets = take_copies(module)
+    writings = take_writings(module, targets)
     constants = take_constants(module, device) if device.type != "cpu" else []
     is_checked = device.type == "cpu" or options["check"]
     skip_idle_casts(module.graph)
     refused: dict[fx.Node, str] = {}
     entries = None
     while entries is None:  # each time with more nodes in `refused`
-        parts, eager = partition(module, device, phase, visible, is_checked, refused)
+        parts, eager = partition(module, device, phase, visible, is_checked, writings, refused)
         if eager and options["require_full"]:
             raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
                         + "\n".join(f"  {op}" for op in eager),
@@ -221,8 +223,8 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
     for item in output:
         if isinstance(item, fx.Node) and item in index:
             places.append((True, index[item]))
-        elif isinstance(item, fx.Node) and item in where:
-            places.append((False, where[item]))
+        elif isinstance(item, fx.Node) and part.written.get(item, item) in where:
+            places.append((False, where[part.written.get(item, item)]))
         elif item is None:
             places.append(None)
         else:

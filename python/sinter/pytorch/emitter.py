@@ -50,6 +50,7 @@ class Emitter:
         self._added: list[tuple[Value, str]] = []  # by the node that is being added, with their ops
         self._owners: dict[int, str] = {}  # paths of the modules that made values
         self._sources: dict[int, Value] = {}  # of views: what they read
+        self._states: dict[int, tuple[int, ...]] = {}  # with the axes that their rows join
         self._shared: set[int] = set()  # numbers that several nodes read
         self._checks: list[tuple[Value, RowCheck]] = []  # of the node that is being added
 
@@ -126,6 +127,36 @@ class Emitter:
         """A weight of the module, which was declared."""
         value = self.graph.use(name)
         return Tensor(self, value, (1,) * len(value.dims))
+
+    def state(self, name: str, sizes: Sequence[int], axis: int) -> Tensor:
+        """A state of the module, which was declared [rows, width], as a tensor of these sizes. The rows are
+        the axes up to `axis`, joined."""
+        value = self.graph.use(name)
+        self._states[value.number] = tuple(sizes[:axis + 1])
+        return Tensor(self, value, (1, 1)).reshape(sizes)
+
+    def append(self, x: Tensor, rows: Tensor, source: Tensor) -> Tensor | None:
+        """x with the rows of a source, one for each row number, written in place along the last axis that its
+        rows join. Other axes of the source have the sizes of x. Row numbers outside write nothing. None: x is
+        no state."""
+        value = x._value
+        while value.number in self._sources:
+            value = self._sources[value.number]
+        if value.number not in self._states:
+            return None
+        *outer, size = self._states[value.number]
+        sizes, rows = x.sizes, rows.flatten()
+        count, blocks = rows.size(0), math.prod(outer)
+        row = rows.unsqueeze(0).expand([blocks, count])  # all in one shape, to be one kernel
+        inside = row.greater_equal(0) & row.less(size)
+        place = self.iota(blocks).unsqueeze(1) * size + row
+        slot = self.where(inside, place, -1).reshape([blocks * count])
+        width = math.prod(sizes[len(outer) + 1:])
+        updates = source.expand([*outer, count, *sizes[len(outer) + 1:]]).reshape([blocks * count, width])
+        operands = [value, updates.merged()._value, slot.merged()._value]
+        written = self._add("kv_append", operands)
+        self._note_check(written, RowCheck())
+        return Tensor(self, written, (1, 1)).reshape(sizes)
 
     def output(self, tensor: Tensor) -> None:
         self.graph.output(tensor._value)

@@ -19,6 +19,7 @@ from ..module import ModuleBuilder
 from .dtypes import in_memory, is_double_number, sinter_dtype
 from .emitter import Emitter
 from .extents import Extent, Extents, expression_of
+from .in_place import Writing
 from .layout import Layout
 from .names import Names, location_of, module_path
 from .ops import CONVERSIONS, Conversion
@@ -53,6 +54,7 @@ class ImportedGraph:
     extents: Extents
     inputs: list[Operand] = field(default_factory=list)
     outputs: list[Operand] = field(default_factory=list)
+    states: list[Operand] = field(default_factory=list)  # arguments that are written in place
     locations: dict[str, str] = field(default_factory=dict)  # of named values in the user's source
     row_checks: dict[str, RowCheck] = field(default_factory=dict)  # by the name of the op
 
@@ -125,10 +127,22 @@ class Importer:
         return Operand(node, name, dtype, layout, tensor.dims, tuple(fake.shape),
                        tuple(fake.stride()))
 
-    def try_input(self, node: fx.Node) -> bool:
-        """Adds an input. False: it is no tensor for Sinter, and `reasons` says why of its readers."""
+    def add_state(self, writing: Writing) -> None:
+        """An argument of which an op writes rows in place."""
+        node = writing.argument
+        fake = node.meta["val"]
+        name = self.names.unique(self.names.of(node))
+        self.imported.module.state(name, f"{sinter_dtype(fake.dtype)}{list(writing.shape)}")
+        tensor = self.emitter.state(name, writing.sizes, writing.axis)
+        self.imported.states.append(Operand(node, name, fake.dtype, Layout.plain(fake.dim()), writing.shape,
+                                            tuple(fake.shape), tuple(fake.stride())))
+        self.values[node] = tensor
+
+    def try_input(self, node: fx.Node, writing: Writing | None = None) -> bool:
+        """Adds an input, or a state that an op writes. False: it is no tensor for Sinter, and `reasons` says
+        why of its readers."""
         try:
-            self.add_input(node)
+            self.add_input(node) if writing is None else self.add_state(writing)
             return True
         except (Unsupported, SinterError) as error:
             self.reasons.update((user, reason_of(error)) for user in node.users)

@@ -68,9 +68,10 @@ def with_copies(function: Callable, targets: list[int]) -> Callable:
         count = len(results) - len(targets)
         given = {id(argument) for argument in arguments}
         # A value that is an argument may be changed by the copies before its own. One that is None has
-        # been copied.
+        # been copied, one that is the argument itself was written in place.
         copies = [(arguments[i], value.clone() if id(value) in given else value)
-                  for i, value in zip(targets, results[count:]) if value is not None]
+                  for i, value in zip(targets, results[count:])
+                  if value is not None and value is not arguments[i]]
         if copies:
             with torch.no_grad():
                 torch._foreach_copy_(*zip(*copies))

@@ -15,6 +15,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .dtypes import TO_SINTER, in_memory, is_double_number
 from .extents import expression_of
+from .in_place import Writing
 from .importer import ImportedGraph, Importer, is_size, substitute
 from .layout import is_dense_from_start, is_view, root_of
 from .names import location_of
@@ -50,13 +51,15 @@ class EagerOp:
 @dataclass
 class Part:
     """Nodes that one entry computes. leaves: what it reads. results: what it computes for others.
-    replayed: its views that torch makes anew of results and leaves."""
+    replayed: its views that torch makes anew of results and leaves. written: the leaves whose rows it writes
+    in place, by the op that does so, whose result the leaf then is."""
 
     graph: ImportedGraph
     nodes: list[fx.Node]
     leaves: list[fx.Node]
     results: list[fx.Node]
     replayed: set[fx.Node]
+    written: dict[fx.Node, fx.Node]
 
 
 class SupportedOps(OperatorSupportBase):
@@ -122,19 +125,20 @@ def has_compute(nodes) -> bool:
 
 
 def partition(module: fx.GraphModule, device: torch.device, name: str, visible: Sequence[fx.Node],
-              is_checked: bool, refused: dict[fx.Node, str]) -> tuple[list[Part], list[EagerOp]]:
+              is_checked: bool, writings: Sequence[Writing],
+              refused: dict[fx.Node, str]) -> tuple[list[Part], list[EagerOp]]:
     """Cuts the graph; every part is imported. A node that cannot be imported goes to eager, and the
     graph is cut anew, until all parts can be.
 
     visible: results that the user sees, with the strides, the offset and the aliases that torch traced.
-    is_checked: as of Emitter. refused: nodes that go to eager, with the reasons; grows."""
+    is_checked: as of Emitter. writings: ops that may write an argument in place. refused: nodes that go to eager, with the reasons; grows."""
     replayed = replayed_views(module.graph, visible)
     while True:
         groups = [group for group in node_groups(module, SupportedOps(refused, device))
                   if has_compute(group)]
         known = len(refused)
         parts = [import_part(group, name if len(groups) == 1 else f"{name}_{number}", refused,
-                             replayed, set(visible), is_checked)
+                             replayed, set(visible), is_checked, writings)
                  for number, group in enumerate(groups)]
         if len(refused) == known:
             break
@@ -171,11 +175,12 @@ def replayed_views(graph: fx.Graph, visible: Sequence[fx.Node]) -> set[fx.Node]:
             and (not is_dense_from_start(node.meta["val"]) or (node in visible and shares(node)))}
 
 
-def results_of(nodes: list[fx.Node], replayed: set[fx.Node],
-               visible: set[fx.Node]) -> tuple[list[fx.Node], set[fx.Node]]:
-    """What a part computes for others, and the views of it that torch makes of that."""
+def results_of(nodes: list[fx.Node], replayed: set[fx.Node], visible: set[fx.Node],
+               written: set[fx.Node]) -> tuple[list[fx.Node], set[fx.Node]]:
+    """What a part computes for others, and the views of it that torch makes of that. written: values that no
+    other part reads, and that an argument has behind the call."""
     inside = set(nodes)
-    wanted = {node for node in nodes if any(user not in inside for user in node.users)}
+    wanted = {node for node in nodes if any(user not in inside for user in node.users)} - written
     views: set[fx.Node] = set()
     pending = [node for node in wanted
                if node in replayed and is_observed(node, inside, visible)
@@ -204,10 +209,14 @@ def is_observed(node: fx.Node, inside: set[fx.Node], visible: set[fx.Node]) -> b
 
 
 def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
-                replayed: set[fx.Node], visible: set[fx.Node], is_checked: bool) -> Part | None:
+                replayed: set[fx.Node], visible: set[fx.Node], is_checked: bool,
+                writings: Sequence[Writing]) -> Part | None:
     """The part, or None: then `refused` has more nodes."""
     inside = set(nodes)
-    results, views = results_of(nodes, replayed, visible)
+    states = {writing.argument: writing for writing in writings if writing.writer in inside and all(
+        user in inside or user.op == "output" for user in writing.writer.users)}
+    results, views = results_of(nodes, replayed, visible, {one.writer for one in states.values()})
+    states = {argument: one for argument, one in states.items() if one.writer not in results}
     leaves = list(dict.fromkeys(operand for node in nodes for operand in node.all_input_nodes
                                 if operand not in inside))
     unknown = [leaf for leaf in leaves if is_unknown_number(leaf)]
@@ -218,7 +227,7 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
     importer = Importer(name, is_checked=is_checked)
     try:
         importer.begin(leaves)
-        if all([importer.try_input(leaf) for leaf in leaves]):
+        if all([importer.try_input(leaf, states.get(leaf)) for leaf in leaves]):
             for node in nodes:
                 if not importer.convert(node):
                     substitute(importer, node)
@@ -232,7 +241,8 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
     except BaseException:
         importer.imported.module.close()
         raise
-    return Part(importer.imported, nodes, leaves, results, views)
+    return Part(importer.imported, nodes, leaves, results, views,
+                {one.writer: argument for argument, one in states.items()})
 
 
 def rewritten(module: fx.GraphModule, parts: list[Part], entries: list) -> fx.GraphModule:
@@ -265,6 +275,7 @@ def rewritten(module: fx.GraphModule, parts: list[Part], entries: list) -> fx.Gr
             call = graph.call_module(f"part_{number}", tuple(new[leaf] for leaf in part.leaves))
             for i, result in enumerate(part.results):
                 new[result] = graph.call_function(operator.getitem, (call, i))
+            new.update((writer, new[argument]) for writer, argument in part.written.items())
         if len(waiting) == len(pending):
             raise AssertionError("the parts of a graph depend on one another")
         pending = waiting

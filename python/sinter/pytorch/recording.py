@@ -123,7 +123,8 @@ class RecordedCall:
         self._written, self._lent = written, lent
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf.meta["val"], torch.Tensor)]
         self._on_host = {i for i in tensors if leaves[i].meta["val"].device != entry.device}  # numbers
-        self._movable = [i for i in tensors if i in self._on_host or not is_static(leaves[i])]
+        self._movable = [i for i in tensors if i in self._on_host
+                         or not (is_static(leaves[i]) or i in entry.states)]
         self._made = {i for i in tensors if leaves[i].op != "placeholder"}
         self._static_addresses = addresses_at([i for i in tensors if i not in self._movable])
         self._movable_addresses = addresses_at(self._movable)

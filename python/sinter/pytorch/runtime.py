@@ -158,15 +158,18 @@ class BoundCall(Call):
         self._parameter_places = [place.input for place in entry.parameters]
         self._other_places = [place.input for place in entry.others]
         self._parameters: tuple[int, ...] | None = None  # their addresses, as the library has them
+        self._states = entry.graph.states
+        self._state_addresses: list[int] = []
         # Sizes, strides and type of each result as a tensor of torch.
         self.result_layouts = [(*sizes_and_strides(operand, entry.graph.extents, values), operand.dtype)
                         for operand in entry.graph.outputs]
 
-    def launch(self, parameters: tuple[int, ...], given: list[torch.Tensor], results: list[torch.Tensor],
-               is_checked: bool) -> None:
-        """Enqueues the kernels. parameters: addresses. given: the other inputs. is_checked: waits, and
-        raises for a row number out of range."""
+    def launch(self, parameters: tuple[int, ...], given: list[torch.Tensor], states: list[torch.Tensor],
+               results: list[torch.Tensor], is_checked: bool) -> None:
+        """Enqueues the kernels. parameters: addresses. given: the other inputs. states: are written in place.
+        is_checked: waits, and raises for a row number out of range."""
         with self._lock:
+            self._bind_states(states)
             self._write_addresses(parameters, given, results)
             if self._is_bound:
                 inputs, outputs = self._addresses
@@ -188,6 +191,15 @@ class BoundCall(Call):
             inputs[place] = tensor.data_ptr()
         for place, tensor in enumerate(results):
             outputs[place] = tensor.data_ptr()
+
+    def _bind_states(self, states: list[torch.Tensor]) -> None:
+        addresses = [tensor.data_ptr() for tensor in states]
+        if addresses == self._state_addresses:
+            return
+        for operand, address in zip(self._states, addresses):
+            memory = Memory(address, sinter_dtype(operand.dtype), operand.dims, None, self._place, None, "torch")
+            self._give(lib.sinter_call_state, operand.name, memory)
+        self._state_addresses = addresses
 
     def _bind_addresses(self, addresses: list[int]) -> None:
         for i, ((operand, dims), address) in enumerate(zip(self._operands, addresses)):
@@ -225,6 +237,8 @@ class CompiledEntry:
         is_stable = lambda place: place.dtype is None and is_parameter(graph.inputs[place.input].node)
         self.parameters = [place for place in places if is_stable(place)]
         self.others = [place for place in places if not is_stable(place)]
+        self.states = [position[operand.node] for operand in graph.states]
+        self._state_places = [Place(i, leaf, None, None) for i, leaf in enumerate(self.states)]
         self._parameter_addresses = addresses_at([place.leaf for place in self.parameters])
         self._known: set[tuple[int, ...]] = set()  # addresses of parameters that need no copies
         self._made = [(position[operand.node], operand) for operand in graph.inputs
@@ -256,14 +270,19 @@ class CompiledEntry:
             copies = self._ready_parameters(arguments, parameters)  # are alive until the kernels are queued
             parameters = tuple([tensor.data_ptr() for tensor in copies])
         given = [self._ready(arguments[place.leaf], place) for place in self.others]
+        states = [self._ready(arguments[place.leaf], place) for place in self._state_places]
         call = sessions.call(self, self._handle(stream), values)
         results = [torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)
                    for sizes, strides, dtype in call.result_layouts]
         try:
             with _AT_ONCE if stream is None else in_order(stream):
-                call.launch(parameters, given, results, self._is_checked)
+                call.launch(parameters, given, states, results, self._is_checked)
         except SinterError as error:
             raise python_error(error, self.graph.row_checks) from None
+        for leaf, state in zip(self.states, states):
+            if state.data_ptr() != arguments[leaf].data_ptr():  # a copy
+                with torch.no_grad():
+                    arguments[leaf].copy_(state)
         return results
 
     def _handle(self, stream: torch.cuda.Stream | None) -> int | None:
