@@ -130,6 +130,21 @@ std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionS
   return refused;
 }
 
+/// Of the fusions that the engine would make, those of the options.
+std::set<std::tuple<ValueId, ValueId, bool>> chosen(const Fusion& all,
+                                                    const FusionOptions& options) {
+  std::set<std::tuple<ValueId, ValueId, bool>> fusions;
+  int64_t number = 0;
+  for (const LedgerEntry& entry : all.ledger) {
+    if (!entry.verdict.accepted() || number == options.stop_after) break;
+    if (!options.only || std::binary_search(options.only->begin(), options.only->end(),
+                                            options.first_number + number))
+      fusions.insert({entry.a, entry.b, entry.verdict.reason == Reason::fused_horizontal});
+    ++number;
+  }
+  return fusions;
+}
+
 }  // namespace
 
 Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
@@ -140,6 +155,15 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
     fusion.grouping = state->groups.grouping(state->problem);
     fusion.state = state;
     return fusion;
+  }
+  std::optional<int64_t> possible;
+  if (options.only || options.stop_after >= 0) {
+    FusionOptions unlimited = options;
+    unlimited.only.reset();
+    unlimited.stop_after = -1;
+    const Fusion all = fuse(graph, symbols, device, unlimited, families);
+    state->allowed = chosen(all, options);
+    possible = all.statistics.accepted;
   }
   std::vector<Candidate> open;
   for (const auto& [x, y] : options.required) {
@@ -160,6 +184,7 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
   }
   fusion.grouping = horizontal.grouping();
   fusion.statistics = state->statistics;
+  fusion.statistics.possible = possible.value_or(fusion.statistics.accepted);
   fusion.state = state;
   return fusion;
 }

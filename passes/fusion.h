@@ -28,6 +28,7 @@ struct LedgerEntry {
 struct FusionStatistics {
   int64_t judged = 0;    // questions that the engine asked
   int64_t accepted = 0;  // of them, answered by a fusion
+  int64_t possible = 0;  // fusions without `only` and `stop_after`
 };
 
 struct Fusion {

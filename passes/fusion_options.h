@@ -1,6 +1,8 @@
 // The options of the fusion engine that its caller may set.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +15,12 @@ struct FusionOptions {
   bool enabled = true;  // false: every op is a kernel of its own
   /// Pairs of value names. required: tried first. forbidden: never in one kernel.
   std::vector<std::pair<std::string, std::string>> required, forbidden;
-  int64_t stop_after = -1;  // acceptances; -1: no limit
+  /// The engine numbers the fusions that it would make, in their order, from `first_number` on.
+  /// It makes those of `only`, and no more than the first `stop_after` of the graph; of them, those
+  /// that hold without the fusions that are left out.
+  int64_t stop_after = -1;                   // -1: no limit
+  std::optional<std::vector<int64_t>> only;  // ascending; none: all
+  int64_t first_number = 0;
   /// fast: an activation or a residual may join the library call of a linear.
   Numerics numerics = Numerics::strict;
 };

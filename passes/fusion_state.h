@@ -1,6 +1,10 @@
 // The state of the fusion engine: what it is asked about, and the groups so far.
 #pragma once
 
+#include <optional>
+#include <set>
+#include <tuple>
+
 #include "passes/fusion.h"
 #include "passes/groups.h"
 
@@ -17,6 +21,8 @@ struct FusionState {
   const FusionOptions options;
   Groups groups;
   FusionStatistics statistics;
+  /// The fusions that the engine may make, by their ops and whether they are horizontal; none: all.
+  std::optional<std::set<std::tuple<ValueId, ValueId, bool>>> allowed;
 };
 
 }  // namespace sinter

@@ -36,7 +36,7 @@ std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b) const {
         return std::nullopt;
   if (!share_a_value(a, b) || dag_.depends(x, y)) return std::nullopt;
   const Members in_x = dag_.members(x), in_y = dag_.members(y);
-  std::optional<Verdict> refusal = constraints(state_, in_x, in_y);
+  std::optional<Verdict> refusal = constraints(state_, a, b, in_x, in_y, true);
   if (!refusal) refusal = state_conflict(state_.problem, in_x, in_y);
   if (!refusal) refusal = profit(x, y);
   Verdict verdict = refusal ? std::move(*refusal) : Verdict{Reason::fused_horizontal, "", {}};

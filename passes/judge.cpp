@@ -67,8 +67,8 @@ Decision judge(const FusionState& state, ValueId a, ValueId b) {
     return Decision{std::move(verdict), q.first, q.second, std::move(q.merged),
                     state.groups.merges()};
   };
-  if (auto refusal =
-          constraints(state, state.groups.members(q.first), state.groups.members(q.second)))
+  if (auto refusal = constraints(state, a, b, state.groups.members(q.first),
+                                 state.groups.members(q.second), false))
     return decide(std::move(*refusal));
   for (Check* check : checks_for(q))
     if (auto refusal = check(q)) return decide(std::move(*refusal));

@@ -68,8 +68,9 @@ Check numerics;
 }  // namespace checks
 
 // Checks of any sets of ops.
-/// Refuses what the caller forbids, and all after as many fusions as it allows.
-std::optional<Verdict> constraints(const FusionState& state, Members x, Members y);
+/// Refuses what the caller forbids or leaves out. `a` and `b`: the ops that the question is about.
+std::optional<Verdict> constraints(const FusionState& state, ValueId a, ValueId b, Members x,
+                                   Members y, bool horizontal);
 /// Refuses where one writes a state that the other reads.
 std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, Members y);
 /// Refuses a kernel that takes longer than its groups apart.

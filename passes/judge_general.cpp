@@ -9,19 +9,21 @@
 
 namespace sinter {
 
-std::optional<Verdict> constraints(const FusionState& state, Members x, Members y) {
+std::optional<Verdict> constraints(const FusionState& state, ValueId a, ValueId b, Members x,
+                                   Members y, bool horizontal) {
   const FusionProblem& problem = state.problem;
   const FusionOptions& options = state.options;
   const auto holds = [&](Members members, std::string_view name) {
     return llvm::any_of(members, [&](ValueId id) { return problem.name(id) == name; });
   };
-  for (const auto& [a, b] : options.forbidden)
-    if ((holds(x, a) && holds(y, b)) || (holds(x, b) && holds(y, a)))
-      return refuse(Reason::forbidden, fmt::format("{} with {}", a, b));
-  if (options.stop_after >= 0 && state.statistics.accepted >= options.stop_after)
-    return refuse(Reason::stopped, fmt::format("after {} {}", options.stop_after,
-                                               options.stop_after == 1 ? "fusion" : "fusions"));
-  return std::nullopt;
+  for (const auto& [first, second] : options.forbidden)
+    if ((holds(x, first) && holds(y, second)) || (holds(x, second) && holds(y, first)))
+      return refuse(Reason::forbidden, fmt::format("{} with {}", first, second));
+  if (!state.allowed || state.allowed->contains({std::min(a, b), std::max(a, b), horizontal}))
+    return std::nullopt;
+  if (options.only) return refuse(Reason::stopped, "it is left out");
+  return refuse(Reason::stopped, fmt::format("after {} {}", options.stop_after,
+                                             options.stop_after == 1 ? "fusion" : "fusions"));
 }
 
 std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, Members y) {

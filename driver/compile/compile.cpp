@@ -149,9 +149,11 @@ Result<Compiled> compile(Module frozen, const CompileOptions& options) {
   SINTER_TRY(check_names(frozen, options.fusion.forbidden));
   SINTER_LET(sizes, stated_sizes(frozen.symbols, options.sizes));
   Compiled compiled{std::move(frozen), {}, {}, std::move(sizes)};
+  CompileOptions numbered = options;  // fusions are numbered through all entries
   for (size_t i = 0; i < compiled.module.entries.size(); ++i) {
     const Entry& entry = compiled.module.entries[i];
-    compiled.fusions.push_back(fuse_entry(compiled.module, i, device, options));
+    compiled.fusions.push_back(fuse_entry(compiled.module, i, device, numbered));
+    numbered.fusion.first_number += compiled.fusions.back().statistics.possible;
     SINTER_TRY(check_required(named_pairs(entry.graph, options.fusion.required), entry,
                               compiled.fusions.back()));
   }

@@ -48,8 +48,9 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
 /// names those that there are.
 Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names);
 
-/// Fuses and lowers a frozen module. Errors: an unknown target; names in `required` or `forbidden`
-/// that the module lacks; sizes that the symbols cannot have; a required pair that stays apart
+/// Fuses and lowers a frozen module. The numbers of its fusions (FusionOptions::only) go on from
+/// one entry to the next. Errors: an unknown target; names in `required` or `forbidden` that the
+/// module lacks; sizes that the symbols cannot have; a required pair that stays apart
 /// (ExitCode::check_failed, with the verdict).
 Result<Compiled> compile(Module frozen, const CompileOptions& options);
 /// The fusion of an entry of a frozen module. Names in `required` and `forbidden` that the entry

@@ -100,6 +100,15 @@ class ManifestReader {
     }
     return {};
   }
+  static Status read_fusions(const JsonView& view, std::vector<int64_t>& out) {
+    SINTER_LET(items, view.array());
+    for (size_t i = 0; i < items->size(); ++i) {
+      SINTER_LET(number, view[i].integer(0));
+      if (!out.empty() && number <= out.back()) return view[i].mismatch("a larger number");
+      out.push_back(number);
+    }
+    return {};
+  }
   /// A path that `files` has.
   Status read_file(const JsonView& view, std::string& out) const {
     SINTER_TRY(read(view, out));
@@ -119,6 +128,7 @@ class ManifestReader {
     fusion.enabled = fuse;
     SINTER_LET(stop_after, view["stop_after"].integer(-1));
     fusion.stop_after = stop_after;
+    if (view["fusions"].present()) SINTER_TRY(read_fusions(view["fusions"], fusion.only.emplace()));
     SINTER_LET(device_inputs, view["device_inputs"].boolean_or(false));
     manifest_.compile.device_inputs = device_inputs;
     FamilyChoice& families = manifest_.compile.families;
@@ -245,6 +255,7 @@ std::string write_manifest(const Manifest& manifest) {
                      {"left_out", manifest.compile.families.left_out},
                      {"requested", manifest.compile.families.requested},
                      {"relaxed_attention", manifest.compile.families.relaxed_attention}};
+  if (fusion.only) json["compile"]["fusions"] = *fusion.only;
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();
   if (spec && spec->streaming)

@@ -9,7 +9,8 @@
 //     "module": "ir/00-input.sir",     what was compiled, before the passes
 //     "compile": {"target": "sm_90a", "numerics": "strict", "entries": ["decode"],
 //                 "fuse": true, "stop_after": -1, "require": [["a", "b"]], "forbid": [],
-//                 "device_inputs": false, "left_out": ["attention"]},
+//                 "device_inputs": false, "left_out": ["attention"],
+//                 "fusions": [0, 1, 5]},   those that were made; absent: all
 //     "spec": {…},                     spec_json.h; null: a module
 //     "streaming": {"sink": 4, "window": 1020},                          or null
 //     "sequences": 64,                 that decode together; absent: the usual 8

@@ -28,6 +28,7 @@ void check_usage(const std::vector<std::string>& arguments, const std::string& p
 const std::set<std::string> kNoNumbers = {"--arch",
                                           "--attention",
                                           "--chat",
+                                          "--check",
                                           "--chat-template",
                                           "--device",
                                           "--device-inputs",

@@ -98,6 +98,10 @@ constexpr Row kRows[] = {
     // Options of one or two commands.
     {"inspect", "--prompts", "--prompts 2x16", Change::result},
     {"compile opt", "--output", "--output FOLDER/other", Change::result},
+    {"reduce", "--output", "--output FOLDER/other", Change::elsewhere},
+    {"reduce", "--check", "--check false", Change::refused},
+    {"reduce", "--timeout", "--timeout 1", Change::elsewhere},
+    {"reduce", "--tries", "--tries 1", Change::result},
     {"explain", "--why", "--why l0.norm1 l0.res1", Change::result},
     {"explain", "--html", "--html FOLDER/html", Change::result},
     {"explain", "--dot", "--dot FOLDER/dot", Change::result},
@@ -155,6 +159,8 @@ constexpr Row kRows[] = {
     {"tokenize", "--decode", "--decode 5", Change::refused},
     {"tokenize", "--no-special-tokens", "--no-special-tokens", Change::result},
     // Messages.
+    {"reduce", "--verbose", "--verbose", Change::elsewhere},
+    {"reduce", "--quiet", "--quiet", Change::result},
     {"explain verify run ppl embed generate compile", "--verbose", "--verbose", Change::result},
     {"compile generate", "--quiet", "--quiet", Change::result},
     {"explain verify run ppl embed", "--quiet", "--quiet", Change::elsewhere},
@@ -198,6 +204,8 @@ const std::map<std::string, std::string> kCommands = {
     {"compile", "compile " + kGpt2 + " -o FOLDER/plan"},
     {"explain", "explain " + kGpt2},
     {"opt", "opt " + kGpt2},
+    {"reduce",
+     "reduce " SINTER_SAMPLES_DIR "/layer_norm_residual.sir -o FOLDER/small.sir --check true"},
     {"run", "run " + kGpt2 + " --device cpu --tokens 1,2,3"},
     {"verify", "verify " + kGpt2 + " --device cpu --dtype fp32 --steps 2"},
     {"generate", "generate " + kGpt2 + " --device cpu --tokens 1,2 -n 8"},

@@ -25,7 +25,8 @@
 
 #include "differential/check_case.h"
 #include "differential/child_pool.h"
-#include "differential/shrink.h"
+#include "driver/reduce/reduce.h"
+#include "driver/text_table.h"
 #include "ir/column_space.h"
 #include "ir/grouping.h"
 #include "ir/text.h"
@@ -50,7 +51,6 @@ constexpr std::string_view kUnboundedElements = "elements of contractions withou
 constexpr uint64_t kSeedsPerChild = 25;      // of one child: their kernels are compiled together
 constexpr uint64_t kFaultSeedsPerChild = 4;  // where the first seed that fails is the last
 constexpr int kShrinkSeconds = 20;           // for one run of a smaller case
-constexpr size_t kMaxShrunk = 3;             // failures that are made small; the others are listed
 
 struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;
@@ -59,6 +59,9 @@ struct Options {
   std::vector<int64_t> symbols;
   std::vector<std::string> needs;
   int jobs = 2, shrink_tries = 300;
+  size_t shrunk = 3;           // failures that are made small; the others are listed
+  size_t least_ops = 0;        // of a failure that is made small
+  size_t most_ops = SIZE_MAX;  // that it may have then
   Numerics numerics = Numerics::strict;
   bool print = false, no_shrink = false, every_fault = false;
 
@@ -217,18 +220,36 @@ std::string kind_of(const std::string& what) {
   return kind;
 }
 
-/// Writes the smallest case found that still fails in that way, and says how to run it.
-void shrink_and_print(uint64_t seed, const std::string& failure, const Options& options) {
-  const Case smallest = shrink(case_of(seed, options), options.shrink_tries, [&](const Case& test) {
-    const auto run = [&] { return check_one(test, seed, options); };
-    return kind_of(run_in_child(run, kShrinkSeconds)) == kind_of(failure);
-  });
+/// The smallest case that fails.
+Case smallest_case(const Case& test, int tries, const std::function<bool(const Case&)>& fails) {
+  ReduceOptions options;
+  options.tries = tries;
+  const auto case_of_module = [&](const Reducible& smaller) {
+    return Case{smaller.module, smaller.symbol_values, test.requested};
+  };
+  auto reduced = reduce(
+      {test.module, test.symbol_values},
+      [&](const Reducible& smaller) { return fails(case_of_module(smaller)); }, options);
+  SINTER_CHECK(reduced.has_value(), "{}", reduced.error().message());
+  return case_of_module(*reduced);
+}
+
+/// Writes the smallest case found that still fails in that way, and says how to run it. Returns the
+/// number of its ops.
+size_t shrink_and_print(uint64_t seed, const std::string& failure, const Options& options) {
+  const Case smallest =
+      smallest_case(case_of(seed, options), options.shrink_tries, [&](const Case& test) {
+        const auto run = [&] { return check_one(test, seed, options); };
+        return kind_of(run_in_child(run, kShrinkSeconds)) == kind_of(failure);
+      });
   const std::string path = fmt::format("{}/seed-{}.sir", options.out, seed);
   std::ofstream(path, std::ios::binary) << print_module(smallest.module);
   const std::string what =
       run_in_child([&] { return check_one(smallest, seed, options); }, kShrinkSeconds);
-  fmt::print("  shrunk: {}\n  replay: {} --sir {} --symbols {} --data-seed {} {}\n", what, kProgram,
-             path, fmt::join(smallest.symbol_values, ","), seed, flags(options));
+  fmt::print("{}  shrunk to {}: {}\n  replay: {} --sir {} --symbols {} --data-seed {} {}\n",
+             print_module(smallest.module), counted(size_of(smallest.module).ops, "op"), what,
+             kProgram, path, fmt::join(smallest.symbol_values, ","), seed, flags(options));
+  return size_of(smallest.module).ops;
 }
 
 /// How often something occurs, and in how many graphs.
@@ -284,11 +305,23 @@ int run_seeds(const Options& options) {
   for (const auto& [seed, what] : failed)
     fmt::print("seed {}: {}\n  replay: {} --seed {} --count 1 {}\n", seed, what, kProgram, seed,
                flags(options));
-  size_t shrunk = 0;
+  size_t shrunk = 0, large = 0;
+  double longest = 0;
   for (const auto& [seed, what] : failed) {
-    if (options.no_shrink || shrunk++ == kMaxShrunk) break;
-    fmt::print("seed {}\n", seed);
-    shrink_and_print(seed, what, options);
+    const size_t ops = size_of(case_of(seed, options).module).ops;
+    if (options.no_shrink || shrunk == options.shrunk) break;
+    if (ops < options.least_ops) continue;
+    ++shrunk;
+    fmt::print("seed {}, {}\n", seed, counted(ops, "op"));
+    const auto start = std::chrono::steady_clock::now();
+    large += shrink_and_print(seed, what, options) > options.most_ops ? 1 : 0;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    longest = std::max(longest, taken.count());
+  }
+  if (options.most_ops != SIZE_MAX) {
+    fmt::print("{} of {} shrunk modules have more than {}, {:.1f} s for the slowest\n", large,
+               shrunk, counted(options.most_ops, "op"), longest);
+    return large == 0 && shrunk == options.shrunk ? 0 : 3;
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const auto found = [&](std::string_view what) {
@@ -397,6 +430,10 @@ int run(int argc, char** argv) {
   app.add_option("--jobs", options.jobs, "processes")->check(CLI::PositiveNumber);
   app.add_option("--shrink-tries", options.shrink_tries, "runs of smaller modules");
   app.add_flag("--no-shrink", options.no_shrink);
+  app.add_option("--shrunk", options.shrunk, "failures that are made small");
+  app.add_option("--least-ops", options.least_ops, "of a failure that is made small");
+  app.add_option("--most-ops", options.most_ops,
+                 "fails unless as many as --shrunk were made small, each to at most so many ops");
   app.add_flag("--print", options.print, "print the module of --seed and its symbols' values");
   try {
     app.parse(argc, argv);
