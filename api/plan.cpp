@@ -43,9 +43,10 @@ Result<std::string> text_of(const sinter_plan& plan, const std::string& what) {
   if (what == "ledger.html") return ledger_html(compiled);
   if (what == "ledger.json" || what == "ledger.txt") {
     SINTER_LET(relaxed, relaxed_savings(plan.source.model, plan.options, compiled));
-    if (what == "ledger.json") return ledger_json(compiled, {}, relaxed);
+    if (what == "ledger.json") return ledger_json(compiled, {}, {relaxed});
     std::string text;
-    for (const EntryLedger& entry : ledger(compiled, {}, relaxed)) text += ledger_text(entry, true);
+    for (const EntryLedger& entry : ledger(compiled, {}, {relaxed}))
+      text += ledger_text(entry, true);
     return text;
   }
   return fail(fmt::format("a plan has no text \"{}\"", printable(what)), {},

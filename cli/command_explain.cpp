@@ -12,7 +12,7 @@ namespace {
 
 struct ExplainCommand : CommandOptions {
   std::vector<std::string> why;
-  std::string html, dot;
+  std::string html, dot, measured;
 };
 
 Status explain_model(const ExplainCommand& options) {
@@ -24,6 +24,12 @@ Status explain_model(const ExplainCommand& options) {
   const std::string& only = options.phase;
   if (!only.empty()) SINTER_TRY(check_entry_names(compiled.module, only));
   const ReportHeader header{model_line(built), command_line, only};
+  ReportInputs inputs;
+  if (!options.measured.empty()) {
+    SINTER_LET(measured, read_measured(options.measured));
+    SINTER_TRY(measured.check(*compiled.program, options.measured));
+    inputs.measured = std::move(measured);
+  }
   if (!options.html.empty()) SINTER_TRY(write_text(options.html, ledger_html(compiled, header)));
   if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled, only)));
   if (!options.why.empty()) {
@@ -31,11 +37,13 @@ Status explain_model(const ExplainCommand& options) {
     print_result(options.json ? why_json(answers) : why_text(answers));
   } else if (options.json) {
     SINTER_LET(relaxed, relaxed_savings(built.model, built.options, compiled));
-    print_result(ledger_json(compiled, header, relaxed));
+    inputs.relaxed = std::move(relaxed);
+    print_result(ledger_json(compiled, header, inputs));
   } else if (options.html.empty() && options.dot.empty()) {
     SINTER_LET(relaxed, relaxed_savings(built.model, built.options, compiled));
+    inputs.relaxed = std::move(relaxed);
     std::string text = header.model + "\n";
-    for (const EntryLedger& entry : ledger(compiled, only, relaxed))
+    for (const EntryLedger& entry : ledger(compiled, only, inputs))
       text += "\n" + ledger_text(entry, verbosity == Verbosity::verbose);
     print_result(text);
   }
@@ -55,6 +63,11 @@ void add_explain(CLI::App& program, Action& action) {
                   "do these two values or modules share a kernel, and why (not)?")
       ->type_name("A B")
       ->expected(2);
+  command
+      .add_option("--measured", options->measured,
+                  "what `profile --json` or `bench --json` saved of this plan: its times stand in "
+                  "the place of predicted ones")
+      ->type_name("FILE");
   command.add_option("--html", options->html, "write the ledger as one web page")
       ->type_name("FILE");
   command.add_option("--dot", options->dot, "write the kernels as a Graphviz graph")

@@ -1,6 +1,5 @@
 #include "passes/fusion_costs.h"
 
-#include "kernels/cost.h"
 #include "passes/fusion_state.h"
 
 namespace sinter {
@@ -8,13 +7,17 @@ namespace sinter {
 FusionCosts::FusionCosts(const Fusion& fusion, llvm::ArrayRef<int64_t> sizes)
     : fusion_(fusion), problem_(fusion.state->problem.at(sizes)) {}
 
-double FusionCosts::seconds(const Group& group) const {
+std::vector<PartView> FusionCosts::parts(const Group& group) const {
   const Groups& groups = fusion_.state->groups;
-  llvm::SmallVector<PartView, 2> parts;
+  std::vector<PartView> parts;
   for (const Group& part :
        group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts))
     parts.push_back({part.members, groups.shape(groups.find(part.members[0]))});
-  return kernel_seconds(problem_, parts);
+  return parts;
+}
+
+double FusionCosts::seconds(const Group& group) const {
+  return kernel_seconds(problem_, parts(group));
 }
 
 double FusionCosts::seconds() const {

@@ -1,6 +1,7 @@
 // The cost of a finished fusion and the savings of each of its merges, at chosen sizes.
 #pragma once
 
+#include "kernels/cost.h"
 #include "passes/fusion.h"
 
 namespace sinter {
@@ -33,6 +34,10 @@ class FusionCosts {
   double seconds() const;
   /// All fusions, in the order in which they were made.
   std::vector<GroupMerge> merges() const;
+
+  const FusionProblem& problem() const { return problem_; }
+  /// The group's parts with the shapes that the engine gave them; without parts, the group.
+  std::vector<PartView> parts(const Group& group) const;
 
  private:
   const Fusion& fusion_;

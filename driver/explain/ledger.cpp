@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "driver/explain/change.h"
+#include "driver/explain/worth.h"
 #include "driver/text_table.h"
 #include "passes/fusion_costs.h"
 #include "plan/step_traffic.h"
@@ -17,13 +18,11 @@ std::vector<LedgerStep> steps_of(const Program& program, const EntryPlan& plan,
   std::vector<LedgerStep> steps;
   for (const Step& step : plan.steps) {
     const StepFacts facts = step_facts(program, step);
-    LedgerStep one{std::string(facts.name()),
-                   std::string(facts.kind),
-                   step.values,
-                   traffic.of(plan, step),
-                   0,
-                   {},
-                   false};
+    LedgerStep one;
+    one.name = facts.name();
+    one.kind = facts.kind;
+    one.values = step.values;
+    one.bytes = traffic.of(plan, step);
     if (facts.kernel) {
       const Overlap& overlap = facts.kernel->overlap;
       for (const auto* inputs : {&overlap.early_inputs, &overlap.early_caches})
@@ -71,6 +70,19 @@ void add_costs(const Graph& graph, const Fusion& fusion, const FusionCosts& cost
   }
 }
 
+/// A call that was measured as a whole is divided among its steps as predicted.
+void add_measured(const MeasuredTimes& measured, EntryLedger& entry) {
+  if (measured.empty()) return;
+  for (LedgerStep& step : entry.steps)
+    if (const MeasuredStep* own = measured.step(entry.name, step.values)) {
+      step.measured_s = own->seconds;
+      step.launch = own->launch;
+    }
+  const double predicted = entry.predicted_s();
+  if (const auto call = measured.call(entry.name); call && !entry.measured() && predicted > 0)
+    for (LedgerStep& step : entry.steps) step.measured_s = *call * step.predicted_s / predicted;
+}
+
 }  // namespace
 
 std::string saved_text(const LedgerDecision& fusion) {
@@ -90,7 +102,7 @@ LedgerDecision decision(const Graph& graph, ValueId a, ValueId b, const Verdict&
 }
 
 std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only,
-                                const EntrySavings& relaxed) {
+                                const ReportInputs& inputs) {
   const Program& program = *compiled.program;
   const Changes changes(compiled);
   std::vector<EntryLedger> result;
@@ -107,7 +119,7 @@ std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only,
     entry.sizes = show_sizes(program, plan, sizes);
     entry.steps = steps_of(program, plan, StepTraffic(program, sizes));
     entry.choices = choices_of(graph);
-    if (!relaxed.empty()) entry.relaxed = relaxed[i];
+    if (!inputs.relaxed.empty()) entry.relaxed = inputs.relaxed[i];
     if (fusion.state) {
       entry.values = values_of(graph, fusion.grouping, program.symbols);
       for (const LedgerEntry& e : fusion.ledger) {
@@ -115,6 +127,8 @@ std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only,
         if (!d.fused) d.change = changes.text(i, e.a, e.b, e.verdict);
       }
       add_costs(graph, fusion, FusionCosts(fusion, sizes), entry);
+      add_measured(inputs.measured, entry);
+      add_worths(compiled, entry);
     }
     result.push_back(std::move(entry));
   }
@@ -132,6 +146,15 @@ double EntryLedger::saved_bytes() const {
 double EntryLedger::predicted_s() const {
   double seconds = 0;
   for (const LedgerStep& step : steps) seconds += step.predicted_s;
+  return seconds;
+}
+
+bool EntryLedger::measured() const {
+  return llvm::any_of(steps, [](const LedgerStep& step) { return step.measured_s.has_value(); });
+}
+double EntryLedger::seconds() const {
+  double seconds = 0;
+  for (const LedgerStep& step : steps) seconds += step.seconds();
   return seconds;
 }
 

@@ -4,6 +4,7 @@
 
 #include "driver/compile/compile.h"
 #include "driver/explain/choices.h"
+#include "driver/explain/measured.h"
 #include "driver/explain/relaxed_attention.h"
 #include "ir/traffic.h"
 
@@ -22,12 +23,16 @@ struct LedgerStep {
   std::string name;                 // of the kernel, else the kind
   std::string kind;                 // "kernel", "gemm" or "copy"
   std::vector<std::string> values;  // what it computes
-  Bytes bytes;                      // moved
+  Bytes bytes = {};                 // moved
   double predicted_s = 0;           // by the cost model
+  std::optional<double> measured_s = {};
+  std::optional<MeasuredLaunch> launch = {};  // that was measured
   // In a stream: values that it reads before it waits for the kernels ahead of it (of caches, what
   // those do not append), and whether it triggers the next one after that.
   std::vector<std::string> early;
   bool triggers_after_wait = false;
+
+  double seconds() const { return measured_s.value_or(predicted_s); }
 };
 
 /// The read of a value in memory by a step.
@@ -52,6 +57,33 @@ struct LedgerDecision {
   size_t merge = 0;
   std::vector<std::string> with;
   double saved_bytes = 0;
+  /// Refused: the time and the bytes of the plan less those of the plan in which the two kernels
+  /// are one launch. Below 0: it would be slower.
+  double worth_s = 0, worth_bytes = 0;
+  /// Refused: about values of different layers of which neither reads the other, or about a table
+  /// that several layers read.
+  bool unasked = false;
+};
+
+/// The refusals of one kind: the same values in different layers.
+struct RefusalWorth {
+  size_t first = 0;                         // in EntryLedger::decisions
+  size_t count = 0;                         // of refusals
+  std::pair<uint32_t, uint32_t> kernels{};  // the steps of the first
+  /// The plan less the plan in which the kernels that they keep apart are one, where that is
+  /// faster. Kernels that several of them keep apart count once.
+  double seconds = 0, bytes = 0;
+  bool unasked = false;
+  bool direct = false;  // one reads the other
+  std::string option;   // with which the engine puts them in one kernel; empty: none
+  double option_s = 0;  // predicted to be saved by it in these kernels
+};
+
+/// The same of all refusals with one reason.
+struct ReasonWorth {
+  std::string reason, text;
+  size_t count = 0;
+  double seconds = 0, bytes = 0;
 };
 
 struct EntryLedger {
@@ -65,16 +97,25 @@ struct EntryLedger {
   std::vector<LedgerDecision> decisions;
   std::vector<LedgerChoice> choices;
   std::optional<RelaxedSavings> relaxed;  // where it was asked for
+  std::vector<RefusalWorth> worths;       // by seconds, the largest first
+  std::vector<ReasonWorth> reasons;       // in the order of the first refusals
 
   size_t fusions() const;
   double saved_bytes() const;
   double predicted_s() const;
+  bool measured() const;   // some step of it
+  double seconds() const;  // measured where a step was, else predicted
 };
 
-/// One record for each entry of the plan, or for the one that is called `only`. `relaxed`: what
-/// relaxed_savings() gave; empty: nobody asked.
+/// What reports have beside the compilation; both may be empty.
+struct ReportInputs {
+  EntrySavings relaxed = {};  // of relaxed_savings()
+  MeasuredTimes measured = {};
+};
+
+/// One record for each entry of the plan, or for the one that is called `only`.
 std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only = {},
-                                const EntrySavings& relaxed = {});
+                                const ReportInputs& inputs = {});
 /// The saving of a fusion: "32.8 KB", or "a launch".
 std::string saved_text(const LedgerDecision& fusion);
 /// Without what Fusion does not know: `merge`, `with`, `saved_bytes`, `change`.
@@ -89,12 +130,13 @@ struct ReportHeader {
 
 /// All of the records, a line for each (docs/plan.md: fusion.json).
 std::string ledger_json(const Compiled& compiled, const ReportHeader& header = {},
-                        const EntrySavings& relaxed = {});
+                        const ReportInputs& inputs = {});
 /// "prefill, N=512: 8 kernel launches, 9 GEMM calls; 7 fusions save 1.27 MB, 20 refusals; predicted
 /// 162 µs".
 std::string ledger_headline(const EntryLedger& ledger);
-/// For a terminal: kernels by layer, equal layers once, and the refusals by reason, each with a few
-/// examples; `all`: with all of them, all fusions, and what kernels read early.
+/// For a terminal: the refusals that matter, kernels by layer, equal layers once, and the refusals
+/// by reason, where there are few kinds of them each; `all`: each of them, all fusions, and what
+/// kernels read early.
 std::string ledger_text(const EntryLedger& ledger, bool all);
 /// Values as nodes and kernels as clusters, equal layers once, edges by bytes; for Graphviz.
 std::string ledger_dot(const Compiled& compiled, std::string_view only = {});

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/explain/layers.h"
+#include "driver/explain/worth.h"
 
 namespace sinter {
 namespace {
@@ -32,15 +33,43 @@ Json value_json(const LedgerValue& value) {
 }
 
 Json step_json(const LedgerStep& step, size_t index) {
-  return {{"index", index},
-          {"name", step.name},
-          {"kind", step.kind},
-          {"values", step.values},
-          {"read_bytes", static_cast<int64_t>(step.bytes.read)},
-          {"written_bytes", static_cast<int64_t>(step.bytes.written)},
-          {"predicted_s", step.predicted_s},
-          {"early", step.early},
-          {"triggers_after_wait", step.triggers_after_wait}};
+  Json json = {{"index", index},
+               {"name", step.name},
+               {"kind", step.kind},
+               {"values", step.values},
+               {"read_bytes", static_cast<int64_t>(step.bytes.read)},
+               {"written_bytes", static_cast<int64_t>(step.bytes.written)},
+               {"predicted_s", step.predicted_s},
+               {"early", step.early},
+               {"triggers_after_wait", step.triggers_after_wait}};
+  if (step.measured_s) json["measured_s"] = *step.measured_s;
+  return json;
+}
+
+Json worth_json(const EntryLedger& entry, const RefusalWorth& worth) {
+  const LedgerDecision& d = entry.decisions[worth.first];
+  Json json = {{"a", d.a},
+               {"b", d.b},
+               {"count", worth.count},
+               {"reason", d.reason},
+               {"kernels", {worth.kernels.first, worth.kernels.second}},
+               {"seconds", worth.seconds},
+               {"bytes", static_cast<int64_t>(worth.bytes)},
+               {"unasked", worth.unasked},
+               {"final", is_final(d.reason)}};
+  if (!worth.option.empty()) {
+    json["option"] = worth.option;
+    json["option_s"] = worth.option_s;
+  }
+  return json;
+}
+
+Json reason_json(const ReasonWorth& reason) {
+  return {{"reason", reason.reason},
+          {"text", reason.text},
+          {"count", reason.count},
+          {"seconds", reason.seconds},
+          {"bytes", static_cast<int64_t>(reason.bytes)}};
 }
 
 Json choice_json(const LedgerChoice& choice) {
@@ -74,6 +103,8 @@ Json decision_json(const LedgerDecision& d) {
   } else {
     if (!d.path.empty()) json["path"] = d.path;
     json["change"] = d.change;
+    json["worth_s"] = d.worth_s;
+    json["worth_bytes"] = static_cast<int64_t>(d.worth_bytes);
   }
   return json;
 }
@@ -84,26 +115,31 @@ std::string entry_json(const EntryLedger& entry) {
   };
   return fmt::format(
       "  {{\n    \"name\": {},\n    \"title\": {},\n    \"sizes\": {},\n    \"saved_bytes\": {},\n"
-      "    \"predicted_s\": {},\n    \"choices\": {},\n{}    \"values\": {},\n"
+      "    \"predicted_s\": {},\n{}    \"worth\": {},\n    \"reasons\": {},\n"
+      "    \"choices\": {},\n{}    \"values\": {},\n"
       "    \"kernels\": {},\n    \"edges\": {},\n"
       "    \"decisions\": {}\n  }}",
       line(entry.name), line(entry.title), line(entry.sizes),
       static_cast<int64_t>(entry.saved_bytes()), line(entry.predicted_s()),
-      list(entry.choices, plain(choice_json)), relaxed_line(entry.relaxed),
-      list(entry.values, plain(value_json)), list(entry.steps, step_json),
-      list(entry.edges, plain(edge_json)), list(entry.decisions, plain(decision_json)));
+      entry.measured() ? fmt::format("    \"measured_s\": {},\n", line(entry.seconds())) : "",
+      list(entry.worths,
+           [&](const RefusalWorth& worth, size_t) { return worth_json(entry, worth); }),
+      list(entry.reasons, plain(reason_json)), list(entry.choices, plain(choice_json)),
+      relaxed_line(entry.relaxed), list(entry.values, plain(value_json)),
+      list(entry.steps, step_json), list(entry.edges, plain(edge_json)),
+      list(entry.decisions, plain(decision_json)));
 }
 
 }  // namespace
 
 std::string ledger_json(const Compiled& compiled, const ReportHeader& header,
-                        const EntrySavings& relaxed) {
+                        const ReportInputs& inputs) {
   const Program& program = *compiled.program;
   Json sizes = Json::object();
   for (size_t i = 0; i < program.symbols.size() && i < compiled.sizes.size(); ++i)
     sizes[program.symbols[i].name] = compiled.sizes[i];
   std::vector<std::string> entries;
-  for (const EntryLedger& entry : ledger(compiled, header.only, relaxed))
+  for (const EntryLedger& entry : ledger(compiled, header.only, inputs))
     entries.push_back(entry_json(entry));
   return fmt::format(
       "{{\n\"format\": \"sinter.ledger\",\n\"version\": {},\n\"sinter\": {},\n\"command\": {},\n"

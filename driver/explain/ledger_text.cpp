@@ -1,12 +1,16 @@
 #include <llvm/ADT/STLExtras.h>
 
+#include <map>
+
 #include "driver/explain/layers.h"
+#include "driver/explain/worth.h"
 #include "driver/text_table.h"
 
 namespace sinter {
 namespace {
 
-constexpr size_t kFewExamples = 3;  // of a reason
+// Kinds of refusals that are shown each, unasked.
+constexpr size_t kFewKinds = 12;
 
 /// How the kernel overlaps its neighbours, as a line under its own; empty: in the usual way.
 std::string overlap_line(const LedgerStep& step) {
@@ -26,8 +30,12 @@ std::string kernels_by_layer(const EntryLedger& ledger, bool all_lines) {
     if (const std::string title = section_title(sections, i); !title.empty()) text += title + '\n';
     for (size_t index : sections[i].steps) {
       const LedgerStep& step = ledger.steps[index];
-      text += fmt::format("{:>5}  {:<{}}  {:>8}  {:>7}  {}\n", index, step.name, name_width,
+      const std::string measured = !ledger.measured() ? ""
+                                   : step.measured_s  ? duration(*step.measured_s)
+                                                      : "–";
+      text += fmt::format("{:>5}  {:<{}}  {:>8}  {:>7}  {}{}\n", index, step.name, name_width,
                           with_unit(step.bytes.total(), "B"), duration(step.predicted_s),
+                          measured.empty() ? "" : fmt::format("{:>7}  ", measured),
                           printable(fmt::format("{}", fmt::join(step.values, " ")), 400));
       if (all_lines) text += overlap_line(step);
     }
@@ -50,23 +58,68 @@ std::string fusions(const EntryLedger& ledger) {
   return text;
 }
 
-std::string refusals(const EntryLedger& ledger, size_t examples) {
+/// The refusals that matter, each with what lifts it.
+std::string what_would_pay(const EntryLedger& ledger) {
+  if (ledger.worths.empty()) return "";
+  const std::vector<const RefusalWorth*> shown = worths_that_matter(ledger);
+  if (shown.empty())
+    return fmt::format("what would pay: no refusal that a kernel could lift costs {:.1f} %\n\n",
+                       100 * kLeastShare);
+  TextTable table("rrrl");
+  for (const RefusalWorth* worth : shown) {
+    const LedgerDecision& d = ledger.decisions[worth->first];
+    const std::string option = option_text(*worth);
+    table.add({duration(worth->seconds),
+               fmt::format("{:.1f} %", 100 * worth->seconds / ledger.seconds()),
+               fmt::format("{}×", worth->count),
+               printable(fmt::format("{} and {}: {} ({}){}", d.a, d.b, d.text, d.reason,
+                                     option.empty() ? "" : "; " + option),
+                         kLongestLine)});
+  }
+  return fmt::format("what would pay, of {}: one launch in the place of two\n{}\n",
+                     duration(ledger.seconds()), table.str(2));
+}
+
+/// "worth 323 µs"; empty: it would not pay.
+std::string worth_text(double seconds) {
+  return seconds > 0 ? "worth " + duration(seconds) : "would not pay";
+}
+
+std::string refusals(const EntryLedger& ledger, bool all) {
   std::string text;
-  for (const DecisionReason& reason : decisions_by_reason(ledger, false)) {
-    text += fmt::format("\n{}: {} ({})\n", counted(reason.count, "refusal"), reason.first->text,
-                        reason.first->reason);
-    for (const DecisionKind& kind : llvm::ArrayRef(reason.kinds).take_front(examples)) {
+  const bool each = all || ledger.worths.size() <= kFewKinds;
+  std::map<size_t, const RefusalWorth*> worth_of;
+  for (const RefusalWorth& worth : ledger.worths) worth_of[worth.first] = &worth;
+  const std::vector<DecisionReason> reasons = decisions_by_reason(ledger, false);
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    const DecisionReason& reason = reasons[i];
+    text += fmt::format("{}{}: {} ({}), {}{}\n", each || i == 0 ? "\n" : "",
+                        counted(reason.count, "refusal"), reason.first->text, reason.first->reason,
+                        is_final(reason.first->reason) ? "no kernel can lift them; " : "",
+                        worth_text(ledger.reasons[i].seconds));
+    if (!each) continue;
+    size_t unasked = 0;
+    for (const DecisionKind& kind : reason.kinds) {
       const LedgerDecision& d = kind.first();
+      if (d.unasked && !all) {
+        ++unasked;
+        continue;
+      }
+      const RefusalWorth& worth = *worth_of.at(&d - ledger.decisions.data());
       std::string line = fmt::format("  {:>4}×  {} and {}", kind.count(), d.a, d.b);
       if (!d.detail.empty()) line += ": " + d.detail;
       if (!d.path.empty()) line += ": " + path_text(d.path);
       text += printable(line, kLongestLine) + '\n';
-      if (!d.change.empty()) text += "         " + printable(d.change, kLongestLine) + '\n';
+      std::string below = worth_text(worth.seconds);
+      if (const std::string option = option_text(worth); !option.empty()) below += "; " + option;
+      if (!d.change.empty()) below += "; " + d.change;
+      text += "         " + printable(below, kLongestLine) + '\n';
     }
-    if (reason.kinds.size() > examples)
-      text += fmt::format("         and {} (-v shows all)\n",
-                          counted(reason.kinds.size() - examples, "more kind"));
+    if (unasked > 0)
+      text += fmt::format("         and {} between layers or with a table (-v shows all)\n",
+                          counted(unasked, "kind"));
   }
+  if (!each) text += "-v shows each of them\n";
   return text;
 }
 
@@ -82,20 +135,21 @@ std::string ledger_headline(const EntryLedger& ledger) {
   if (fused > 0)
     savings =
         fmt::format(" {} {}", fused == 1 ? "saves" : "save", with_unit(ledger.saved_bytes(), "B"));
-  return fmt::format("{}{}{}: {}, {}{}; {}{}, {}; predicted {}", printable(ledger.title),
+  return fmt::format("{}{}{}: {}, {}{}; {}{}, {}; predicted {}{}", printable(ledger.title),
                      ledger.sizes.empty() ? "" : ", ", printable(ledger.sizes),
                      counted(steps("kernel"), "kernel launch", "kernel launches"),
                      counted(steps("gemm"), "GEMM call"), copies, counted(fused, "fusion"), savings,
                      counted(ledger.decisions.size() - fused, "refusal"),
-                     duration(ledger.predicted_s()));
+                     duration(ledger.predicted_s()),
+                     ledger.measured() ? ", measured " + duration(ledger.seconds()) : "");
 }
 
 std::string ledger_text(const EntryLedger& ledger, bool all) {
   std::string choices;
   for (const LedgerChoice& choice : ledger.choices) choices += choice_text(choice) + '\n';
   if (ledger.relaxed) choices += "  --attention relaxed " + savings_text(*ledger.relaxed) + '\n';
-  return ledger_headline(ledger) + "\n" + choices + "\n" + kernels_by_layer(ledger, all) +
-         (all ? fusions(ledger) : "") + refusals(ledger, all ? SIZE_MAX : kFewExamples);
+  return ledger_headline(ledger) + "\n" + choices + "\n" + what_would_pay(ledger) +
+         kernels_by_layer(ledger, all) + (all ? fusions(ledger) : "") + refusals(ledger, all);
 }
 
 }  // namespace sinter
