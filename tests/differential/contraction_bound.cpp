@@ -74,10 +74,13 @@ Result<std::vector<double>> product_errors(const Graph& graph, const Op& op,
   }
   SINTER_LET(errors, evaluate_alone(graph, op, addresses_of(positive), symbols, symbol_values));
   SINTER_LET(count, summed(op, *operands[0]));
-  // A product, the additions, the bias, and the float32 of both evaluations here.
+  // A product, the additions, the bias, and the float32 of both evaluations here. Of a quantized
+  // matrix codes are added before the sum is scaled: scales are at least 2^-32 in most matrices.
   const double relative = gamma(count + 4);
+  const bool scaled = graph[op.operands[1]].kind == OpKind::dequantize;
+  const double range = scaled ? kRange * 0x1p-32 : kRange;
   for (double& error : errors)
-    error = error <= kRange ? relative * error + static_cast<double>(count) * kLeast : kInfinity;
+    error = error <= range ? relative * error + static_cast<double>(count) * kLeast : kInfinity;
   return errors;
 }
 
