@@ -4,8 +4,9 @@ A recording serves calls of one size whose parameters lie at the addresses of th
 that have moved from call to call are copied into buffers that the recording reads, and so are numbers in
 host memory; the others are read where they lie, and one that moves later has the call recorded anew, with
 a buffer for it. Results are copied out of the recording into new tensors, so that a replay changes nothing
-that a caller holds. A result that replaces the value of an argument, such as a cache with a new token, is
-copied to it in the recording, if the argument is read where it lies.
+that a caller holds. A result that replaces the value of an argument, such as a sum that grows, is
+copied to it in the recording, if the argument is read where it lies. An argument whose rows the entry writes
+in place is read where it lies, as a parameter is.
 
 `RecordedCall` decides all of this; `recorder` has the device's part.
 """
