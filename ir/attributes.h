@@ -38,6 +38,7 @@ namespace sinter {
   X(rotary, int64_t)      /* leading elements of a head that rotate; even */                     \
   X(pairing, std::string) /* "half" (i, i + rotary/2) or "interleaved" (2i, 2i+1) */             \
   X(spec, std::string)    /* einsum, "nkgd,tkd->kgnt" */                                         \
+  X(codes, std::string)   /* format of a quantized matrix, "int4 g128 f16" (code_format.h) */    \
   X(tensor, std::string)  /* name of a tensor in the model's files */                            \
   X(reverse, int64_t)     /* 1: a cumulative sum runs from the end; absent: 0 */                 \
   X(exclusive, int64_t)   /* 1: a cumulative sum leaves its own element out; absent: 0 */        \

@@ -20,9 +20,10 @@
 //   C13  reduce, norm, softmax: float operands of rank >= 1; reduce: of i32 too
 //   C14  norm: weight and bias [D] of the operand's element type, D a constant >= 1
 //   C15  rope: x [N, H, hd], cos and sin [N, rotary/2] of one float type; rotary even, 2 .. hd
-//   C16  linear: x [..., K], w [M, K], bias [M], one float type, K and M constants; gemv: x of
-//        rank 2 and at most 8 rows, M and K >= 1, K a multiple of 8, splits a power of two; gemv
-//        and tiled_linear: a result of the operands' type or f32
+//   C16  linear: x [..., K], w [M, K], bias [M], one float type, or w f32, K and M constants; gemv:
+//   x
+//        of rank 2 and at most 8 rows, M and K >= 1, K a multiple of 8, splits a power of two; gemv
+//        and tiled_linear: w of the type of x, a result of that type or f32
 //   C17  einsum: a spec of the form "ab,bc->ac", extents that agree, one float type
 //   C18  attention: q [..., N, heads*hd], keys [..., R, kv_heads*hd], values [..., R, kv_heads*vd]
 //        of one float type and constant widths, first and slot i32 [..., N], a mask of i1 or a

@@ -6,9 +6,9 @@ namespace sinter {
 
 Result<TensorType> infer_linear(const Inference& op) {
   const TensorType &x = op.operands[0], &w = op.operands[1];
-  const bool fits = x.rank() >= 1 && w.rank() == 2 && is_float(x.dtype) && w.dtype == x.dtype &&
-                    x.dims.back() == w.dims[1] && w.dims[0].is_constant() &&
-                    w.dims[1].is_constant() &&
+  const bool fits = x.rank() >= 1 && w.rank() == 2 && is_float(x.dtype) &&
+                    (w.dtype == x.dtype || w.dtype == DType::f32) && x.dims.back() == w.dims[1] &&
+                    w.dims[0].is_constant() && w.dims[1].is_constant() &&
                     (op.operands.size() == 2 || op.operands[2] == TensorType{x.dtype, {w.dims[0]}});
   if (!fits)
     return op.reject(

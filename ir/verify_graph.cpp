@@ -160,6 +160,9 @@ Checked GraphVerifier::place_of_op(ValueId id) const {
   if (op.kind == OpKind::file && !in_weight)
     return broken(12, fmt::format("{} reads a file tensor outside of a weight function", name(id)),
                   at(id), "declare a weight and read that");
+  if (op.kind == OpKind::pack_codes && !in_weight)
+    return broken(12, fmt::format("{} packs codes outside of a weight function", name(id)), at(id),
+                  "declare a weight and read that");
   if (in_weight &&
       (writes_state(op) || op_class(op) == OpClass::contraction || op_class(op) == OpClass::anchor))
     return broken(13, fmt::format("{} stands in a weight function", name(id)), at(id),

@@ -17,6 +17,17 @@ std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens,
   return std::nullopt;
 }
 
+/// A product with a matrix of float32 and an operand of another type, for which no family has a
+/// kernel, is one of float32: its operands are widened, which is exact, and the result is rounded.
+std::optional<ValueId> widened(Builder& b, const Op& op) {
+  if (!is_without_order(op, OpKind::linear) ||
+      b.type(op.operands[0]).dtype == b.type(op.operands[1]).dtype)
+    return std::nullopt;
+  llvm::SmallVector<ValueId, 3> operands;
+  for (ValueId id : op.operands) operands.push_back(b.cast(id, DType::f32));
+  return b.cast(b.op(OpKind::linear, operands, {}, op.name + ".wide"), op.type.dtype, op.name);
+}
+
 }  // namespace
 
 std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
@@ -26,7 +37,8 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
   Builder builder(result, symbols);
   GraphRewriter rewriter(entry.graph, result);
   rewriter.rewrite([&](ValueId, Op op) {
-    const std::optional<ValueId> own = chosen(builder, op, entry.tokens, choice);
+    std::optional<ValueId> own = chosen(builder, op, entry.tokens, choice);
+    if (!own) own = widened(builder, op);
     changed |= own.has_value();
     return own ? *own : rewriter.add(std::move(op));
   });

@@ -28,6 +28,20 @@ std::string joined_name(llvm::ArrayRef<std::string> names) {
              : fmt::format("{}_and_{}_more", names[0], names.size() - 1);
 }
 
+/// The value that stands in memory for a parameter of a linear: itself, or the packed matrix that
+/// it is dequantized from.
+ValueId stored_parameter(const Graph& graph, ValueId parameter) {
+  const Op& op = graph[parameter];
+  return op.kind == OpKind::dequantize ? op.operands[0] : parameter;
+}
+
+/// Both are stored in the same way, so that their rows can be rows of one matrix.
+bool have_one_format(const Graph& graph, ValueId a, ValueId b) {
+  const bool packed = graph[a].kind == OpKind::dequantize;
+  if (packed != (graph[b].kind == OpKind::dequantize)) return false;
+  return packed ? graph[a].attrs == graph[b].attrs : graph[a].type.dtype == graph[b].type.dtype;
+}
+
 /// Weights that some entry reads in another way than as a parameter of one linear.
 llvm::StringSet<> weights_read_otherwise(const Module& module) {
   llvm::StringSet<> others;
@@ -36,10 +50,15 @@ llvm::StringSet<> weights_read_otherwise(const Module& module) {
     for (uint32_t i = 0; i < entry.graph.size(); ++i) {
       const Op& op = entry.graph.ops()[i];
       if (op.kind != OpKind::weight) continue;
-      const bool one_linear = users[i].size() == 1 &&
-                              is_without_order(entry.graph[users[i][0]], OpKind::linear) &&
-                              entry.graph[users[i][0]].operands[0] != ValueId{i};
-      if (!one_linear || llvm::is_contained(entry.graph.outputs, ValueId{i}))
+      const auto only_user = [&](ValueId id) {
+        const bool is_output = llvm::is_contained(entry.graph.outputs, id);
+        return users[id.index].size() == 1 && !is_output ? users[id.index][0] : ValueId();
+      };
+      ValueId parameter{i}, user = only_user(parameter);
+      if (user.valid() && entry.graph[user].kind == OpKind::dequantize)
+        parameter = user, user = only_user(parameter);
+      if (!user.valid() || !is_without_order(entry.graph[user], OpKind::linear) ||
+          entry.graph[user].operands[0] == parameter)
         others.insert(op.name);
     }
   }
@@ -103,7 +122,7 @@ class Merger {
       llvm::SmallVector<ValueId, 4> linears;
       for (ValueId user : users[i])
         if (mergeable(graph, {i}, user) &&
-            (linears.empty() || graph[linears[0]].operands.size() == graph[user].operands.size()))
+            (linears.empty() || has_parameters_like(graph, user, linears[0])))
           linears.push_back(user);
       for (llvm::ArrayRef<ValueId> rest = linears; rest.size() >= 2;) {
         Merge merge;
@@ -120,8 +139,18 @@ class Merger {
     const Op& op = graph[user];
     if (!is_without_order(op, OpKind::linear) || op.operands[0] != x) return false;
     return llvm::all_of(llvm::drop_begin(op.operands), [&](ValueId id) {
-      return graph[id].kind == OpKind::weight && !others_.contains(graph[id].name);
+      const Op& parameter = graph[stored_parameter(graph, id)];
+      return parameter.kind == OpKind::weight && !others_.contains(parameter.name);
     });
+  }
+  static bool has_parameters_like(const Graph& graph, ValueId a, ValueId b) {
+    const Op &first = graph[a], &second = graph[b];
+    return first.operands.size() == second.operands.size() &&
+           llvm::all_of(llvm::drop_begin(llvm::zip_equal(first.operands, second.operands)),
+                        [&](const auto& pair) {
+                          const auto& [x, y] = pair;
+                          return have_one_format(graph, x, y);
+                        });
   }
 
   /// A weight that one entry reads in a merge and another in a linear of its own stays apart.
@@ -132,7 +161,9 @@ class Merger {
     for (uint32_t i = 0; i < graph.size(); ++i) {
       if (!is_without_order(graph.ops()[i], OpKind::linear) || merged[i]) continue;
       for (ValueId operand : graph.ops()[i].operands)
-        if (graph[operand].kind == OpKind::weight) company_[graph[operand].name].clear();
+        if (const Op& stored = graph[stored_parameter(graph, operand)];
+            stored.kind == OpKind::weight)
+          company_[stored.name].clear();
     }
   }
 
@@ -140,11 +171,12 @@ class Merger {
     std::vector<std::string> names;
     for (ValueId id : merge.linears)
       for (ValueId parameter : llvm::drop_begin(graph[id].operands))
-        names.push_back(graph[parameter].name);
+        names.push_back(graph[stored_parameter(graph, parameter)].name);
     return names;
   }
 
-  /// The weight that concatenates operand `slot` of the linears, made by the first entry.
+  /// The rows of operand `slot` of the linears, one below the other, in a weight that the first
+  /// entry made.
   ValueId merged_weight(Builder& b, const Graph& graph, const Merge& merge, size_t slot,
                         std::string name) {
     std::string& known = merged_names_[fmt::format("{}\n{}", slot, merge.key)];
@@ -153,7 +185,8 @@ class Merger {
       Weight merged{name, {}, {}};
       llvm::SmallVector<ValueId, 4> copies;
       for (ValueId id : merge.linears)
-        copies.push_back(inline_weight(merged.init, weight(graph[graph[id].operands[slot]].name)));
+        copies.push_back(inline_weight(
+            merged.init, weight(graph[stored_parameter(graph, graph[id].operands[slot])].name)));
       Builder builder(merged.init, module_.symbols);
       merged.init.outputs.push_back(
           builder.op(OpKind::concat, copies, Attributes().set(AttrName::axis, int64_t{0}), name));
@@ -162,7 +195,11 @@ class Merger {
       module_.weights.push_back(std::move(merged));
       known = name;
     }
-    return b.leaf(OpKind::weight, weight(known).type, known);
+    const ValueId leaf = b.leaf(OpKind::weight, weight(known).type, known);
+    const Op& first = graph[graph[merge.linears[0]].operands[slot]];
+    return first.kind == OpKind::dequantize
+               ? b.op(OpKind::dequantize, {leaf}, first.attrs, known + ".dequantized")
+               : leaf;
   }
 
   const Weight& weight(const std::string& name) const {

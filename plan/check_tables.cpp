@@ -238,7 +238,7 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
     SINTER_TRY(check_type(op.type, program.symbols, where));
     const bool is_input = llvm::is_contained(group.inputs, ValueId{i});
     if (is_input != (op.kind == OpKind::input) || (!is_input && op_class(op) == OpClass::leaf) ||
-        op.kind == OpKind::file)
+        op.kind == OpKind::file || op.kind == OpKind::pack_codes)
       return violation(fmt::format("%{} of kind {} is {} of the kernel", op.name,
                                    algorithm_name(op), is_input ? "an input" : "no input"),
                        where);

@@ -188,7 +188,8 @@ Status check_row_ops(const Graph& graph) {
     const ValueId id{static_cast<uint32_t>(i)};
     const bool foreign_leaf =
         op_class(op) == OpClass::leaf && !llvm::is_contained(graph.inputs, id);
-    if (foreign_leaf || op_class(op) == OpClass::contraction || op.kind == OpKind::file)
+    if (foreign_leaf || op_class(op) == OpClass::contraction || op.kind == OpKind::file ||
+        op.kind == OpKind::pack_codes)
       return tl::make_unexpected(
           refusal(fmt::format("a row kernel cannot compute '{}'", algorithm_name(op))));
     for (ValueId operand : op.operands)

@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <map>
 
 #include "driver/explain/layers.h"
 #include "driver/text_table.h"
@@ -128,6 +129,22 @@ void add_facts(const ModelSpec& spec, Inspection& result) {
        fmt::format("{}{}", spec.vocabulary, spec.tied ? ", output tied to the embedding" : ""));
 }
 
+struct PackedWeight {
+  TensorType type;  // dequantized
+  std::string format;
+};
+
+/// The weights that entries dequantize, by name.
+std::map<std::string, PackedWeight> packed_weights(const Module& module) {
+  std::map<std::string, PackedWeight> packed;
+  for (const Entry& entry : module.entries)
+    for (const Op& op : entry.graph.ops())
+      if (op.kind == OpKind::dequantize && entry.graph[op.operands[0]].kind == OpKind::weight)
+        packed[entry.graph[op.operands[0]].name] = {op.type,
+                                                    op.attrs.get<std::string>(AttrName::codes)};
+  return packed;
+}
+
 }  // namespace
 
 Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked) {
@@ -139,17 +156,29 @@ Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked
   if (model.spec) add_facts(*model.spec, result);
   SINTER_LET(sizes, stated_sizes(module.symbols, asked.sizes));
   const TypeSizes type_sizes(sizes);
+  const std::map<std::string, PackedWeight> packed = packed_weights(module);
+  double packed_elements = 0, packed_bytes = 0;
   for (const Weight& weight : module.weights) {
     // A weight that reads no file is a constant of the architecture, not a parameter.
     if (llvm::none_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; }))
       continue;
-    result.parameters += static_cast<int64_t>(type_sizes.elements(weight.type));
-    auto at =
-        llvm::find_if(result.weight_bytes, [&](auto& w) { return w.first == weight.type.dtype; });
-    if (at == result.weight_bytes.end())
-      at = result.weight_bytes.insert(at, {weight.type.dtype, 0.0});
-    at->second += type_sizes.bytes(weight.type);
+    const auto codes = packed.find(weight.name);
+    const bool is_packed = codes != packed.end();
+    const double elements = type_sizes.elements(is_packed ? codes->second.type : weight.type);
+    const double bytes = type_sizes.bytes(weight.type);
+    result.parameters += static_cast<int64_t>(elements);
+    const std::string form =
+        is_packed ? codes->second.format : std::string(to_string(weight.type.dtype));
+    auto at = llvm::find_if(result.weight_bytes, [&](auto& w) { return w.first == form; });
+    if (at == result.weight_bytes.end()) at = result.weight_bytes.insert(at, {form, 0.0});
+    at->second += bytes;
+    if (is_packed) packed_elements += elements, packed_bytes += bytes;
   }
+  if (packed_elements > 0)
+    result.facts.emplace_back(
+        "quantized", fmt::format("{} matrices, {:.3g} bits a weight, {} less than in 16 bits",
+                                 packed.size(), 8 * packed_bytes / packed_elements,
+                                 with_unit(2 * packed_elements - packed_bytes, "B")));
   for (const State& state : module.states)
     if (state.type.rank() > 0)
       result.cache_bytes_per_token +=

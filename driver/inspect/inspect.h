@@ -31,8 +31,9 @@ struct EntryCosts {
 struct Inspection {
   std::string name;
   std::vector<std::pair<std::string, std::string>> facts;  // what, value
-  int64_t parameters = 0;                                  // elements of the weights
-  std::vector<std::pair<DType, double>> weight_bytes;
+  int64_t parameters = 0;  // elements of the weights, codes of packed matrices
+  /// By element type; of packed matrices by their format, "int4 g128 f16".
+  std::vector<std::pair<std::string, double>> weight_bytes;
   double cache_bytes_per_token = 0;  // all states, one row
   DeviceDescription device;
   std::vector<EntryCosts> entries;

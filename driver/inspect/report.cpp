@@ -44,9 +44,8 @@ std::string inspection_text(const Inspection& inspection) {
   for (const auto& [what, value] : inspection.facts) facts.add({what, value});
   facts.add({"parameters", with_unit(static_cast<double>(inspection.parameters), "")});
   std::string weights;
-  for (const auto& [dtype, bytes] : inspection.weight_bytes)
-    weights += fmt::format("{}{} {}", weights.empty() ? "" : ", ", with_unit(bytes, "B"),
-                           to_string(dtype));
+  for (const auto& [form, bytes] : inspection.weight_bytes)
+    weights += fmt::format("{}{} {}", weights.empty() ? "" : ", ", with_unit(bytes, "B"), form);
   facts.add({"weights", weights.empty() ? "none" : weights});
   if (inspection.cache_bytes_per_token > 0)  // an encoder has none
     facts.add({"cache per token", with_unit(inspection.cache_bytes_per_token, "B")});
@@ -78,8 +77,7 @@ std::string inspection_json(const Inspection& inspection) {
   using Json = nlohmann::ordered_json;
   Json facts = Json::object(), weights = Json::object(), entries = Json::array();
   for (const auto& [what, value] : inspection.facts) facts[what] = value;
-  for (const auto& [dtype, bytes] : inspection.weight_bytes)
-    weights[std::string(to_string(dtype))] = bytes;
+  for (const auto& [form, bytes] : inspection.weight_bytes) weights[form] = bytes;
   for (const EntryCosts& entry : inspection.entries) {
     const auto row = [&](const NodeClass& c) {
       return Json{{"class", c.name},

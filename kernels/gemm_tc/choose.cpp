@@ -22,8 +22,8 @@ constexpr int64_t kMostGemvTokens = 4;
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
   if (!is_without_order(op, OpKind::linear)) return std::nullopt;
   const TensorType& w = b.type(op.operands[1]);
-  if (dtype_info(w.dtype).bits != 16 || w.dims[0].is(0) ||
-      !is_tiled_linear_length(w.dims[1].constant()))
+  if (dtype_info(w.dtype).bits != 16 || w.dtype != b.type(op.operands[0]).dtype ||
+      w.dims[0].is(0) || !is_tiled_linear_length(w.dims[1].constant()))
     return std::nullopt;
   if (most_tokens(op, b.symbols()) <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1]))
     return std::nullopt;

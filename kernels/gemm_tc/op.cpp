@@ -1,5 +1,6 @@
 // tiled_linear. Constraint:
-//   C26  operands of 16-bit elements, rows of a multiple of 8 elements, at least one of each
+//   C26  operands of 16-bit elements of one type, rows of a multiple of 8 elements, at least one of
+//   each
 #include "ir/inference.h"
 #include "kernels/gemm_tc/order.h"
 
@@ -9,6 +10,9 @@ Status check_tiled_linear(const Inference& op, const TensorType&) {
   const DType elements = op.operands[0].dtype;
   if (dtype_info(elements).bits != 16)
     return op.reject(26, fmt::format("{} elements, must have 16 bits", to_string(elements)));
+  if (op.operands[1].dtype != elements)
+    return op.reject(26, fmt::format("x {}, w {}: must have one type", op.show(op.operands[0]),
+                                     op.show(op.operands[1])));
   const Dims& w = op.operands[1].dims;
   if (w[0].is(0) || !is_tiled_linear_length(w[1].constant()))
     return op.reject(26, fmt::format("w {}: rows of tiled_linear have a multiple of {} elements",

@@ -23,6 +23,7 @@
 
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
+#include "codegen/emission/packed_matrix.h"
 #include "ir/graph_copier.h"
 #include "kernels/gemv/epilogue.h"
 #include "kernels/gemv/order.h"
@@ -158,6 +159,7 @@ class GemvKernel {
     body_.globals += fmt::format(
         "struct Config {{\n"
         "  using Element = {};\n"
+        "  using Matrix = {};\n"
         "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kStride = {};\n"
         "  static constexpr int kSplits = {}, kTokens = {}, kBlocks = {};\n"
         "  static constexpr int kStageLength = {}, kWarps = {}, kOperandBytes = {};\n"
@@ -165,9 +167,13 @@ class GemvKernel {
         "  static constexpr bool kDirect = {};\n"
         "}};\n"
         "using Product = Gemv<Config>;\n\n",
-        memory_type(product.dtype), product.length, product.rows, deal.units, deal.stride,
-        product.splits, product.tokens, config_.blocks, config_.stage_length, config_.warps,
-        config_.operand_bytes, config_.stages, direct());
+        memory_type(product.dtype),
+        product.codes
+            ? packed_matrix(*product.codes, product.length)
+            : fmt::format("DenseMatrix<{}, {}>", memory_type(product.dtype), product.length),
+        product.length, product.rows, deal.units, deal.stride, product.splits, product.tokens,
+        config_.blocks, config_.stage_length, config_.warps, config_.operand_bytes, config_.stages,
+        direct());
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;
     body_.launch.shared_bytes = config_.shared_bytes;

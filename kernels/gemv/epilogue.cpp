@@ -12,6 +12,7 @@
 #include "kernels/gemv/epilogue.h"
 
 #include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/emit_scope.h"
 #include "ir/integers.h"
 
 namespace sinter {

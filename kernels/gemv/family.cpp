@@ -17,6 +17,7 @@ std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
 
+constexpr OpKind kAnchors[] = {OpKind::quantized_linear};
 constexpr Order kOrders[] = {Order::gemv};
 
 Ports ports(const Graph& graph, const Op& op) {
@@ -50,6 +51,7 @@ extern const KernelFamily gemv_family;
 constinit const KernelFamily gemv_family{
     .name = "gemv",
     .kind = KernelFamily::Kind::anchored,
+    .anchors = kAnchors,
     .orders = kOrders,
     .make = emit_gemv,
     .cost = gemv_cost,

@@ -10,15 +10,24 @@
 namespace sinter {
 
 std::string GemvProduct::key() const {
-  return fmt::format("{}[{}, {}] splits={} tokens={}", to_string(dtype), rows, length, splits,
-                     tokens);
+  return fmt::format("{}{}[{}, {}] splits={} tokens={}", codes ? to_string(*codes) + ", " : "",
+                     to_string(dtype), rows, length, splits, tokens);
+}
+
+int64_t GemvProduct::step_length() const {
+  return codes ? codes->layout().step_length() : kStageStep;
+}
+int64_t GemvProduct::step_bytes() const {
+  return codes ? codes->layout().step_bytes() : kStageStep * whole_bytes(dtype);
 }
 
 GemvProduct gemv_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
-  const TensorType& matrix = graph[op.operands[1]].type;
-  return {.dtype = matrix.dtype,
+  const TensorType &x = graph[op.operands[0]].type, &matrix = graph[op.operands[1]].type;
+  return {.dtype = x.dtype,
+          .codes = op.kind == OpKind::quantized_linear ? std::optional(code_format(op.attrs))
+                                                       : std::nullopt,
           .rows = matrix.dims[0].constant(),
-          .length = matrix.dims[1].constant(),
+          .length = x.dims[1].constant(),
           .splits = op.attrs.get<int64_t>(AttrName::splits),
           .tokens = std::max<int64_t>(1, SymExpr(op.type.dims[0]).upper_bound(symbols))};
 }
@@ -44,7 +53,7 @@ Status check_numbers(const TunedForm& form, GemvForm& result) {
   for (const auto& [name, number] : form.numbers)
     if (llvm::none_of(fields, [&](const auto& field) { return field.first == name; }))
       return fail("is no number of a gemv's form", name);
-  constexpr int64_t kStepBytes = kStageStep * 2;  // of the smallest elements
+  constexpr int64_t kStepBytes = 16;  // every step has a multiple of these
   if (result.warps != kFewGemvWarps && result.warps != kTileWarps)
     return reject("warps", fmt::format("{} or {}", kFewGemvWarps, kTileWarps), result.warps);
   if (result.stage_bytes <= 0 || result.stage_bytes > kMaxStageBytes ||

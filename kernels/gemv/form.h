@@ -8,6 +8,7 @@
 #include <string>
 
 #include "device/tuned_form.h"
+#include "ir/code_format.h"
 #include "ir/graph.h"
 
 namespace sinter {
@@ -16,7 +17,7 @@ struct Tuning;  // kernels/family.h
 
 struct GemvForm {
   int64_t warps = 16;          // of a block: 8 or kTileWarps, no fewer than the splits of a row
-  int64_t stage_bytes = 2048;  // of one bulk copy: a multiple of kStageStep elements
+  int64_t stage_bytes = 2048;  // of one bulk copy: a multiple of a step of the matrix
   int64_t stages = 4;          // the largest number of a warp
 
   friend bool operator==(const GemvForm&, const GemvForm&) = default;
@@ -28,13 +29,17 @@ inline constexpr int64_t kMaxStageBytes = 16 * 1024;
 /// The product that a form is chosen for: without prologue and epilogue, so that the fused and the
 /// unfused plan of a module have the same forms.
 struct GemvProduct {
-  DType dtype = DType::f32;  // of the matrix
+  DType dtype = DType::f32;         // of the operand, and of a dense matrix
+  std::optional<CodeFormat> codes;  // of a packed matrix
   int64_t rows = 0, length = 0;
   int64_t splits = 1;  // split-K of a row
   int64_t tokens = 1;  // the largest number; 1 of a product without tokens
 
-  /// "bf16[12288, 4096] splits=2 tokens=8"
+  /// "bf16[12288, 4096] splits=2 tokens=8"; of a packed matrix "int4 g128 f16, bf16[...] ..."
   std::string key() const;
+  /// Elements of a matrix row that a warp reads together, and their bytes.
+  int64_t step_length() const;
+  int64_t step_bytes() const;
 };
 
 /// The product of `op`, a gemv.

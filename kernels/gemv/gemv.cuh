@@ -14,12 +14,13 @@
 // One token: a warp takes a row, or a split of one, at a time, in the stated order. Several tokens
 // of a 16-bit type: warps multiply tiles of 16 rows by tensor cores; a warp takes the stages whose
 // number is congruent to its own, and the sums of the warps are added in order. Within a stage the
-// order is the hardware's and depends on the row's length alone. Several tokens of other types are
-// computed like one.
+// order is the hardware's and depends on the row's length alone. Several tokens of other types, and
+// all tokens of a packed matrix, are computed like one.
 //
 // Shared memory: the barriers of the pipelines, then what kernels/gemv/layout.h lays out.
 #pragma once
 
+#include "kernels/gemv/gemv_codes.cuh"
 #include "kernels/gemv/gemv_pipeline.cuh"
 
 namespace sinter {
@@ -32,9 +33,9 @@ class Gemv : public GemvPipeline<Config> {
   using Stream::begin_, Stream::count_, Stream::first_, Stream::kGroups, Stream::kPipelined,
       Stream::kShares, Stream::kTileGroup, Stream::kTiles, Stream::lane_, Stream::length_,
       Stream::matrix_, Stream::mine_, Stream::operand_, Stream::splits_, Stream::stage_length_,
-      Stream::place, Stream::rounded, Stream::row_of_block, Stream::rows_, Stream::shared_operand,
-      Stream::sums_, Stream::tile_sums_, Stream::tokens_, Stream::warp_;
-  using typename Stream::T;
+      Stream::place, Stream::rounded, Stream::row_of_block, Stream::row_of_warp, Stream::rows_,
+      Stream::shared_operand, Stream::sums_, Stream::tile_sums_, Stream::tokens_, Stream::warp_;
+  using typename Stream::Matrix, typename Stream::T;
 #if SINTER_HAS_BULK_COPY
   using Stream::issue, Stream::issue_tile, Stream::wait;
 #endif
@@ -128,6 +129,26 @@ class Gemv : public GemvPipeline<Config> {
     }
   }
 
+  // The products of a run of `length` elements of a dense row. `w`: its rows, `x`: the operand
+  // there.
+  template <int tokens, int rows>
+  SINTER_DEVICE void add_run(float (&sum)[rows][tokens], const unsigned char* const (&w)[rows],
+                             const T* x, int length, int have) const {
+    const T* row[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) row[r] = reinterpret_cast<const T*>(w[r]) + 8 * lane_;
+    x += 8 * lane_;
+    if (tokens == 1 && length >= Config::kStageLength) {
+      static_assert(Config::kStageLength % kGemvStep == 0);
+#pragma unroll
+      for (int i = 0; i < Config::kStageLength; i += kGemvStep) add_step(sum, row, x, i, have);
+    } else {
+      // With several tokens the body is long already: unrolling would double the compile time.
+#pragma unroll 1
+      for (int i = 0; i < length - 8 * lane_; i += kGemvStep) add_step(sum, row, x, i, have);
+    }
+  }
+
   template <int tokens>
   SINTER_DEVICE void run_rows() {
     constexpr int rows = gemv_rows_at_once(tokens);
@@ -139,8 +160,11 @@ class Gemv : public GemvPipeline<Config> {
     for (int k = 0; k < mine_; k += rows) {
       const int have = mine_ - k < rows ? mine_ - k : rows;
       float sum[rows][tokens] = {};
+      GemvCodes<Matrix, T, rows, tokens> codes;  // of a packed matrix
+      if constexpr (Matrix::kPacked && Matrix::kRowScale)
+        for (int r = 0; r < have; ++r) codes.load_scale(r, matrix_, row_of_warp(k + r));
       for (int begin = 0; begin < length_; begin += stage_length_) {
-        const T* w[rows];
+        const unsigned char* w[rows];
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
           w[r] = nullptr;
@@ -150,24 +174,20 @@ class Gemv : public GemvPipeline<Config> {
 #else
           w[r] = place(k + r, begin);
 #endif
-          w[r] += 8 * lane_;
         }
-        const T* x = operand + begin_ + begin + 8 * lane_;
-        if (tokens == 1 && length_ - begin >= Config::kStageLength) {
-          static_assert(Config::kStageLength % kGemvStep == 0);
-#pragma unroll
-          for (int i = 0; i < Config::kStageLength; i += kGemvStep) add_step(sum, w, x, i, have);
-        } else {
-          // With several tokens the body is long already: unrolling would double the compile time.
-          const int length = length_ - begin < stage_length_ ? length_ - begin : stage_length_;
-#pragma unroll 1
-          for (int i = 0; i < length - 8 * lane_; i += kGemvStep) add_step(sum, w, x, i, have);
-        }
+        const T* x = operand + begin_ + begin;
+        if constexpr (Matrix::kPacked)
+          codes.add_run(sum, w, x, tokens_, lane_,
+                        length_ - begin < stage_length_ ? length_ - begin : stage_length_, have);
+        else
+          add_run(sum, w, x, length_ - begin < stage_length_ ? length_ - begin : stage_length_,
+                  have);
 #if SINTER_HAS_BULK_COPY
         __syncwarp();
         for (int r = 0; r < have; ++r) issue();
 #endif
       }
+      if constexpr (Matrix::kPacked && Matrix::kRowScale) codes.scale_sums(sum, have);
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (r >= have) continue;
@@ -212,7 +232,7 @@ class Gemv : public GemvPipeline<Config> {
           for (int tile = 0; tile < kTileGroup; ++tile) {
             if (first + tile * kTileRows >= rows_) break;
 #if SINTER_HAS_BULK_COPY
-            const T* stage = wait();
+            const T* stage = reinterpret_cast<const T*>(wait());
             const T *upper = stage + row * kTileStageLength, *lower = upper + 8 * kTileStageLength;
 #else
             const auto at = [&](int r) {

@@ -7,6 +7,7 @@
 // oldest run that is not consumed and returns it. Both follow the same order of runs.
 #pragma once
 
+#include "kernels/gemv/gemv_matrix.cuh"
 #include "kernels/gemv/gemv_values.cuh"
 #include "kernels/gemv/layout.h"
 #include "kernels/gemv/order.h"
@@ -15,13 +16,14 @@
 namespace sinter {
 
 // Config, the constants of a kernel:
-//   Element             element type of the matrix and the operand
+//   Element             element type of the operand
+//   Matrix              how the matrix stands in memory (kernels/gemv/gemv_matrix.cuh)
 //   kLength             elements of a row (K), a multiple of 8
 //   kRows               rows of the matrix
 //   kUnits, kStride     rows of a class, and the distance between them (ir/colocation.h)
 //   kSplits             splits of a row (split-K), one for a warp; a power of two
 //   kTokens             the largest number of tokens
-//   kStageLength        elements of a stage for one token, a multiple of 256
+//   kStageLength        elements of a stage for one token, a multiple of a step of the matrix
 //   kStages             the largest number of stages of a warp
 //   kBlocks             blocks of the grid, at most one for each class
 //   kWarps              warps of a block: kTileWarps (16) or half of them
@@ -32,9 +34,11 @@ template <typename Config>
 class GemvPipeline {
  protected:
   using T = typename Config::Element;
+  using Matrix = typename Config::Matrix;
   static constexpr int kClasses = Config::kRows / Config::kUnits;
   static constexpr int kChunks = Config::kLength / 8;
-  static constexpr int kSplitLength = 8 * static_cast<int>(split_chunks(kChunks, Config::kSplits));
+  static constexpr int kSplitLength =
+      8 * static_cast<int>(split_chunks(kChunks, Config::kSplits, Matrix::kStepLength / 8));
   // Groups of warps; each group takes a row, each of its warps a split.
   static constexpr int kGroups = Config::kWarps / Config::kSplits;
   // The runs of a tile are dealt to kTileWarps shares: how many of these a warp takes.
@@ -66,7 +70,7 @@ class GemvPipeline {
   }
   static constexpr bool kTiles =
 #if SINTER_HAS_MMA
-      sizeof(T) == 2;
+      sizeof(T) == 2 && !Matrix::kPacked;
 #else
       false;
 #endif
@@ -76,7 +80,8 @@ class GemvPipeline {
   }
 
  public:
-  SINTER_DEVICE GemvPipeline(unsigned char* memory, const T* matrix, int tokens)
+  SINTER_DEVICE GemvPipeline(unsigned char* memory, const typename Matrix::Element* matrix,
+                             int tokens)
       : matrix_(matrix), tokens_(tokens) {
     first_ = classes_before(blockIdx.x);
     count_ = classes_before(blockIdx.x + 1) - first_;
@@ -93,7 +98,8 @@ class GemvPipeline {
     const GemvLayout layout = gemv_layout(
         {Config::kWarps, rows_, Config::kSplits, tokens,
          shared_operand(rounded(tokens)) ? Config::kLength * static_cast<int>(sizeof(T)) : 0,
-         static_cast<int>(sizeof(T)), Config::kStageLength, tiles_, kPipelined, Config::kStages});
+         static_cast<int>(sizeof(T)), Matrix::kStepLength, Matrix::kStepBytes, Config::kStageLength,
+         tiles_, kPipelined, Config::kStages});
     rows_at_once_ = layout.rows_at_once;
     stage_length_ = layout.stage_length;
     splits_ = layout.splits;
@@ -155,20 +161,26 @@ class GemvPipeline {
   SINTER_DEVICE int row_of_block(int own) const {
     return gemv_row<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
   }
+  // The matrix row of this warp's k-th.
+  SINTER_DEVICE int row_of_warp(int k) const {
+    return row_of_block(warp_ / Config::kSplits + k * kGroups);
+  }
   // The address of element `begin` of this warp's split of its k-th row.
-  SINTER_DEVICE const T* place(int k, int begin) const {
-    const int row = row_of_block(warp_ / Config::kSplits + k * kGroups);
-    return matrix_ + static_cast<long long>(row) * Config::kLength + begin_ + begin;
+  SINTER_DEVICE const unsigned char* place(int k, int begin) const {
+    return Matrix::at(matrix_, row_of_warp(k), begin_ + begin);
   }
 
 #if SINTER_HAS_BULK_COPY
   // Issues copies until `stages` of them in total have been issued.
   SINTER_DEVICE void issue_until(int stages) {
     for (; issued_ < stages; ++issued_) {
-      if (tiles_)
-        issue_tile();
-      else
-        issue();
+      if constexpr (kTiles) {
+        if (tiles_) {
+          issue_tile();
+          continue;
+        }
+      }
+      issue();
     }
   }
   // The position of the next copy: the variables of nested loops, the outermost first.
@@ -227,7 +239,7 @@ class GemvPipeline {
       }
     }
     if (rows_at_once_ == 1 && next_.begin > 0)
-      from_ += stage_length_;
+      from_ += stage_bytes_;
     else
       from_ = place(next_.first + next_.row, next_.begin);
   }
@@ -236,7 +248,8 @@ class GemvPipeline {
     if (next_.first >= mine_ || length_ == 0) return;
     if (lane_ == 0) {
       const int left = length_ - next_.begin;
-      const int bytes = (left < stage_length_ ? left : stage_length_) * static_cast<int>(sizeof(T));
+      const int bytes =
+          Matrix::bytes(begin_ + next_.begin, left < stage_length_ ? left : stage_length_);
       mbarrier_arrive_expect_tx(barriers_ + 8 * next_stage_, bytes);
       cp_async_bulk_evict_first(cvta_to_shared(pipeline_) + next_stage_ * stage_bytes_, from_,
                                 bytes, barriers_ + 8 * next_stage_);
@@ -245,9 +258,9 @@ class GemvPipeline {
     advance();
   }
   // Waits for the oldest stage that is not consumed and returns its elements.
-  SINTER_DEVICE const T* wait() {
+  SINTER_DEVICE const unsigned char* wait() {
     mbarrier_try_wait_parity(barriers_ + 8 * stage_, phase_);
-    const T* elements = reinterpret_cast<const T*>(pipeline_ + stage_ * stage_bytes_);
+    const unsigned char* elements = pipeline_ + stage_ * stage_bytes_;
     if (++stage_ == stages_) {
       stage_ = 0;
       phase_ ^= 1;
@@ -256,7 +269,7 @@ class GemvPipeline {
   }
 #endif
 
-  const T* matrix_;
+  const typename Matrix::Element* matrix_;
   int tokens_, first_, count_, warp_, lane_;
   int rows_, mine_;                  // matrix rows of the block, of this warp
   int begin_, length_;               // this warp's split of a row, in elements
@@ -269,12 +282,12 @@ class GemvPipeline {
   unsigned char* pipeline_;  // the warp's stages
   SharedAddress barriers_;   // one for each stage
   int stages_, stage_bytes_;
-  Cursor next_;         // what the next copy loads
-  const T* from_;       // the address of that, without tiles
-  int next_stage_ = 0;  // the stage that it fills
-  int issued_ = 0;      // copies that start() and fill() issued
-  int stage_ = 0;       // the stage that is consumed next
-  unsigned phase_ = 0;  // of that stage's barrier
+  Cursor next_;                // what the next copy loads
+  const unsigned char* from_;  // the address of that, without tiles
+  int next_stage_ = 0;         // the stage that it fills
+  int issued_ = 0;             // copies that start() and fill() issued
+  int stage_ = 0;              // the stage that is consumed next
+  unsigned phase_ = 0;         // of that stage's barrier
 #endif
 };
 

@@ -4,6 +4,7 @@
 #include "ir/reduction_order.h"
 #include "kernels/gemv/order.h"
 #include "runtime/evaluate/linear_rows.h"
+#include "runtime/evaluate/packed_row.h"
 #include "runtime/evaluate/vector_clones.h"
 
 namespace sinter {
@@ -31,6 +32,52 @@ SINTER_VECTOR_CLONES T split_sum(const T* w, const T* x, int64_t chunks) {
 template float split_sum(const float*, const float*, int64_t);
 template double split_sum(const double*, const double*, int64_t);
 
+/// Lanes combine by a butterfly.
+template <typename T>
+T lane_sum(T (&lane)[kGemvLanes]) {
+  for (int stride = 1; stride < kGemvLanes; stride *= 2)
+    for (int l = 0; l < kGemvLanes; l += 2 * stride) lane[l] = lane[l] + lane[l + stride];
+  return lane[0];
+}
+
+/// The sum of one group: of its codes times x, and of x itself.
+template <typename T>
+struct GroupSum {
+  T codes = 0, operand = 0;
+  void add_chunk(const T* row, const T* x, bool minima) {
+    for (int64_t e = 0; e < kChunk; ++e) codes = accumulate(row[e], x[e], codes);
+    if (minima)
+      for (int64_t e = 0; e < kChunk; ++e) operand += x[e];
+  }
+  T scaled(const UnpackedRow<T>& row, size_t group, T sum) const {
+    sum = accumulate(row.scales[group], codes, sum);
+    return row.minima.empty() ? sum : accumulate(-row.minima[group], operand, sum);
+  }
+};
+
+/// The chunks `begin` .. `end` of a packed row.
+template <typename T>
+T packed_split_sum(const UnpackedRow<T>& row, int64_t group, const T* x, int64_t begin,
+                   int64_t end) {
+  const bool minima = !row.minima.empty();
+  T lane[kGemvLanes] = {};
+  for (int64_t l = 0; l < kGemvLanes; ++l) {
+    GroupSum<T> of_row;
+    for (int64_t c = begin + l; c < end; c += kGemvLanes) {
+      const int64_t k = c * kChunk;
+      if (group == 0) {
+        of_row.add_chunk(&row.codes[static_cast<size_t>(k)], x + k, minima);
+        continue;
+      }
+      GroupSum<T> own;
+      own.add_chunk(&row.codes[static_cast<size_t>(k)], x + k, minima);
+      lane[l] = own.scaled(row, static_cast<size_t>(k / group), lane[l]);
+    }
+    if (group == 0) lane[l] = of_row.scaled(row, 0, lane[l]);
+  }
+  return lane_sum(lane);
+}
+
 template <typename T>
 void multiply_rows(const OpCall& call, std::byte* out) {
   const auto splits = static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits));
@@ -47,7 +94,46 @@ void multiply_rows(const OpCall& call, std::byte* out) {
   evaluate_linear_rows<T>(call, sum_of_splits, out);
 }
 
+template <typename T>
+void multiply_packed_rows(const OpCall& call, std::byte* out) {
+  const CodeFormat format = code_format(call.op.attrs);
+  const auto splits = static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits));
+  std::vector<T> x_scratch, bias_scratch;
+  std::vector<int32_t> matrix_scratch;
+  const T* x = dense_elements(call.operands[0], x_scratch);
+  const int32_t* matrix = dense_elements(call.operands[1], matrix_scratch);
+  const T* bias =
+      call.operands.size() == 3 ? dense_elements(call.operands[2], bias_scratch) : nullptr;
+  const int64_t tokens = call.dims[0], rows = call.dims[1], length = call.operands[0].dims[1];
+  const int64_t chunks = length / kChunk, words = call.operands[1].dims[1];
+  const int64_t share =
+      split_chunks(chunks, splits, static_cast<int>(format.layout().step_length() / kChunk));
+  UnpackedRow<T> row;
+  std::vector<T> sums(static_cast<size_t>(tokens * rows));
+  for (int64_t m = 0; m < rows; ++m) {
+    row.read(format, length, reinterpret_cast<const std::byte*>(matrix + m * words));
+    for (int64_t n = 0; n < tokens; ++n) {
+      T sum = 0;
+      for (int64_t s = 0; s < splits; ++s) {
+        const int64_t begin = std::min(s * share, chunks), end = std::min(begin + share, chunks);
+        const T own = packed_split_sum(row, format.group, x + n * length, begin, end);
+        sum = s == 0 ? own : sum + own;
+      }
+      sums[static_cast<size_t>(n * rows + m)] = bias != nullptr ? sum + bias[m] : sum;
+    }
+  }
+  store_run(sums.data(), tokens * rows, call.storage, out);
+}
+
 }  // namespace
+
+Result<HostView> evaluate_quantized_linear(const OpCall& call) {
+  SINTER_LET(value, allocate(call.dims, call.storage));
+  if (value.view.volume() > 0)
+    (call.options.precise ? multiply_packed_rows<double> : multiply_packed_rows<float>)(call,
+                                                                                        value.out);
+  return value.view;
+}
 
 Result<HostView> evaluate_gemv(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));

@@ -22,7 +22,9 @@ constexpr int kGemvAlignment = 128;  // bytes
 struct GemvShape {
   int warps, rows, splits, tokens;  // rows of the block; split-K of a row
   int operand_bytes;                // of a token in shared memory; 0: the operand stays in memory
-  int element_bytes, stage_length;  // stage_length: elements, for one token
+  int element_bytes;                // of the operand
+  int step_length, step_bytes;      // elements of a matrix row that are read together, their bytes
+  int stage_length;                 // elements, for one token: a multiple of a step
   bool tiles, pipelined;            // several tokens by tensor cores; stages are copied
   int stages;                       // the largest number of a warp
 };
@@ -59,14 +61,16 @@ SINTER_DEVICE constexpr int gemv_aligned(int bytes) {
 
 SINTER_DEVICE constexpr GemvLayout gemv_layout(const GemvShape& shape) {
   // Rows that are read together have a stage each: shorter stages leave room for more.
-  const int short_stage = 1024 / shape.element_bytes;
+  const int short_stage =
+      shape.step_length * (shape.step_bytes < 1024 ? 1024 / shape.step_bytes : 1);
   GemvLayout layout{};
   layout.rows_at_once = shape.tiles ? 1 : gemv_rows_at_once(shape.tokens);
   layout.stage_length = shape.tiles ? kTileStageLength
                         : layout.rows_at_once == 1 || shape.stage_length < short_stage
                             ? shape.stage_length
                             : short_stage;
-  layout.stage_bytes = layout.stage_length * shape.element_bytes * (shape.tiles ? kTileRows : 1);
+  layout.stage_bytes = shape.tiles ? kTileStageLength * shape.element_bytes * kTileRows
+                                   : layout.stage_length / shape.step_length * shape.step_bytes;
   layout.max_stages = shape.stages;
   layout.splits = shape.tiles ? 1 : shape.splits;
   layout.sums = shape.pipelined ? 8 * shape.warps * shape.stages : 0;

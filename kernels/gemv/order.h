@@ -6,6 +6,11 @@
 // lane starts at +0 and takes its chunks, and a chunk's elements, in ascending order, each by one
 // fused multiply-add sum = fma(w, x, sum). Lanes combine by a butterfly with strides 1, 2, 4, 8,
 // 16; splits are added in order, then the bias; the result is rounded once.
+//
+// Of a packed matrix (ir/packed_codes.h) w is a code less its zero, exactly. A split is a multiple
+// of a step. A lane adds the chunks that it has of one group by themselves, s1 from +0 as above,
+// and with minima the elements of x, s2 from +0, each by one addition; then sum = fma(scale, s1,
+// sum), and with minima sum = fma(-minimum, s2, sum): group by group in ascending order.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -18,9 +23,10 @@ constexpr int kMaxGemvSplits = 16;
 /// Tokens that one reading of the matrix serves.
 constexpr int kMaxGemvTokens = 8;
 
-/// Chunks of a split: a multiple of the lanes.
-SINTER_DEVICE constexpr long long split_chunks(long long chunks, int splits) {
-  return ((chunks + splits - 1) / splits + kGemvLanes - 1) / kGemvLanes * kGemvLanes;
+/// Chunks of a split: a multiple of `unit`, which is the lanes, or the chunks of a packed step.
+SINTER_DEVICE constexpr long long split_chunks(long long chunks, int splits,
+                                               int unit = kGemvLanes) {
+  return ((chunks + splits - 1) / splits + unit - 1) / unit * unit;
 }
 
 }  // namespace sinter

@@ -30,26 +30,28 @@ int64_t stage_steps(int64_t split, int64_t wanted) {
   return std::min(best, split);
 }
 
-int64_t split_steps(int64_t length, int64_t splits) {
-  return ceil_div(ceil_div(length, splits), kStageStep);
+int64_t split_steps(const GemvProduct& product) {
+  return ceil_div(ceil_div(product.length, product.splits), product.step_length());
 }
 
-GemvForm usual_form(int64_t length, int64_t element_bytes, int64_t splits) {
-  const int64_t step_bytes = kStageStep * element_bytes;
+GemvForm usual_form(const GemvProduct& product) {
+  const int64_t step_bytes = product.step_bytes();
   return {.warps = kTileWarps,
-          .stage_bytes =
-              stage_steps(split_steps(length, splits), kUsualStageBytes / step_bytes) * step_bytes,
+          .stage_bytes = stage_steps(split_steps(product),
+                                     std::max<int64_t>(kUsualStageBytes / step_bytes, 1)) *
+                         step_bytes,
           .stages = kGemvStages};
 }
 
 /// Whether a kernel can have the form at all, whatever shared memory it takes.
-bool is_possible(const GemvForm& form, int64_t length, int64_t element_bytes, int64_t splits,
+bool is_possible(const GemvForm& form, const GemvProduct& product,
                  const DeviceDescription& device) {
-  const int64_t step_bytes = kStageStep * element_bytes;
+  const int64_t step_bytes = product.step_bytes();
   return device.has.bulk_copy && (form.warps == kTileWarps || form.warps == kFewGemvWarps) &&
-         splits <= form.warps && form.stages >= kMinGemvStages && form.stages <= kMaxGemvStages &&
-         form.stage_bytes > 0 && form.stage_bytes % step_bytes == 0 &&
-         form.stage_bytes <= split_steps(length, splits) * step_bytes;
+         product.splits <= form.warps && form.stages >= kMinGemvStages &&
+         form.stages <= kMaxGemvStages && form.stage_bytes > 0 &&
+         form.stage_bytes % step_bytes == 0 &&
+         form.stage_bytes <= split_steps(product) * step_bytes;
 }
 
 }  // namespace
@@ -64,12 +66,13 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
                                         const DeviceDescription& device, const GemvForm* wanted) {
   const int64_t rows = product.rows, length = product.length, splits = product.splits;
   const int64_t tokens = product.tokens, element_bytes = whole_bytes(product.dtype);
-  if (wanted && !is_possible(*wanted, length, element_bytes, splits, device)) return std::nullopt;
-  const GemvForm form = wanted ? *wanted : usual_form(length, element_bytes, splits);
+  if (wanted && !is_possible(*wanted, product, device)) return std::nullopt;
+  const GemvForm form = wanted ? *wanted : usual_form(product);
+  const bool tiles = element_bytes == 2 && !product.codes;  // of several tokens
   GemvConfig config;
   config.operand_bytes = gemv_operand_limit(device);
   config.warps = form.warps;
-  config.stage_length = form.stage_bytes / element_bytes;
+  config.stage_length = form.stage_bytes / product.step_bytes() * product.step_length();
   config.stages = form.stages;
   const int64_t results = rows / units;
   const auto sum_bytes = [&](int64_t blocks) {
@@ -84,7 +87,8 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   // a multiprocessor.
   const bool pipelined = device.has.bulk_copy;
   const int64_t one = config.warps * form.stages * form.stage_bytes;
-  const int64_t several = kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
+  const int64_t several =
+      product.codes ? 0 : kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
   config.pipeline_bytes = kBarrierBytes + (pipelined ? std::max(one, several) : 0);
   config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + length * element_bytes;
   config.shared_bytes = device.max_shared_bytes - kOtherBytes;
@@ -97,8 +101,10 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
          .operand_bytes = static_cast<int>(
              n * length * element_bytes <= config.operand_bytes ? length * element_bytes : 0),
          .element_bytes = static_cast<int>(element_bytes),
+         .step_length = static_cast<int>(product.step_length()),
+         .step_bytes = static_cast<int>(product.step_bytes()),
          .stage_length = static_cast<int>(config.stage_length),
-         .tiles = n > 1 && element_bytes == 2,
+         .tiles = n > 1 && tiles,
          .pipelined = true,
          .stages = static_cast<int>(config.stages)});
     const int64_t bytes =
@@ -113,9 +119,9 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
 
 std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
                                            const DeviceDescription& device) {
-  const int64_t bytes = whole_bytes(product.dtype), step_bytes = kStageStep * bytes;
-  const int64_t split = split_steps(product.length, product.splits);
-  const GemvForm usual = usual_form(product.length, bytes, product.splits);
+  const int64_t step_bytes = product.step_bytes();
+  const int64_t split = split_steps(product);
+  const GemvForm usual = usual_form(product);
   const auto times = [&](int64_t numerator, int64_t denominator) {
     const int64_t steps = usual.stage_bytes / step_bytes * numerator / denominator;
     return stage_steps(split, std::clamp<int64_t>(steps, 1, split)) * step_bytes;

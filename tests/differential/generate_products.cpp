@@ -122,4 +122,69 @@ void GraphGenerator::tiled_linear() {
   op(OpKind::linear, operands, std::move(attrs));
 }
 
+/// Codes and scales of files, the scales within -0.75 .. 0.25: with infinite ones a product has no
+/// value that all orders of its sum agree on.
+ValueId GraphGenerator::packed_weight(const CodeFormat& format, int64_t rows, int64_t length) {
+  Weight made{name("w"), {DType::i32, {rows, row_words(format, length)}}, {}};
+  Builder init(made.init, result_.module.symbols);
+  const auto file = [&](std::string_view part, DType dtype, int64_t columns) {
+    return init.op(OpKind::file, {},
+                   Attributes()
+                       .set(AttrName::dims, Dims{rows, columns})
+                       .set(AttrName::dtype, dtype)
+                       .set(AttrName::tensor, fmt::format("{}.{}", made.name, part)));
+  };
+  const int64_t groups = code_groups(format, length);
+  const auto scales = [&](std::string_view part) {
+    return init.sub(init.op(OpKind::sigmoid, {file(part, format.scale, groups)}),
+                    init.constant(0.75, format.scale));
+  };
+  llvm::SmallVector<ValueId, 4> operands{file("codes", DType::i32, code_words(format, length)),
+                                         scales("scales")};
+  if (format.zeros) operands.push_back(file("zeros", DType::i32, groups));
+  if (format.minima) operands.push_back(scales("minima"));
+  made.init.outputs.push_back(init.op(
+      OpKind::pack_codes, operands,
+      Attributes().set(AttrName::size, Dim(length)).set(AttrName::codes, to_string(format))));
+  const ValueId id = builder_.leaf(OpKind::weight, made.type, made.name);
+  result_.module.weights.push_back(std::move(made));
+  return id;
+}
+
+/// A quantized matrix as models have it, dequantized before a product of any number of tokens; or
+/// as the passes write the product of few.
+void GraphGenerator::quantized() {
+  static constexpr std::string_view kFormats[] = {
+      "int8 row f32",         "e4m3 row bf16", "int4 g128 f16",
+      "uint4 g128 f16 zeros", "e2m1 g16 f32",  "e2m1 g32 bf16",
+      "uint8 row f16 zeros",  "e4m3 g128 f32", "uint4 g32 f16 minima"};
+  const CodeFormat format = *parse_code_format(random_.pick(kFormats));
+  const bool chosen = random_.chance(40);
+  const bool few = chosen || random_.chance(50);
+  const Dim tokens =
+      !few || most(rows_) <= kFewTokens ? rows_ : Dim(mostly({1, 3, 8}, 1, kFewTokens));
+  if (chosen && most(tokens) > kFewTokens) return;
+  const int64_t width = mostly({8, 17}, 1, 30);
+  int64_t inner = 8 * mostly({1, 4, 33}, 1, 40);
+  if (!chosen && random_.chance(20)) inner += 3;
+  Attributes attrs;
+  attrs.set(AttrName::size, Dim(inner)).set(AttrName::codes, to_string(format));
+  const ValueId packed = packed_weight(format, width, inner);
+  llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {tokens, Dim(inner)}}), packed};
+  if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
+  if (chosen) {
+    attrs.set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
+    if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
+    op(OpKind::quantized_linear, operands, std::move(attrs));
+    return;
+  }
+  // A minimum may cancel what it is subtracted from, so that the product's error is beyond the
+  // bound of one with such a matrix: it is read otherwise.
+  operands[1] = builder_.op(OpKind::dequantize, {packed}, std::move(attrs));
+  if (format.minima || random_.chance(20))
+    values_.push_back(operands[1]);
+  else
+    op(OpKind::linear, operands);
+}
+
 }  // namespace sinter

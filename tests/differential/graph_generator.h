@@ -7,6 +7,7 @@
 #include "differential/generate.h"
 #include "differential/random.h"
 #include "ir/builder.h"
+#include "ir/code_format.h"
 
 namespace sinter {
 
@@ -101,6 +102,8 @@ class GraphGenerator {
   void any_einsum();
   void gemv();
   void tiled_linear();
+  ValueId packed_weight(const CodeFormat& format, int64_t rows, int64_t length);
+  void quantized();
 
   // Row numbers, and what reads and writes rows by them (generate_ids.cpp).
   int64_t most(Dim dim) const;  // of any values of the symbols

@@ -119,6 +119,30 @@ constexpr OpExample kExamples[] = {
     %wide = cast %x {dtype = f32}
     %y = exp %wide
   })"},
+    {{OpKind::pack_codes},
+     "pack_codes(words i32[M, W], scales [M, G], zeros i32[M, G]?, minima [M, G]?) -> i32[M, words "
+     "of a "
+     "packed row]",
+     "A matrix [M, size] of codes and scales in the order in which kernels read it; in weight "
+     "functions alone. `codes` is the format, \"CODE GROUP SCALE [zeros] [minima]\": the code is "
+     "int8, "
+     "uint8, int4 (the bits n stand for n - 8), uint4, e4m3 or e2m1; the group row (one scale a "
+     "row) or "
+     "g16, g32, g64, g128 columns; the scale f32, f16 or bf16. Code k of a row stands at bit k "
+     "times "
+     "its bits of the row's words; G is the number of groups of a row, of which the last may be "
+     "short. "
+     "`dequantize` says what the elements are.",
+     R"(  weight %w : i32[256, 68] = {
+    %words = file {tensor = "proj.weight"} : i32[256, 16]
+    %scales = file {tensor = "proj.weight_scale"} : f32[256, 1]
+    %packed = pack_codes %words, %scales {size = 64, codes = "e4m3 row f32"}
+    return %packed
+  }
+  entry @e(%x: bf16[N, 64]) -> (%y) {
+    %m = dequantize %w {size = 64, codes = "e4m3 row f32"}
+    %y = linear %x, %m
+  })"},
     {{OpKind::where},
      "where(c i1, a, b) -> c ? a : b",
      "Element by element; the three broadcast.",
@@ -410,6 +434,36 @@ constexpr OpExample kExamples[] = {
      "`embedding`.",
      R"(  entry @e(%ids: i32[N], %gradient: f16[N, 24]) -> (%y) {
     %y = scatter_add %ids, %gradient {rows = 100}
+  })"},
+    {{OpKind::dequantize},
+     "dequantize(matrix i32[M, words of a packed row]) -> f32[M, size]",
+     "The elements of a matrix of codes: scale * (code - zero) - minimum, in float32; `codes` is "
+     "its "
+     "format, as of `pack_codes`. `linear` takes the result beside an x of another type: its "
+     "products "
+     "and sums are of float32 elements, and no element is rounded to the type of x. With few rows "
+     "of x "
+     "the product reads the packed matrix itself.",
+     R"(  weight %w : i32[256, 132] = {
+    %words = file {tensor = "proj.weight_packed"} : i32[256, 128]
+    %scales = file {tensor = "proj.weight_scale"} : f16[256, 8]
+    %packed = pack_codes %words, %scales {size = 1024, codes = "int4 g128 f16"}
+    return %packed
+  }
+  entry @e(%x: bf16[N, 1024]) -> (%y) {
+    %m = dequantize %w {size = 1024, codes = "int4 g128 f16"}
+    %y = linear %x, %m
+  })"},
+    {{OpKind::quantized_linear},
+     "quantized_linear(x [N, size], matrix i32[M, words of a packed row], bias [M]?) -> [N, M]",
+     "`linear` of at most eight rows with a matrix of codes, read at the speed of memory. Within a "
+     "group the products of x and code - zero are added, and the sum is then multiplied by the "
+     "scale; "
+     "`splits` parts of a matrix row are summed apart. A pass chooses it for `linear` of a "
+     "`dequantize`.",
+     R"(  weight %w : i32[256, 132] = file {tensor = "proj.packed"}
+  entry @e(%x: bf16[4, 1024]) -> (%y) {
+    %y = quantized_linear %x, %w {size = 1024, splits = 1, codes = "int4 g128 f16"}
   })"},
     {{OpKind::custom},
      "custom(operands ...) -> what the registered op says",

@@ -270,7 +270,9 @@ TEST_CASE("C16 linear") {
   gives(OpKind::linear, {f16({2, kN, 8}), f16({5, 8}), f16({5})}, {}, f16({2, kN, 5}));
   gives(OpKind::linear, {f16({8}), f16({5, 8})}, {}, f16({5}));
   rejects(16, OpKind::linear, {f16({kN, 8}), f16({8, 5})});
-  rejects(16, OpKind::linear, {f16({kN, 8}), f32({5, 8})});
+  gives(OpKind::linear, {f16({kN, 8}), f32({5, 8}), f16({5})}, {}, f16({kN, 5}));
+  rejects(16, OpKind::linear, {f16({kN, 8}), f32({5, 8}), f32({5})});
+  rejects(16, OpKind::linear, {f32({kN, 8}), f16({5, 8})});
   rejects(16, OpKind::linear, {i32({kN, 8}), i32({5, 8})});
   rejects(16, OpKind::linear, {f16({kN, kM}), f16({5, kM})});
   rejects(16, OpKind::linear, {f16({kN, 8}), f16({5, 8}), f16({8})});
@@ -673,6 +675,64 @@ TEST_CASE("C25 scatter_add") {
   rejects(25, OpKind::scatter_add, {i32({kN}), i32({kN, 8})}, rows(7));
   rejects(25, OpKind::scatter_add, {i32({kN}), f16({kN})}, rows(7));
   rejects(25, OpKind::scatter_add, {i32({kN}), f16({kN, 1})}, rows((int64_t{1} << 31) + 1));
+}
+
+TEST_CASE("C30 pack_codes and dequantize") {
+  const auto codes = [](Dim size, const char* text) {
+    return with(AttrName::size, size).set(AttrName::codes, std::string(text));
+  };
+  // Four rounds of 128 bytes, and the scales of 8 groups.
+  gives(OpKind::pack_codes, {i32({5, 128}), f16({5, 8})}, codes(1024, "int4 g128 f16"),
+        i32({5, 132}));
+  gives(OpKind::pack_codes, {i32({5, 1}), f32({5, 1})}, codes(3, "int8 row f32"), i32({5, 68}));
+  gives(OpKind::pack_codes, {i32({5, 32}), f16({5, 2}), i32({5, 2}), f16({5, 2})},
+        codes(256, "uint4 g128 f16 zeros minima"), i32({5, 36}));
+  rejects(30, OpKind::pack_codes, {i32({5, 127}), f16({5, 8})}, codes(1024, "int4 g128 f16"));
+  rejects(30, OpKind::pack_codes, {i32({5, 128}), f32({5, 8})}, codes(1024, "int4 g128 f16"));
+  rejects(30, OpKind::pack_codes, {i32({5, 128}), f16({5, 7})}, codes(1024, "int4 g128 f16"));
+  rejects(30, OpKind::pack_codes, {i32({kN, 128}), f16({kN, 8})}, codes(1024, "int4 g128 f16"));
+  rejects(30, OpKind::pack_codes, {i32({5, 128}), f16({5, 8}), i32({5, 8})},
+          codes(1024, "int4 g128 f16"));
+  rejects(30, OpKind::pack_codes, {i32({5, 128}), f16({5, 8}), f16({5, 8})},
+          codes(1024, "int4 g128 f16 zeros"));
+  gives(OpKind::dequantize, {i32({5, 132})}, codes(1024, "int4 g128 f16"), f32({5, 1024}));
+  gives(OpKind::dequantize, {i32({0, 68})}, codes(3, "e4m3 row bf16"), f32({0, 3}));
+  rejects(30, OpKind::dequantize, {i32({5, 131})}, codes(1024, "int4 g128 f16"));
+  rejects(30, OpKind::dequantize, {f32({5, 132})}, codes(1024, "int4 g128 f16"));
+  rejects(30, OpKind::dequantize, {i32({kN, 132})}, codes(1024, "int4 g128 f16"));
+  rejects(30, OpKind::dequantize, {i32({5, 132})}, codes(kN, "int4 g128 f16"));
+  rejects(30, OpKind::dequantize, {i32({5, 0})}, codes(0, "int4 g128 f16"));
+  rejects(30, OpKind::dequantize, {i32({5, 0})}, codes(int64_t{1} << 40, "int4 g128 f16"));
+  for (const char* text :
+       {"", "int4", "int4 g128", "int3 g128 f16", "int4 g12 f16", "int4 g128 i32", "int4  g128 f16",
+        "int4 g128 f16 ", "int4 g128 f16 minima zeros", "e4m3 row f32 zeros", "INT4 g128 f16"})
+    rejects(30, OpKind::dequantize, {i32({5, 132})}, codes(1024, text));
+}
+
+TEST_CASE("C31 quantized_linear") {
+  const auto attrs = [](int64_t size, int64_t splits) {
+    return with(AttrName::size, Dim(size))
+        .set(AttrName::splits, splits)
+        .set(AttrName::codes, std::string("int4 g128 f16"));
+  };
+  const OpKind kind = OpKind::quantized_linear;
+  gives(kind, {f16({8, 1024}), i32({5, 132})}, attrs(1024, 2), f16({8, 5}));
+  gives(kind, {f32({kFew, 1024}), i32({5, 132}), f32({5})}, attrs(1024, 1), f32({kFew, 5}));
+  gives(kind, {f16({8, 1024}), i32({5, 132})}, attrs(1024, 2).set(AttrName::dtype, DType::f32),
+        f32({8, 5}));
+  rejects(31, kind, {f16({8, 1024}), i32({5, 132})},
+          attrs(1024, 2).set(AttrName::dtype, DType::bf16));
+  for (int64_t splits : {-1, 0, 3, 32})
+    rejects(31, kind, {f16({8, 1024}), i32({5, 132})}, attrs(1024, splits));
+  rejects(31, kind, {f16({8, 1016}), i32({5, 132})}, attrs(1024, 1));
+  rejects(31, kind, {f16({8, 1020}), i32({5, 132})}, attrs(1020, 1));
+  rejects(31, kind, {f16({8, 1024}), i32({5, 131})}, attrs(1024, 1));
+  rejects(31, kind, {f16({8, 1024}), i32({0, 132})}, attrs(1024, 1));
+  rejects(31, kind, {f16({9, 1024}), i32({5, 132})}, attrs(1024, 1));
+  rejects(31, kind, {f16({kN, 1024}), i32({5, 132})}, attrs(1024, 1));
+  rejects(31, kind, {f16({1024}), i32({5, 132})}, attrs(1024, 1));
+  rejects(31, kind, {f16({8, 1024}), i32({5, 132}), f32({5})}, attrs(1024, 1));
+  rejects(31, kind, {i32({8, 1024}), i32({5, 132})}, attrs(1024, 1));
 }
 
 TEST_CASE("C21 sample") {

@@ -168,10 +168,10 @@ TEST_CASE("a closed family's ops stay alone") {
 TEST_CASE("the registry gives every anchor one family, in the order of choice") {
   std::vector<std::string_view> names;
   for (const KernelFamily* family : kernel_families()) names.push_back(family->name);
-  CHECK(names == std::vector<std::string_view>{"decode_attention", "attention",
-                                               "attention_backward", "attention_f32", "mask_tiles",
-                                               "gemm_tc", "gemv", "sample", "scan", "scatter",
-                                               "custom", "gemm", "column", "row", "pointwise"});
+  CHECK(names == std::vector<std::string_view>{
+                     "decode_attention", "attention", "attention_backward", "attention_f32",
+                     "mask_tiles", "gemm_tc", "gemv", "dequantize", "sample", "scan", "scatter",
+                     "custom", "gemm", "column", "row", "pointwise"});
   for (const test::Algorithm& algorithm : test::all_algorithms()) {
     Op op{algorithm.kind, {}, {}, {}, {}};
     if (algorithm.order) op.attrs.set(AttrName::order, *algorithm.order);

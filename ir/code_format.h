@@ -1,0 +1,64 @@
+// The format of a quantized matrix: the attribute `codes` of the ops that read or write one.
+//
+//   "CODE GROUP SCALE [zeros] [minima]"
+//       CODE     a row of formats.def
+//       GROUP    "row": one scale a row; "g16", "g32", "g64", "g128": one for so many columns, of
+//       which
+//                the last group of a row may have fewer
+//       SCALE    f32, f16 or bf16; minima have the same type
+//       zeros    a zero point for each scale, an integer of 16 bits
+//       minima   a minimum for each scale
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/attributes.h"
+#include "ir/packed_codes.h"
+
+namespace sinter {
+
+enum class Code : uint8_t {
+#define SINTER_CODE(name, ...) name,
+#include "ir/formats.def"
+};
+
+/// A row of formats.def.
+struct CodeInfo {
+  std::string_view name;
+  int64_t bits;
+  double largest;
+  bool integer;
+};
+const CodeInfo& code_info(Code code);
+std::optional<Code> parse_code(std::string_view text);
+
+struct CodeFormat {
+  Code code = Code::int8;
+  int64_t group = 0;  // columns of a scale: 16, 32, 64 or 128; 0: all of a row
+  DType scale = DType::f32;
+  bool zeros = false, minima = false;
+
+  int64_t bits() const { return code_info(code).bits; }
+  CodeLayout layout() const {
+    return {static_cast<int>(bits()), static_cast<int>(group),
+            static_cast<int>(dtype_info(scale).bits / 8), zeros, minima};
+  }
+  friend bool operator==(const CodeFormat&, const CodeFormat&) = default;
+};
+
+/// The format that a text names; the error says which word is wrong.
+Result<CodeFormat> parse_code_format(std::string_view text);
+std::string to_string(const CodeFormat& format);
+/// The format of an op that has the attribute `codes`, and passed inference.
+CodeFormat code_format(const Attributes& attrs);
+
+/// Of a row of `length` codes: scales, 32-bit words of its dense codes, words of the packed row.
+int64_t code_groups(const CodeFormat& format, int64_t length);
+int64_t code_words(const CodeFormat& format, int64_t length);
+int64_t row_words(const CodeFormat& format, int64_t length);
+
+/// The value of code `k` of a word.
+float code_value(Code code, uint32_t word, int k);
+
+}  // namespace sinter

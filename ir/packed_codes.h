@@ -1,0 +1,129 @@
+// The values of codes, and the layout of a packed row: one text for host and device.
+//
+// A chunk is 8 neighbouring codes of a row, a round 32 chunks, one for each lane of a warp, and a
+// step the rounds of which a lane has 16 bytes of codes: 4 rounds of 4 bits, 2 of 8 bits. The last
+// step of a row has as many rounds as are left; codes behind the row's end are 0.
+//
+//   row:   | step | step | ... | tail: one scale a row |
+//   step:  | codes of lane 0: round 0, 1, .. | of lane 1 | ... | scales | zeros | minima | padding
+//   |
+//
+// Scales of a step are sorted by place of the group in a round, then by round: a lane reads those
+// of its rounds at once. Zeros (16-bit integers) and minima (of the scale's type) are sorted
+// likewise. A step, a tail and so a row have a multiple of 16 bytes.
+#pragma once
+
+#include "ir/scalar_math.h"
+
+namespace sinter {
+
+constexpr int kCodeChunk = 8, kCodeRound = 256;  // codes
+constexpr int kCodeLanes = 32;
+constexpr int kCodeTail = 16;  // bytes: the scale at 0, the zero at 4, the minimum at 8
+
+/// What the layout of a packed matrix depends on.
+struct CodeLayout {
+  int bits;         // of a code
+  int group;        // codes of a scale; 0: all of a row
+  int scale_bytes;  // of a scale and of a minimum
+  bool zeros, minima;
+
+  SINTER_DEVICE constexpr int step_rounds() const { return 16 / bits; }
+  SINTER_DEVICE constexpr int step_length() const { return step_rounds() * kCodeRound; }
+  /// Bytes of the codes of a step, and of a lane's codes in a round.
+  SINTER_DEVICE constexpr int code_bytes(int rounds) const { return kCodeLanes * bits * rounds; }
+  SINTER_DEVICE constexpr int lane_bytes() const { return bits; }
+  SINTER_DEVICE constexpr int round_groups() const { return group == 0 ? 0 : kCodeRound / group; }
+
+  /// Where the scale of a lane's round `round` stands among those of a step.
+  SINTER_DEVICE constexpr int entry(int lane, int round, int rounds) const {
+    return lane * kCodeChunk / group * rounds + round;
+  }
+  /// Offsets in a step, in bytes.
+  SINTER_DEVICE constexpr int scales(int rounds) const { return code_bytes(rounds); }
+  SINTER_DEVICE constexpr int zeros_at(int rounds) const {
+    return scales(rounds) + round_groups() * rounds * scale_bytes;
+  }
+  SINTER_DEVICE constexpr int minima_at(int rounds) const {
+    return zeros_at(rounds) + (zeros ? round_groups() * rounds * 2 : 0);
+  }
+  SINTER_DEVICE constexpr int step_bytes(int rounds) const {
+    const int end = minima_at(rounds) + (minima ? round_groups() * rounds * scale_bytes : 0);
+    return (end + 15) / 16 * 16;
+  }
+  SINTER_DEVICE constexpr int step_bytes() const { return step_bytes(step_rounds()); }
+
+  /// Offset in a row, in bytes, of the step that begins with code `k`, a multiple of step_length();
+  /// where all codes are before it, of the tail.
+  SINTER_DEVICE constexpr long long step_offset(long long k, long long length) const {
+    if (k < length) return k / step_length() * step_bytes();
+    const long long rounds = (length + kCodeRound - 1) / kCodeRound;
+    const int left = static_cast<int>(rounds % step_rounds());
+    return rounds / step_rounds() * step_bytes() + (left == 0 ? 0 : step_bytes(left));
+  }
+  SINTER_DEVICE constexpr long long row_bytes(long long length) const {
+    return step_offset(length, length) + (group == 0 ? kCodeTail : 0);
+  }
+};
+
+/// The float32 value of code `k` of a 32-bit word; exact.
+namespace codes {
+
+struct int8 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    return static_cast<float>(static_cast<int>(word << (24 - 8 * k)) >> 24);
+  }
+};
+
+struct uint8 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    return static_cast<float>(static_cast<int>(word >> 8 * k & 0xffu));
+  }
+};
+
+/// 2^(23 - p) + n for the 4 bits n at bit p, the bits of its exponent with n in its mantissa.
+struct Nibble {
+  float with_base, base;
+};
+SINTER_DEVICE Nibble nibble(math::u32 word, int k) {
+  // The mantissa has the bits 0 .. 22: five nibbles, and five of the word's upper bits.
+  const int p = k < 5 ? 4 * k : 4 * k - 12;
+  const math::u32 exponent = static_cast<math::u32>(127 + 23 - p) << 23;
+  return {math::bits_float(((k < 5 ? word : word >> 12) & 0xfu << p) | exponent),
+          math::bits_float(exponent)};
+}
+
+struct int4 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    const Nibble n = nibble(word, k);
+    return n.with_base - (n.base + 8.0f);
+  }
+};
+
+struct uint4 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    const Nibble n = nibble(word, k);
+    return n.with_base - n.base;
+  }
+};
+
+struct e4m3 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    // As the bits of a float the magnitude is too small by 2^120, also where the code is subnormal.
+    const math::u32 top = word << (24 - 8 * k);
+    const math::u32 bits = static_cast<math::u32>(static_cast<int>(top) >> 4) & 0x87f00000u;
+    return (top & 0x7f000000u) == 0x7f000000u ? math::nan() : math::bits_float(bits) * 0x1p120f;
+  }
+};
+
+struct e2m1 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    // As of e4m3, with 2^126.
+    const math::u32 top = word << (28 - 4 * k);
+    const math::u32 bits = static_cast<math::u32>(static_cast<int>(top) >> 6) & 0x81c00000u;
+    return math::bits_float(bits) * 0x1p126f;
+  }
+};
+
+}  // namespace codes
+}  // namespace sinter

@@ -1,0 +1,33 @@
+// Matrices of codes and scales as floats, for products that take no packed matrix.
+#include "kernels/family.h"
+
+#include "codegen/emission/kernel_body.h"
+
+namespace sinter {
+
+EmitKernel emit_dequantize;
+
+namespace {
+
+constexpr OpKind kAnchors[] = {OpKind::dequantize};
+
+/// Each element goes to its readers as it is computed.
+Ports dequantize_ports(const Graph&, const Op&) {
+  Ports ports;
+  ports.result = {.port = Port::element, .row_axes = 1, .walked = {}};
+  return ports;
+}
+
+}  // namespace
+
+extern const KernelFamily dequantize_family;
+constinit const KernelFamily dequantize_family{
+    .name = "dequantize",
+    .kind = KernelFamily::Kind::anchored,
+    .anchors = kAnchors,
+    .make = emit_dequantize,
+    .cost = streaming_cost,
+    .ports = dequantize_ports,
+};
+
+}  // namespace sinter

@@ -1,0 +1,36 @@
+// Packed matrices for tests: random codes, and what they mean by the definition.
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "ir/code_format.h"
+#include "runtime/evaluate/host_tensor.h"
+
+namespace sinter::test {
+
+/// A quantized matrix as a file would have it, row-major.
+struct StoredCodes {
+  CodeFormat format;
+  int64_t rows = 0, length = 0;
+  std::vector<int32_t> words;  // code_words a row
+  std::vector<std::byte> scales, minima;
+  std::vector<int32_t> zeros;
+  std::vector<double> values;  // scale * (code - zero) - minimum, not rounded
+
+  /// The operands of pack_codes.
+  std::vector<HostTensor> operands() const;
+  /// i32 [rows, row_words].
+  HostTensor packed() const;
+};
+
+/// Random codes, without NaN; scales and minima of many digits and both signs.
+StoredCodes random_codes(const CodeFormat& format, int64_t rows, int64_t length, uint64_t seed);
+
+/// The value of a code's bits, by its definition in real numbers.
+double defined_value(Code code, uint32_t bits);
+
+/// Every code, group, type of scale, and both zeros and minima.
+std::vector<CodeFormat> code_formats();
+
+}  // namespace sinter::test
