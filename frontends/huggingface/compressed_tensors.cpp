@@ -15,18 +15,17 @@ Status refuse_object(HfConfig& config, std::string_view key, std::string_view wh
   return members->empty() ? Status() : view.fail(std::string(what), std::string(hint));
 }
 
-Result<CodeLayout> read_layout(const JsonView& view, std::string_view outer) {
+Result<WeightLayout> read_layout(const JsonView& view, std::string_view outer) {
   SINTER_LET(name, view.string_or(std::string(outer)));
-  if (name == "pack-quantized") return CodeLayout::packed;
-  if (name == "int-quantized" || name == "float-quantized") return CodeLayout::plain;
-  return view.fail(
-      fmt::format("weights of format '{}' are not supported", printable(name)),
-      std::string(kFormats));
+  if (name == "pack-quantized") return WeightLayout::packed;
+  if (name == "int-quantized" || name == "float-quantized") return WeightLayout::plain;
+  return view.fail(fmt::format("weights of format '{}' are not supported", printable(name)),
+                   std::string(kFormats));
 }
 
 class SchemeReader {
  public:
-  SchemeReader(const JsonDocument& document, const JsonView& view, CodeLayout layout,
+  SchemeReader(const JsonDocument& document, const JsonView& view, WeightLayout layout,
                std::string_view format, const IgnoredKeys& ignored)
       : config_(document, view), view_(view), format_(format), ignored_(ignored) {
     scheme_.layout = layout;
@@ -42,8 +41,8 @@ class SchemeReader {
     bool dynamic = false;
     SINTER_TRY(config_.flag(dynamic, "dynamic", {"dynamic"}, false));
     if (dynamic) return view_["dynamic"].mismatch("false", "scales of weights are stored");
-    SINTER_TRY(config_.refuse_unread(ignored_, {"observer", "observer_kwargs", "scale_dtype",
-                                          "zp_dtype"}));
+    SINTER_TRY(config_.refuse_unread(ignored_,
+                                     {"observer", "observer_kwargs", "scale_dtype", "zp_dtype"}));
     return scheme_;
   }
 
@@ -54,18 +53,17 @@ class SchemeReader {
     if (type != "int" && type != "float") return type_view.mismatch("int or float");
     SINTER_LET(bits_view, config_.find("num_bits", {"num_bits"}));
     SINTER_LET(bits, bits_view.integer());
-    const bool packed = scheme_.layout == CodeLayout::packed;
+    const bool packed = scheme_.layout == WeightLayout::packed;
     if (bits != 8 && !(packed && bits == 4))
-      return bits_view.fail(
-          fmt::format("weights of {} bits are not supported in format {}", bits,
-                      printable(format_)),
-          packed ? "supported: 4 and 8 bits" : "supported: 8 bits");
+      return bits_view.fail(fmt::format("weights of {} bits are not supported in format {}", bits,
+                                        printable(format_)),
+                            packed ? "supported: 4 and 8 bits" : "supported: 8 bits");
     scheme_.bits = static_cast<int>(bits);
     scheme_.is_float = type == "float";
     const std::string_view expected = format_ == "float-quantized" ? "float" : "int";
     if (type != expected)
-      return type_view.mismatch(expected, fmt::format("format {} has such codes",
-                                                      printable(format_)));
+      return type_view.mismatch(expected,
+                                fmt::format("format {} has such codes", printable(format_)));
     return {};
   }
 
@@ -103,9 +101,9 @@ class SchemeReader {
                        "supported: tensor, channel, group, block");
     }
     if (name != "group" && group > 0)
-      return group_view.fail(fmt::format("groups of {} inputs, but the strategy is {}", group,
-                                         printable(name)),
-                             "correct one of the two");
+      return group_view.fail(
+          fmt::format("groups of {} inputs, but the strategy is {}", group, printable(name)),
+          "correct one of the two");
     return {};
   }
 
@@ -143,9 +141,9 @@ Status read_targets(const JsonView& view, ModuleNames& targets) {
       if (auto added = targets.add_pattern(std::string_view(name).substr(3)); !added)
         return view[i].fail(added.error().what, "correct the expression");
     } else if (!name.empty() && name[0] >= 'A' && name[0] <= 'Z') {
-      return view[i].fail(fmt::format("quantized modules of class '{}' are not supported",
-                                      printable(name)),
-                          "supported: Linear, names, and patterns that begin with re:");
+      return view[i].fail(
+          fmt::format("quantized modules of class '{}' are not supported", printable(name)),
+          "supported: Linear, names, and patterns that begin with re:");
     } else {
       targets.add_name(std::move(name));
     }

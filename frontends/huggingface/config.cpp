@@ -83,11 +83,13 @@ Status check_architecture(const JsonView& list, const Family& family) {
 
 /// Fills `out` where the config says that weights are quantized.
 Status read_quantization_of(const JsonDocument& document, HfConfig& config,
-                            const IgnoredKeys& ignored, std::optional<Quantization>& out) {
+                            const IgnoredKeys& ignored, std::optional<Quantization>& out,
+                            std::string& text) {
   SINTER_LET(view, config.find("quantization", {"quantization_config"}));
   if (!view.present()) return {};
   SINTER_LET(quantization, read_quantization(document, view, ignored));
   out = std::move(quantization);
+  text = to_text(*view.value());
   return {};
 }
 
@@ -170,7 +172,8 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
   SINTER_LET(architectures, outer.find("architectures", {"architectures"}));
   SINTER_TRY(check_architecture(architectures, *family));
   std::optional<Quantization> quantization;
-  SINTER_TRY(read_quantization_of(document, outer, ignored, quantization));
+  std::string quantization_text;
+  SINTER_TRY(read_quantization_of(document, outer, ignored, quantization, quantization_text));
   SINTER_TRY(refuse_features(outer));
   const bool nested = !family->nested.empty();
   std::optional<HfConfig> inner;
@@ -183,7 +186,7 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
     SINTER_LET(name_of_type, inner_type.string_or(own));
     if (name_of_type != own) return inner_type.mismatch(own, "other text models are not supported");
     SINTER_TRY(inner->find("architectures", {"architectures"}));
-    SINTER_TRY(read_quantization_of(document, *inner, ignored, quantization));
+    SINTER_TRY(read_quantization_of(document, *inner, ignored, quantization, quantization_text));
     SINTER_TRY(refuse_features(*inner));
   }
   HfConfig& config = nested ? *inner : outer;
@@ -192,6 +195,7 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
   SINTER_TRY(refuse_switches(config));
   SINTER_TRY(refuse_windows(config, model.spec.layers));
   model.quantization = std::move(quantization);
+  model.quantization_text = std::move(quantization_text);
   model.spec.name = std::move(name);
   SINTER_LET(outer_dtype, outer.find("dtype", {"dtype", "torch_dtype"}));
   SINTER_LET(inner_dtype, config.find("dtype", {"dtype", "torch_dtype"}));

@@ -18,6 +18,7 @@ struct HfModel {
   WeightMap map;
   bool tied_said = false;                         // spec.tied is a key's value, not a default
   std::optional<Quantization> quantization = {};  // of quantization_config
+  std::string quantization_text = {};             // the object, for read_quantization_text()
 };
 
 /// Keys that a family does not read and that are not refused.

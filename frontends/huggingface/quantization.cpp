@@ -66,7 +66,7 @@ Quantization one_scheme(std::string method, const WeightScheme& scheme) {
 }
 
 Result<Quantization> read_gptq(HfConfig& config) {
-  WeightScheme scheme{.layout = CodeLayout::gptq};
+  WeightScheme scheme{.layout = WeightLayout::gptq};
   SINTER_TRY(read_bits(config, true, scheme));
   SINTER_TRY(read_group(config, "group_size", scheme));
   SINTER_TRY(config.flag(scheme.symmetric, "sym", {"sym"}, true));
@@ -96,7 +96,7 @@ Result<Quantization> read_gptq(HfConfig& config) {
 }
 
 Result<Quantization> read_awq(HfConfig& config) {
-  WeightScheme scheme{.layout = CodeLayout::awq};
+  WeightScheme scheme{.layout = WeightLayout::awq};
   SINTER_LET(version, config.find("version", {"version"}));
   SINTER_LET(name, version.string_or("gemm"));
   // transformers wrote the name of an enumeration once.
@@ -114,9 +114,8 @@ Result<Quantization> read_awq(HfConfig& config) {
 }
 
 Result<Quantization> read_fp8(HfConfig& config) {
-  WeightScheme scheme{.layout = CodeLayout::inverse,
-                      .is_float = true,
-                      .strategy = ScaleStrategy::block};
+  WeightScheme scheme{
+      .layout = WeightLayout::inverse, .is_float = true, .strategy = ScaleStrategy::block};
   SINTER_TRY(expect(config, "fmt", "e4m3"));
   SINTER_LET(block, config.find("weight_block_size", {"weight_block_size"}));
   SINTER_TRY(block.array());
@@ -143,24 +142,47 @@ struct Method {
 llvm::ArrayRef<Method> methods() {
   static const auto& methods = never_destroyed([] {
     return std::vector<Method>{
-      {"gptq",
-       [](const JsonDocument&, HfConfig& config, const IgnoredKeys&) { return read_gptq(config); },
-       {"act_group_aware", "backend", "batch_size", "block_name_to_quantize",
-        "cache_block_outputs", "damp_auto_increment", "damp_percent", "dataset", "exllama_config",
-        "failsafe", "lm_head", "max_input_length", "meta", "model_file_base_name",
-        "model_name_or_path", "model_seqlen", "module_name_preceding_first_block",
-        "modules_in_block_to_quantize", "mse", "pad_token_id", "parallel_packing",
-        "quantizer", "static_groups", "tokenizer", "true_sequential", "use_cuda_fp16",
-        "use_exllama", "v2"}},
-      {"awq",
-       [](const JsonDocument&, HfConfig& config, const IgnoredKeys&) { return read_awq(config); },
-       {"backend", "do_fuse", "exllama_config", "fuse_max_seq_len", "modules_to_fuse"}},
-      {"compressed-tensors",
-       read_compressed_tensors,
-       {"global_compression_ratio", "quantization_status", "run_compressed", "version"}},
-      {"fp8",
-       [](const JsonDocument&, HfConfig& config, const IgnoredKeys&) { return read_fp8(config); },
-       {"activation_scheme", "scale_fmt"}},
+        {"gptq",
+         [](const JsonDocument&, HfConfig& config, const IgnoredKeys&) {
+           return read_gptq(config);
+         },
+         {"act_group_aware",
+          "backend",
+          "batch_size",
+          "block_name_to_quantize",
+          "cache_block_outputs",
+          "damp_auto_increment",
+          "damp_percent",
+          "dataset",
+          "exllama_config",
+          "failsafe",
+          "lm_head",
+          "max_input_length",
+          "meta",
+          "model_file_base_name",
+          "model_name_or_path",
+          "model_seqlen",
+          "module_name_preceding_first_block",
+          "modules_in_block_to_quantize",
+          "mse",
+          "pad_token_id",
+          "parallel_packing",
+          "quantizer",
+          "static_groups",
+          "tokenizer",
+          "true_sequential",
+          "use_cuda_fp16",
+          "use_exllama",
+          "v2"}},
+        {"awq",
+         [](const JsonDocument&, HfConfig& config, const IgnoredKeys&) { return read_awq(config); },
+         {"backend", "do_fuse", "exllama_config", "fuse_max_seq_len", "modules_to_fuse"}},
+        {"compressed-tensors",
+         read_compressed_tensors,
+         {"global_compression_ratio", "quantization_status", "run_compressed", "version"}},
+        {"fp8",
+         [](const JsonDocument&, HfConfig& config, const IgnoredKeys&) { return read_fp8(config); },
+         {"activation_scheme", "scale_fmt"}},
     };
   });
   return methods;
@@ -173,8 +195,8 @@ Result<Quantization> read_quantization(const JsonDocument& document, const JsonV
   SINTER_TRY(view.object());
   HfConfig config(document, view);
   SINTER_LET(method_view, config.find("quant_method", {"quant_method"}));
-  SINTER_LET(name, method.empty() ? method_view.string()
-                                  : method_view.string_or(std::string(method)));
+  SINTER_LET(name,
+             method.empty() ? method_view.string() : method_view.string_or(std::string(method)));
   std::vector<std::string_view> known;
   for (const Method& row : methods()) {
     known.push_back(row.name);
@@ -186,6 +208,11 @@ Result<Quantization> read_quantization(const JsonDocument& document, const JsonV
   return method_view.fail(
       fmt::format("weights quantized by '{}' are not supported", printable(name)),
       fmt::format("supported: {}", fmt::join(known, ", ")));
+}
+
+Result<Quantization> read_quantization_text(std::string_view text, std::string file) {
+  SINTER_LET(document, parse_json(text, std::move(file)));
+  return read_quantization(document, document.view(), {}, "gptq");
 }
 
 }  // namespace sinter

@@ -13,6 +13,9 @@ namespace sinter {
 Result<Quantization> read_quantization(const JsonDocument& document, const JsonView& view,
                                        const IgnoredKeys& ignored, std::string_view method = {});
 
+/// The same for an object's text; one that names no method is AutoGPTQ's. Errors call it `file`.
+Result<Quantization> read_quantization_text(std::string_view text, std::string file);
+
 /// The same for one of them, whose keys `config` reads.
 Result<Quantization> read_compressed_tensors(const JsonDocument& document, HfConfig& config,
                                              const IgnoredKeys& ignored);

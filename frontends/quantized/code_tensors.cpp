@@ -13,24 +13,24 @@ constexpr std::string_view kAgain = "the upload is incomplete or damaged: downlo
 
 /// The ends of the names of a layout's tensors.
 struct LayoutNames {
-  CodeLayout layout;
+  WeightLayout layout;
   std::string_view codes, scales, zeros, groups;  // empty: the layout has none
 };
 constexpr LayoutNames kLayouts[] = {
-    {CodeLayout::gptq, ".qweight", ".scales", ".qzeros", ".g_idx"},
-    {CodeLayout::awq, ".qweight", ".scales", ".qzeros", ""},
-    {CodeLayout::packed, ".weight_packed", ".weight_scale", ".weight_zero_point", ".weight_g_idx"},
-    {CodeLayout::plain, ".weight", ".weight_scale", ".weight_zero_point", ""},
-    {CodeLayout::inverse, ".weight", ".weight_scale_inv", "", ""},
+    {WeightLayout::gptq, ".qweight", ".scales", ".qzeros", ".g_idx"},
+    {WeightLayout::awq, ".qweight", ".scales", ".qzeros", ""},
+    {WeightLayout::packed, ".weight_packed", ".weight_scale", ".weight_zero_point",
+     ".weight_g_idx"},
+    {WeightLayout::plain, ".weight", ".weight_scale", ".weight_zero_point", ""},
+    {WeightLayout::inverse, ".weight", ".weight_scale_inv", "", ""},
 };
 constexpr std::string_view kShape = ".weight_shape";
 /// Tensors beside codes that the weights do not need: of quantized activations.
 constexpr std::string_view kActivationEnds[] = {".input_scale", ".input_zero_point",
                                                 ".output_scale", ".output_zero_point"};
 
-const LayoutNames& names_of(CodeLayout layout) {
-  return *llvm::find_if(kLayouts,
-                        [&](const LayoutNames& names) { return names.layout == layout; });
+const LayoutNames& names_of(WeightLayout layout) {
+  return *llvm::find_if(kLayouts, [&](const LayoutNames& names) { return names.layout == layout; });
 }
 
 int64_t blocks(int64_t extent, int64_t size) { return (extent + size - 1) / size; }
@@ -90,7 +90,9 @@ class CodeTensors::Opener {
     for (const std::string& name : files_.names()) SINTER_TRY(find_codes(name));
     for (const std::string& name : files_.names())
       if (!hidden_.contains(name)) tensors_.names_.push_back(name);
-    for (const auto& [name, weight] : tensors_.weights_) tensors_.names_.push_back(name);
+    for (const auto& [name, weight] : tensors_.weights_)
+      for (const char* end : {".codes", ".scales", ".zeros", ".order"})
+        if (tensors_.part_of(name + end)) tensors_.names_.push_back(name + end);
     llvm::sort(tensors_.names_);
     return {};
   }
@@ -152,7 +154,7 @@ class CodeTensors::Opener {
   }
 
   static bool needs_zeros(const CodedTensor& weight) {
-    return !weight.scheme.symmetric || weight.scheme.layout == CodeLayout::gptq;
+    return !weight.scheme.symmetric || weight.scheme.layout == WeightLayout::gptq;
   }
 
   /// A part of a weight that must be there, and its type one of `dtypes`.
@@ -161,8 +163,8 @@ class CodeTensors::Opener {
     const std::string name = module + std::string(end);
     const FileTensor* tensor = files_.entry(name);
     if (!tensor)
-      return fail(fmt::format("no tensor named \"{}\", which the codes of {} need",
-                              printable(name), printable(module)),
+      return fail(fmt::format("no tensor named \"{}\", which the codes of {} need", printable(name),
+                              printable(module)),
                   place(), std::string(kAgain));
     if (llvm::is_contained(dtypes, tensor->dtype)) return tensor;
     std::string names;
@@ -176,36 +178,37 @@ class CodeTensors::Opener {
   Status expect_dims(const FileTensor& tensor, llvm::ArrayRef<int64_t> dims,
                      const CodedTensor& weight) const {
     if (llvm::ArrayRef<int64_t>(tensor.dims) == dims) return {};
-    return fail(fmt::format("tensor {} is {}, but weights of [{}, {}] as the config has them ({}) "
-                            "ask for {}",
-                            printable(tensor.name), shape_text(tensor.dtype, tensor.dims),
-                            weight.out, weight.in, to_string(weight.scheme),
-                            shape_text(tensor.dtype, dims)),
-                place(), "give the config that belongs to the weights");
+    return fail(
+        fmt::format("tensor {} is {}, but weights of [{}, {}] as the config has them ({}) "
+                    "ask for {}",
+                    printable(tensor.name), shape_text(tensor.dtype, tensor.dims), weight.out,
+                    weight.in, to_string(weight.scheme), shape_text(tensor.dtype, dims)),
+        place(), "give the config that belongs to the weights");
   }
 
   Status read_extents(const std::string& module, const LayoutNames& layout, CodedTensor& weight) {
     const WeightScheme& scheme = weight.scheme;
     const bool bytes = layout.codes == ".weight";
-    const FileDType dtype = !bytes ? FileDType::I32 : scheme.is_float ? FileDType::F8_E4M3
-                                                                      : FileDType::I8;
+    const FileDType dtype = !bytes            ? FileDType::I32
+                            : scheme.is_float ? FileDType::F8_E4M3
+                                              : FileDType::I8;
     SINTER_LET(codes, part(module, layout.codes, {dtype}));
     if (codes->dims.size() != 2 || codes->dims[0] == 0 || codes->dims[1] == 0 ||
         codes->dims[0] > kLargestExtent || codes->dims[1] > kLargestExtent)
-      return fail(fmt::format("tensor {} is {}, expected two axes of 1 to {} elements",
-                              printable(codes->name), shape_text(dtype, codes->dims),
-                              kLargestExtent),
-                  place(), std::string(kAgain));
+      return fail(
+          fmt::format("tensor {} is {}, expected two axes of 1 to {} elements",
+                      printable(codes->name), shape_text(dtype, codes->dims), kLargestExtent),
+          place(), std::string(kAgain));
     const int64_t fields = 32 / scheme.bits;
     weight.out = codes->dims[0];
     weight.in = codes->dims[1];
-    if (scheme.layout == CodeLayout::gptq) {
+    if (scheme.layout == WeightLayout::gptq) {
       weight.in = codes->dims[0] * fields;
       weight.out = codes->dims[1];
-    } else if (scheme.layout == CodeLayout::awq) {
+    } else if (scheme.layout == WeightLayout::awq) {
       weight.in = codes->dims[0];
       weight.out = codes->dims[1] * fields;
-    } else if (scheme.layout == CodeLayout::packed) {
+    } else if (scheme.layout == WeightLayout::packed) {
       SINTER_TRY(read_shape(module, weight));
       SINTER_TRY(expect_dims(*codes, {weight.out, weight.words()}, weight));
     }
@@ -241,15 +244,15 @@ class CodeTensors::Opener {
     }
     const int64_t groups =
         scheme.strategy == ScaleStrategy::group ? blocks(weight.in, scheme.group) : 1;
-    if (scheme.layout == CodeLayout::gptq || scheme.layout == CodeLayout::awq)
+    if (scheme.layout == WeightLayout::gptq || scheme.layout == WeightLayout::awq)
       return {groups, weight.out};
     return {weight.out, groups};
   }
 
   Status check_scales(const std::string& module, const LayoutNames& layout,
                       CodedTensor& weight) const {
-    SINTER_LET(scales, part(module, layout.scales,
-                            {FileDType::F16, FileDType::BF16, FileDType::F32}));
+    SINTER_LET(scales,
+               part(module, layout.scales, {FileDType::F16, FileDType::BF16, FileDType::F32}));
     weight.scale = *to_dtype(scales->dtype);
     // A scale of a whole tensor may have no axes.
     if (weight.scheme.strategy == ScaleStrategy::tensor && scales->dims.empty()) return {};
@@ -258,11 +261,11 @@ class CodeTensors::Opener {
 
   Status check_zeros(const std::string& module, const LayoutNames& layout,
                      const CodedTensor& weight) const {
-    const bool plain = weight.scheme.layout == CodeLayout::plain;
+    const bool plain = weight.scheme.layout == WeightLayout::plain;
     SINTER_LET(zeros, part(module, layout.zeros, {plain ? FileDType::I8 : FileDType::I32}));
     llvm::SmallVector<int64_t, 2> dims = scale_dims(weight);
     const int64_t words = blocks(weight.out * weight.scheme.bits, 32);
-    if (weight.scheme.layout == CodeLayout::packed)
+    if (weight.scheme.layout == WeightLayout::packed)
       dims[0] = words;
     else if (!plain)
       dims[1] = words;
@@ -338,9 +341,8 @@ std::optional<TensorType> CodeTensors::find(std::string_view name) const {
   const auto found = part_of(name);
   if (!found) {
     // The files' own tensors but for the parts of quantized weights.
-    return std::binary_search(names_.begin(), names_.end(), name) && !weights_.contains(name)
-               ? files_->find(name)
-               : std::nullopt;
+    return std::binary_search(names_.begin(), names_.end(), name) ? files_->find(name)
+                                                                  : std::nullopt;
   }
   const CodedTensor& weight = found->first->second;
   switch (found->second) {
@@ -380,7 +382,7 @@ Status CodeTensors::read(std::string_view name, std::span<std::byte> out) const 
     SINTER_LET(bytes, stored(layout.zeros));
     unpack_zeros(weight, bytes, out);
   } else {
-    if (weight.scheme.layout == CodeLayout::gptq && weight.scheme.symmetric) {
+    if (weight.scheme.layout == WeightLayout::gptq && weight.scheme.symmetric) {
       SINTER_LET(zeros, stored(layout.zeros));
       if (const auto other = uneven_zero(weight, zeros))
         return fail(fmt::format("zero points of {} are {} and {}, but the config says that the "

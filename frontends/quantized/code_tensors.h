@@ -8,9 +8,8 @@
 
 namespace sinter {
 
-/// Gives the tensors of files, their quantized weights as the tensors of coded_tensor.h: a tensor is
-/// unpacked when it is read, and the files' own bytes of it are held until then and no longer.
-/// names() has a quantized weight under the name that it has without quantization.
+/// Gives the tensors of files, their quantized weights as the tensors of coded_tensor.h: a tensor
+/// is unpacked when it is read, and the files' own bytes of it are held until then and no longer.
 class CodeTensors final : public TensorSource {
  public:
   /// The files decide which weights are quantized, `quantization` how. Reads the headers, the

@@ -33,7 +33,7 @@ struct CodedTensor {
   /// There are tensors of zero points.
   bool has_zeros() const { return !scheme.symmetric; }
   /// Codes with zero points are unsigned, unless the files have them as signed bytes.
-  bool unsigned_codes() const { return has_zeros() && scheme.layout != CodeLayout::plain; }
+  bool unsigned_codes() const { return has_zeros() && scheme.layout != WeightLayout::plain; }
   int64_t words() const { return (in * scheme.bits + 31) / 32; }
   /// Codes that share a scale; 0: a row.
   int64_t group() const;

@@ -47,16 +47,16 @@ Status ModuleNames::add_pattern(std::string_view pattern) {
     return fail(fmt::format("more than {} regular expressions", kMaxPatterns));
   int error = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code* code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                    PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED | PCRE2_NEVER_BACKSLASH_C, &error,
-                    &offset, nullptr);
+  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                   PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED | PCRE2_NEVER_BACKSLASH_C,
+                                   &error, &offset, nullptr);
   if (!code)
     return fail(fmt::format("cannot read the regular expression \"{}\": {}", printable(pattern),
                             pcre2_message(error)));
-  patterns_.push_back({std::string(pattern), std::shared_ptr<const void>(code, [](const void* held) {
-                         pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(held)));
-                       })});
+  patterns_.push_back(
+      {std::string(pattern), std::shared_ptr<const void>(code, [](const void* held) {
+         pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(held)));
+       })});
   return {};
 }
 

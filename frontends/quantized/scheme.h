@@ -16,7 +16,7 @@ namespace sinter {
 
 /// The tensors in which a checkpoint has a weight, and how codes stand in them. G groups a row;
 /// words(n) = ceil(n * bits / 32).
-enum class CodeLayout : uint8_t {
+enum class WeightLayout : uint8_t {
   /// p.qweight I32 [words(in), out], packed along in; p.qzeros I32 [G, words(out)], packed along
   /// out; p.scales [G, out]; perhaps p.g_idx I32 [in], the group of each input. Codes and zero
   /// points are unsigned. A zero point is stored less 1 (WeightScheme::zeros_less_one).
@@ -46,12 +46,12 @@ enum class ScaleStrategy : uint8_t {
 inline constexpr int64_t kScaleBlock = 128;
 
 struct WeightScheme {
-  CodeLayout layout = CodeLayout::plain;
+  WeightLayout layout = WeightLayout::plain;
   int bits = 8;           // 4 or 8
   bool is_float = false;  // e4m3, else an integer
   ScaleStrategy strategy = ScaleStrategy::channel;
-  int64_t group = 0;      // of the strategy `group`; the last one of a row may be short
-  bool symmetric = true;  // no zero points, or (gptq) all of them 2^(bits-1)
+  int64_t group = 0;       // of the strategy `group`; the last one of a row may be short
+  bool symmetric = true;   // no zero points, or (gptq) all of them 2^(bits-1)
   bool act_order = false;  // there may be a tensor with the group of each input
   /// Layout gptq: what the config says of the zero points. Where the weights are symmetric, the
   /// zero points themselves say it.

@@ -77,10 +77,9 @@ class ScalePlace {
  public:
   explicit ScalePlace(const CodedTensor& weight) : weight_(weight) {
     const WeightScheme& scheme = weight.scheme;
-    const int64_t size =
-        scheme.strategy == ScaleStrategy::group   ? scheme.group
-        : scheme.strategy == ScaleStrategy::block ? kScaleBlock
-                                                  : weight.in;
+    const int64_t size = scheme.strategy == ScaleStrategy::group   ? scheme.group
+                         : scheme.strategy == ScaleStrategy::block ? kScaleBlock
+                                                                   : weight.in;
     stored_groups_ = (weight.in + size - 1) / size;
     ratio_ = scheme.strategy == ScaleStrategy::group ? scheme.group / weight.group() : 1;
   }
@@ -96,8 +95,8 @@ class ScalePlace {
       case ScaleStrategy::group:
         break;
     }
-    const CodeLayout layout = weight_.scheme.layout;
-    return layout == CodeLayout::gptq || layout == CodeLayout::awq
+    const WeightLayout layout = weight_.scheme.layout;
+    return layout == WeightLayout::gptq || layout == WeightLayout::awq
                ? this->group(group) * weight_.out + row
                : row * stored_groups_ + this->group(group);
   }
@@ -113,17 +112,17 @@ void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
                   std::span<const int32_t> order, std::span<std::byte> out) {
   const auto row_bytes = 4 * static_cast<size_t>(weight.words());
   switch (weight.scheme.layout) {
-    case CodeLayout::gptq:
+    case WeightLayout::gptq:
       transpose(stored, weight.words(), weight.out, out);
       break;
-    case CodeLayout::awq:
+    case WeightLayout::awq:
       transpose_awq(weight, stored, out);
       break;
-    case CodeLayout::packed:
+    case WeightLayout::packed:
       std::copy(stored.begin(), stored.end(), out.begin());
       break;
-    case CodeLayout::plain:
-    case CodeLayout::inverse: {
+    case WeightLayout::plain:
+    case WeightLayout::inverse: {
       const auto in = static_cast<size_t>(weight.in);
       for (size_t o = 0; o < static_cast<size_t>(weight.out); ++o) {
         const auto row = out.subspan(o * row_bytes, row_bytes);
@@ -135,7 +134,7 @@ void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
   }
   // Bytes that are stored plus 128 are those of signed codes but for their highest bit.
   const bool shifted =
-      weight.scheme.layout == CodeLayout::gptq || weight.scheme.layout == CodeLayout::packed;
+      weight.scheme.layout == WeightLayout::gptq || weight.scheme.layout == WeightLayout::packed;
   if (shifted && weight.scheme.bits == 8 && !weight.unsigned_codes())
     for (std::byte& code : out) code ^= std::byte{0x80};
   if (!order.empty()) sort_inputs(weight, order, out);
@@ -161,29 +160,29 @@ void unpack_zeros(const CodedTensor& weight, std::span<const std::byte> stored,
     for (int64_t g = 0; g < weight.groups(); ++g, ++index) {
       int32_t zero = 0;
       switch (scheme.layout) {
-        case CodeLayout::gptq:
+        case WeightLayout::gptq:
           zero = static_cast<int32_t>(
               field_of(stored, place.group(g) * words_out * (32 / scheme.bits) + o, scheme.bits));
           zero += scheme.zeros_less_one ? 1 : 0;
           break;
-        case CodeLayout::awq: {
+        case WeightLayout::awq: {
           const auto* field = std::find(std::begin(kAwqColumns), std::end(kAwqColumns), o % 8);
-          zero = static_cast<int32_t>(field_of(
-              stored, place.group(g) * weight.out + o / 8 * 8 + (field - kAwqColumns), 4));
+          zero = static_cast<int32_t>(
+              field_of(stored, place.group(g) * weight.out + o / 8 * 8 + (field - kAwqColumns), 4));
           break;
         }
-        case CodeLayout::packed: {
+        case WeightLayout::packed: {
           const int64_t in_word = 32 / scheme.bits;
           const uint32_t word =
               word_at(stored, o / in_word * place.stored_groups() + place.group(g));
-          zero = static_cast<int32_t>(word >> o % in_word * scheme.bits &
-                                      ((1u << scheme.bits) - 1));
+          zero =
+              static_cast<int32_t>(word >> o % in_word * scheme.bits & ((1u << scheme.bits) - 1));
           break;
         }
-        case CodeLayout::plain:
+        case WeightLayout::plain:
           zero = static_cast<int8_t>(stored[static_cast<size_t>(place(o, g))]);
           break;
-        case CodeLayout::inverse:
+        case WeightLayout::inverse:
           break;
       }
       put_word(out, index, static_cast<uint32_t>(zero));

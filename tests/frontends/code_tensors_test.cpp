@@ -63,10 +63,12 @@ Drawn draw(const WeightScheme& scheme, int64_t out, int64_t in, bool shuffled, u
   for (int64_t i = 0; i < in; ++i) drawn.group_of.push_back(static_cast<int32_t>(i / size));
   if (shuffled) std::shuffle(drawn.group_of.begin(), drawn.group_of.end(), random);
   const int32_t half = 1 << (scheme.bits - 1);
-  const bool has_sign = scheme.layout == CodeLayout::plain || scheme.layout == CodeLayout::packed;
+  const bool has_sign =
+      scheme.layout == WeightLayout::plain || scheme.layout == WeightLayout::packed;
   const int32_t least = has_sign ? -half : 0;
   for (int64_t i = 0; i < out * in; ++i)
-    drawn.codes.push_back(least + static_cast<int32_t>(random() % (2u * static_cast<unsigned>(half))));
+    drawn.codes.push_back(least +
+                          static_cast<int32_t>(random() % (2u * static_cast<unsigned>(half))));
   for (int64_t o = 0; o < out; ++o)
     for (int64_t g = 0; g < drawn.groups; ++g) {
       const bool first = o == 0 || scheme.strategy == ScaleStrategy::channel ||
@@ -77,7 +79,7 @@ Drawn draw(const WeightScheme& scheme, int64_t out, int64_t in, bool shuffled, u
                                    : drawn.scales[above]);
       int32_t zero = least + static_cast<int32_t>(random() % (2u * static_cast<unsigned>(half)));
       if (scheme.symmetric) zero = has_sign ? 0 : half;
-      if (scheme.layout == CodeLayout::gptq && scheme.zeros_less_one && !scheme.symmetric) ++zero;
+      if (scheme.layout == WeightLayout::gptq && scheme.zeros_less_one && !scheme.symmetric) ++zero;
       drawn.zeros.push_back(first ? zero : drawn.zeros[above]);
     }
   return drawn;
@@ -114,10 +116,10 @@ class Files {
 void add_tensors(Files& files, const Drawn& w, int32_t zeros_stored) {
   const WeightScheme& scheme = w.scheme;
   const bool input_major =
-      scheme.layout == CodeLayout::gptq || scheme.layout == CodeLayout::awq;
+      scheme.layout == WeightLayout::gptq || scheme.layout == WeightLayout::awq;
   constexpr int64_t kAwq[] = {0, 4, 1, 5, 2, 6, 3, 7};  // the field of a column
   const auto awq = [&](int64_t o) {
-    return scheme.layout == CodeLayout::awq ? o / 8 * 8 + kAwq[o % 8] : o;
+    return scheme.layout == WeightLayout::awq ? o / 8 * 8 + kAwq[o % 8] : o;
   };
   std::vector<float> scales;
   if (scheme.strategy == ScaleStrategy::tensor) scales = {w.scales[0]};
@@ -132,12 +134,12 @@ void add_tensors(Files& files, const Drawn& w, int32_t zeros_stored) {
         scales.push_back(w.scales[static_cast<size_t>(o * w.groups + g)]);
   const auto scale_count = static_cast<int64_t>(scales.size());
   std::vector<int64_t> scale_dims =
-      input_major                                 ? std::vector{w.groups, w.out}
-      : scheme.strategy == ScaleStrategy::tensor  ? std::vector{int64_t{1}}
-      : scheme.strategy == ScaleStrategy::block   ? std::vector{scale_count / w.groups, w.groups}
-                                                  : std::vector{w.out, w.groups};
+      input_major                                ? std::vector{w.groups, w.out}
+      : scheme.strategy == ScaleStrategy::tensor ? std::vector{int64_t{1}}
+      : scheme.strategy == ScaleStrategy::block  ? std::vector{scale_count / w.groups, w.groups}
+                                                 : std::vector{w.out, w.groups};
   if (input_major) {
-    Packed codes(w.in, w.out, scheme.bits, scheme.layout == CodeLayout::gptq);
+    Packed codes(w.in, w.out, scheme.bits, scheme.layout == WeightLayout::gptq);
     Packed zeros(w.groups, w.out, scheme.bits, false);
     for (int64_t o = 0; o < w.out; ++o) {
       for (int64_t i = 0; i < w.in; ++i) codes.put(i, awq(o), w.code(o, i));
@@ -146,9 +148,8 @@ void add_tensors(Files& files, const Drawn& w, int32_t zeros_stored) {
     files.add("qweight", codes);
     files.add("qzeros", zeros);
     files.add("scales", FileDType::F32, scale_dims, scales);
-    if (scheme.layout == CodeLayout::gptq)
-      files.add("g_idx", FileDType::I32, {w.in}, w.group_of);
-  } else if (scheme.layout == CodeLayout::packed) {
+    if (scheme.layout == WeightLayout::gptq) files.add("g_idx", FileDType::I32, {w.in}, w.group_of);
+  } else if (scheme.layout == WeightLayout::packed) {
     const int32_t half = 1 << (scheme.bits - 1);
     Packed codes(w.out, w.in, scheme.bits, false);
     Packed zeros(w.out, w.groups, scheme.bits, true);
@@ -164,7 +165,7 @@ void add_tensors(Files& files, const Drawn& w, int32_t zeros_stored) {
   } else {
     files.add("weight", scheme.is_float ? FileDType::F8_E4M3 : FileDType::I8, {w.out, w.in},
               std::vector<int8_t>(w.codes.begin(), w.codes.end()));
-    files.add(scheme.layout == CodeLayout::inverse ? "weight_scale_inv" : "weight_scale",
+    files.add(scheme.layout == WeightLayout::inverse ? "weight_scale_inv" : "weight_scale",
               FileDType::F32, scale_dims, scales);
     if (!scheme.symmetric)
       files.add("weight_zero_point", FileDType::I8, scale_dims,
@@ -190,8 +191,11 @@ std::vector<T> read_values(const TensorSource& source, const std::string& name) 
 
 /// The weights are those that were drawn: scale * (code - zero) of the layout is that of the form.
 void check_read(const Drawn& w, const CodeTensors& tensors) {
-  CHECK(tensors.names() == std::vector<std::string>{"p.weight"});
   const CodedTensor& weight = tensors.weights().at("p.weight");
+  std::vector<std::string> names{"p.weight.codes", "p.weight.scales"};
+  if (!weight.order.empty()) names.insert(names.begin() + 1, "p.weight.order");
+  if (weight.has_zeros()) names.emplace_back("p.weight.zeros");
+  CHECK(tensors.names() == names);
   CHECK(weight.out == w.out);
   CHECK(weight.in == w.in);
   const auto codes = read_values<uint32_t>(tensors, "p.weight.codes");
@@ -225,12 +229,12 @@ void check_round_trip(const WeightScheme& scheme, int64_t out, int64_t in, bool 
   CAPTURE(to_string(scheme));
   CAPTURE(out);
   CAPTURE(in);
-  for (int32_t less = 0; less < (scheme.layout == CodeLayout::gptq ? 2 : 1); ++less) {
+  for (int32_t less = 0; less < (scheme.layout == WeightLayout::gptq ? 2 : 1); ++less) {
     WeightScheme stored = scheme;
     stored.zeros_less_one = less != 0;
     // The zero points of symmetric weights say what they are, whatever the config says.
     for (const bool lie : {false, true}) {
-      if (lie && !(scheme.symmetric && scheme.layout == CodeLayout::gptq)) continue;
+      if (lie && !(scheme.symmetric && scheme.layout == WeightLayout::gptq)) continue;
       const Drawn drawn = draw(stored, out, in, shuffled, static_cast<unsigned>(out + 2 * in));
       Files files;
       add_tensors(files, drawn, less);
@@ -248,7 +252,7 @@ constexpr auto kChannel = ScaleStrategy::channel;
 TEST_CASE("GPTQ") {
   for (const int bits : {4, 8})
     for (const bool symmetric : {true, false}) {
-      WeightScheme scheme{.layout = CodeLayout::gptq,
+      WeightScheme scheme{.layout = WeightLayout::gptq,
                           .bits = bits,
                           .strategy = kGroup,
                           .group = 32,
@@ -264,11 +268,8 @@ TEST_CASE("GPTQ") {
 }
 
 TEST_CASE("AWQ") {
-  WeightScheme scheme{.layout = CodeLayout::awq,
-                      .bits = 4,
-                      .strategy = kGroup,
-                      .group = 32,
-                      .symmetric = false};
+  WeightScheme scheme{
+      .layout = WeightLayout::awq, .bits = 4, .strategy = kGroup, .group = 32, .symmetric = false};
   check_round_trip(scheme, 24, 40);
   check_round_trip(scheme, 8, 37);
   scheme.strategy = kChannel;
@@ -278,7 +279,7 @@ TEST_CASE("AWQ") {
 TEST_CASE("compressed-tensors: packed") {
   for (const int bits : {4, 8})
     for (const bool symmetric : {true, false}) {
-      WeightScheme scheme{.layout = CodeLayout::packed,
+      WeightScheme scheme{.layout = WeightLayout::packed,
                           .bits = bits,
                           .strategy = kGroup,
                           .group = 16,
@@ -297,15 +298,20 @@ TEST_CASE("compressed-tensors and fp8: plain bytes") {
   for (const bool symmetric : {true, false})
     for (const ScaleStrategy strategy : {kChannel, ScaleStrategy::tensor})
       check_round_trip({.strategy = strategy, .symmetric = symmetric}, 7, 37);
-  for (const CodeLayout layout : {CodeLayout::plain, CodeLayout::inverse})
-    check_round_trip(
-        {.layout = layout, .is_float = true, .strategy = ScaleStrategy::block}, 130, 300);
+  for (const WeightLayout layout : {WeightLayout::plain, WeightLayout::inverse})
+    check_round_trip({.layout = layout, .is_float = true, .strategy = ScaleStrategy::block}, 130,
+                     300);
   check_round_trip({.is_float = true, .strategy = ScaleStrategy::tensor}, 3, 5);
 }
 
 TEST_CASE("formats of ops") {
-  CodedTensor weight{4, 300, {.layout = CodeLayout::awq, .bits = 4, .strategy = kGroup, .group = 256,
-                              .symmetric = false}};
+  CodedTensor weight{4,
+                     300,
+                     {.layout = WeightLayout::awq,
+                      .bits = 4,
+                      .strategy = kGroup,
+                      .group = 256,
+                      .symmetric = false}};
   CHECK(weight.format() == "uint4 g128 f16 zeros");
   CHECK(weight.groups() == 3);
   weight.scheme = {.is_float = true, .strategy = ScaleStrategy::block};
@@ -313,12 +319,13 @@ TEST_CASE("formats of ops") {
   CHECK(weight.format() == "e4m3 g128 f32");
   weight.scheme = {.symmetric = false};
   CHECK(weight.format() == "int8 row f32 zeros");
-  weight.scheme = {.layout = CodeLayout::packed, .strategy = kGroup, .group = 32};
+  weight.scheme = {.layout = WeightLayout::packed, .strategy = kGroup, .group = 32};
   CHECK(weight.format() == "int8 g32 f32");
 }
 
 TEST_CASE("weights with the same order of inputs share it") {
-  const WeightScheme scheme{.layout = CodeLayout::gptq, .bits = 4, .strategy = kGroup, .group = 16};
+  const WeightScheme scheme{
+      .layout = WeightLayout::gptq, .bits = 4, .strategy = kGroup, .group = 16};
   const Drawn drawn = draw(scheme, 8, 40, true, 3);
   Files files;
   add_tensors(files, drawn, 0);
@@ -343,9 +350,9 @@ void refuses(Files& files, const WeightScheme& scheme,
 }
 
 TEST_CASE("files that do not fit their config are refused") {
-  const WeightScheme gptq{.layout = CodeLayout::gptq, .bits = 4, .strategy = kGroup, .group = 32};
-  const WeightScheme packed{.layout = CodeLayout::packed, .bits = 4, .strategy = kGroup,
-                            .group = 32};
+  const WeightScheme gptq{.layout = WeightLayout::gptq, .bits = 4, .strategy = kGroup, .group = 32};
+  const WeightScheme packed{
+      .layout = WeightLayout::packed, .bits = 4, .strategy = kGroup, .group = 32};
   const Drawn of_gptq = draw(gptq, 8, 64, false, 1), of_packed = draw(packed, 8, 64, false, 1);
   const auto files_of = [](Files& files, const Drawn& drawn) -> Files& {
     add_tensors(files, drawn, 0);
@@ -420,11 +427,8 @@ TEST_CASE("files that do not fit their config are refused") {
 }
 
 TEST_CASE("symmetric GPTQ weights with uneven zero points are refused when they are read") {
-  WeightScheme scheme{.layout = CodeLayout::gptq,
-                      .bits = 4,
-                      .strategy = kGroup,
-                      .group = 32,
-                      .symmetric = false};
+  WeightScheme scheme{
+      .layout = WeightLayout::gptq, .bits = 4, .strategy = kGroup, .group = 32, .symmetric = false};
   const Drawn drawn = draw(scheme, 8, 64, false, 1);
   Files files;
   add_tensors(files, drawn, 0);

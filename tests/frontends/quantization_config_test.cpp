@@ -37,7 +37,7 @@ constexpr const char* kPackedWeights =
 
 TEST_CASE("GPTQ") {
   const std::string gptq = R"({"quant_method": "gptq", "bits": 4, "group_size": 128)";
-  WeightScheme expected{.layout = CodeLayout::gptq,
+  WeightScheme expected{.layout = WeightLayout::gptq,
                         .bits = 4,
                         .strategy = ScaleStrategy::group,
                         .group = 128,
@@ -50,22 +50,20 @@ TEST_CASE("GPTQ") {
         expected);
   expected.zeros_less_one = false;
   CHECK(only_scheme(gptq + R"(, "desc_act": true, "sym": false,
-                    "checkpoint_format": "gptq_v2", "meta": {"quantizer": ["x:1"]}})") ==
-        expected);
+                    "checkpoint_format": "gptq_v2", "meta": {"quantizer": ["x:1"]}})") == expected);
   CHECK(only_scheme(R"({"quant_method": "gptq", "bits": 8, "group_size": -1})") ==
-        WeightScheme{.layout = CodeLayout::gptq,
+        WeightScheme{.layout = WeightLayout::gptq,
                      .bits = 8,
                      .strategy = ScaleStrategy::channel,
                      .zeros_less_one = true});
 }
 
 TEST_CASE("AWQ and fp8: names of modules that are left as they are") {
-  const auto awq =
-      read(R"({"quant_method": "awq", "version": "gemm", "bits": 4, "group_size": 64,
+  const auto awq = read(R"({"quant_method": "awq", "version": "gemm", "bits": 4, "group_size": 64,
                "zero_point": true, "modules_to_not_convert": ["visual", "layers.3."]})");
   REQUIRE_MESSAGE(awq, message_of(awq));
   const Quantization& names = *awq->quantization;
-  CHECK(names.groups[0].scheme == WeightScheme{.layout = CodeLayout::awq,
+  CHECK(names.groups[0].scheme == WeightScheme{.layout = WeightLayout::awq,
                                                .bits = 4,
                                                .strategy = ScaleStrategy::group,
                                                .group = 64,
@@ -76,21 +74,17 @@ TEST_CASE("AWQ and fp8: names of modules that are left as they are") {
   CHECK(names.description() == "awq: INT4, groups of 64, zero points");
   CHECK(only_scheme(R"({"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
                         "weight_block_size": [128, 128]})") ==
-        WeightScheme{.layout = CodeLayout::inverse,
-                     .is_float = true,
-                     .strategy = ScaleStrategy::block});
+        WeightScheme{
+            .layout = WeightLayout::inverse, .is_float = true, .strategy = ScaleStrategy::block});
 }
 
 TEST_CASE("compressed-tensors: the presets that people publish") {
-  WeightScheme expected{.layout = CodeLayout::packed,
-                        .bits = 4,
-                        .strategy = ScaleStrategy::group,
-                        .group = 128};
+  WeightScheme expected{
+      .layout = WeightLayout::packed, .bits = 4, .strategy = ScaleStrategy::group, .group = 128};
   CHECK(only_scheme(compressed("pack-quantized", kPackedWeights)) == expected);
   expected.act_order = true;
-  CHECK(only_scheme(compressed("pack-quantized",
-                               std::string(kPackedWeights) + R"(, "actorder": "group")")) ==
-        expected);
+  CHECK(only_scheme(compressed("pack-quantized", std::string(kPackedWeights) +
+                                                     R"(, "actorder": "group")")) == expected);
   CHECK(only_scheme(compressed("int-quantized",
                                R"("num_bits": 8, "strategy": "channel", "symmetric": false)")) ==
         WeightScheme{.symmetric = false});
@@ -122,8 +116,7 @@ TEST_CASE("compressed-tensors: targets and ignored modules") {
 }
 
 TEST_CASE("a pattern that takes too long is an error") {
-  const auto model =
-      read(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
+  const auto model = read(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
                "config_groups": {"a": {"targets": ["Linear"],
                  "weights": {"num_bits": 8, "strategy": "channel"}}},
                "ignore": ["re:(a+)+$"]})");
@@ -151,8 +144,9 @@ TEST_CASE("refused: methods") {
   refuses(R"({"quant_method": 4})", {"/quant_method", "got 4"});
   for (const char* method : {"bitsandbytes", "hqq", "eetq", "aqlm", "torchao", "mxfp4", "quark",
                              "modelopt", "fbgemm_fp8", "gguf\\u000a"})
-    refuses(fmt::format(R"({{"quant_method": "{}", "bits": 4}})", method),
-            {"/quant_method", "are not supported", "supported: gptq, awq, compressed-tensors, fp8"});
+    refuses(
+        fmt::format(R"({{"quant_method": "{}", "bits": 4}})", method),
+        {"/quant_method", "are not supported", "supported: gptq, awq, compressed-tensors, fp8"});
 }
 
 TEST_CASE("refused: GPTQ") {
@@ -185,9 +179,10 @@ TEST_CASE("refused: GPTQ") {
 
 TEST_CASE("refused: AWQ") {
   for (const char* version : {"gemv", "gemv_fast", "marlin", "exllama", "llm-awq"})
-    refuses(fmt::format(R"({{"quant_method": "awq", "bits": 4, "group_size": 128, "version": "{}"}})",
-                        version),
-            {"/version", version, "supported: gemm"});
+    refuses(
+        fmt::format(R"({{"quant_method": "awq", "bits": 4, "group_size": 128, "version": "{}"}})",
+                    version),
+        {"/version", version, "supported: gemm"});
   refuses(R"({"quant_method": "awq", "bits": 8, "group_size": 128})", {"/bits", "8 bits"});
   refuses(R"({"quant_method": "awq", "bits": 4, "group_size": 100})", {"/group_size", "100"});
   refuses(R"({"quant_method": "awq", "bits": 4, "group_size": 64, "modules_to_not_convert": [7]})",
@@ -228,9 +223,10 @@ TEST_CASE("refused: compressed-tensors") {
   refuses(packed(R"("num_bits": 8, "strategy": "channel", "dynamic": true)"), {"/dynamic"});
   refuses(packed(R"("num_bits": 8, "strategy": "channel", "colour": 3)"), {"/colour"});
   refuses(compressed("int-quantized", kPackedWeights), {"/num_bits", "4 bits", "8 bits"});
-  refuses(compressed("float-quantized",
-                     R"("num_bits": 8, "type": "float", "strategy": "channel", "symmetric": false)"),
-          {"/symmetric", "no zero points"});
+  refuses(
+      compressed("float-quantized",
+                 R"("num_bits": 8, "type": "float", "strategy": "channel", "symmetric": false)"),
+      {"/symmetric", "no zero points"});
   refuses(compressed("float-quantized", R"("num_bits": 8, "type": "float", "strategy": "block",
                      "block_structure": [128, 64])"),
           {"/block_structure/1", "64"});
