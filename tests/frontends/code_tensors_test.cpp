@@ -64,7 +64,7 @@ Drawn draw(const WeightScheme& scheme, int64_t out, int64_t in, bool shuffled, u
   if (shuffled) std::shuffle(drawn.group_of.begin(), drawn.group_of.end(), random);
   const int32_t half = 1 << (scheme.bits - 1);
   const bool has_sign =
-      scheme.layout == WeightLayout::plain || scheme.layout == WeightLayout::packed;
+      scheme.layout != WeightLayout::gptq && scheme.layout != WeightLayout::awq;
   const int32_t least = has_sign ? -half : 0;
   for (int64_t i = 0; i < out * in; ++i)
     drawn.codes.push_back(least +
