@@ -10,6 +10,7 @@
 #include "frontends/files/shards.h"
 #include "frontends/files/tied_tensors.h"
 #include "frontends/huggingface/generation.h"
+#include "frontends/huggingface/quantization.h"
 #include "frontends/llama2c_spec.h"
 #include "frontends/model/build_model.h"
 #include "frontends/model/spec_json.h"
@@ -23,6 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigName = "config.json";
 constexpr const char* kModuleName = "model.sir";
+constexpr const char* kQuantizeConfigName = "quantize_config.json";
+constexpr const char* kAdapterConfigName = "adapter_config.json";
 constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxModuleBytes = uint64_t{256} << 20;
 
@@ -121,6 +124,24 @@ Status settle_tied(HfModel& model, const WeightNames& names, const Weights& weig
   return {};
 }
 
+/// How the weights are quantized, where only quantize_config.json says it.
+Status read_quantize_config(const fs::path& folder, const LoadOptions& options, HfModel& model) {
+  const fs::path path = folder / kQuantizeConfigName;
+  if (model.quantization || !stands(path)) return {};
+  SINTER_LET(document, read_json(path.string(), kMaxConfigBytes));
+  SINTER_LET(quantization, read_quantization(document, document.view(),
+                                             {options.ignored_keys, options.note}, "gptq"));
+  model.quantization = std::move(quantization);
+  return {};
+}
+
+Status refuse_adapter(const fs::path& folder) {
+  if (!stands(folder / kAdapterConfigName)) return {};
+  return fail("the folder holds a LoRA adapter, which is not supported",
+              (folder / kAdapterConfigName).string(),
+              "merge it into its base model (merge_and_unload of peft) and give that");
+}
+
 /// Names of the weights, as far as they do not depend on the files.
 WeightNames usual_names(WeightMap map) {
   std::string prefix = map.prefixes.empty() ? "" : map.prefixes.front();
@@ -179,6 +200,11 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
   }
   SINTER_LET(model, read_hf_config(config, generation ? &*generation : nullptr, model_name(folder),
                                    {options.ignored_keys, options.note}));
+  SINTER_TRY(read_quantize_config(folder, options, model));
+  if (model.quantization)
+    return fail(
+        fmt::format("quantized weights are not supported ({})", model.quantization->description()),
+        path, "give an f32, f16 or bf16 checkpoint");
 
   SINTER_LET(weights, open_weights_of(path, options));
   WeightNames names = usual_names(std::move(model.map));
@@ -238,6 +264,7 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
     return fail(fmt::format("the folder has both {} and {}, which describe a model each",
                             kConfigName, kModuleName),
                 folder.string(), "keep one of them");
+  SINTER_TRY(refuse_adapter(folder));
   if (has_module) return load_module((folder / kModuleName).string(), folder.string(), options);
   if (has_config) return load_huggingface(folder, options);
   if (const std::string other = other_weights(folder.string()); !other.empty())

@@ -40,6 +40,9 @@ struct LoadedModel {
   /// Table and output projection of a tied model whose files hold both: `tensors` compares the two
   /// when the table is read.
   std::optional<std::pair<std::string, std::string>> tied_tensors = {};
+  /// The JSON object that says how the files' weights are quantized (read_quantization_text);
+  /// `tensors` are CodeTensors of it. Empty: they are not.
+  std::string quantization = {};
 };
 
 /// Whether the path is loaded as a module, which states its own element types: a .sir file or a

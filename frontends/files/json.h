@@ -146,6 +146,8 @@ Result<JsonDocument> parse_json(std::string_view text, std::string file);
 /// text.
 Result<JsonDocument> read_json(const std::string& path, uint64_t max_bytes = 16u << 20);
 
+/// A value as JSON text on one line, from which parse_json reads an equal value.
+std::string to_text(const JsonValue& value);
 /// `text` as a JSON string with its quotes. `text` must be UTF-8.
 std::string json_quoted(std::string_view text);
 /// The number as an error shows it: its spelling, shortened, and what does not hold it.

@@ -150,4 +150,25 @@ std::string json_quoted(std::string_view text) {
   return result += '"';
 }
 
+std::string to_text(const JsonValue& value) {
+  if (value.is_null()) return "null";
+  if (const bool* truth = value.boolean()) return *truth ? "true" : "false";
+  if (const int64_t* whole = value.integer()) return std::to_string(*whole);
+  if (const double* real = value.real()) {
+    const std::string text = fmt::format("{}", *real);
+    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+  }
+  if (const JsonOversized* number = value.oversized()) return number->spelling;
+  if (const std::string* text = value.string()) return json_quoted(*text);
+  std::string text;
+  if (const JsonValue::Array* items = value.array()) {
+    for (const JsonValue& item : *items) text += (text.empty() ? "" : ", ") + to_text(item);
+    return "[" + text + "]";
+  }
+  for (const JsonMember& member : *value.object())
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_quoted(member.key),
+                        to_text(member.value));
+  return "{" + text + "}";
+}
+
 }  // namespace sinter

@@ -123,6 +123,17 @@ Status ShardedWeights::read(std::string_view name, std::span<std::byte> out) con
   return shard->read(name, out);
 }
 
+const FileTensor* ShardedWeights::entry(std::string_view name) const {
+  const TensorFile* shard = shard_of(name);
+  return shard ? shard->entry(name) : nullptr;
+}
+
+Status ShardedWeights::read_raw(std::string_view name, std::span<std::byte> out) const {
+  const TensorFile* shard = shard_of(name);
+  if (!shard) return tl::make_unexpected(missing(name));
+  return shard->read_raw(name, out);
+}
+
 bool has_weights(const std::string& folder) {
   return exists(inside(folder, single_name)) || exists(inside(folder, index_name));
 }
@@ -140,7 +151,7 @@ std::string safetensors_hint(const std::string& folder, const std::string& file)
   return "convert the weights to safetensors, or download that form of the model";
 }
 
-Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path) {
+Result<std::unique_ptr<FileTensors>> open_weights(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   if (!is_folder || exists(inside(path, single_name))) {

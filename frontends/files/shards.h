@@ -11,7 +11,7 @@
 namespace sinter {
 
 /// The union of the shards that an index file lists.
-class ShardedWeights final : public TensorSource {
+class ShardedWeights final : public FileTensors {
  public:
   /// Opens `folder`/`index_name` and every shard of its `weight_map`, which must be files of that
   /// very folder. Every mapped tensor must be in its shard, and no tensor in two.
@@ -23,6 +23,8 @@ class ShardedWeights final : public TensorSource {
   /// The index, then its shards in the order in which it names them first.
   std::vector<std::string> files() const override;
   Status read(std::string_view name, std::span<std::byte> out) const override;
+  const FileTensor* entry(std::string_view name) const override;
+  Status read_raw(std::string_view name, std::span<std::byte> out) const override;
 
  private:
   struct Entry {
@@ -47,6 +49,6 @@ std::string safetensors_hint(const std::string& folder, const std::string& file)
 
 /// `path` is a safetensors file, or a folder with model.safetensors or, if that is not there, the
 /// shards of model.safetensors.index.json.
-Result<std::unique_ptr<TensorSource>> open_weights(const std::string& path);
+Result<std::unique_ptr<FileTensors>> open_weights(const std::string& path);
 
 }  // namespace sinter

@@ -132,6 +132,14 @@ Result<LoadedTensor> TensorFile::read_tensor(std::string_view name) const {
   return loaded;
 }
 
+Status TensorFile::read_raw(std::string_view name, std::span<std::byte> out) const {
+  const FileTensor* tensor = entry(name);
+  if (!tensor) return tl::make_unexpected(missing(name));
+  SINTER_CHECK(out.size() == tensor->end - tensor->begin, "{} bytes for {}", out.size(),
+               tensor->end - tensor->begin);
+  return read_entry(*tensor, out);
+}
+
 std::optional<TensorType> TensorFile::find(std::string_view name) const {
   const FileTensor* tensor = entry(name);
   if (!tensor) return std::nullopt;

@@ -62,9 +62,18 @@ struct LoadedTensor {
   std::vector<std::byte> bytes;
 };
 
+/// Tensors of files, of any element type. As a TensorSource it shows those that to_dtype() has a
+/// type for.
+class FileTensors : public TensorSource {
+ public:
+  /// What a file's header says of a tensor; null: there is none of that name.
+  virtual const FileTensor* entry(std::string_view name) const = 0;
+  /// Fills `out` with exactly the bytes of a tensor of any element type.
+  virtual Status read_raw(std::string_view name, std::span<std::byte> out) const = 0;
+};
+
 /// One file, its headers validated as a whole when it is opened; data is read on demand.
-/// As a TensorSource it shows the tensors that to_dtype() has a type for.
-class TensorFile final : public TensorSource {
+class TensorFile final : public FileTensors {
  public:
   /// `tensors` by name, each once, inside the file; their offsets count from `data_start`.
   TensorFile(BoundedFile file, std::vector<FileTensor> tensors, uint64_t data_start)
@@ -73,7 +82,8 @@ class TensorFile final : public TensorSource {
   const std::string& path() const { return file_.path(); }
   /// By name.
   llvm::ArrayRef<FileTensor> tensors() const { return tensors_; }
-  const FileTensor* entry(std::string_view name) const;
+  const FileTensor* entry(std::string_view name) const override;
+  Status read_raw(std::string_view name, std::span<std::byte> out) const override;
   /// Whether this is a .npy: one tensor, which the file has no name for.
   bool is_unnamed() const { return tensors_.size() == 1 && tensors_.front().name.empty(); }
   /// Names the tensor of a .npy.

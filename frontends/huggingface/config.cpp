@@ -1,5 +1,6 @@
 #include "frontends/huggingface/config.h"
 
+#include "frontends/huggingface/quantization.h"
 #include "frontends/huggingface/unsupported.h"
 #include "ir/never_destroyed.h"
 
@@ -80,11 +81,20 @@ Status check_architecture(const JsonView& list, const Family& family) {
   return {};
 }
 
+/// Fills `out` where the config says that weights are quantized.
+Status read_quantization_of(const JsonDocument& document, HfConfig& config,
+                            const IgnoredKeys& ignored, std::optional<Quantization>& out,
+                            std::string& text) {
+  SINTER_LET(view, config.find("quantization", {"quantization_config"}));
+  if (!view.present()) return {};
+  SINTER_LET(quantization, read_quantization(document, view, ignored));
+  out = std::move(quantization);
+  text = to_text(*view.value());
+  return {};
+}
+
 /// Features that transformers can switch on in any of these families.
 Status refuse_features(HfConfig& config) {
-  SINTER_LET(quantization, config.find("quantization", {"quantization_config"}));
-  if (quantization.present())
-    return quantization.mismatch("unquantized weights", "give an f32, f16 or bf16 checkpoint");
   for (std::string_view key : {"add_cross_attention", "is_encoder_decoder", "rope_interleaved",
                                "tie_encoder_decoder", "use_bidirectional_attention"}) {
     SINTER_LET(view, config.find(key, {key}));
@@ -161,6 +171,9 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
   SINTER_LET(family, find_family(type));
   SINTER_LET(architectures, outer.find("architectures", {"architectures"}));
   SINTER_TRY(check_architecture(architectures, *family));
+  std::optional<Quantization> quantization;
+  std::string quantization_text;
+  SINTER_TRY(read_quantization_of(document, outer, ignored, quantization, quantization_text));
   SINTER_TRY(refuse_features(outer));
   const bool nested = !family->nested.empty();
   std::optional<HfConfig> inner;
@@ -173,6 +186,7 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
     SINTER_LET(name_of_type, inner_type.string_or(own));
     if (name_of_type != own) return inner_type.mismatch(own, "other text models are not supported");
     SINTER_TRY(inner->find("architectures", {"architectures"}));
+    SINTER_TRY(read_quantization_of(document, *inner, ignored, quantization, quantization_text));
     SINTER_TRY(refuse_features(*inner));
   }
   HfConfig& config = nested ? *inner : outer;
@@ -180,6 +194,8 @@ Result<HfModel> read_hf_config(const JsonDocument& document, const JsonDocument*
   SINTER_LET(model, family->read(config));
   SINTER_TRY(refuse_switches(config));
   SINTER_TRY(refuse_windows(config, model.spec.layers));
+  model.quantization = std::move(quantization);
+  model.quantization_text = std::move(quantization_text);
   model.spec.name = std::move(name);
   SINTER_LET(outer_dtype, outer.find("dtype", {"dtype", "torch_dtype"}));
   SINTER_LET(inner_dtype, config.find("dtype", {"dtype", "torch_dtype"}));

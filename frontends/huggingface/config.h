@@ -8,6 +8,7 @@
 
 #include "frontends/files/json.h"
 #include "frontends/model/model_spec.h"
+#include "frontends/quantized/scheme.h"
 
 namespace sinter {
 
@@ -15,7 +16,9 @@ namespace sinter {
 struct HfModel {
   ModelSpec spec;
   WeightMap map;
-  bool tied_said = false;  // spec.tied is a key's value, not a default
+  bool tied_said = false;                         // spec.tied is a key's value, not a default
+  std::optional<Quantization> quantization = {};  // of quantization_config
+  std::string quantization_text = {};             // the object, for read_quantization_text()
 };
 
 /// Keys that a family does not read and that are not refused.

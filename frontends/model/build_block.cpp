@@ -177,9 +177,14 @@ class Block {
 
 }  // namespace
 
-ModelGraph::ModelGraph(const ModelSpec& model_spec, const Module& module, Graph& graph)
-    : spec(model_spec), builder(graph, module.symbols) {
-  for (const Weight& weight : module.weights) types_.emplace(weight.name, weight.type);
+ModelGraph::ModelGraph(const ModelSpec& model_spec, const Module& module,
+                       const OrderWeights& orders, Graph& graph)
+    : spec(model_spec), builder(graph, module.symbols), orders_(orders) {
+  for (const Weight& weight : module.weights) {
+    types_.emplace(weight.name, weight.type);
+    const Op& result = weight.init[weight.init.outputs.front()];
+    if (result.kind == OpKind::pack_codes) packed_.emplace(weight.name, result.attrs);
+  }
   for (const State& state : module.states) types_.emplace(state.name, state.type);
 }
 
@@ -194,8 +199,26 @@ ValueId ModelGraph::leaf(OpKind kind, const std::string& name) {
   return leaves_[name] = builder.leaf(kind, type->second, name);
 }
 
+ValueId ModelGraph::matrix(const std::string& name) {
+  const ValueId stored = weight(name);
+  const auto attrs = packed_.find(name);
+  return attrs == packed_.end() ? stored : builder.op(OpKind::dequantize, {stored}, attrs->second);
+}
+
+ValueId ModelGraph::columns_for(ValueId x, const std::string& name) {
+  const auto order = orders_.find(name);
+  if (order == orders_.end()) return x;
+  const std::pair key(x.index, order->second);
+  if (const auto at = ordered_.find(key); at != ordered_.end()) return at->second;
+  const ValueId columns = builder.transpose(x, {1, 0});
+  const ValueId sorted =
+      builder.op(OpKind::embedding, {columns, weight(order->second)}, {}, order->second + "ed");
+  return ordered_[key] = builder.transpose(sorted, {1, 0});
+}
+
 ValueId ModelGraph::linear(ValueId x, const std::string& name, bool bias) {
-  llvm::SmallVector<ValueId, 3> operands{x, weight(name + ".weight")};
+  llvm::SmallVector<ValueId, 3> operands{columns_for(x, name + ".weight"),
+                                         matrix(name + ".weight")};
   if (bias) operands.push_back(weight(name + ".bias"));
   return named(OpKind::linear, operands, name);
 }

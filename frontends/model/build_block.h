@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "frontends/model/model_spec.h"
+#include "frontends/model/build_weights.h"
 #include "ir/builder.h"
 
 namespace sinter {
@@ -11,7 +11,8 @@ namespace sinter {
 /// Appends a model's ops to one entry's graph. Leaves appear before their first use, once.
 class ModelGraph {
  public:
-  ModelGraph(const ModelSpec& spec, const Module& module, Graph& graph);
+  /// orders: order_weights() of the model, borrowed.
+  ModelGraph(const ModelSpec& spec, const Module& module, const OrderWeights& orders, Graph& graph);
 
   const ModelSpec& spec;
   Builder builder;
@@ -33,6 +34,10 @@ class ModelGraph {
 
   ValueId input(std::string name, Dim extent);  // i32 [extent]
   ValueId weight(const std::string& name) { return leaf(OpKind::weight, name); }
+  /// A matrix that is multiplied: the weight, or the elements of a packed one.
+  ValueId matrix(const std::string& name);
+  /// x with its columns in the order that the matrix `name` has.
+  ValueId columns_for(ValueId x, const std::string& name);
   ValueId state(const std::string& name) { return leaf(OpKind::state, name); }
   /// linear with weight `name`.weight and, if `bias`, `name`.bias.
   ValueId linear(ValueId x, const std::string& name, bool bias);
@@ -48,6 +53,9 @@ class ModelGraph {
 
   std::map<std::string, TensorType, std::less<>> types_;  // of weights and states
   std::map<std::string, ValueId, std::less<>> leaves_;
+  std::map<std::string, Attributes, std::less<>> packed_;  // of packed weights: size and codes
+  const OrderWeights& orders_;
+  std::map<std::pair<uint32_t, std::string>, ValueId> ordered_;  // by value and order
 };
 
 /// f32 cos(p * f) and sin(...) for positions p : i32 [n] and the weight `frequencies` f, rounded to

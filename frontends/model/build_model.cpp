@@ -86,8 +86,8 @@ ValueId embed(ModelGraph& g, ValueId tokens, ValueId types) {
 ValueId project(ModelGraph& g, ValueId x) {
   const ModelSpec& spec = g.spec;
   if (spec.embed_width) x = g.linear(x, "embed.out", false);
-  llvm::SmallVector<ValueId, 3> operands{x,
-                                         g.weight(spec.tied ? "embed.weight" : "lm_head.weight")};
+  const std::string head = spec.tied ? "embed.weight" : "lm_head.weight";
+  llvm::SmallVector<ValueId, 3> operands{g.columns_for(x, head), g.matrix(head)};
   if (spec.head_bias) operands.push_back(g.weight("lm_head.bias"));
   x = g.named(OpKind::linear, operands, "logits.raw");
   if (spec.logit_divisor != 1.0) {
@@ -151,11 +151,12 @@ void build_position_bias(ModelGraph& g) {
 
 enum class EntryKind : uint8_t { prefill, decode };
 
-Entry build_entry(const ModelSpec& spec, const Module& module, EntryKind kind) {
+Entry build_entry(const ModelSpec& spec, const Module& module, const OrderWeights& orders,
+                  EntryKind kind) {
   const bool prefill = kind == EntryKind::prefill;
   Entry entry{prefill ? "prefill" : "decode", {}};
   entry.tokens = prefill ? Tokens::invariant : Tokens::one_each;
-  ModelGraph g(spec, module, entry.graph);
+  ModelGraph g(spec, module, orders, entry.graph);
   g.tokens = prefill ? Dim(kPrefillTokens) : decode_tokens(spec);
   // A decode step looks where first and slot say, so that its shapes do not depend on the length.
   g.visible_rows = prefill ? kVisibleRows : kCacheRows;
@@ -179,10 +180,10 @@ Entry build_entry(const ModelSpec& spec, const Module& module, EntryKind kind) {
 }
 
 /// All tokens of a call at once, each looking at its whole sequence.
-Entry build_encoder_entry(const ModelSpec& spec, const Module& module) {
+Entry build_encoder_entry(const ModelSpec& spec, const Module& module, const OrderWeights& orders) {
   Entry entry{"encode", {}};
   entry.tokens = Tokens::invariant;
-  ModelGraph g(spec, module, entry.graph);
+  ModelGraph g(spec, module, orders, entry.graph);
   g.tokens = g.visible_rows = Dim(kPrefillTokens);
   const ValueId tokens = g.input("tokens", g.tokens);
   g.pos = g.input("pos", g.tokens);
@@ -266,12 +267,13 @@ Result<Module> build_model(const ModelSpec& spec, const WeightNames& names,
   if (spec.local_rope)
     module.weights.push_back(
         frequencies(*spec.local_rope, spec.max_positions, "local_rope.inv_freq"));
+  const OrderWeights orders = order_weights(spec, names);
   if (spec.encoder) {
-    module.entries.push_back(build_encoder_entry(spec, module));
+    module.entries.push_back(build_encoder_entry(spec, module, orders));
     return module;
   }
   for (EntryKind kind : {EntryKind::prefill, EntryKind::decode})
-    module.entries.push_back(build_entry(spec, module, kind));
+    module.entries.push_back(build_entry(spec, module, orders, kind));
   module.entries.push_back(build_sample_entry(spec, module));
   return module;
 }

@@ -96,16 +96,11 @@ TensorRule rule_of(const LogicalWeight& weight, const WeightMap& map) {
   return at->second;
 }
 
-Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::string tensor,
-                      const TensorType& file_type, DType dtype) {
-  Graph graph;
-  Builder builder(graph, {});
-  ValueId value = builder.op(OpKind::file, {},
-                             Attributes()
-                                 .set(AttrName::dims, file_type.dims)
-                                 .set(AttrName::dtype, file_type.dtype)
-                                 .set(AttrName::tensor, std::move(tensor)));
-  if (rule.transposed) value = builder.transpose(value, {1, 0});
+/// The rows of a tensor that a weight takes; axes behind the first stay.
+ValueId cut_rows(Builder& builder, ValueId value, const LogicalWeight& weight,
+                 const TensorRule& rule) {
+  Dims dims = builder.type(value).dims;
+  dims[0] = weight.dims[0];
   if (!rule.rows.empty()) {
     const ValueId ids = builder.op(
         OpKind::literal, {},
@@ -113,23 +108,81 @@ Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::
             .set(AttrName::dims, Dims{weight.dims[0]})
             .set(AttrName::dtype, DType::i32)
             .set(AttrName::values, std::vector<double>(rule.rows.begin(), rule.rows.end())));
-    value = builder.op(OpKind::embedding, {value, ids}, {});
-  } else if (rule.group_rows != 0) {
-    const int64_t rows = weight.dims[0].constant() / rule.groups;
-    const Dims& dims = builder.type(value).dims;
-    Dims grouped{rule.groups, rule.group_rows};
-    grouped.append(dims.begin() + 1, dims.end());
-    // A single group is a plain block of rows; the reshapes would say nothing.
-    if (rule.groups > 1) value = builder.reshape(value, grouped);
-    value = builder.slice(value, rule.groups > 1 ? 1 : 0, rule.begin, rows);
-    if (rule.groups > 1) value = builder.reshape(value, weight.dims);
+    return builder.op(OpKind::embedding, {value, ids}, {});
   }
+  if (rule.group_rows == 0) return value;
+  const int64_t rows = weight.dims[0].constant() / rule.groups;
+  Dims grouped{rule.groups, rule.group_rows};
+  grouped.append(dims.begin() + 1, dims.end());
+  // A single group is a plain block of rows; the reshapes would say nothing.
+  if (rule.groups > 1) value = builder.reshape(value, grouped);
+  value = builder.slice(value, rule.groups > 1 ? 1 : 0, rule.begin, rows);
+  return rule.groups > 1 ? builder.reshape(value, dims) : value;
+}
+
+ValueId file_tensor(Builder& builder, std::string tensor, const TensorType& type) {
+  return builder.op(OpKind::file, {},
+                    Attributes()
+                        .set(AttrName::dims, type.dims)
+                        .set(AttrName::dtype, type.dtype)
+                        .set(AttrName::tensor, std::move(tensor)));
+}
+
+/// The packed matrix of a weight that is stored as codes and scales.
+Weight packed_weight(const LogicalWeight& weight, const TensorRule& rule, const std::string& tensor,
+                     const CodedTensor& coded) {
+  Graph graph;
+  Builder builder(graph, {});
+  const auto part = [&](const char* end, const TensorType& type) {
+    return cut_rows(builder, file_tensor(builder, tensor + end, type), weight, rule);
+  };
+  llvm::SmallVector<ValueId, 3> operands{part(".codes", coded.codes_type()),
+                                         part(".scales", coded.scales_type())};
+  if (coded.has_zeros()) operands.push_back(part(".zeros", coded.zeros_type()));
+  const ValueId packed = builder.op(
+      OpKind::pack_codes, operands,
+      Attributes().set(AttrName::size, Dim(coded.in)).set(AttrName::codes, coded.format()),
+      weight.name);
+  graph.outputs.push_back(packed);
+  return {weight.name, builder.type(packed), std::move(graph)};
+}
+
+Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::string tensor,
+                      const TensorType& file_type, DType dtype) {
+  Graph graph;
+  Builder builder(graph, {});
+  ValueId value = file_tensor(builder, std::move(tensor), file_type);
+  if (rule.transposed) value = builder.transpose(value, {1, 0});
+  value = cut_rows(builder, value, weight, rule);
   value = builder.cast(value, dtype);
   if (weight.wide) value = builder.cast(value, DType::f32);
   if (weight.plus_one) value = builder.add(builder.constant(1.0, DType::f32), value);
   graph[value].name = weight.name;
   graph.outputs.push_back(value);
   return graph;
+}
+
+}  // namespace
+
+namespace {
+
+/// The codes of a weight are those of a matrix of the model's sizes.
+Status check_coded(const LogicalWeight& weight, const TensorRule& rule, const std::string& tensor,
+                   const CodedTensor& coded, std::string_view place) {
+  if (weight.dims.size() != 2 || weight.key == "embed.weight")
+    return fail(fmt::format("tensor {} holds codes, which weight {} cannot have", printable(tensor),
+                            weight.name),
+                std::string(place), "give a checkpoint whose linears alone are quantized");
+  const int64_t rows =
+      rule.group_rows != 0 ? rule.groups * rule.group_rows : weight.dims[0].constant();
+  if (coded.out == rows && coded.in == weight.dims[1].constant()) return {};
+  return fail(fmt::format("the codes of tensor {} are [{}, {}], but the model's sizes ask for "
+                          "[{}, {}] (weight {})",
+                          printable(tensor), coded.out, coded.in, rows, weight.dims[1].constant(),
+                          weight.name),
+              std::string(place),
+              "correct the config's sizes or give the weights that belong to "
+              "them");
 }
 
 }  // namespace
@@ -149,11 +202,41 @@ Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names) {
   return dims;
 }
 
+const CodedTensor* WeightNames::codes_of(const LogicalWeight& weight) const {
+  const auto at = coded.find(tensor_name(weight, *this));
+  return at == coded.end() ? nullptr : &at->second;
+}
+
+OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names) {
+  OrderWeights of_tensors, of_weights;
+  if (names.coded.empty()) return of_weights;
+  for (const LogicalWeight& weight : logical_weights(spec)) {
+    const CodedTensor* coded = names.codes_of(weight);
+    if (!coded || coded->order.empty()) continue;
+    of_weights[weight.name] =
+        of_tensors.emplace(coded->order, replaced(weight.name, ".weight", ".order")).first->second;
+  }
+  return of_weights;
+}
+
 Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNames& names,
                                           const TensorSource* source, std::string_view place) {
   std::vector<Weight> weights;
+  std::set<std::string, std::less<>> orders;
   for (const LogicalWeight& weight : logical_weights(spec)) {
     const std::string tensor = tensor_name(weight, names);
+    if (const CodedTensor* coded = names.codes_of(weight)) {
+      SINTER_TRY(check_coded(weight, rule_of(weight, names.map), tensor, *coded, place));
+      weights.push_back(packed_weight(weight, rule_of(weight, names.map), tensor, *coded));
+      if (coded->order.empty() || !orders.insert(coded->order).second) continue;
+      Graph graph;
+      Builder builder(graph, {});
+      const ValueId order = file_tensor(builder, coded->order, coded->order_type());
+      graph[order].name = replaced(weight.name, ".weight", ".order");
+      graph.outputs.push_back(order);
+      weights.push_back({graph[order].name, coded->order_type(), std::move(graph)});
+      continue;
+    }
     TensorType file_type{spec.dtype, tensor_dims(weight, names)};
     if (source) {
       const std::optional<TensorType> found = source->find(tensor);
@@ -188,7 +271,12 @@ Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNam
 Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
                              const TensorSource& source, std::string_view place) {
   std::set<std::string, std::less<>> used;
-  for (const LogicalWeight& weight : logical_weights(spec)) used.insert(tensor_name(weight, names));
+  for (const LogicalWeight& weight : logical_weights(spec)) {
+    const std::string tensor = tensor_name(weight, names);
+    used.insert(tensor);
+    if (!names.coded.contains(tensor)) continue;
+    for (const char* end : {".codes", ".scales", ".zeros", ".order"}) used.insert(tensor + end);
+  }
   if (!spec.encoder) used.insert(tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names));
   for (const std::string& tensor : source.names()) {
     const auto ends = [&](const std::string& end) { return tensor.ends_with(end); };

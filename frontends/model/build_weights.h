@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "frontends/model/model_spec.h"
+#include "frontends/quantized/coded_tensor.h"
 #include "ir/tensor_source.h"
 
 namespace sinter {
@@ -26,7 +27,17 @@ std::vector<LogicalWeight> logical_weights(const ModelSpec& spec);
 struct WeightNames {
   WeightMap map;
   std::string prefix;
+  /// The tensors that are codes and scales, in the form that CodeTensors gives them.
+  CodedTensors coded = {};
+
+  /// What a weight is cut from, if that is codes and scales.
+  const CodedTensor* codes_of(const LogicalWeight& weight) const;
 };
+
+/// Weights with codes whose inputs are sorted: the name of the weight i32 [in] that says which
+/// column of x each column of the matrix takes. Matrices of one order share it.
+using OrderWeights = std::map<std::string, std::string, std::less<>>;
+OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names);
 
 /// Name of the file tensor that holds a logical weight.
 std::string tensor_name(const LogicalWeight& weight, const WeightNames& names);
@@ -34,9 +45,11 @@ std::string tensor_name(const LogicalWeight& weight, const WeightNames& names);
 /// The tensor that a logical weight is cut from, as the spec asks for it.
 Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names);
 
-/// One Weight per logical weight. With a source, each tensor must exist in it with the dims that
-/// the spec asks for and a float type, else the error names the tensor, both shapes and `place`
-/// (the model's file or folder). Without one (null), tensors are taken to be of the spec's type.
+/// One Weight per logical weight, and one for each order of inputs. A weight of codes and scales is
+/// a packed matrix (op pack_codes) of its own format; op dequantize has its elements. With a
+/// source, each tensor must exist in it with the dims that the spec asks for and a float type, else
+/// the error names the tensor, both shapes and `place` (the model's file or folder). Without one
+/// (null), tensors are taken to be of the spec's type.
 Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNames& names,
                                           const TensorSource* source, std::string_view place);
 

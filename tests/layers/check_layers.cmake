@@ -40,8 +40,9 @@ arrow(codegen/lowering/ OWN ir/ device/ plan/ codegen/emission/ "${kernels}")
 
 arrow(frontends/files/ OWN ir/)
 arrow(frontends/tokenizer/ OWN ir/ frontends/files/)
-arrow(frontends/model/ OWN ir/ frontends/files/)
-arrow(frontends/huggingface/ OWN ir/ frontends/files/ frontends/model/)
+arrow(frontends/quantized/ OWN ir/ frontends/files/)
+arrow(frontends/model/ OWN ir/ frontends/files/ frontends/quantized/)
+arrow(frontends/huggingface/ OWN ir/ frontends/files/ frontends/quantized/ frontends/model/)
 arrow(frontends/ OWN ir/ frontends/)
 
 arrow(runtime/evaluate/ OWN ir/ "runtime/(address_space|dynamic_library|foreign_call)\\.h$")

@@ -1,0 +1,403 @@
+#include "frontends/quantized/code_tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "frontends/quantized/unpack.h"
+
+namespace sinter {
+namespace {
+
+constexpr std::string_view kAgain = "the upload is incomplete or damaged: download it again";
+
+/// The ends of the names of a layout's tensors.
+struct LayoutNames {
+  WeightLayout layout;
+  std::string_view codes, scales, zeros, groups;  // empty: the layout has none
+};
+constexpr LayoutNames kLayouts[] = {
+    {WeightLayout::gptq, ".qweight", ".scales", ".qzeros", ".g_idx"},
+    {WeightLayout::awq, ".qweight", ".scales", ".qzeros", ""},
+    {WeightLayout::packed, ".weight_packed", ".weight_scale", ".weight_zero_point",
+     ".weight_g_idx"},
+    {WeightLayout::plain, ".weight", ".weight_scale", ".weight_zero_point", ""},
+    {WeightLayout::inverse, ".weight", ".weight_scale_inv", "", ""},
+};
+constexpr std::string_view kShape = ".weight_shape";
+/// Tensors beside codes that the weights do not need: of quantized activations.
+constexpr std::string_view kActivationEnds[] = {".input_scale", ".input_zero_point",
+                                                ".output_scale", ".output_zero_point"};
+
+const LayoutNames& names_of(WeightLayout layout) {
+  return *llvm::find_if(kLayouts, [&](const LayoutNames& names) { return names.layout == layout; });
+}
+
+int64_t blocks(int64_t extent, int64_t size) { return (extent + size - 1) / size; }
+
+std::string shape_text(FileDType dtype, llvm::ArrayRef<int64_t> dims) {
+  return fmt::format("{}[{}]", to_string(dtype), fmt::join(dims, ", "));
+}
+
+/// The bytes of a tensor of any type.
+Result<std::vector<std::byte>> bytes_of_tensor(const FileTensors& files, std::string_view name) {
+  const FileTensor* tensor = files.entry(name);
+  if (!tensor) return tl::make_unexpected(files.missing(name));
+  std::vector<std::byte> bytes(tensor->end - tensor->begin);
+  SINTER_TRY(files.read_raw(name, bytes));
+  return bytes;
+}
+
+/// The inputs sorted by group, those of a group in their order.
+std::vector<int32_t> sorted_inputs(llvm::ArrayRef<int32_t> groups) {
+  std::vector<int32_t> order(groups.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return groups[static_cast<size_t>(a)] < groups[static_cast<size_t>(b)];
+  });
+  return order;
+}
+
+/// A zero point of a GPTQ weight, less 1 or not, that is not the middle code, or not stored as the
+/// first one is; and the first one.
+std::optional<std::pair<int32_t, int32_t>> uneven_zero(const CodedTensor& weight,
+                                                       std::span<const std::byte> stored) {
+  CodedTensor with_zeros = weight;
+  with_zeros.scheme.symmetric = false;
+  with_zeros.scheme.zeros_less_one = false;
+  std::vector<int32_t> zeros(static_cast<size_t>(weight.out * weight.groups()));
+  unpack_zeros(with_zeros, stored, std::as_writable_bytes(std::span(zeros)));
+  const int32_t middle = 1 << (weight.scheme.bits - 1), first = zeros.front();
+  if (first != middle && first != middle - 1) return std::pair(first, zeros.back());
+  for (int32_t zero : zeros)
+    if (zero != first) return std::pair(first, zero);
+  return std::nullopt;
+}
+
+std::string weight_name(std::string_view module) { return fmt::format("{}.weight", module); }
+std::string_view module_of(std::string_view weight) {
+  return weight.substr(0, weight.size() - std::string_view(".weight").size());
+}
+
+}  // namespace
+
+class CodeTensors::Opener {
+ public:
+  Opener(CodeTensors& tensors, const Quantization& quantization)
+      : tensors_(tensors), files_(*tensors.files_), quantization_(quantization) {}
+
+  Status run() {
+    for (const std::string& name : files_.names()) SINTER_TRY(find_codes(name));
+    for (const std::string& name : files_.names())
+      if (!hidden_.contains(name)) tensors_.names_.push_back(name);
+    for (const auto& [name, weight] : tensors_.weights_)
+      for (const char* end : {".codes", ".scales", ".zeros", ".order"})
+        if (tensors_.part_of(name + end)) tensors_.names_.push_back(name + end);
+    llvm::sort(tensors_.names_);
+    return {};
+  }
+
+ private:
+  /// The module whose codes a tensor holds; empty: it holds none.
+  std::string_view module_of_codes(std::string_view name) const {
+    for (const LayoutNames& layout : kLayouts) {
+      if (!name.ends_with(layout.codes)) continue;
+      if (layout.codes == ".weight") {
+        const FileTensor* tensor = files_.entry(name);
+        if (!tensor || size_bits(tensor->dtype) != 8) continue;
+      }
+      return name.substr(0, name.size() - layout.codes.size());
+    }
+    return {};
+  }
+
+  Status find_codes(std::string_view name) {
+    const std::string_view module = module_of_codes(name);
+    if (module.empty()) return {};
+    auto scheme = quantization_.scheme_of(module);
+    if (scheme && !*scheme && quantization_.files_decide)
+      scheme = &quantization_.groups.front().scheme;
+    if (!scheme) {
+      Error error = std::move(scheme.error());
+      error.where = place();
+      return tl::make_unexpected(std::move(error));
+    }
+    if (!*scheme)
+      return fail(fmt::format("tensor {} holds codes, but the config does not quantize {}",
+                              printable(name), printable(module)),
+                  place(), "give the config that belongs to the weights");
+    const LayoutNames& layout = names_of((*scheme)->layout);
+    if (!name.ends_with(layout.codes))
+      return fail(fmt::format("tensor {} holds codes, but the config's layout has them in {}{}",
+                              printable(name), printable(module), layout.codes),
+                  place(), "give the config that belongs to the weights");
+    return open_weight(std::string(module), **scheme, layout);
+  }
+
+  Status open_weight(const std::string& module, const WeightScheme& scheme,
+                     const LayoutNames& layout) {
+    CodedTensor weight;
+    weight.scheme = scheme;
+    hide(module, layout);
+    SINTER_TRY(read_extents(module, layout, weight));
+    SINTER_TRY(check_scales(module, layout, weight));
+    if (needs_zeros(weight)) SINTER_TRY(check_zeros(module, layout, weight));
+    if (!layout.groups.empty()) SINTER_TRY(read_order(module, layout, weight));
+    tensors_.weights_.emplace(weight_name(module), std::move(weight));
+    return {};
+  }
+
+  void hide(const std::string& module, const LayoutNames& layout) {
+    for (std::string_view end : {layout.codes, layout.scales, layout.zeros, layout.groups, kShape})
+      if (!end.empty()) hidden_.insert(module + std::string(end));
+    for (std::string_view end : kActivationEnds) hidden_.insert(module + std::string(end));
+  }
+
+  static bool needs_zeros(const CodedTensor& weight) {
+    return !weight.scheme.symmetric || weight.scheme.layout == WeightLayout::gptq;
+  }
+
+  /// A part of a weight that must be there, and its type one of `dtypes`.
+  Result<const FileTensor*> part(const std::string& module, std::string_view end,
+                                 llvm::ArrayRef<FileDType> dtypes) const {
+    const std::string name = module + std::string(end);
+    const FileTensor* tensor = files_.entry(name);
+    if (!tensor)
+      return fail(fmt::format("no tensor named \"{}\", which the codes of {} need", printable(name),
+                              printable(module)),
+                  place(), std::string(kAgain));
+    if (llvm::is_contained(dtypes, tensor->dtype)) return tensor;
+    std::string names;
+    for (FileDType dtype : dtypes)
+      names += fmt::format("{}{}", names.empty() ? "" : " or ", to_string(dtype));
+    return fail(fmt::format("tensor {} is {}, expected elements of type {}", printable(name),
+                            shape_text(tensor->dtype, tensor->dims), names),
+                place(), "give the config that belongs to the weights");
+  }
+
+  Status expect_dims(const FileTensor& tensor, llvm::ArrayRef<int64_t> dims,
+                     const CodedTensor& weight) const {
+    if (llvm::ArrayRef<int64_t>(tensor.dims) == dims) return {};
+    return fail(
+        fmt::format("tensor {} is {}, but weights of [{}, {}] as the config has them ({}) "
+                    "ask for {}",
+                    printable(tensor.name), shape_text(tensor.dtype, tensor.dims), weight.out,
+                    weight.in, to_string(weight.scheme), shape_text(tensor.dtype, dims)),
+        place(), "give the config that belongs to the weights");
+  }
+
+  Status read_extents(const std::string& module, const LayoutNames& layout, CodedTensor& weight) {
+    const WeightScheme& scheme = weight.scheme;
+    const bool bytes = layout.codes == ".weight";
+    const FileDType dtype = !bytes            ? FileDType::I32
+                            : scheme.is_float ? FileDType::F8_E4M3
+                                              : FileDType::I8;
+    SINTER_LET(codes, part(module, layout.codes, {dtype}));
+    if (codes->dims.size() != 2 || codes->dims[0] == 0 || codes->dims[1] == 0 ||
+        codes->dims[0] > kLargestExtent || codes->dims[1] > kLargestExtent)
+      return fail(
+          fmt::format("tensor {} is {}, expected two axes of 1 to {} elements",
+                      printable(codes->name), shape_text(dtype, codes->dims), kLargestExtent),
+          place(), std::string(kAgain));
+    const int64_t fields = 32 / scheme.bits;
+    weight.out = codes->dims[0];
+    weight.in = codes->dims[1];
+    if (scheme.layout == WeightLayout::gptq) {
+      weight.in = codes->dims[0] * fields;
+      weight.out = codes->dims[1];
+    } else if (scheme.layout == WeightLayout::awq) {
+      weight.in = codes->dims[0];
+      weight.out = codes->dims[1] * fields;
+    } else if (scheme.layout == WeightLayout::packed) {
+      SINTER_TRY(read_shape(module, weight));
+      SINTER_TRY(expect_dims(*codes, {weight.out, weight.words()}, weight));
+    }
+    return {};
+  }
+
+  Status read_shape(const std::string& module, CodedTensor& weight) const {
+    SINTER_LET(tensor, part(module, kShape, {FileDType::I64}));
+    SINTER_TRY(expect_dims(*tensor, {2}, weight));
+    SINTER_LET(bytes, bytes_of_tensor(files_, tensor->name));
+    int64_t extents[2];
+    std::memcpy(extents, bytes.data(), sizeof extents);
+    for (int64_t extent : extents)
+      if (extent < 1 || extent > kLargestExtent)
+        return fail(fmt::format("tensor {} says the shape [{}, {}]", printable(tensor->name),
+                                extents[0], extents[1]),
+                    place(), std::string(kAgain));
+    weight.out = extents[0];
+    weight.in = extents[1];
+    return {};
+  }
+
+  llvm::SmallVector<int64_t, 2> scale_dims(const CodedTensor& weight) const {
+    const WeightScheme& scheme = weight.scheme;
+    switch (scheme.strategy) {
+      case ScaleStrategy::tensor:
+        return {1};
+      case ScaleStrategy::block:
+        return {blocks(weight.out, kScaleBlock), blocks(weight.in, kScaleBlock)};
+      case ScaleStrategy::channel:
+      case ScaleStrategy::group:
+        break;
+    }
+    const int64_t groups =
+        scheme.strategy == ScaleStrategy::group ? blocks(weight.in, scheme.group) : 1;
+    if (scheme.layout == WeightLayout::gptq || scheme.layout == WeightLayout::awq)
+      return {groups, weight.out};
+    return {weight.out, groups};
+  }
+
+  Status check_scales(const std::string& module, const LayoutNames& layout,
+                      CodedTensor& weight) const {
+    SINTER_LET(scales,
+               part(module, layout.scales, {FileDType::F16, FileDType::BF16, FileDType::F32}));
+    weight.scale = *to_dtype(scales->dtype);
+    // A scale of a whole tensor may have no axes.
+    if (weight.scheme.strategy == ScaleStrategy::tensor && scales->dims.empty()) return {};
+    return expect_dims(*scales, scale_dims(weight), weight);
+  }
+
+  Status check_zeros(const std::string& module, const LayoutNames& layout,
+                     const CodedTensor& weight) const {
+    const bool plain = weight.scheme.layout == WeightLayout::plain;
+    SINTER_LET(zeros, part(module, layout.zeros, {plain ? FileDType::I8 : FileDType::I32}));
+    llvm::SmallVector<int64_t, 2> dims = scale_dims(weight);
+    const int64_t words = blocks(weight.out * weight.scheme.bits, 32);
+    if (weight.scheme.layout == WeightLayout::packed)
+      dims[0] = words;
+    else if (!plain)
+      dims[1] = words;
+    else if (weight.scheme.strategy == ScaleStrategy::tensor && zeros->dims.empty())
+      return {};
+    return expect_dims(*zeros, dims, weight);
+  }
+
+  /// The groups of inputs, where files have them and they are not those of inputs in their order.
+  Status read_order(const std::string& module, const LayoutNames& layout, CodedTensor& weight) {
+    const std::string name = module + std::string(layout.groups);
+    if (!files_.entry(name) && !weight.scheme.act_order) return {};
+    SINTER_LET(tensor, part(module, layout.groups, {FileDType::I32}));
+    SINTER_TRY(expect_dims(*tensor, {weight.in}, weight));
+    SINTER_LET(bytes, bytes_of_tensor(files_, tensor->name));
+    std::vector<int32_t> groups(static_cast<size_t>(weight.in));
+    std::memcpy(groups.data(), bytes.data(), bytes.size());
+    // compressed-tensors writes -1 where groups have no order of their own.
+    if (llvm::all_of(groups, [](int32_t group) { return group == -1; })) return {};
+    const bool grouped = weight.scheme.strategy == ScaleStrategy::group;
+    const int64_t size = grouped ? weight.scheme.group : weight.in;
+    std::vector<int32_t> order = sorted_inputs(groups);
+    for (size_t i = 0; i < order.size(); ++i) {
+      const auto expected = static_cast<int32_t>(static_cast<int64_t>(i) / size);
+      const int32_t group = groups[static_cast<size_t>(order[i])];
+      if (group != expected)
+        return fail(fmt::format("tensor {} does not have {} inputs in each group: input {} is of "
+                                "group {}",
+                                printable(tensor->name), size, order[i], group),
+                    place(), std::string(kAgain));
+    }
+    if (llvm::is_sorted(order)) return {};
+    const std::string own = weight_name(module) + ".order";
+    weight.order = shared_.emplace(order, own).first->second;
+    if (weight.order == own) tensors_.orders_.emplace(own, std::move(order));
+    return {};
+  }
+
+  std::string place() const { return files_.files().front(); }
+
+  CodeTensors& tensors_;
+  const FileTensors& files_;
+  const Quantization& quantization_;
+  std::set<std::string, std::less<>> hidden_;
+  std::map<std::vector<int32_t>, std::string> shared_;  // the name of an order
+};
+
+Result<std::shared_ptr<const CodeTensors>> CodeTensors::open(
+    std::shared_ptr<const FileTensors> files, const Quantization& quantization) {
+  const std::shared_ptr<CodeTensors> tensors(new CodeTensors(std::move(files)));
+  SINTER_TRY(Opener(*tensors, quantization).run());
+  return std::shared_ptr<const CodeTensors>(tensors);
+}
+
+std::optional<std::pair<const CodedTensors::value_type*, CodeTensors::Part>> CodeTensors::part_of(
+    std::string_view name) const {
+  constexpr std::pair<std::string_view, Part> kParts[] = {{".codes", Part::codes},
+                                                          {".scales", Part::scales},
+                                                          {".zeros", Part::zeros},
+                                                          {".order", Part::order}};
+  for (const auto& [end, part] : kParts) {
+    if (!name.ends_with(end)) continue;
+    const auto at = weights_.find(name.substr(0, name.size() - end.size()));
+    if (at == weights_.end()) return std::nullopt;
+    const bool absent = (part == Part::zeros && !at->second.has_zeros()) ||
+                        (part == Part::order && !orders_.contains(name));
+    if (!absent) return std::pair(&*at, part);
+  }
+  return std::nullopt;
+}
+
+std::optional<TensorType> CodeTensors::find(std::string_view name) const {
+  const auto found = part_of(name);
+  if (!found) {
+    // The files' own tensors but for the parts of quantized weights.
+    return std::binary_search(names_.begin(), names_.end(), name) ? files_->find(name)
+                                                                  : std::nullopt;
+  }
+  const CodedTensor& weight = found->first->second;
+  switch (found->second) {
+    case Part::codes:
+      return weight.codes_type();
+    case Part::scales:
+      return weight.scales_type();
+    case Part::zeros:
+      return weight.zeros_type();
+    case Part::order:
+      break;
+  }
+  return weight.order_type();
+}
+
+std::vector<std::string> CodeTensors::names() const { return names_; }
+
+Status CodeTensors::read(std::string_view name, std::span<std::byte> out) const {
+  const auto found = part_of(name);
+  if (!found) {
+    if (!find(name)) return tl::make_unexpected(missing(name));
+    return files_->read(name, out);
+  }
+  const CodedTensor& weight = found->first->second;
+  const std::string module(module_of(found->first->first));
+  const LayoutNames& layout = names_of(weight.scheme.layout);
+  const auto stored = [&](std::string_view end) {
+    return bytes_of_tensor(*files_, module + std::string(end));
+  };
+  if (found->second == Part::order) {
+    const std::vector<int32_t>& order = orders_.find(name)->second;
+    std::memcpy(out.data(), order.data(), out.size());
+  } else if (found->second == Part::scales) {
+    SINTER_LET(bytes, stored(layout.scales));
+    unpack_scales(weight, bytes, out);
+  } else if (found->second == Part::zeros) {
+    SINTER_LET(bytes, stored(layout.zeros));
+    unpack_zeros(weight, bytes, out);
+  } else {
+    if (weight.scheme.layout == WeightLayout::gptq && weight.scheme.symmetric) {
+      SINTER_LET(zeros, stored(layout.zeros));
+      if (const auto other = uneven_zero(weight, zeros))
+        return fail(fmt::format("zero points of {} are {} and {}, but the config says that the "
+                                "weights are symmetric, for which all are {} or all {}",
+                                printable(module), other->first, other->second,
+                                (1 << (weight.scheme.bits - 1)) - 1, 1 << (weight.scheme.bits - 1)),
+                    files_->files().front(), "say sym: false in the config's quantization");
+    }
+    const auto order = orders_.find(weight.order);
+    const std::span<const int32_t> inputs =
+        order == orders_.end() ? std::span<const int32_t>() : std::span(order->second);
+    SINTER_LET(bytes, stored(layout.codes));
+    unpack_codes(weight, bytes, inputs, out);
+  }
+  return {};
+}
+
+}  // namespace sinter

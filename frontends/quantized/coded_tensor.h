@@ -1,0 +1,53 @@
+// A quantized weight of a model's files in one form for all layouts. The tensor NAME [out, in] that
+// a model asks for is given as
+//
+//   NAME.codes   i32 [out, words]   words of 32 bits, dense along in, the first code lowest
+//   NAME.scales  [out, groups]      f32, f16 or bf16
+//   NAME.zeros   i32 [out, groups]  if there are zero points
+//   NAME.order   i32 [in]           if inputs are sorted by group: code i of a row belongs to input
+//                                   order[i]
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "frontends/quantized/scheme.h"
+#include "ir/types.h"
+
+namespace sinter {
+
+/// Groups of codes that operands of the IR have at most; larger ones are several with one scale.
+inline constexpr int64_t kLargestCodeGroup = 128;
+
+/// Bound of both extents of a weight.
+inline constexpr int64_t kLargestExtent = int64_t{1} << 28;
+
+struct CodedTensor {
+  int64_t out = 0, in = 0;
+  WeightScheme scheme;
+  DType scale = DType::f16;
+  /// Name of the tensor with the order of the inputs; empty: they stand as they are. Weights with
+  /// the same order share a tensor.
+  std::string order = {};
+
+  /// There are tensors of zero points.
+  bool has_zeros() const { return !scheme.symmetric; }
+  /// Codes with zero points are unsigned, unless the files have them as signed bytes.
+  bool unsigned_codes() const { return has_zeros() && scheme.layout != WeightLayout::plain; }
+  int64_t words() const { return (in * scheme.bits + 31) / 32; }
+  /// Codes that share a scale; 0: a row.
+  int64_t group() const;
+  int64_t groups() const;
+  /// Attribute `codes` of ops: "uint4 g128 f16 zeros" (ir/code_format.h).
+  std::string format() const;
+
+  TensorType codes_type() const { return {DType::i32, {out, words()}}; }
+  TensorType scales_type() const { return {scale, {out, groups()}}; }
+  TensorType zeros_type() const { return {DType::i32, {out, groups()}}; }
+  TensorType order_type() const { return {DType::i32, {in}}; }
+};
+
+/// By the name of the weight's tensor: "model.layers.0.mlp.up_proj.weight".
+using CodedTensors = std::map<std::string, CodedTensor, std::less<>>;
+
+}  // namespace sinter

@@ -1,0 +1,84 @@
+#include "frontends/quantized/module_names.h"
+
+#include <fmt/format.h>
+#include <llvm/ADT/STLExtras.h>
+
+#include <array>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+namespace sinter {
+namespace {
+
+// A pattern from a file may be made to backtrack without end. A name has some 60 characters.
+constexpr uint32_t kMaxSteps = 20'000;
+constexpr size_t kMaxPatterns = 256, kMaxPatternBytes = 4096;
+
+std::string pcre2_message(int error) {
+  std::array<PCRE2_UCHAR, 256> text{};
+  pcre2_get_error_message(error, text.data(), text.size());
+  return reinterpret_cast<const char*>(text.data());
+}
+
+pcre2_match_context* name_limits() {
+  static pcre2_match_context* const shared = [] {
+    pcre2_match_context* context = pcre2_match_context_create(nullptr);
+    pcre2_set_match_limit(context, kMaxSteps);
+    pcre2_set_depth_limit(context, kMaxSteps);
+    return context;
+  }();
+  return shared;
+}
+
+}  // namespace
+
+ModuleNames ModuleNames::everything() {
+  ModuleNames names;
+  names.all_ = true;
+  return names;
+}
+
+Status ModuleNames::add_pattern(std::string_view pattern) {
+  if (pattern.size() > kMaxPatternBytes)
+    return fail(fmt::format("a regular expression of {} bytes, at most {} are read", pattern.size(),
+                            kMaxPatternBytes));
+  if (patterns_.size() == kMaxPatterns)
+    return fail(fmt::format("more than {} regular expressions", kMaxPatterns));
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+                                   PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED | PCRE2_NEVER_BACKSLASH_C,
+                                   &error, &offset, nullptr);
+  if (!code)
+    return fail(fmt::format("cannot read the regular expression \"{}\": {}", printable(pattern),
+                            pcre2_message(error)));
+  patterns_.push_back(
+      {std::string(pattern), std::shared_ptr<const void>(code, [](const void* held) {
+         pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(held)));
+       })});
+  return {};
+}
+
+Result<bool> ModuleNames::contains(std::string_view module) const {
+  if (all_ || names_.contains(module)) return true;
+  if (llvm::any_of(parts_, [&](const std::string& part) {
+        return module.find(part) != std::string_view::npos;
+      }))
+    return true;
+  for (const Pattern& pattern : patterns_) {
+    const auto* code = static_cast<const pcre2_code*>(pattern.code.get());
+    pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
+    const int count = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(module.data()), module.size(),
+                                  0, 0, data, name_limits());
+    pcre2_match_data_free(data);
+    if (count >= 0) return true;
+    if (count != PCRE2_ERROR_NOMATCH)
+      return fail(fmt::format("the regular expression \"{}\" gives up on the name {}: {}",
+                              printable(pattern.text), printable(module), pcre2_message(count)),
+                  {}, "write a simpler expression");
+  }
+  return false;
+}
+
+}  // namespace sinter

@@ -1,0 +1,192 @@
+#include "frontends/quantized/unpack.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kTile = 64;  // rows and columns that are transposed at once
+constexpr int64_t kAwqColumns[] = {0, 2, 4, 6, 1, 3, 5, 7};  // of the fields of a word
+
+uint32_t word_at(std::span<const std::byte> bytes, int64_t index) {
+  uint32_t word;
+  std::memcpy(&word, bytes.data() + 4 * index, sizeof word);
+  return word;
+}
+
+void put_word(std::span<std::byte> bytes, int64_t index, uint32_t word) {
+  std::memcpy(bytes.data() + 4 * index, &word, sizeof word);
+}
+
+/// Field `index` of a dense stream, whose bits divide 32.
+uint32_t field_of(std::span<const std::byte> words, int64_t index, int bits) {
+  const int64_t bit = index * bits;
+  return word_at(words, bit / 32) >> (bit % 32) & ((1u << bits) - 1);
+}
+
+/// Words [rows, columns] to [columns, rows].
+void transpose(std::span<const std::byte> in, int64_t rows, int64_t columns,
+               std::span<std::byte> out) {
+  for (int64_t r0 = 0; r0 < rows; r0 += kTile)
+    for (int64_t c0 = 0; c0 < columns; c0 += kTile)
+      for (int64_t c = c0; c < std::min(c0 + kTile, columns); ++c)
+        for (int64_t r = r0; r < std::min(r0 + kTile, rows); ++r)
+          put_word(out, c * rows + r, word_at(in, r * columns + c));
+}
+
+/// Words [in, out/8] of 8 interleaved columns to rows of codes.
+void transpose_awq(const CodedTensor& weight, std::span<const std::byte> in,
+                   std::span<std::byte> out) {
+  const int64_t columns = weight.out / 8, words = weight.words();
+  for (int64_t c = 0; c < columns; ++c)
+    for (int64_t w = 0; w < words; ++w) {
+      uint32_t fields[8] = {};
+      const int64_t count = std::min<int64_t>(8, weight.in - 8 * w);
+      for (int64_t j = 0; j < count; ++j) fields[j] = word_at(in, (8 * w + j) * columns + c);
+      for (int k = 0; k < 8; ++k) {
+        uint32_t word = 0;
+        for (int j = 0; j < 8; ++j) word |= (fields[j] >> 4 * k & 15) << 4 * j;
+        put_word(out, (8 * c + kAwqColumns[k]) * words + w, word);
+      }
+    }
+}
+
+/// Sorts the codes of each row: code i becomes that of input order[i].
+void sort_inputs(const CodedTensor& weight, std::span<const int32_t> order,
+                 std::span<std::byte> codes) {
+  const size_t row_bytes = 4 * static_cast<size_t>(weight.words());
+  std::vector<std::byte> row(row_bytes);
+  const int bits = weight.scheme.bits, in_word = 32 / bits;
+  for (int64_t o = 0; o < weight.out; ++o) {
+    const auto to = codes.subspan(static_cast<size_t>(o) * row_bytes, row_bytes);
+    std::copy(to.begin(), to.end(), row.begin());
+    for (int64_t w = 0; w < weight.words(); ++w) {
+      uint32_t word = 0;
+      const int64_t count = std::min<int64_t>(in_word, weight.in - w * in_word);
+      for (int64_t k = 0; k < count; ++k)
+        word |= field_of(row, order[static_cast<size_t>(w * in_word + k)], bits) << k * bits;
+      put_word(to, w, word);
+    }
+  }
+}
+
+/// Where scale (row, group) of coded_tensor.h stands among those of the layout.
+class ScalePlace {
+ public:
+  explicit ScalePlace(const CodedTensor& weight) : weight_(weight) {
+    const WeightScheme& scheme = weight.scheme;
+    const int64_t size = scheme.strategy == ScaleStrategy::group   ? scheme.group
+                         : scheme.strategy == ScaleStrategy::block ? kScaleBlock
+                                                                   : weight.in;
+    stored_groups_ = (weight.in + size - 1) / size;
+    ratio_ = scheme.strategy == ScaleStrategy::group ? scheme.group / weight.group() : 1;
+  }
+  int64_t group(int64_t group) const { return group / ratio_; }
+  int64_t stored_groups() const { return stored_groups_; }
+  int64_t operator()(int64_t row, int64_t group) const {
+    switch (weight_.scheme.strategy) {
+      case ScaleStrategy::tensor:
+        return 0;
+      case ScaleStrategy::block:
+        return row / kScaleBlock * stored_groups_ + group;
+      case ScaleStrategy::channel:
+      case ScaleStrategy::group:
+        break;
+    }
+    const WeightLayout layout = weight_.scheme.layout;
+    return layout == WeightLayout::gptq || layout == WeightLayout::awq
+               ? this->group(group) * weight_.out + row
+               : row * stored_groups_ + this->group(group);
+  }
+
+ private:
+  const CodedTensor& weight_;
+  int64_t stored_groups_ = 1, ratio_ = 1;
+};
+
+}  // namespace
+
+void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
+                  std::span<const int32_t> order, std::span<std::byte> out) {
+  const auto row_bytes = 4 * static_cast<size_t>(weight.words());
+  switch (weight.scheme.layout) {
+    case WeightLayout::gptq:
+      transpose(stored, weight.words(), weight.out, out);
+      break;
+    case WeightLayout::awq:
+      transpose_awq(weight, stored, out);
+      break;
+    case WeightLayout::packed:
+      std::copy(stored.begin(), stored.end(), out.begin());
+      break;
+    case WeightLayout::plain:
+    case WeightLayout::inverse: {
+      const auto in = static_cast<size_t>(weight.in);
+      for (size_t o = 0; o < static_cast<size_t>(weight.out); ++o) {
+        const auto row = out.subspan(o * row_bytes, row_bytes);
+        std::copy_n(stored.begin() + static_cast<ptrdiff_t>(o * in), in, row.begin());
+        std::fill(row.begin() + static_cast<ptrdiff_t>(in), row.end(), std::byte{0});
+      }
+      break;
+    }
+  }
+  // Bytes that are stored plus 128 are those of signed codes but for their highest bit.
+  const bool shifted =
+      weight.scheme.layout == WeightLayout::gptq || weight.scheme.layout == WeightLayout::packed;
+  if (shifted && weight.scheme.bits == 8 && !weight.unsigned_codes())
+    for (std::byte& code : out) code ^= std::byte{0x80};
+  if (!order.empty()) sort_inputs(weight, order, out);
+}
+
+void unpack_scales(const CodedTensor& weight, std::span<const std::byte> stored,
+                   std::span<std::byte> out) {
+  const ScalePlace place(weight);
+  const auto bytes = static_cast<size_t>(storage_bytes(weight.scale, 1));
+  std::byte* to = out.data();
+  for (int64_t o = 0; o < weight.out; ++o)
+    for (int64_t g = 0; g < weight.groups(); ++g, to += bytes)
+      std::memcpy(to, stored.data() + static_cast<size_t>(place(o, g)) * bytes, bytes);
+}
+
+void unpack_zeros(const CodedTensor& weight, std::span<const std::byte> stored,
+                  std::span<std::byte> out) {
+  const ScalePlace place(weight);
+  const WeightScheme& scheme = weight.scheme;
+  const int64_t words_out = (weight.out * scheme.bits + 31) / 32;
+  int64_t index = 0;
+  for (int64_t o = 0; o < weight.out; ++o)
+    for (int64_t g = 0; g < weight.groups(); ++g, ++index) {
+      int32_t zero = 0;
+      switch (scheme.layout) {
+        case WeightLayout::gptq:
+          zero = static_cast<int32_t>(
+              field_of(stored, place.group(g) * words_out * (32 / scheme.bits) + o, scheme.bits));
+          zero += scheme.zeros_less_one ? 1 : 0;
+          break;
+        case WeightLayout::awq: {
+          const auto* field = std::find(std::begin(kAwqColumns), std::end(kAwqColumns), o % 8);
+          zero = static_cast<int32_t>(
+              field_of(stored, place.group(g) * weight.out + o / 8 * 8 + (field - kAwqColumns), 4));
+          break;
+        }
+        case WeightLayout::packed: {
+          const int64_t in_word = 32 / scheme.bits;
+          const uint32_t word =
+              word_at(stored, o / in_word * place.stored_groups() + place.group(g));
+          zero =
+              static_cast<int32_t>(word >> o % in_word * scheme.bits & ((1u << scheme.bits) - 1));
+          break;
+        }
+        case WeightLayout::plain:
+          zero = static_cast<int8_t>(stored[static_cast<size_t>(place(o, g))]);
+          break;
+        case WeightLayout::inverse:
+          break;
+      }
+      put_word(out, index, static_cast<uint32_t>(zero));
+    }
+}
+
+}  // namespace sinter
