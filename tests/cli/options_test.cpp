@@ -99,6 +99,7 @@ constexpr Row kRows[] = {
     {"inspect", "--prompts", "--prompts 2x16", Change::result},
     {"compile opt", "--output", "--output FOLDER/other", Change::result},
     {"explain", "--why", "--why l0.norm1 l0.res1", Change::result},
+    {"explain", "--against", "--against zzz", Change::refused},
     {"explain", "--measured", "--measured zzz", Change::refused},
     {"explain", "--html", "--html FOLDER/html", Change::result},
     {"explain", "--dot", "--dot FOLDER/dot", Change::result},
