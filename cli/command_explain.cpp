@@ -1,8 +1,11 @@
+#include <llvm/ADT/STLExtras.h>
+
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "driver/explain/against.h"
 #include "driver/explain/relaxed_attention.h"
 #include "driver/explain/why.h"
 #include "driver/text_file.h"
@@ -12,7 +15,7 @@ namespace {
 
 struct ExplainCommand : CommandOptions {
   std::vector<std::string> why;
-  std::string html, dot, measured;
+  std::string html, dot, measured, against;
 };
 
 Status explain_model(const ExplainCommand& options) {
@@ -32,7 +35,13 @@ Status explain_model(const ExplainCommand& options) {
   }
   if (!options.html.empty()) SINTER_TRY(write_text(options.html, ledger_html(compiled, header)));
   if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled, only)));
-  if (!options.why.empty()) {
+  if (!options.against.empty()) {
+    SINTER_LET(there, read_ledger(options.against));
+    if (!only.empty())
+      llvm::erase_if(there, [&](const EntryLedger& entry) { return entry.name != only; });
+    const std::vector<ComparedEntry> compared = compare_ledgers(ledger(compiled, only), there);
+    print_result(options.json ? comparison_json(compared) : comparison_text(compared));
+  } else if (!options.why.empty()) {
     SINTER_LET(answers, why(compiled, options.why[0], options.why[1], only));
     print_result(options.json ? why_json(answers) : why_text(answers));
   } else if (options.json) {
@@ -68,6 +77,11 @@ void add_explain(CLI::App& program, Action& action) {
                   "what `profile --json` or `bench --json` saved of this plan: its times stand in "
                   "the place of predicted ones")
       ->type_name("FILE");
+  command
+      .add_option("--against", options->against,
+                  "compare with a saved ledger: what `explain --json` printed of another model, "
+                  "option, target or version, or a plan's fusion.json")
+      ->type_name("LEDGER");
   command.add_option("--html", options->html, "write the ledger as one web page")
       ->type_name("FILE");
   command.add_option("--dot", options->dot, "write the kernels as a Graphviz graph")

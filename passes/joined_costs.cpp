@@ -17,8 +17,8 @@ JoinedCosts::JoinedCosts(const Fusion& fusion, const FusionCosts& costs)
     Kernel kernel{.seconds = costs.seconds(group)};
     for (const PartView& part : costs.parts(group))
       if (const auto cost = kernel_cost(problem, part.members, part.shape))
-        kernel.blocks += part.shape.family->kind == KernelFamily::Kind::rows ? cost->blocks
-                                                                             : 2 * cost->blocks;
+        kernel.blocks +=
+            part.shape.family->kind == KernelFamily::Kind::rows ? cost->blocks : 2 * cost->blocks;
     for (ValueId id : group.members)
       if (const Op& op = graph[id]; problem.family(id) && !op.operands.empty())
         kernel.operations += flops(graph, op, {problem.symbols(), problem.sizes()}) /

@@ -107,8 +107,7 @@ Result<MeasuredTimes> read_measured(const std::string& path) {
       SINTER_LET(kernel, step["kernel"].string());
       SINTER_LET(values, strings(step["computes"]));
       const auto row = by_kernel.find(kernel);  // absent: it launched nothing
-      times.steps_[{entry, key_of(values)}] =
-          row == by_kernel.end() ? MeasuredStep{} : row->second;
+      times.steps_[{entry, key_of(values)}] = row == by_kernel.end() ? MeasuredStep{} : row->second;
     }
   }
   if (root["cases"].present()) {

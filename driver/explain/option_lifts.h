@@ -16,7 +16,7 @@ class OptionLifts {
 
   struct Lift {
     std::string_view option;  // "--products own"
-    double seconds = 0;       // predicted for the two kernels, less for what the option makes of them
+    double seconds = 0;  // predicted for the two kernels, less for what the option makes of them
   };
   /// The option with which the engine puts `a` and `b`, of different groups, in one kernel; of
   /// several the one that saves most. nullopt: there is none.

@@ -150,8 +150,8 @@ void add_worths(const Compiled& compiled, EntryLedger& entry) {
       entry.worths.push_back(std::move(worth));
     }
     const auto sum = plans.of(of_reason);
-    entry.reasons.push_back({reason.first->reason, reason.first->text, reason.count, sum.seconds,
-                             sum.bytes});
+    entry.reasons.push_back(
+        {reason.first->reason, reason.first->text, reason.count, sum.seconds, sum.bytes});
   }
   std::stable_sort(
       entry.worths.begin(), entry.worths.end(),
@@ -180,12 +180,11 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
     else if (rank(worth) > rank(*list[at->second]))
       list[at->second] = &worth;
   }
+  llvm::stable_sort(list, [](const RefusalWorth* x, const RefusalWorth* y) {
+    return x->seconds > y->seconds;
+  });
   if (list.size() > kMostShown) list.resize(kMostShown);
   return list;
-}
-
-std::string share_text(double seconds, double of) {
-  return fmt::format("{}, {:.1f} %", duration(seconds), of > 0 ? 100 * seconds / of : 0);
 }
 
 std::string option_text(const RefusalWorth& worth) {

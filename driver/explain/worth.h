@@ -20,8 +20,6 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry);
 inline constexpr double kLeastShare = 0.005;
 inline constexpr size_t kMostShown = 6;
 
-/// "323 µs, 3.0 %".
-std::string share_text(double seconds, double of);
 /// "--products own saves 310 µs"; empty: no option lifts it.
 std::string option_text(const RefusalWorth& worth);
 

@@ -524,5 +524,52 @@ TEST_CASE("explain says what kernels read before they wait, with -v and as JSON"
   CHECK(late_triggers == 1);
 }
 
+TEST_CASE("two plans side by side") {
+  const TemporaryDirectory place;
+  const std::string saved = place.path() + "/ledger.json", llama = folder_of({"llama"});
+  const auto save = [&](const std::vector<std::string>& arguments) {
+    std::ofstream(saved) << run_program(arguments).out;
+  };
+  // A plan differs from itself in nothing.
+  save({"explain", llama, "--json"});
+  const auto same = json_of({"explain", llama, "--against", saved, "--json"});
+  REQUIRE(same["entries"].size() == 3);
+  for (const auto& entry : same["entries"]) {
+    CHECK(entry["here"] == entry["there"]);
+    CHECK(entry["kernels"].empty());
+    CHECK(entry["decisions"].empty());
+  }
+  // Fast numerics: the differences of the kernels add up to that of the plans.
+  const std::vector<std::string> fast = {"explain",    llama,  "--phase",   "prefill",
+                                         "--numerics", "fast", "--against", saved};
+  auto question = fast;
+  question.push_back("--json");
+  const auto entry = json_of(question)["entries"][0];
+  double difference = 0;
+  for (const auto& kernels : entry["kernels"])
+    difference += kernels["here_s"].get<double>() - kernels["there_s"].get<double>();
+  CHECK(difference != 0);
+  CHECK(difference == doctest::Approx(entry["here"]["predicted_s"].get<double>() -
+                                      entry["there"]["predicted_s"].get<double>()));
+  bool lifted = false;
+  for (const auto& decision : entry["decisions"])
+    lifted |= decision["a"] == "l*.attn_out" && decision["here"] == "they share a kernel" &&
+              decision["there"].get<std::string>().ends_with("(numerics.strict)");
+  CHECK(lifted);
+  const std::string text = run_program(fast).out;
+  for (const char* part :
+       {"kernels that differ", "decisions that differ", "l*.attn_out and l*.res1",
+        "only fast numerics allow it (numerics.strict)"})
+    CHECK_MESSAGE(text.find(part) != std::string::npos, part);
+  // Files that are no ledgers.
+  for (const char* wrong : {"", "{}", R"({"format":"sinter.ledger","version":2})",
+                            R"({"format":"sinter.ledger","version":1,"entries":[{}]})"}) {
+    std::ofstream(saved) << wrong;
+    const ProgramRun run = run_program({"explain", llama, "--against", saved});
+    CHECK(run.code != 0);
+    CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+  }
+}
+
 }  // namespace
 }  // namespace sinter

@@ -103,6 +103,7 @@ constexpr Row kRows[] = {
     {"reduce", "--timeout", "--timeout 1", Change::elsewhere},
     {"reduce", "--tries", "--tries 1", Change::result},
     {"explain", "--why", "--why l0.norm1 l0.res1", Change::result},
+    {"explain", "--against", "--against zzz", Change::refused},
     {"explain", "--measured", "--measured zzz", Change::refused},
     {"explain", "--html", "--html FOLDER/html", Change::result},
     {"explain", "--dot", "--dot FOLDER/dot", Change::result},

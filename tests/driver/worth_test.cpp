@@ -41,8 +41,7 @@ double cost_of_plan(const Fusion& fusion, const JoinedCosts& costs,
   std::vector<uint32_t> label(fusion.grouping.groups.size());
   for (uint32_t i = 0; i < label.size(); ++i) label[i] = i;
   for (const LedgerEntry* refusal : lifted) {
-    const uint32_t from = label[group_of[refusal->b.index]],
-                   to = label[group_of[refusal->a.index]];
+    const uint32_t from = label[group_of[refusal->b.index]], to = label[group_of[refusal->a.index]];
     for (uint32_t& one : label)
       if (one == from) one = to;
   }
@@ -211,9 +210,9 @@ TEST_CASE("measured times stand in the place of predicted ones") {
   CHECK(ledger(plan, "decode", {{}, *call})[0].seconds() == doctest::Approx(0.5));
   CHECK_FALSE(ledger(plan, "prefill", {{}, *call})[0].measured());
 
-  for (const char* wrong : {"{}", "[]", "", R"({"cases":[{"name":"decode"}]})",
-                            R"({"rows":[],"steps":[{"entry":1}]})",
-                            R"({"rows":[{"kernel":"a","seconds":-1,"steps":1}],"steps":[]})"})
+  for (const char* wrong :
+       {"{}", "[]", "", R"({"cases":[{"name":"decode"}]})", R"({"rows":[],"steps":[{"entry":1}]})",
+        R"({"rows":[{"kernel":"a","seconds":-1,"steps":1}],"steps":[]})"})
     CHECK_FALSE(measured(wrong));
   const auto other = measured(
       R"({"rows":[],"steps":[{"entry":"decode","kernel":"k","computes":["l0.nothing"]}]})");
