@@ -66,8 +66,7 @@ class ColumnOperands {
   /// Computed for the columns again: a cheap value that needs no place in memory.
   bool moves(ValueId id) const {
     const Op& op = from_[id];
-    return is_by_element(op) && is_cheap(op) && !stored_[id.index] &&
-           is_float(op.type.dtype);
+    return is_by_element(op) && is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype);
   }
 
   /// Some value on the way to the sum is read by a reduction of rows, and pays.
@@ -86,8 +85,7 @@ class ColumnOperands {
 
   int64_t bytes(ValueId id) const {
     const TensorType& type = from_[id].type;
-    return volume(type.dims).upper_bound(builder_.symbols()) *
-           whole_bytes(type.dtype);
+    return volume(type.dims).upper_bound(builder_.symbols()) * whole_bytes(type.dtype);
   }
   /// Of all that the value is computed from.
   int64_t bytes_read(ValueId id) const {
@@ -112,7 +110,10 @@ class ColumnOperands {
     const Op& op = from_[id];
     llvm::SmallVector<ValueId, 3> operands;
     for (ValueId operand : op.operands) operands.push_back(again(operand, columns));
-    const bool is_own = !of_rows_[id.index] && llvm::equal(operands, llvm::map_range(op.operands, [&](ValueId operand) { return rewriter_[operand]; }));
+    const bool is_own = !of_rows_[id.index] &&
+                        llvm::equal(operands, llvm::map_range(op.operands, [&](ValueId operand) {
+                                      return rewriter_[operand];
+                                    }));
     if (is_own) return again_[{columns, id}] = rewriter_[id];
     return again_[{columns, id}] = builder_.op(op.kind, operands, op.attrs, op.name + ".columns");
   }

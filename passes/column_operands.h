@@ -6,8 +6,8 @@
 //   %weight = reduce_sum (dy * y) {axes = [0]}   =>   %weight = reduce_sum (dy * y') {axes = [0]}
 //   %c = reduce_sum (dy * y) {axes = [1]}             %c = reduce_sum (dy * y) {axes = [1]}
 //
-// So are cheap values that no other op needs in memory, where what they are computed from is no more
-// than to write and to read them. No bit changes.
+// So are cheap values that no other op needs in memory, where what they are computed from is no
+// more than to write and to read them. No bit changes.
 #pragma once
 
 #include "ir/graph.h"

@@ -16,10 +16,10 @@ constexpr int kMostLabelOps = 16;  // that are computed at the label
 
 /// A row whose elements are zeros but for the one that a label names.
 struct LabelSum {
-  Dims dims;             // of the summed value
-  int64_t axis = 0;      // the summed one
-  ValueId label = {};    // an integer for each row
-  ValueId also = {};     // i1 for each row: whether the row has a label; invalid: all have
+  Dims dims;           // of the summed value
+  int64_t axis = 0;    // the summed one
+  ValueId label = {};  // an integer for each row
+  ValueId also = {};   // i1 for each row: whether the row has a label; invalid: all have
   ValueId value = {}, other = {};  // the element at the label, the zeros
 
   /// The axis counted in a value that broadcasts to the summed one; negative: it lacks the axis.
@@ -102,8 +102,8 @@ class LabelSums {
     if (sum.is_of_rows(op.type.dims)) return true;
     if (is_by_element(op))
       return ++ops <= kMostLabelOps && llvm::all_of(op.operands, [&](ValueId operand) {
-               return is_at_label(sum, operand, ops);
-             });
+        return is_at_label(sum, operand, ops);
+      });
     // Other values are read where they stand in memory.
     const OpClass root = op_class(from_[root_of(from_, id)]);
     return DimsRef(op.type.dims) == DimsRef(sum.dims) &&
@@ -113,8 +113,7 @@ class LabelSums {
   ValueId chosen(const LabelSum& sum, const Op& op) {
     const ValueId label = rewriter_[sum.label];
     const DType integer = b_.type(label).dtype;
-    const double last =
-        static_cast<double>(sum.dims[static_cast<size_t>(sum.axis)].constant()) - 1;
+    const double last = static_cast<double>(sum.dims[static_cast<size_t>(sum.axis)].constant()) - 1;
     const ValueId zero = b_.constant(0, integer), end = b_.constant(last, integer);
     index_ = b_.cast(b_.minimum(b_.maximum(label, zero), end), DType::i32);
     at_label_.clear();
@@ -147,8 +146,8 @@ class LabelSums {
     ValueId index = index_;
     if (DimsRef(b_.type(index).dims) != DimsRef(dims))
       index = b_.op(OpKind::broadcast, {index}, Attributes().set(AttrName::dims, dims));
-    return b_.op(OpKind::gather, {rewriter_[id], index},
-                 Attributes().set(AttrName::axis, sum.axis), from_[id].name + ".label");
+    return b_.op(OpKind::gather, {rewriter_[id], index}, Attributes().set(AttrName::axis, sum.axis),
+                 from_[id].name + ".label");
   }
 
   const Graph& from_;

@@ -62,11 +62,10 @@ class PaddedFormulas {
     const auto axis = static_cast<int64_t>(*axis_of(op.type.dims, behind_));
     if (is_by_element(op))
       return ++ops <= kMostPaddedOps && llvm::all_of(op.operands, [&](ValueId operand) {
-               return is_wider(operand, ops, slices);
-             });
+        return is_wider(operand, ops, slices);
+      });
     if (op.kind == OpKind::iota) return op.attrs.get<int64_t>(AttrName::axis) == axis;
-    const bool slice = op.kind == OpKind::slice &&
-                       op.attrs.get<int64_t>(AttrName::axis) == axis &&
+    const bool slice = op.kind == OpKind::slice && op.attrs.get<int64_t>(AttrName::axis) == axis &&
                        op.attrs.get<int64_t>(AttrName::begin) == 0 &&
                        from_[op.operands[0]].type.dims[static_cast<size_t>(axis)].is(size_);
     slices |= slice;
@@ -81,11 +80,12 @@ class PaddedFormulas {
     const double size = static_cast<double>(from_[op.operands[0]].type.dims[axis].constant());
     const ValueId inside = b_.less(positions(), b_.constant(size, dtype));
     const Op& padding = from_[root_of(from_, op.operands[1])];
-    const ValueId number = b_.op(OpKind::constant, {},
-                                 Attributes()
-                                     .set(AttrName::dims, Dims())
-                                     .set(AttrName::dtype, padding.type.dtype)
-                                     .set(AttrName::value, padding.attrs.get<Number>(AttrName::value)));
+    const ValueId number =
+        b_.op(OpKind::constant, {},
+              Attributes()
+                  .set(AttrName::dims, Dims())
+                  .set(AttrName::dtype, padding.type.dtype)
+                  .set(AttrName::value, padding.attrs.get<Number>(AttrName::value)));
     const ValueId result = b_.op(OpKind::where, {inside, value, number});
     b_.graph()[result].name = op.name;
     return result;

@@ -1,5 +1,5 @@
-// A formula of a slice, with a constant behind it, is a formula of what was sliced and a choice. The
-// gradient of a loss is such a value, where a product of padded extents made its logits:
+// A formula of a slice, with a constant behind it, is a formula of what was sliced and a choice.
+// The gradient of a loss is such a value, where a product of padded extents made its logits:
 //
 //   %s = slice %x {axis = 1, begin = 0, size = 50257}        %e = exp %x : [N, 50264]
 //   %e = exp %s : [N, 50257]                            =>   %r = where (position < 50257), %e, 0
