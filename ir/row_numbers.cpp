@@ -64,9 +64,6 @@ bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> 
     const int32_t row = number.to_i32();
     return row >= 0 && row < least(rows, symbols);
   };
-  const auto is_row = [&](ValueId constant) {
-    return graph[constant].kind == OpKind::constant && are_known(graph, constant, rows, symbols);
-  };
   switch (op.kind) {
     case OpKind::iota:
       return at_most(op.type.dims[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))], rows,
@@ -75,13 +72,6 @@ bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> 
       return names_row(op.attrs.get<Number>(AttrName::value));
     case OpKind::literal:
       return llvm::all_of(op.attrs.get<std::vector<Number>>(AttrName::values), names_row);
-    case OpKind::cast:
-      return !is_float(graph[op.operands[0]].type.dtype) &&
-             are_known(graph, op.operands[0], rows, symbols);
-    case OpKind::minimum: {  // of a number that is no less than a row's and the number of a row
-      const Op& larger = graph[op.operands[0]];
-      return larger.kind == OpKind::maximum && is_row(larger.operands[1]) && is_row(op.operands[1]);
-    }
     default:
       return false;
   }
