@@ -62,6 +62,7 @@ class Canonicalizer {
     const OpClass c = op_class(op);
     if (c == OpClass::leaf) return id;
     if (c == OpClass::view) join_views(op);
+    if (op.kind == OpKind::exp_neg_abs) drop_sign(op);
     if (changes_nothing(op)) return op.operands[0];
     fold(op);
     return id;
@@ -98,6 +99,15 @@ class Canonicalizer {
     }
     op.operands[0] = below.operands[0];
     changed_ = true;
+  }
+
+  /// Reads what a sign or an absolute value is of.
+  void drop_sign(Op& op) {
+    for (const Op* sign = &graph_[op.operands[0]];
+         sign->kind == OpKind::neg || sign->kind == OpKind::abs; sign = &graph_[op.operands[0]]) {
+      op.operands[0] = sign->operands[0];
+      changed_ = true;
+    }
   }
 
   void fold(Op& op) {

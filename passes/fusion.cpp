@@ -16,11 +16,13 @@ namespace sinter {
 namespace {
 
 struct Candidate {
-  ValueId a, b;  // ops, a before b
-  double gain;   // bytes that need not be read or written again
+  ValueId a, b;        // ops, a before b
+  double gain;         // bytes that need not be read or written again
+  bool apart = false;  // consumers of one value
 };
 
-/// Producer and consumer, and consumers of one value in sequence; by gain, then by op.
+/// Producer and consumer, and consumers of one value in sequence; by gain, then by op. Of the same
+/// gain a producer comes first: with its last consumer its value is not written either.
 std::vector<Candidate> candidates(const FusionProblem& problem) {
   const Graph& graph = problem.graph();
   std::vector<Candidate> list;
@@ -29,10 +31,10 @@ std::vector<Candidate> candidates(const FusionProblem& problem) {
     const double size = users.empty() ? 0 : problem.bytes({i});
     if (computes(graph.ops()[i]))
       for (ValueId user : users) list.push_back({{i}, user, users.size() == 1 ? 2 * size : size});
-    for (size_t k = 1; k < users.size(); ++k) list.push_back({users[k - 1], users[k], size});
+    for (size_t k = 1; k < users.size(); ++k) list.push_back({users[k - 1], users[k], size, true});
   }
   std::sort(list.begin(), list.end(), [](const Candidate& x, const Candidate& y) {
-    return std::tuple(-x.gain, x.a, x.b) < std::tuple(-y.gain, y.a, y.b);
+    return std::tuple(-x.gain, x.apart, x.a, x.b) < std::tuple(-y.gain, y.apart, y.a, y.b);
   });
   // The same pair may share several values: one question, at its largest gain.
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> asked;
@@ -70,7 +72,7 @@ std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate>
     const uint32_t i = *open.begin();
     open.erase(open.begin());
     refused.erase(i);
-    const auto [a, b, gain] = candidates[i];
+    const auto [a, b, gain, apart] = candidates[i];
     Groups& groups = state.groups;
     if (groups.find(a) == groups.find(b)) {
       // They share a kernel already.
@@ -98,7 +100,7 @@ std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate>
   }
   std::vector<LedgerEntry> entries;
   for (auto& [i, verdict] : refused) {
-    const auto [a, b, gain] = candidates[i];
+    const auto [a, b, gain, apart] = candidates[i];
     if (!verdict) {
       ++state.statistics.judged;
       verdict = judge(state, a, b).verdict;

@@ -5,11 +5,14 @@
 #include "passes/canonicalize.h"
 #include "passes/check_rows.h"
 #include "passes/choose_kernels.h"
+#include "passes/column_operands.h"
 #include "passes/entry_variants.h"
 #include "passes/expand_attention.h"
 #include "passes/fold_positions.h"
+#include "passes/label_sums.h"
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
+#include "passes/padded_formulas.h"
 #include "passes/recognize_attention.h"
 #include "passes/recompute_parts.h"
 #include "passes/shared_heads.h"
@@ -41,6 +44,8 @@ bool recognize_attention_of(Module& module, const PassOptions& options) {
 
 constexpr Pass kPipeline[] = {
     {"canonicalize", plain<canonicalize>},
+    {"label_sums", plain<label_sums>},
+    {"padded_formulas", plain<padded_formulas>},
     {"recognize_attention", recognize_attention_of},
     {"fold_positions", plain<fold_positions>},
     {"attention_masks", plain<attention_masks>},
@@ -52,6 +57,7 @@ constexpr Pass kPipeline[] = {
     {"materialize", plain<materialize>},
     {"cleanup", plain<canonicalize>},
     {"recompute_parts", plain<recompute_parts>},
+    {"column_operands", plain<column_operands>},
     {"check_rows", check_rows_of},
 };
 

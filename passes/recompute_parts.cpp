@@ -4,6 +4,7 @@
 #include <llvm/ADT/STLFunctionalExtras.h>
 
 #include "ir/sym_expr.h"
+#include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -15,33 +16,6 @@ constexpr int kMostOpsMoved = 8;   // ops on the way from a value to what it is 
 
 using View = llvm::function_ref<ValueId(ValueId)>;
 
-/// Takes a few instructions an element.
-bool is_cheap(const Op& op) {
-  switch (op.kind) {
-    case OpKind::neg:
-    case OpKind::abs:
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::cast:
-    case OpKind::where:
-    case OpKind::less:
-    case OpKind::less_equal:
-    case OpKind::equal:
-    case OpKind::logical_and:
-    case OpKind::logical_or:
-    case OpKind::logical_not:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_elementwise(const Op& op) {
-  return op_class(op) == OpClass::elementwise || op.kind == OpKind::cast ||
-         op.kind == OpKind::where;
-}
-
 class PartsInPlace {
  public:
   PartsInPlace(const Graph& from, Builder& builder, GraphRewriter& rewriter)
@@ -51,7 +25,7 @@ class PartsInPlace {
   bool run() {
     rewriter_.rewrite([&](ValueId id, Op op) {
       if (op.kind == OpKind::concat && has_part_in_place(id)) return joined(id);
-      if (is_elementwise(op)) widen_operands(id, op);
+      if (is_by_element(op)) widen_operands(id, op);
       return rewriter_.add(std::move(op));
     });
     return found_;
@@ -67,7 +41,7 @@ class PartsInPlace {
   }
   bool moves(ValueId id, ValueId reader) const {
     const Op& op = from_[id];
-    return is_elementwise(op) && is_cheap(op) &&
+    return is_by_element(op) && is_cheap(op) &&
            (is_read_by(id, reader) || is_generated(id) || is_widening(op));
   }
   /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.
@@ -80,7 +54,7 @@ class PartsInPlace {
     const Op& op = from_[id];
     if (op_class(op) == OpClass::generator) return true;
     if (op_class(op) == OpClass::view) return is_generated(op.operands[0], depth);
-    return depth > 0 && is_elementwise(op) && is_cheap(op) &&
+    return depth > 0 && is_by_element(op) && is_cheap(op) &&
            llvm::all_of(op.operands,
                         [&](ValueId operand) { return is_generated(operand, depth - 1); });
   }
@@ -207,7 +181,7 @@ class PartsInPlace {
 }  // namespace
 
 bool recompute_parts(Module& module) {
-  return rewrite_graphs(module, is_elementwise,
+  return rewrite_graphs(module, is_by_element,
                         [](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
                           return PartsInPlace(graph, builder, rewriter).run();
                         });

@@ -17,13 +17,18 @@ namespace {
 // More than any kernel has.
 constexpr int kTooMany = 1 << 20;
 
+/// Made of no loaded element: a constant, a position, a reduction's result.
+bool is_number(const Op& op) {
+  return op.kind == OpKind::constant || op.kind == OpKind::iota || op_class(op) == OpClass::reduce;
+}
+
 /// Whether one formula, its operands chosen, can stand for both. An op may differ from the other's:
 /// then its result is chosen.
 bool are_alike(const Graph& graph, ValueId a, ValueId b) {
   const Op &x = graph[a], &y = graph[b];
   const bool formulas = op_class(x) == OpClass::elementwise && op_class(y) == OpClass::elementwise;
   if (x.kind == OpKind::input || y.kind == OpKind::input) return a == b;
-  if (x.kind == OpKind::constant || (x.kind != y.kind && !formulas)) return false;
+  if (is_number(x) || is_number(y) || (x.kind != y.kind && !formulas)) return false;
   return x.type.dtype == y.type.dtype &&
          std::equal(
              x.operands.begin(), x.operands.end(), y.operands.begin(), y.operands.end(),
@@ -49,7 +54,7 @@ bool is_viewed(const Op& op) { return op_class(op) == OpClass::view || op.kind =
 
 int ValueEmitter::count_formulas(ValueId id) const {
   const Op& op = form_.graph[id];
-  if (op.kind == OpKind::input || op.kind == OpKind::constant) return 0;
+  if (op.kind == OpKind::input || is_number(op)) return 0;
   if (!is_formula(op) && !is_viewed(op)) return kTooMany;
   int count = is_formula(op);
   for (ValueId operand : op.operands)
@@ -163,7 +168,7 @@ ValueCode ValueEmitter::choose(Alternatives parts, bool whole) {
 
   const Op& op = form_.graph[parts[0].value];
   if (op.kind == OpKind::input) return choose_load(parts, whole);
-  if (op.kind == OpKind::constant) return value(parts[0].value, parts[0].coords);
+  if (is_number(op)) return value(parts[0].value, parts[0].coords);
   llvm::SmallVector<ValueCode, 3> operands;
   for (size_t k = 0; k < op.operands.size(); ++k) {
     Alternatives read = parts;

@@ -86,7 +86,9 @@ void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
   }
 }
 
-std::string RowKernel::loop(const std::string& body, bool reduces) {
+std::string RowKernel::loop(const std::string& whole_chunk, const std::string& valid,
+                            bool reduces) {
+  const std::string body = valid + whole_chunk;
   const std::string width = space_.size_code(stage_->width);
   const std::string_view type = space_.index_type(*stage_);
   const std::string end =
@@ -103,14 +105,23 @@ std::string RowKernel::loop(const std::string& body, bool reduces) {
 
   const int64_t chunks = kept_ ? config_.chunks_per_thread(problem_stage()) : lanes;
   const bool exact = kept_ && stage_->width.is(8 * threads * chunks);
-  const std::string inner = fmt::format(
-      "#pragma unroll\nfor (int j = 0; j < {}; ++j) {{\n{}}}\n", chunks,
-      indented(
-          fmt::format("const {} i = {};\n", type,
-                      kept_ ? fmt::format("8 * ({} + {} * j)", thread, threads)
-                            : fmt::format("first + {} * j", 8 * threads)) +
-          (exact ? body
-                 : fmt::format("if (i < {}) {{\n{}}}\n", kept_ ? width : "end", indented(body)))));
+  const auto walk_chunks = [&](int64_t from, int64_t to, const std::string& chunk) {
+    return fmt::format(
+        "#pragma unroll\nfor (int j = {}; j < {}; ++j) {{\n{}}}\n", from, to,
+        indented(fmt::format("const {} i = {};\n", type,
+                             kept_ ? fmt::format("8 * ({} + {} * j)", thread, threads)
+                                   : fmt::format("first + {} * j", 8 * threads)) +
+                 chunk));
+  };
+  const std::string guarded =
+      exact ? body : fmt::format("if (i < {}) {{\n{}}}\n", kept_ ? width : "end", indented(body));
+  if (kept_ && !valid.empty() && stage_->width.is_constant()) {
+    // Only the last chunk of a thread may be short: the others' elements have no conditions.
+    const int64_t whole = std::min(stage_->width.constant() / (8 * threads), chunks - 1);
+    return (whole > 0 ? walk_chunks(0, whole, "constexpr int valid = 8;\n" + whole_chunk) : "") +
+           walk_chunks(whole, chunks, guarded);
+  }
+  const std::string inner = walk_chunks(0, chunks, guarded);
   if (kept_) return inner;
   return fmt::format("for ({0} first = 8 * {1}, end = {2}; first < end; first += {3}) {{\n{4}}}\n",
                      type, thread, end, 8 * threads * lanes, indented(inner));
@@ -149,13 +160,13 @@ void RowKernel::walk(uint32_t stage, uint32_t pass) {
         if (load.stage == stage) values_.value(load.input, load.coords);
   }
   if (!stage_->axes.empty()) {
-    std::string body = values_.close();
+    const std::string body = values_.close();
+    std::string valid;
     if (tail)
-      body = fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
-                         space_.size_code(stage_->width)) +
-             body;
+      valid = fmt::format("const int valid = {0} - i < 8 ? static_cast<int>({0} - i) : 8;\n",
+                          space_.size_code(stage_->width));
     if (kept_) declare_kept(stage, pass);
-    row_.text += loop(body, reduces);
+    row_.text += loop(body, valid, reduces);
     if (pass == 0 && stage == 0) row_.text += block_.when_read;
   }
   close_reductions(tasks);

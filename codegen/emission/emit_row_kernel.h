@@ -39,7 +39,7 @@ class RowKernel {
   void open_reductions(llvm::ArrayRef<Task> tasks);
   void take(const Task& task, const std::string& lane);
   void close_reductions(llvm::ArrayRef<Task> tasks);
-  std::string loop(const std::string& body, bool reduces);
+  std::string loop(const std::string& whole_chunk, const std::string& valid, bool reduces);
   void declare_kept(uint32_t stage, uint32_t pass);
   std::string preamble() const;
   std::string prefetches() const;

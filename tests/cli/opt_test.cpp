@@ -69,8 +69,9 @@ TEST_CASE("passes that run one by one leave what the whole pipeline leaves") {
   const std::string llama = SINTER_TESTS_DIR "/golden/llama";
   std::string text = opt_text({llama, "--pass", "canonicalize"});
   for (const char* pass :
-       {"recognize_attention", "fold_positions", "attention_masks", "shared_heads", "merge_linears",
-        "choose_kernels", "expand_attention", "materialize", "cleanup", "recompute_parts"}) {
+       {"label_sums", "padded_formulas", "recognize_attention", "fold_positions", "attention_masks",
+        "shared_heads", "merge_linears", "choose_kernels", "expand_attention", "materialize",
+        "cleanup", "recompute_parts", "column_operands"}) {
     write_whole(file.module, text);
     text = opt_text({file.module, "--pass", pass});
   }
@@ -119,9 +120,9 @@ TEST_CASE("a pass that does not exist and a module that does not verify are told
   const ModuleFile file;
   check_one_line(
       run_program({"opt", file.module, "--pass", "canonicalise"}), 2,
-      "no pass is called \"canonicalise\"; the passes are canonicalize, "
-      "recognize_attention, fold_positions, attention_masks, shared_heads, merge_linears, "
-      "entry_variants, ");
+      "no pass is called \"canonicalise\"; the passes are canonicalize, label_sums, "
+      "padded_formulas, recognize_attention, fold_positions, attention_masks, shared_heads, "
+      "merge_linears, entry_variants, ");
   write_whole(file.module,
               "module @m {\n  entry @f(%x: f32[4]) -> (%a) {\n"
               "    %a = exp %x : f32[5]\n  }\n}\n");

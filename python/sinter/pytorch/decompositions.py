@@ -149,6 +149,11 @@ KERNELS = {"_scaled_dot_product_flash_attention_for_cpu": flash_cpu,
 # The loss of labels in ops that torch's partitioner computes again in the backward pass: what the
 # forward pass keeps of the logits is then two numbers a row, and no float32 tensor of their size.
 
+def exp_of_negative(x):
+    """e^x of numbers that are at most 0: the importer takes less work for it."""
+    return x.abs().neg().exp()
+
+
 def log_softmax(x, dim, half_to_float):
     y = x.float()
     if y.dim() == 0:
@@ -157,14 +162,14 @@ def log_softmax(x, dim, half_to_float):
         y = y.clone()
     else:
         y = y - y.amax(dim, keepdim=True)
-        y = y - y.exp().sum(dim, keepdim=True).log()
+        y = y - exp_of_negative(y).sum(dim, keepdim=True).log()
     return (y if half_to_float else y.to(x.dtype)).contiguous()
 
 
 def log_softmax_backward(grad, y, dim, input_dtype):
     g = grad.float()
     total = g.sum(dim, keepdim=True) if y.dim() else g
-    return (g - y.float().exp() * total).to(input_dtype).contiguous()
+    return (g - exp_of_negative(y.float()) * total).to(input_dtype).contiguous()
 
 
 NO_REDUCTION, MEAN = 0, 1

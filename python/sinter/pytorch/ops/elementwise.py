@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+from torch import fx
 
 from ..dtypes import clamped, holds, is_integer, is_real, wrapped
 from ..row_ops import nonzero
@@ -34,7 +35,7 @@ def need_real(c: Conversion) -> None:
 
 UNARY = {"abs.default": "abs", "neg.default": "neg"}
 UNARY_REAL = {
-    "exp.default": "exp", "expm1.default": "expm1", "log.default": "log",
+    "expm1.default": "expm1", "log.default": "log",
     "log1p.default": "log1p", "sqrt.default": "sqrt", "rsqrt.default": "rsqrt",
     "sigmoid.default": "sigmoid", "tanh.default": "tanh", "erf.default": "erf",
     "sin.default": "sin", "cos.default": "cos",
@@ -53,6 +54,18 @@ for _name, _op in UNARY.items():
     converts(aten(_name))(_unary(_op, False))
 for _name, _op in UNARY_REAL.items():
     converts(aten(_name))(_unary(_op, True))
+
+
+@converts(aten("exp.default"))
+def exp(c: Conversion, x: Tensor) -> Tensor:
+    need_real(c)
+    return single(c, "exp_neg_abs" if is_negative_abs(c.node.args[0]) else "exp", x)
+
+
+def is_negative_abs(node: fx.Node) -> bool:
+    """-|x|, whose power is less work than that of a number of any sign."""
+    return node.target is torch.ops.aten.neg.default \
+        and node.args[0].target is torch.ops.aten.abs.default
 
 
 def real(function):

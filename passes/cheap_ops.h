@@ -1,0 +1,36 @@
+// Ops that passes compute again rather than write and read their results.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// Takes a few instructions an element.
+inline bool is_cheap(const Op& op) {
+  switch (op.kind) {
+    case OpKind::neg:
+    case OpKind::abs:
+    case OpKind::add:
+    case OpKind::sub:
+    case OpKind::mul:
+    case OpKind::cast:
+    case OpKind::where:
+    case OpKind::less:
+    case OpKind::less_equal:
+    case OpKind::equal:
+    case OpKind::logical_and:
+    case OpKind::logical_or:
+    case OpKind::logical_not:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// An element of the result needs that element of each operand alone.
+inline bool is_by_element(const Op& op) {
+  return op_class(op) == OpClass::elementwise || op.kind == OpKind::cast ||
+         op.kind == OpKind::where;
+}
+
+}  // namespace sinter

@@ -1,0 +1,20 @@
+// What a sum down columns adds, and a reduction of rows reads too, is computed for each of them: no
+// kernel makes both, so that the value would be written by one and read by the other. A norm's
+// gradients of its weight and of its input are such a pair:
+//
+//   %y = (x - mean) * rstd                            %y = ...   %y' = ...
+//   %weight = reduce_sum (dy * y) {axes = [0]}   =>   %weight = reduce_sum (dy * y') {axes = [0]}
+//   %c = reduce_sum (dy * y) {axes = [1]}             %c = reduce_sum (dy * y) {axes = [1]}
+//
+// So are cheap values that no other op needs in memory, where what they are computed from is no
+// more than to write and to read them. No bit changes.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sinter {
+
+/// True if something changed.
+bool column_operands(Module& module);
+
+}  // namespace sinter

@@ -1,0 +1,90 @@
+"""What a forward graph keeps for the backward graph.
+
+torch's partitioner keeps values where they are smallest and latest, views among them: of the queries,
+keys and values that are slices of one product it keeps three views, each a copy, as a result of a graph
+owns its memory. Where the views of a value are as large as the value, the value itself is kept, and the
+backward graph makes the views.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import torch
+from torch import fx
+
+from .layout import Layout, is_view, root_of
+
+
+def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
+    """Rewrites both graphs in place. visible: how many results of the forward graph are not for the
+    backward graph."""
+    output = next(node for node in forward.graph.nodes if node.op == "output")
+    results = list(output.args[0])
+    places = {node.name: node for node in backward.graph.nodes if node.op == "placeholder"}
+    changed = False
+    for root, views in views_of_roots(results[visible:], places).items():
+        is_kept = root in results[visible:]
+        if not is_kept and sum(map(bytes_of, views)) < bytes_of(root):
+            continue
+        changed = True
+        place = places[root.name] if is_kept else placeholder_before(backward.graph, places[views[0].name], root)
+        first = next(node for node in backward.graph.nodes if node.op != "placeholder")
+        made = {root: place}
+        for view in views:
+            with backward.graph.inserting_before(first):
+                old = places[view.name]
+                old.replace_all_uses_with(view_again(backward.graph, view, made))
+            backward.graph.erase_node(old)
+        if not is_kept:
+            results[visible:] = [root if node is views[0] else node for node in results[visible:]]
+        results[visible:] = [node for node in results[visible:] if node not in views]
+    if changed:
+        output.args = (tuple(results),)
+        for module in (forward, backward):
+            module.graph.eliminate_dead_code()
+            module.graph.lint()
+            module.recompile()
+
+
+def views_of_roots(kept: list, places: dict[str, fx.Node]) -> dict[fx.Node, list[fx.Node]]:
+    """The kept views that do not lie dense in memory, by the computed value whose memory they read."""
+    found: dict[fx.Node, list[fx.Node]] = {}
+    for node in kept:
+        if not isinstance(node, fx.Node) or not is_view(node) or node.name not in places \
+                or Layout.of_dense(node.meta["val"]) is not None:
+            continue
+        root = root_of(node)
+        if root.op == "call_function" and isinstance(root.meta.get("val"), torch.Tensor) \
+                and Layout.of_dense(root.meta["val"]) is not None and can_be_made_again(node) \
+                and isinstance(bytes_of(root), int):
+            found.setdefault(root, []).append(node)
+    return found
+
+
+def can_be_made_again(node: fx.Node) -> bool:
+    """Whether the views down to the root read no other value of the graph, such as a size."""
+    while is_view(node):
+        if node.all_input_nodes != [node.args[0]]:
+            return False
+        node = node.args[0]
+    return True
+
+
+def bytes_of(node: fx.Node):
+    value = node.meta["val"]
+    return prod(value.shape) * value.element_size()
+
+
+def placeholder_before(graph: fx.Graph, place: fx.Node, kept: fx.Node) -> fx.Node:
+    with graph.inserting_before(place):
+        node = graph.placeholder(kept.name)
+    node.meta.update(kept.meta)
+    return node
+
+
+def view_again(graph: fx.Graph, view: fx.Node, made: dict[fx.Node, fx.Node]) -> fx.Node:
+    if view not in made:
+        view_again(graph, view.args[0], made)
+        made[view] = graph.node_copy(view, made.__getitem__)
+    return made[view]

@@ -1,0 +1,63 @@
+"""What a forward graph keeps for the backward graph: values, and no copies of their parts."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from beside_eager import reset, train_beside_eager
+from sinter.pytorch import backend
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, parts: int) -> None:
+        super().__init__()
+        self.qkv, self.parts = nn.Linear(32, 32 * parts), parts
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (t.unflatten(-1, (2, 16)).transpose(1, 2)
+                   for t in self.qkv(x).chunk(self.parts, -1)[:3])
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(-2)
+
+
+def kept(monkeypatch: pytest.MonkeyPatch, module: nn.Module) -> tuple[list, list]:
+    """Trains a module beside eager: the names of what is kept, and those of the backward graph's inputs."""
+    graphs = []
+    keep = backend.keep_roots
+
+    def observed(forward, backward, visible):
+        keep(forward, backward, visible)
+        output = next(node for node in forward.graph.nodes if node.op == "output")
+        graphs.append(([node.name for node in output.args[0][visible:]],
+                       [node.name for node in backward.graph.nodes if node.op == "placeholder"]))
+
+    monkeypatch.setattr(backend, "keep_roots", observed)
+    reset()
+    train_beside_eager(module, torch.randn(2, 8, 32))
+    return graphs[0]
+
+
+def test_slices_of_one_product_are_kept_as_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, inputs = kept(monkeypatch, Attention(3))
+    assert "addmm" in values and inputs[:len(values)] == values
+    assert not any(name.startswith("permute_1") for name in values)
+
+
+def test_slices_that_are_smaller_than_the_product_are_kept_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, inputs = kept(monkeypatch, Attention(5))
+    assert "addmm" not in values and inputs[:len(values)] == values
+
+
+def test_labels_that_name_no_column_are_ignored_by_the_loss() -> None:
+    reset()
+
+    class Loss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(8, 11)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.cross_entropy(self.head(x), torch.tensor([3, -100, 10, 0]))
+
+    train_beside_eager(Loss(), torch.randn(4, 8))
