@@ -206,7 +206,8 @@ std::string signed_duration(double seconds) {
 
 std::string entry_text(const ComparedEntry& entry) {
   if (entry.title.empty() || entry.against.empty())
-    return fmt::format("{}: only {}\n", printable(entry.title.empty() ? entry.against : entry.title),
+    return fmt::format("{}: only {}\n",
+                       printable(entry.title.empty() ? entry.against : entry.title),
                        entry.title.empty() ? "there" : "here");
   const auto difference = [](double here, double there) {
     return there > 0 ? fmt::format("{:+.1f} %", 100 * (here / there - 1)) : std::string();
@@ -318,10 +319,8 @@ std::string comparison_json(const std::vector<ComparedEntry>& entries) {
     for (const ComparedDecision& d : entry.decisions)
       decisions.push_back(
           {{"a", d.a}, {"b", d.b}, {"count", d.count}, {"here", d.here}, {"there", d.there}});
-    list.push_back({{"here", side(0)},
-                    {"there", side(1)},
-                    {"kernels", kernels},
-                    {"decisions", decisions}});
+    list.push_back(
+        {{"here", side(0)}, {"there", side(1)}, {"kernels", kernels}, {"decisions", decisions}});
   }
   return Json{{"entries", list}}.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -28,7 +28,7 @@ struct ComparedDecision {
 };
 
 struct ComparedEntry {
-  std::string title, against;           // of the entries; one is empty where its plan has no such
+  std::string title, against;  // of the entries; one is empty where its plan has no such
   size_t launches[2] = {}, calls[2] = {};  // kernels and copies; library calls
   double bytes[2] = {}, seconds[2] = {};   // here, there
   std::vector<ComparedKernels> kernels;    // the largest differences first

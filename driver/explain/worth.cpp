@@ -180,9 +180,8 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
     else if (rank(worth) > rank(*list[at->second]))
       list[at->second] = &worth;
   }
-  llvm::stable_sort(list, [](const RefusalWorth* x, const RefusalWorth* y) {
-    return x->seconds > y->seconds;
-  });
+  llvm::stable_sort(
+      list, [](const RefusalWorth* x, const RefusalWorth* y) { return x->seconds > y->seconds; });
   if (list.size() > kMostShown) list.resize(kMostShown);
   return list;
 }

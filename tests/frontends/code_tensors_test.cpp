@@ -63,8 +63,7 @@ Drawn draw(const WeightScheme& scheme, int64_t out, int64_t in, bool shuffled, u
   for (int64_t i = 0; i < in; ++i) drawn.group_of.push_back(static_cast<int32_t>(i / size));
   if (shuffled) std::shuffle(drawn.group_of.begin(), drawn.group_of.end(), random);
   const int32_t half = 1 << (scheme.bits - 1);
-  const bool has_sign =
-      scheme.layout != WeightLayout::gptq && scheme.layout != WeightLayout::awq;
+  const bool has_sign = scheme.layout != WeightLayout::gptq && scheme.layout != WeightLayout::awq;
   const int32_t least = has_sign ? -half : 0;
   for (int64_t i = 0; i < out * in; ++i)
     drawn.codes.push_back(least +
