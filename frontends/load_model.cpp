@@ -14,6 +14,7 @@
 #include "frontends/llama2c_spec.h"
 #include "frontends/model/build_model.h"
 #include "frontends/model/spec_json.h"
+#include "frontends/quantized/code_tensors.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -49,16 +50,39 @@ struct Weights {
   std::shared_ptr<const TensorSource> tensors;                   // null: there are none
   std::string place = {};                                        // the first file, for messages
   std::optional<std::pair<std::string, std::string>> tied = {};  // LoadedModel::tied_tensors
+  CodedTensors coded = {};                                       // WeightNames::coded
 };
 
 /// Opens the weights of the options, else those in the model's folder. None are opened if stand-ins
-/// take their place. `folder` is empty for a model that is a file.
-Result<Weights> open_weights_of(const std::string& folder, const LoadOptions& options) {
+/// take their place. `folder` is empty for a model that is a file; `quantization`: how the files
+/// have quantized weights, null if they have none.
+Result<Weights> open_weights_of(const std::string& folder, const LoadOptions& options,
+                                const Quantization* quantization = nullptr) {
   if (options.random_weights) return Weights{};
   if (!options.weights && (folder.empty() || !has_weights(folder))) return Weights{};
   SINTER_LET(tensors, open_weights(options.weights.value_or(folder)));
   const std::string place = tensors->files().front();
-  return Weights{std::move(tensors), place};
+  if (!quantization) return Weights{std::move(tensors), place};
+  SINTER_LET(codes, CodeTensors::open(std::move(tensors), *quantization));
+  return Weights{codes, place, {}, codes->weights()};
+}
+
+/// The quantized weights of a model whose files are not read, as its config describes them.
+Result<CodedTensors> coded_by_config(const ModelSpec& spec, const WeightNames& names,
+                                     const Quantization& quantization) {
+  constexpr std::string_view kEnd = ".weight";
+  CodedTensors coded;
+  for (const LogicalWeight& weight : logical_weights(spec)) {
+    const std::string tensor = tensor_name(weight, names);
+    if (weight.dims.size() != 2 || weight.key == "embed.weight" || !tensor.ends_with(kEnd))
+      continue;
+    SINTER_LET(scheme, quantization.scheme_of(
+                           std::string_view(tensor).substr(0, tensor.size() - kEnd.size())));
+    if (!scheme) continue;
+    const Dims dims = tensor_dims(weight, names);
+    coded[tensor] = {dims[0].constant(), dims[1].constant(), *scheme, DType::f16};
+  }
+  return coded;
 }
 
 /// Where "{p}" of a layout is found: the prefix under which the embedding table exists.
@@ -132,6 +156,7 @@ Status read_quantize_config(const fs::path& folder, const LoadOptions& options, 
   SINTER_LET(quantization, read_quantization(document, document.view(),
                                              {options.ignored_keys, options.note}, "gptq"));
   model.quantization = std::move(quantization);
+  model.quantization_text = to_text(document.root);
   return {};
 }
 
@@ -201,21 +226,22 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
   SINTER_LET(model, read_hf_config(config, generation ? &*generation : nullptr, model_name(folder),
                                    {options.ignored_keys, options.note}));
   SINTER_TRY(read_quantize_config(folder, options, model));
-  if (model.quantization)
-    return fail(
-        fmt::format("quantized weights are not supported ({})", model.quantization->description()),
-        path, "give an f32, f16 or bf16 checkpoint");
-
-  SINTER_LET(weights, open_weights_of(path, options));
+  const Quantization* quantization = model.quantization ? &*model.quantization : nullptr;
+  SINTER_LET(weights, open_weights_of(path, options, quantization));
   WeightNames names = usual_names(std::move(model.map));
   if (weights.tensors) {
+    names.coded = std::move(weights.coded);
     SINTER_LET(prefix, find_prefix(names.map, *weights.tensors, weights.place));
     names.prefix = prefix;
     adopt_spellings(names.map, *weights.tensors);
     SINTER_TRY(settle_tied(model, names, weights));
+  } else if (quantization) {
+    SINTER_LET(coded, coded_by_config(model.spec, names, *quantization));
+    names.coded = std::move(coded);
   }
   SINTER_LET(loaded, finish(std::move(model.spec), names, std::move(weights), path, options));
   loaded.unapplied = unapplied_settings((generation ? *generation : config).view());
+  loaded.quantization = std::move(model.quantization_text);
   return std::move(loaded);
 }
 

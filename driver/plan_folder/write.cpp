@@ -195,6 +195,7 @@ Result<StoredWeights> store_weights(FolderWriter& folder, const FolderRequest& r
     path = fs::absolute(path).lexically_normal().string();
   }
   files.tied = model.tied_tensors;
+  files.quantization = model.quantization;
   return StoredWeights(std::move(files));
 }
 

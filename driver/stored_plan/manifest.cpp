@@ -28,6 +28,7 @@ Json weights_json(const StoredWeights& weights) {
   if (!files) return {{"from", "nowhere"}};
   Json json = {{"from", "files"}, {"paths", files->paths}, {"fingerprints", files->fingerprints}};
   json["tied"] = files->tied ? Json({files->tied->first, files->tied->second}) : Json();
+  if (!files->quantization.empty()) json["quantization"] = files->quantization;
   return json;
 }
 
@@ -183,6 +184,7 @@ class ManifestReader {
       return view["fingerprints"].fail(fmt::format("{} fingerprints of {} files",
                                                    files.fingerprints.size(), files.paths.size()));
     if (view["tied"].present()) SINTER_TRY(read(view["tied"], files.tied.emplace()));
+    if (view["quantization"].present()) SINTER_TRY(read(view["quantization"], files.quantization));
     manifest_.weights = std::move(files);
     return {};
   }

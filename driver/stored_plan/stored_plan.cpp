@@ -12,7 +12,9 @@
 #include "frontends/files/random_tensors.h"
 #include "frontends/files/shards.h"
 #include "frontends/files/tied_tensors.h"
+#include "frontends/huggingface/quantization.h"
 #include "frontends/model/build_model.h"
+#include "frontends/quantized/code_tensors.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
 #include "runtime/cuda/kernel_resources.h"
@@ -60,20 +62,31 @@ class HashedTensors final : public TensorSource {
   std::string place_;
 };
 
-/// The source of tensors that these files are, as load_model() opened them.
-Result<std::shared_ptr<const TensorSource>> open_files(const std::vector<std::string>& paths) {
+Result<std::shared_ptr<const FileTensors>> open_tensor_files(
+    const std::vector<std::string>& paths) {
   const fs::path first(paths.front());
   const std::string name = first.filename().string();
   if (name.ends_with(".index.json")) {
     SINTER_LET(shards, ShardedWeights::open(first.parent_path().string(), name));
     return std::make_shared<ShardedWeights>(std::move(shards));
   }
-  if (first.extension() == ".bin") {
+  SINTER_LET(file, open_safetensors(paths.front()));
+  return std::make_shared<TensorFile>(std::move(file));
+}
+
+/// The source of tensors that these files are, as load_model() opened them. `quantization`: how
+/// they have quantized weights (WeightFiles); `place`: what says so.
+Result<std::shared_ptr<const TensorSource>> open_files(const std::vector<std::string>& paths,
+                                                       const std::string& quantization,
+                                                       const std::string& place) {
+  if (fs::path(paths.front()).extension() == ".bin") {
     SINTER_LET(file, Llama2cFile::open(paths.front()));
     return std::make_shared<Llama2cFile>(std::move(file));
   }
-  SINTER_LET(file, open_safetensors(paths.front()));
-  return std::make_shared<TensorFile>(std::move(file));
+  SINTER_LET(files, open_tensor_files(paths));
+  if (quantization.empty()) return files;
+  SINTER_LET(scheme, read_quantization_text(quantization, place));
+  return CodeTensors::open(std::move(files), scheme);
 }
 
 /// The files are those that the plan was compiled for.
@@ -271,7 +284,7 @@ Result<std::shared_ptr<const TensorSource>> open_stored_weights(
     return std::shared_ptr<const TensorSource>();
   }
   SINTER_TRY(check_fingerprints(*files, paths, folder));
-  SINTER_LET(source, open_files(paths));
+  SINTER_LET(source, open_files(paths, files->quantization, folder));
   if (!files->tied) return source;
   return compare_tied(std::move(source), files->tied->first, files->tied->second, paths.front());
 }

@@ -90,6 +90,18 @@ void fill_as(DType dtype, std::span<std::byte> out, uint64_t key, float (*value)
   }
 }
 
+/// Words of codes, all of whose bits are random but one of each byte: so no byte is a NaN of e4m3.
+void fill_codes(std::span<std::byte> out, uint64_t key) {
+  constexpr uint64_t kept = 0xF7F7F7F7F7F7F7F7u;
+  for (size_t at = 0; at < out.size(); at += sizeof(uint64_t)) {
+    const uint64_t bits = mix(key + at / sizeof(uint64_t) * golden) & kept;
+    std::memcpy(out.data() + at, &bits, std::min(sizeof bits, out.size() - at));
+  }
+}
+
+/// Scales, which keep products with codes near those with other weights.
+float small_scale(int level) { return near_one(level) * 0x1p-10f; }
+
 bool is_norm_weight(std::string_view name) {
   std::string lower(name);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -110,7 +122,13 @@ Status RandomTensorSource::read(std::string_view name, std::span<std::byte> out)
   auto at = types_.find(name);
   if (at == types_.end()) return tl::make_unexpected(missing(name));
   const uint64_t key = stream_key(seed_, name);
-  fill_as(at->second.dtype, out, key, is_norm_weight(name) ? near_one : near_zero);
+  if (at->second.dtype == DType::i32 && name.ends_with(".codes"))
+    fill_codes(out, key);
+  else
+    fill_as(at->second.dtype, out, key,
+            name.ends_with(".scales") ? small_scale
+            : is_norm_weight(name)    ? near_one
+                                      : near_zero);
   return {};
 }
 

@@ -12,7 +12,8 @@ namespace sinter {
 /// Weights are near normal(0, 0.018), cut at 3.45 sigma; the weights of norms (name contains "norm"
 /// or "ln_", ends in "weight" or "gamma") lie in [0.9375, 1.0625], so that a deep model stays
 /// finite. f16 holds exactly the values that f32 does; bf16 rounds them to nearest even. Elements
-/// of i32 and i1 are 0 or 1.
+/// of i32 and i1 are 0 or 1; of tensors ".codes" and ".scales" of a quantized weight, words of
+/// random codes without NaN, and numbers near 2^-10.
 class RandomTensorSource final : public TensorSource {
  public:
   using Types = std::map<std::string, TensorType, std::less<>>;
