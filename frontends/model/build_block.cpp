@@ -212,7 +212,7 @@ ValueId ModelGraph::columns_for(ValueId x, const std::string& name) {
   if (const auto at = ordered_.find(key); at != ordered_.end()) return at->second;
   const ValueId columns = builder.transpose(x, {1, 0});
   const ValueId sorted =
-      builder.op(OpKind::embedding, {columns, weight(order->second)}, {}, order->second + "ed");
+      builder.op(OpKind::embedding, {columns, weight(order->second)}, {}, name + ".columns");
   return ordered_[key] = builder.transpose(sorted, {1, 0});
 }
 

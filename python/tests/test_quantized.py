@@ -1,0 +1,63 @@
+"""Quantized checkpoints beside the same models with float32 weights: every layout, four families.
+
+The float32 model has the weights that the codes and scales mean. A quantized one rounds activations
+to its own type, and nothing else differs.
+"""
+
+import numpy as np
+import pytest
+import quantized_models
+
+import sinter
+
+TOKENS = np.array([1, 5, 9, 2, 7, 3, 11, 4, 8, 6, 10, 12], np.int32)
+ROWS = 16  # of a cache
+DECODED = 4  # of them, one at a time: products of one token read the packed matrices
+# A value is rounded some 20 times on its way through a layer of activations, errors independent:
+# the root of that many times half a unit in the last place.
+ROUNDINGS = 60
+HALF_ULP = {"f16": 2.0**-11, "bf16": 2.0**-8}
+
+
+def logits_of(folder, fuse: bool = True) -> tuple[str, np.ndarray]:
+    """The type of the logits, and those of all tokens as float64."""
+    compiled = sinter.compile(folder)
+    plan = compiled if fuse else compiled.unfused()
+    session = plan.session(device="cpu", symbols={"R": ROWS})
+    first = len(TOKENS) - DECODED
+
+    def call(entry: str, begin: int, end: int, **more: object) -> np.ndarray:
+        rows = np.arange(begin, end, dtype=np.int32)
+        given = {"tokens": TOKENS[begin:end], "pos": rows, "slot": rows, "first": 0 * rows}
+        return np.asarray(session.run(entry, **given, **more)).astype(np.float64)
+
+    parts = [call("prefill", 0, first, symbols={"K": ROWS}, wanted=np.arange(first, dtype=np.int32))]
+    parts += [call("decode", at, at + 1) for at in range(first, len(TOKENS))]
+    dtype = compiled.entries["decode"].outputs["logits"].split("[")[0]
+    return dtype, np.concatenate(parts)
+
+
+@pytest.mark.parametrize("family", quantized_models.FAMILIES)
+@pytest.mark.parametrize("name", quantized_models.FORMATS)
+def test_a_quantized_model_is_its_float32_model(tmp_path, family, name):
+    model = quantized_models.draw_model(family, name)
+    folder = quantized_models.write_model(tmp_path / "model", model)
+    dtype, fused = logits_of(folder)
+    assert np.array_equal(fused, logits_of(folder, fuse=False)[1])
+    _, wanted = logits_of(quantized_models.write_plain(tmp_path / "plain", model))
+    error = np.linalg.norm(fused - wanted) / np.linalg.norm(wanted)
+    assert 0 < error < HALF_ULP[dtype] * np.sqrt(ROUNDINGS)
+
+
+def test_a_plan_keeps_how_weights_are_stored(tmp_path):
+    model = quantized_models.draw_model("llama", "gptq-act-order-zeros")
+    folder = quantized_models.write_model(tmp_path / "model", model)
+    wanted = logits_of(folder)[1]
+    sinter.compile(folder).save(tmp_path / "plan")
+    plan = sinter.open_plan(tmp_path / "plan")
+    rows = np.arange(len(TOKENS), dtype=np.int32)
+    given = {"tokens": TOKENS, "pos": rows, "slot": rows, "first": 0 * rows, "wanted": rows}
+    session = plan.session(device="cpu", symbols={"R": ROWS})
+    logits = session.run("prefill", symbols={"K": ROWS}, **given)
+    logits = np.asarray(logits).astype(np.float64)
+    assert np.array_equal(logits[: len(TOKENS) - DECODED], wanted[: len(TOKENS) - DECODED])
