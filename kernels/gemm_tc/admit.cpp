@@ -15,11 +15,10 @@ std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, Grou
   const int64_t most = most_tokens(op, problem.symbols());
   const FewTokensProblem product = few_tokens_problem(problem.graph(), op, most);
   const auto& rows = std::get<ColocatedRows>(deal);
-  const bool has_config = most <= kMostFewTokens
-                              ? few_tokens_config(product, problem.device()).has_value()
-                              : tiled_linear_config(tiled_linear_problem(op, problem.symbols()),
-                                                    rows.units == 2, problem.device())
-                                    .has_value();
+  const bool has_config =
+      most <= kMostFewTokens
+          ? few_tokens_config(product, problem.device()).has_value()
+          : tiled_linear_config(most, product.rows, rows.units == 2, problem.device()).has_value();
   if (!has_config || !tiled_linear_takes(rows, most))
     return refuse(Reason::profit_configuration,
                   fmt::format("the sums of {} rows of {}", product.rows, problem.name(anchor)));

@@ -69,8 +69,7 @@ class TiledLinearKernel {
       if (!config) return unsupported();
       SINTER_TRY(write_few_tokens(*config, sections, pairs));
     } else {
-      const auto config = tiled_linear_config(tiled_linear_problem(op_, context_.symbols),
-                                              pairs > 0, context_.device);
+      const auto config = tiled_linear_config(most, columns_, pairs > 0, context_.device);
       if (!config) return unsupported();
       SINTER_TRY(write_many_tokens(*config, sections, pairs));
     }
@@ -86,38 +85,25 @@ class TiledLinearKernel {
 
   Status write_many_tokens(const TiledLinearConfig& config, const SumsEpilogue* sections,
                            int64_t pairs) {
-    std::string forms, maps;
-    int64_t least_rows = config.forms[0].rows, least_columns = config.forms[0].columns;
-    for (const auto& [i, form] : llvm::enumerate(config.forms)) {
-      SINTER_LET(x, many_tokens_map(0, form.rows / config.cluster));
-      SINTER_LET(w,
-                 pairs > 0 ? paired_number(pairs, form.columns) : many_tokens_map(1, form.columns));
-      maps += fmt::format("const OperandMaps maps{}{{t{}, t{}}};\n", i, x, w);
-      forms += fmt::format(
-          "struct Form{} {{\n  static constexpr int kRows = {}, kColumns = {}, kStages = "
-          "{};\n}};\n",
-          i, form.rows, form.columns, form.stages);
-      least_rows = std::min(least_rows, form.rows);
-      least_columns = std::min(least_columns, form.columns);
-    }
-    const size_t last = config.forms.size() - 1;
+    SINTER_LET(x, many_tokens_map(0, config.rows / config.cluster));
+    SINTER_LET(w,
+               pairs > 0 ? paired_map(pairs, config.columns) : many_tokens_map(1, config.columns));
+    body_.tensor_maps = {std::move(x), std::move(w)};
     body_.moves_registers = true;
     SINTER_TRY(write_common(
         "gemm_tc", config.threads,
-        fmt::format("  static constexpr int kWarpgroups = {}, kDepth = {}, kCluster = {};\n",
-                    config.threads / 128 - 1, kTiledLinearDepth, config.cluster),
+        fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"
+                    "  static constexpr int kCluster = {};\n",
+                    config.rows, config.columns, kTiledLinearDepth, config.stages, config.cluster),
         sections, pairs));
-    body_.globals += forms;
     body_.text = fmt::format(
-        "{}{}{}multiply_matrices<Config, Form0, Form{}>(maps0, maps{}, {}, {}, {}{{memory}}, "
-        "shared_memory);\n{}",
-        kTileMemory, ports_.memory_value, maps, last, last, bias_, rows_code(),
-        result_type(sections), ports_.stores);
+        "{}{}multiply_matrices<Config>(t0, t1, {}, {}, {}{{memory}}, shared_memory);\n{}",
+        kTileMemory, ports_.memory_value, bias_, rows_code(), result_type(sections), ports_.stores);
     set_tile_launch(body_, context_.device,
-                    {.work_tiles = (tokens_ + SymExpr(least_rows - 1)) *
-                                   SymExpr(ceil_div(columns_, least_columns * config.cluster)),
+                    {.work_tiles = (tokens_ + SymExpr(config.rows - 1)) *
+                                   SymExpr(ceil_div(columns_, config.columns * config.cluster)),
                      .cluster = config.cluster,
-                     .units_per_tile = least_rows,
+                     .units_per_tile = config.rows,
                      .threads = config.threads,
                      .shared_bytes = config.shared_bytes,
                      .persistent = true});
@@ -221,10 +207,10 @@ class TiledLinearKernel {
     SINTER_LET(map, paired_map(apart, box));
     return number_of(std::move(map));
   }
-  Result<size_t> many_tokens_map(size_t operand, int64_t rows) {
+  Result<TensorMap> many_tokens_map(size_t operand, int64_t rows) const {
     SINTER_LET(map, operand_rows(context_, operand));
     map.box = {kTiledLinearDepth, rows};
-    return number_of(std::move(map));
+    return map;
   }
   size_t number_of(TensorMap map) {
     const auto same = [&](const TensorMap& other) {

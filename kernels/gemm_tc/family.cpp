@@ -39,13 +39,11 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
     if (!config) return std::nullopt;
     return product_cost(group, static_cast<double>(config->blocks), config->threads);
   }
-  const auto config =
-      tiled_linear_config(tiled_linear_problem(op, problem.symbols()), false, problem.device());
+  const auto config = tiled_linear_config(most, columns, false, problem.device());
   if (!config) return std::nullopt;
-  const TiledLinearForm& form = config->forms.front();
   const double rows = problem.count(volume(DimsRef(dims).drop_back()));
-  const auto column_tiles = static_cast<double>(ceil_div(columns, form.columns));
-  return product_cost(group, std::max(1.0, rows / static_cast<double>(form.rows)) * column_tiles,
+  const auto column_tiles = static_cast<double>(ceil_div(columns, config->columns));
+  return product_cost(group, std::max(1.0, rows / static_cast<double>(config->rows)) * column_tiles,
                       config->threads);
 }
 

@@ -13,16 +13,14 @@
 //   ResultElement    the same, or float
 //   kLength          elements of a row of both operands (K)
 //   kResultColumns   columns of the result: rows of the matrix
-//   kWarpgroups      that multiply
+//   kRows, kColumns  of a tile of the result; rows: 64 for each multiplying warpgroup
 //   kDepth           elements of K in a stage
+//   kStages          of the pipeline
 //   kCluster         blocks of a cluster
 //   kBias            the product has a bias
 //   kSections        the result is called with a token, the first of 8 rows of the matrix, and
 //                    their PortRows; else it is a port by chunk (kernels/tile/ports.cuh)
 //   kPairs           this epilogue needs pairs of rows of the matrix so far apart; 0: none
-// Form, a choice of tiles:
-//   kRows, kColumns  of a tile of the result; 64 rows for each multiplying warpgroup that has any
-//   kStages          of the pipeline
 #pragma once
 
 #include "kernels/gemm_tc/layout.h"
@@ -39,32 +37,32 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
-template <typename Config, typename Form>
+template <typename Config>
 class TiledLinear {
   using T = typename Config::Element;
-  static constexpr int kRowBytes = tile_bytes(Form::kRows, Config::kDepth);
-  static constexpr int kColumnBytes = tile_bytes(Form::kColumns, Config::kDepth);
+  static constexpr int kRowBytes = tile_bytes(Config::kRows, Config::kDepth);
+  static constexpr int kColumnBytes = tile_bytes(Config::kColumns, Config::kDepth);
   static constexpr int kSteps = (Config::kLength + Config::kDepth - 1) / Config::kDepth;
   static constexpr int kCluster = Config::kCluster;
   // Columns of the tiles that the blocks of a cluster compute at a time, and such tiles of a row.
-  static constexpr int kClusterColumns = kCluster * Form::kColumns;
+  static constexpr int kClusterColumns = kCluster * Config::kColumns;
   static constexpr int kColumnTiles =
       (Config::kResultColumns + kClusterColumns - 1) / kClusterColumns;
-  static constexpr int kMultiplyingWarps = Form::kRows / 16;
+  static constexpr int kMultiplyingWarps = Config::kRows / 16;
   // The rows of tiles that are computed at about the same time: the L2 cache keeps their operands.
-  static constexpr int kGroup = 2048 / Form::kRows;
+  static constexpr int kGroup = 2048 / Config::kRows;
   static constexpr bool kPaired = Config::kPairs > 0;
-  using Pairs = PairedRows<kPaired ? Config::kPairs : Form::kColumns, Form::kColumns>;
+  using Pairs = PairedRows<kPaired ? Config::kPairs : Config::kColumns, Config::kColumns>;
 
  public:
-  using Stages = Pipeline<Form::kStages>;
+  using Stages = Pipeline<Config::kStages>;
 
   // `shared`: the stages' tiles, at a multiple of 1024 bytes. `rows`: of the result.
   SINTER_DEVICE TiledLinear(Stages& stages, unsigned char* shared, long long rows)
       : stage_(stages),
         shared_(shared),
         rows_(rows),
-        row_tiles_(static_cast<int>((rows + Form::kRows - 1) / Form::kRows)),
+        row_tiles_(static_cast<int>((rows + Config::kRows - 1) / Config::kRows)),
         rank_(static_cast<int>(blockIdx.x) % kCluster),
         tiles_(row_tiles_ * kColumnTiles, kCluster) {}
 
@@ -87,18 +85,17 @@ class TiledLinear {
     }
   }
 
-  // Warpgroup `group` of the multiplying ones; those behind the last rows have nothing to do.
+  // Warpgroup `group` of the multiplying ones.
   template <typename Result>
   SINTER_DEVICE void multiply(int group, const T* bias, const Result& result) {
-    if (group >= kMultiplyingWarps / 4) return;
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
-      float sums[Form::kColumns / 2];
+      float sums[Config::kColumns / 2];
 #pragma unroll 1
       for (int step = 0; step < kSteps; ++step) {
         stage_.consumer_wait();
-        multiply_tiles<T, Form::kRows, Form::kColumns, Config::kDepth>(sums, row_tile(), 64 * group,
-                                                                       column_tile(), step > 0);
+        multiply_tiles<T, Config::kRows, Config::kColumns, Config::kDepth>(
+            sums, row_tile(), 64 * group, column_tile(), step > 0);
         wgmma_commit_group();
         wgmma_wait_group<0>(sums);
         stage_.template consumer_release_cluster<kCluster>();
@@ -123,15 +120,15 @@ class TiledLinear {
     const int tile = tiles_.tile(round), first = tile / (kGroup * kColumnTiles) * kGroup;
     const int in_group = tile % (kGroup * kColumnTiles);
     const int left = row_tiles_ - first, rows = left < kGroup ? left : kGroup;
-    return {(first + in_group % rows) * Form::kRows,
-            in_group / rows * kClusterColumns + rank_ * Form::kColumns};
+    return {(first + in_group % rows) * Config::kRows,
+            in_group / rows * kClusterColumns + rank_ * Config::kColumns};
   }
 
   SINTER_DEVICE void copy_rows(const TensorMap& x, int k, int row) const {
     if constexpr (kCluster == 1) {
       cp_async_bulk_tensor_2d(cvta_to_shared(row_tile()), x, k, row, stage_.full());
     } else {
-      const int first = rank_ * (Form::kRows / kCluster);
+      const int first = rank_ * (Config::kRows / kCluster);
       cp_async_bulk_tensor_2d_multicast(
           cvta_to_shared(row_tile() + first * tile_panel_row(Config::kDepth)), x, k, row + first,
           stage_.full(), (1 << kCluster) - 1);
@@ -156,21 +153,22 @@ class TiledLinear {
     else
       return column + 8 * chunk;
   }
-  static SINTER_DEVICE void add_bias(float (&sums)[Form::kColumns / 2], const T* bias, int first) {
+  static SINTER_DEVICE void add_bias(float (&sums)[Config::kColumns / 2], const T* bias,
+                                     int first) {
     const int own = 2 * (static_cast<int>(threadIdx.x) % 4);
 #pragma unroll
-    for (int i = 0; i < Form::kColumns / 2; ++i) {
+    for (int i = 0; i < Config::kColumns / 2; ++i) {
       const int row = matrix_row(first, i / 4) + own + i % 2;
       if (row < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + row));
     }
   }
   // Gives the result a lane's rows, `row` and 8 more.
   template <typename Result>
-  SINTER_DEVICE void store(const float (&sums)[Form::kColumns / 2], int row, int column,
+  SINTER_DEVICE void store(const float (&sums)[Config::kColumns / 2], int row, int column,
                            const Result& result) const {
     constexpr int columns = Config::kResultColumns;
     using Rounded = typename Config::ResultElement;
-    take_chunks<Rounded, Form::kColumns / 8>(sums, [&](int half, int chunk, const Chunk& values) {
+    take_chunks<Rounded, Config::kColumns / 8>(sums, [&](int half, int chunk, const Chunk& values) {
       const long long own = row + 8 * half;
       const int first = matrix_row(column, chunk);
       const bool is_there = own < rows_ && first < columns;
@@ -184,7 +182,7 @@ class TiledLinear {
     });
   }
 
-  PipelineState<Form::kStages> stage_;
+  PipelineState<Config::kStages> stage_;
   unsigned char* shared_;
   long long rows_;
   int row_tiles_, rank_;
@@ -200,56 +198,25 @@ SINTER_DEVICE void meet_cluster() {
   barrier_cluster_wait();
 }
 
-// Whether the tiles of Form take the clusters of this launch less time than those of Other.
-template <typename Config, typename Form, typename Other>
-SINTER_DEVICE bool is_cheaper(long long rows) {
-  constexpr int columns = Config::kResultColumns, cluster = Config::kCluster;
-  const int clusters = static_cast<int>(gridDim.x) / cluster;
-  return tiled_linear_cost(rows, columns, Form::kRows, Form::kColumns, cluster, clusters) <
-         tiled_linear_cost(rows, columns, Other::kRows, Other::kColumns, cluster, clusters);
-}
-
-// The tensor maps of x, whose boxes depend on the rows of a tile, and of w.
-struct OperandMaps {
-  const TensorMap& x;
-  const TensorMap& w;
-};
-
-// result = x wᵀ + bias by tiles of the first form, or of the second where that is cheaper. `result`
-// takes elements by set(at, x) and set_chunk(at, values), or sections of them.
-template <typename Config, typename First, typename Second, typename Result>
-SINTER_DEVICE void multiply_matrices(const OperandMaps& first_maps, const OperandMaps& second_maps,
+// result = x wᵀ + bias. `result` takes elements by set(at, x) and set_chunk(at, values).
+template <typename Config, typename Result>
+SINTER_DEVICE void multiply_matrices(const TensorMap& x, const TensorMap& w,
                                      const typename Config::Element* bias, long long rows,
                                      const Result& result, unsigned char* shared) {
-  using FirstTiles = TiledLinear<Config, First>;
-  using SecondTiles = TiledLinear<Config, Second>;
-  constexpr bool two = First::kRows != Second::kRows || First::kColumns != Second::kColumns;
-  __shared__ typename FirstTiles::Stages first_stages;
-  __shared__ typename SecondTiles::Stages second_stages;
-  const bool second = two && is_cheaper<Config, Second, First>(rows);
+  __shared__ typename TiledLinear<Config>::Stages stages;
   if (threadIdx.x == 0) {
-    if (second)
-      SecondTiles::init(second_stages);
-    else
-      FirstTiles::init(first_stages);
+    TiledLinear<Config>::init(stages);
     fence_mbarrier_init();
   }
   meet_cluster<Config::kCluster>();
+  TiledLinear<Config> product(stages, shared, rows);
   const int warpgroup = warpgroup_index();
   if (warpgroup > 0) {
-    setmaxnreg_inc<tiled_linear_registers(Config::kWarpgroups)>();
-    if (two && second)
-      SecondTiles(second_stages, shared, rows).multiply(warpgroup - 1, bias, result);
-    else
-      FirstTiles(first_stages, shared, rows).multiply(warpgroup - 1, bias, result);
+    setmaxnreg_inc<tiled_linear_registers(Config::kRows)>();
+    product.multiply(warpgroup - 1, bias, result);
   } else {
     setmaxnreg_dec<kTiledLinearCopyRegisters>();
-    if (threadIdx.x == 0) {
-      if (two && second)
-        SecondTiles(second_stages, shared, rows).produce(second_maps.x, second_maps.w);
-      else
-        FirstTiles(first_stages, shared, rows).produce(first_maps.x, first_maps.w);
-    }
+    if (threadIdx.x == 0) product.produce(x, w);
   }
   if constexpr (Config::kCluster > 1) meet_cluster<Config::kCluster>();
 }

@@ -8,29 +8,14 @@ namespace sinter {
 /// Bytes of a row of a panel of a tile (kernels/tile/layout.h): 64 elements.
 constexpr int kFewTokensPanelRow = 128;
 
-/// Registers of a thread of the warpgroup that copies, in the kernel of many tokens, and of the
-/// `warpgroups` that multiply: the block begins with 65536 registers, or fewer by less than 8 a
+/// Registers of a thread of the warpgroup that copies, in the kernel of many tokens, and of those
+/// that multiply `rows` rows: the block begins with 65536 registers, or fewer by less than 8 a
 /// thread.
 constexpr int kTiledLinearCopyRegisters = 32;
-SINTER_DEVICE constexpr int tiled_linear_registers(int warpgroups) {
-  const int of_thread = 65536 / (128 * (warpgroups + 1)) / 8 * 8;
+SINTER_DEVICE constexpr int tiled_linear_registers(int rows) {
+  const int warpgroups = rows / 64, of_thread = 65536 / (128 * (warpgroups + 1)) / 8 * 8;
   const int left = (of_thread * (warpgroups + 1) - kTiledLinearCopyRegisters) / warpgroups / 8 * 8;
   return left < 240 ? left : 240;
-}
-
-/// The elements of a tile that cost as much as a row of its operands: 128 rows and columns are 5 %
-/// slower than 256 rows.
-constexpr int kTiledLinearElementsOfRow = 16;
-/// The cost of the slowest of `clusters` clusters, in elements of its tiles: products and copied
-/// rows. The blocks of a cluster compute `cluster` tiles that are neighbours in a row.
-SINTER_DEVICE constexpr long long tiled_linear_cost(long long rows, long long columns,
-                                                    long long tile_rows, long long tile_columns,
-                                                    long long cluster, long long clusters) {
-  const long long row_tiles = (rows + tile_rows - 1) / tile_rows;
-  const long long of_row = (columns + tile_columns * cluster - 1) / (tile_columns * cluster);
-  const long long rounds = (row_tiles * of_row + clusters - 1) / clusters;
-  return rounds *
-         (tile_rows * tile_columns + kTiledLinearElementsOfRow * (tile_rows + tile_columns));
 }
 
 constexpr int kMostFewTokensStages = 16;

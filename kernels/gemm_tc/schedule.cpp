@@ -18,27 +18,21 @@ constexpr int64_t kDeclaredBytes = 1024;  // barriers, and the alignment of the 
 constexpr int64_t kLeastStages = 3, kMostStages = 6;
 
 constexpr int64_t kTileCluster = 2, kWarpgroupThreads = 128;
-/// With no more columns the tiles of a cluster would not both have some.
-constexpr int64_t kLeastSharedColumns = 128;
 /// Tiles of many tokens. With 112 columns some numbers of tiles leave fewer multiprocessors idle.
 constexpr std::pair<int64_t, int64_t> kTiles[] = {{256, 128}, {256, 112}, {128, 128}, {128, 64}};
 /// Columns of tiles of pairs of rows of the matrix: two neighbouring lanes have both of a pair.
 constexpr int64_t kPairedBoxes[] = {64, 128};
+/// The elements of a tile that cost as much as a row of its operands: 128 rows and columns are 5 %
+/// slower than 256 rows.
+constexpr int64_t kElementsOfRow = 16;
 
-/// The tiles of the least cost for a result of `rows` rows, in clusters of `cluster` blocks.
-TiledLinearForm cheapest_tiles(int64_t rows, int64_t columns, int64_t cluster, bool paired,
-                               const DeviceDescription& device) {
-  const auto cost = [&](const TiledLinearForm& form) {
-    return tiled_linear_cost(rows, columns, form.rows, form.columns, cluster,
-                             device.multiprocessors / cluster);
-  };
-  TiledLinearForm best;
-  for (const auto& [of_rows, of_columns] : kTiles) {
-    if (paired && !llvm::is_contained(kPairedBoxes, of_columns)) continue;
-    const TiledLinearForm form{of_rows, of_columns, 0};
-    if (best.rows == 0 || cost(form) < cost(best)) best = form;
-  }
-  return best;
+/// The cost of the slowest cluster, in elements of its tiles: products and copied rows.
+int64_t many_tokens_cost(const TiledLinearConfig& config, int64_t rows, int64_t columns,
+                         int64_t multiprocessors) {
+  const int64_t tiles =
+      ceil_div(rows, config.rows) * ceil_div(columns, config.columns * config.cluster);
+  return ceil_div(tiles, multiprocessors / config.cluster) *
+         (config.rows * config.columns + kElementsOfRow * (config.rows + config.columns));
 }
 
 constexpr int64_t kTileAlignment = 1024;
@@ -91,35 +85,32 @@ std::vector<FewTokensForm> few_tokens_forms(const FewTokensProblem& problem, int
 
 }  // namespace
 
-std::optional<TiledLinearConfig> tiled_linear_config(const TiledLinearProblem& problem, bool paired,
+std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns, bool paired,
                                                      const DeviceDescription& device) {
   if (!device.has.wgmma) return std::nullopt;
-  TiledLinearConfig config;
-  const bool shares = problem.columns > kLeastSharedColumns;
-  config.cluster = shares && device.multiprocessors >= kTileCluster ? kTileCluster : 1;
-  for (const int64_t rows : {problem.most_rows, problem.least_rows}) {
-    TiledLinearForm form = cheapest_tiles(rows, problem.columns, config.cluster, paired, device);
-    if (!config.forms.empty() && config.forms.front().has_tiles_of(form)) continue;
-    const int64_t stage =
-        tile_bytes(static_cast<int>(form.rows + form.columns), static_cast<int>(kTiledLinearDepth));
-    const auto stages =
-        stages_that_fit(device.max_shared_bytes - kDeclaredBytes, stage, kLeastStages, kMostStages);
-    if (!stages) return std::nullopt;
-    form.stages = *stages;
-    config.threads = std::max(config.threads, 2 * form.rows + kWarpgroupThreads);
-    config.shared_bytes = std::max(config.shared_bytes, *stages * stage);
-    config.forms.push_back(form);
+  const auto cluster_of = [&](int64_t of_columns) {
+    return columns > of_columns && device.multiprocessors >= kTileCluster ? kTileCluster : 1;
+  };
+  TiledLinearConfig best;
+  for (const auto& [of_rows, of_columns] : kTiles) {
+    if (paired && !llvm::is_contained(kPairedBoxes, of_columns)) continue;
+    const TiledLinearConfig config{.rows = of_rows,
+                                   .columns = of_columns,
+                                   .cluster = cluster_of(of_columns),
+                                   .threads = 2 * of_rows + kWarpgroupThreads};
+    const auto cost = [&](const TiledLinearConfig& of) {
+      return many_tokens_cost(of, rows, columns, device.multiprocessors);
+    };
+    if (best.rows == 0 || cost(config) < cost(best)) best = config;
   }
-  return config;
-}
-
-TiledLinearProblem tiled_linear_problem(const Op& product, llvm::ArrayRef<Symbol> symbols) {
-  const SymExpr rows = volume(DimsRef(product.type.dims).drop_back());
-  llvm::SmallVector<int64_t, 4> lowest;
-  for (const Symbol& symbol : symbols) lowest.push_back(symbol.low);
-  return {.least_rows = std::max<int64_t>(1, rows.evaluate(lowest).value_or(1)),
-          .most_rows = most_tokens(product, symbols),
-          .columns = product.type.dims.back().constant()};
+  const int64_t stage =
+      tile_bytes(static_cast<int>(best.rows + best.columns), static_cast<int>(kTiledLinearDepth));
+  const auto stages =
+      stages_that_fit(device.max_shared_bytes - kDeclaredBytes, stage, kLeastStages, kMostStages);
+  if (!stages) return std::nullopt;
+  best.stages = *stages;
+  best.shared_bytes = *stages * stage;
+  return best;
 }
 
 int64_t most_tokens(const Op& product, llvm::ArrayRef<Symbol> symbols) {

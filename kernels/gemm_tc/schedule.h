@@ -10,34 +10,20 @@
 
 namespace sinter {
 
-struct TiledLinearForm {
-  int64_t rows = 0, columns = 0;  // of a tile of the result: tokens, rows of the matrix
-  int64_t stages = 0;             // tiles of both operands in shared memory
-
-  bool has_tiles_of(const TiledLinearForm& other) const {
-    return rows == other.rows && columns == other.columns;
-  }
-};
 struct TiledLinearConfig {
-  /// The cheapest for the most rows, and for the fewest if that is another: a call takes the one
-  /// that tiled_linear_cost (layout.h) finds cheaper.
-  llvm::SmallVector<TiledLinearForm, 2> forms;
-  int64_t cluster = 0;       // blocks of neighbouring tiles, which share the tokens' tiles
-  int64_t threads = 0;       // of a block
-  int64_t shared_bytes = 0;  // of the tiles
+  int64_t rows = 0, columns = 0;  // of a tile of the result: tokens, rows of the matrix
+  int64_t cluster = 0;            // blocks of neighbouring tiles, which share the tokens' tiles
+  int64_t threads = 0;            // of a block
+  int64_t stages = 0;             // tiles of both operands in shared memory
+  int64_t shared_bytes = 0;       // of the tiles
 };
 /// Elements of K in a stage: a row of a panel of 128 bytes.
 inline constexpr int64_t kTiledLinearDepth = 64;
 
-struct TiledLinearProblem {
-  int64_t least_rows = 0, most_rows = 0, columns = 0;  // of the result
-};
-/// `paired`: the epilogue needs pairs of rows of the matrix. nullopt: the device has no products of
-/// warpgroups.
-std::optional<TiledLinearConfig> tiled_linear_config(const TiledLinearProblem& problem, bool paired,
+/// For a result of up to `rows` rows; `paired`: the epilogue needs pairs of rows of the matrix.
+/// nullopt: the device has no products of warpgroups.
+std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns, bool paired,
                                                      const DeviceDescription& device);
-/// The problem of `product`, a tiled_linear, without an epilogue.
-TiledLinearProblem tiled_linear_problem(const Op& product, llvm::ArrayRef<Symbol> symbols);
 
 /// A kernel for at most this number of tokens reads the matrix once: few_tokens.cuh.
 inline constexpr int64_t kMostFewTokens = 256;
