@@ -25,7 +25,8 @@ void check_usage(const std::vector<std::string>& arguments, const std::string& p
 }
 
 // Options whose value is no whole number, with flags. Every other option is one, and is tried.
-const std::set<std::string> kNoNumbers = {"--arch",
+const std::set<std::string> kNoNumbers = {"--against",
+                                          "--arch",
                                           "--attention",
                                           "--chat",
                                           "--check",
@@ -46,6 +47,7 @@ const std::set<std::string> kNoNumbers = {"--arch",
                                           "--keep",
                                           "--kernels",
                                           "--kv",
+                                          "--measured",
                                           "--no-fuse",
                                           "--no-machine-code",
                                           "--no-special-tokens",

@@ -90,7 +90,7 @@ std::vector<std::string> manifest_seeds() {
   manifest.compile.fusion.required = {{"a", "b"}};
   manifest.weights = EmbeddedWeights{{{"w", content_hash("w")}}};
   std::vector<std::string> seeds = {write_manifest(manifest)};
-  manifest.weights = WeightFiles{{"/m/model.safetensors"}, {content_hash("w")}, {{"a", "b"}}};
+  manifest.weights = WeightFiles{{"/m/model.safetensors"}, {content_hash("w")}, {{"a", "b"}}, "{}"};
   seeds.push_back(write_manifest(manifest));
   manifest.weights = SeededWeights{7};
   seeds.push_back(write_manifest(manifest));
