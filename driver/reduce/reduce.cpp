@@ -200,6 +200,10 @@ class Reduction {
 
   void operands(size_t entry) {
     for (size_t i = graph(entry).size(); i-- > 0 && !over();)
+      while (i < graph(entry).size() &&
+             accept(without_last_operand(best_, entry, ValueId{static_cast<uint32_t>(i)}))) {
+      }
+    for (size_t i = graph(entry).size(); i-- > 0 && !over();)
       for (const double value : {0.0, 1.0})
         if (i < graph(entry).size() &&
             accept(with_constant(best_, entry, ValueId{static_cast<uint32_t>(i)}, value)))

@@ -22,6 +22,16 @@ void redirect_readers(Graph& graph, ValueId from, ValueId to) {
   std::replace(graph.outputs.begin(), graph.outputs.end(), from, to);
 }
 
+/// Readers of the state's new version read `to`. The write is an effect, which would stay: it
+/// becomes a view without readers.
+void drop_write(Graph& graph, ValueId id, ValueId to) {
+  redirect_readers(graph, id, to);
+  Op& op = graph[id];
+  op.operands = {operand_with(op, OperandRole::state)};
+  op.kind = OpKind::reshape;
+  op.attrs = Attributes().set(AttrName::dims, op.type.dims);
+}
+
 void sweep_graph(Graph& graph) {
   std::set<ValueId> used(graph.outputs.begin(), graph.outputs.end());
   for (const Op& op : graph.ops()) used.insert(op.operands.begin(), op.operands.end());
@@ -128,12 +138,7 @@ std::optional<Reducible> without_ops(const Reducible& from, size_t entry, uint32
     const ValueId id{i};
     Op& op = graph[id];
     if (writes_state(op)) {
-      // What read the new version reads the old one. The write is an effect, which would stay: it
-      // becomes a view without readers.
-      redirect_readers(graph, id, operand_with(op, OperandRole::state));
-      op.operands = {operand_with(op, OperandRole::state)};
-      op.kind = OpKind::reshape;
-      op.attrs = Attributes().set(AttrName::dims, op.type.dims);
+      drop_write(graph, id, operand_with(op, OperandRole::state));
     } else if (op.kind != OpKind::input && op.kind != OpKind::state) {
       op = Op{OpKind::input, op.type, {}, {}, op.name};
       graph.inputs.push_back(id);
@@ -149,11 +154,24 @@ std::optional<Reducible> without_ops(const Reducible& from, size_t entry, uint32
 
 std::optional<Reducible> bypassed(const Reducible& from, size_t entry, ValueId op, size_t operand) {
   const Graph& graph = from.module.entries[entry].graph;
-  if (operand >= graph[op].operands.size() || writes_state(graph[op])) return std::nullopt;
+  if (operand >= graph[op].operands.size()) return std::nullopt;
   const ValueId to = graph[op].operands[operand];
   if (graph[to].type != graph[op].type) return std::nullopt;
   Reducible smaller = from;
-  redirect_readers(smaller.module.entries[entry].graph, op, to);
+  Graph& changed = smaller.module.entries[entry].graph;
+  if (writes_state(graph[op]))
+    drop_write(changed, op, to);
+  else
+    redirect_readers(changed, op, to);
+  sweep(smaller.module);
+  return smaller;
+}
+
+std::optional<Reducible> without_last_operand(const Reducible& from, size_t entry, ValueId op) {
+  const Op& was = from.module.entries[entry].graph[op];
+  if (static_cast<int>(was.operands.size()) <= op_info(was.kind).min_operands) return std::nullopt;
+  Reducible smaller = from;
+  smaller.module.entries[entry].graph[op].operands.pop_back();
   sweep(smaller.module);
   return smaller;
 }

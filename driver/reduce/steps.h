@@ -20,6 +20,8 @@ Reducible with_outputs(const Reducible& from, size_t entry, llvm::ArrayRef<Value
 /// The ops first .. last-1 become inputs; writes of states go.
 std::optional<Reducible> without_ops(const Reducible& from, size_t entry, uint32_t first,
                                      uint32_t last);
+/// The op without its last operand, which it may lack.
+std::optional<Reducible> without_last_operand(const Reducible& from, size_t entry, ValueId op);
 /// Readers of the op read one of its operands.
 std::optional<Reducible> bypassed(const Reducible& from, size_t entry, ValueId op, size_t operand);
 /// The op is a constant.

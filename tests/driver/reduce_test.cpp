@@ -129,7 +129,7 @@ TEST_CASE("two runs ask the same questions; a limit ends the search with the bes
 }
 
 TEST_CASE("random modules: an op that reads another is all that remains") {
-  int found = 0, large = 0;  // large: one stays where no single step makes it smaller
+  int found = 0;
   for (uint64_t seed = 0; found < 20 && seed < 2000; ++seed) {
     const Case test = generate(seed);
     if (size_of(test.module).ops < 30 || !reads(test.module, OpKind::mul, OpKind::add)) continue;
@@ -141,11 +141,9 @@ TEST_CASE("random modules: an op that reads another is all that remains") {
     REQUIRE(smallest.has_value());
     CHECK(fails(*smallest));
     CHECK(verify(smallest->module).has_value());
-    if (size_of(smallest->module).ops > 8) ++large;
-    CHECK_MESSAGE(size_of(smallest->module).ops <= 12, print_module(smallest->module));
+    CHECK_MESSAGE(size_of(smallest->module).ops <= 8, print_module(smallest->module));
   }
   CHECK(found == 20);
-  CHECK(large <= 1);
 }
 
 }  // namespace sinter
