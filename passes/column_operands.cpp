@@ -87,7 +87,7 @@ class ColumnOperands {
     const TensorType& type = from_[id].type;
     return volume(type.dims).upper_bound(builder_.symbols()) * whole_bytes(type.dtype);
   }
-  /// Of all that the value is computed from.
+  /// The bytes of all that the value is computed from.
   int64_t bytes_read(ValueId id) const {
     std::set<ValueId> leaves;
     const auto walk = [&](const auto& self, ValueId at) -> void {

@@ -1,5 +1,5 @@
-// What a sum down columns adds, and a reduction of rows reads too, is computed for each of them: no
-// kernel makes both, so that the value would be written by one and read by the other. A norm's
+// A value that a sum down columns adds and a reduction of rows reads is computed for each of them:
+// no kernel makes both, so that the value would be written by one and read by the other. A norm's
 // gradients of its weight and of its input are such a pair:
 //
 //   %y = (x - mean) * rstd                            %y = ...   %y' = ...

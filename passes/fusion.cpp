@@ -132,7 +132,7 @@ std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionS
   return refused;
 }
 
-/// Of the fusions that the engine would make, those of the options.
+/// The fusions of the options, among those that the engine would make.
 std::set<std::tuple<ValueId, ValueId, bool>> chosen(const Fusion& all,
                                                     const FusionOptions& options) {
   std::set<std::tuple<ValueId, ValueId, bool>> fusions;

@@ -6,8 +6,8 @@
 //   %y = sub %logits, %max                            %y = sub %x, %max
 //   %s = reduce_sum (where %at, %y, 0)                %s = (where (label in the row), %y, 0) + 0
 //
-// What is computed element by element is computed at the label alone, down to values that stand in
-// memory. No bit changes: a sum of zeros and one number is that number, of -0 it is +0.
+// Values that are computed element by element are computed at the label alone, down to those that
+// stand in memory. No bit changes: a sum of zeros and one number is that number, of -0 it is +0.
 #pragma once
 
 #include "ir/graph.h"

@@ -90,7 +90,7 @@ class BoundCall {
   }
   Status bind(Tensor& tensor, const TensorView& view);
   Status check_type(const Tensor& tensor, const TensorView& view) const;
-  /// Of memory that is written.
+  /// Checks of a tensor whose memory is written.
   Status check_strides(const Tensor& tensor, const TensorView& view) const;
   Status check_place(const Tensor& tensor, const TensorView& view) const;
   Status check_address(const Tensor& tensor, const TensorView& view, CudaAddress address) const;

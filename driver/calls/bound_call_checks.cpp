@@ -77,7 +77,7 @@ Status BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
   const auto range_of = [](const Tensor& tensor, CudaAddress address) {
     return Range{address, address + (is_dense(*tensor.view) ? bytes_of(*tensor.view) : 0)};
   };
-  // What is written: outputs, then states.
+  // The written places: outputs, then states.
   llvm::SmallVector<std::pair<const Tensor*, Range>, 16> written;
   for (size_t i = 0; i < outputs_.size(); ++i)
     written.emplace_back(&outputs_[i], range_of(outputs_[i], outputs[i]));

@@ -1,5 +1,6 @@
 #include "driver/explain/against.h"
 
+#include <llvm/ADT/IntEqClasses.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>
 
@@ -114,28 +115,24 @@ class EntryComparison {
   /// Kernels that a value connects, which one of either plan computes, are compared together.
   std::vector<ComparedKernels> kernels() const {
     const size_t first_there = sides_[0]->steps.size();
-    std::vector<size_t> parent(first_there + sides_[1]->steps.size());
-    for (size_t i = 0; i < parent.size(); ++i) parent[i] = i;
-    const auto find = [&](size_t x) {
-      while (parent[x] != x) x = parent[x] = parent[parent[x]];
-      return x;
-    };
+    const size_t steps = first_there + sides_[1]->steps.size();
+    llvm::IntEqClasses connected(static_cast<unsigned>(steps));
     for (const auto& [value, step] : places_[0])
-      if (const auto at = places_[1].find(value.str()); at != places_[1].end()) {
-        const size_t x = find(step), y = find(first_there + at->second);
-        parent[std::max(x, y)] = std::min(x, y);
-      }
-    std::map<size_t, ComparedKernels> components;
-    for (size_t i = 0; i < parent.size(); ++i) {
+      if (const auto at = places_[1].find(value.str()); at != places_[1].end())
+        connected.join(static_cast<unsigned>(step),
+                       static_cast<unsigned>(first_there + at->second));
+    connected.compress();
+    std::vector<ComparedKernels> components(connected.getNumClasses());
+    for (size_t i = 0; i < steps; ++i) {
       const bool is_here = i < first_there;
       const LedgerStep& step = is_here ? sides_[0]->steps[i] : sides_[1]->steps[i - first_there];
-      ComparedKernels& kernels = components[find(i)];
+      ComparedKernels& kernels = components[connected[static_cast<unsigned>(i)]];
       (is_here ? kernels.here : kernels.there).push_back(step_text(step));
       (is_here ? kernels.here_s : kernels.there_s) += step.predicted_s;
     }
     std::vector<ComparedKernels> list;
     llvm::StringMap<size_t> known;
-    for (auto& [first, own] : components) {
+    for (ComparedKernels& own : components) {
       if (own.here == own.there && std::abs(own.here_s - own.there_s) <= kSameTime * own.here_s)
         continue;
       const std::string key =

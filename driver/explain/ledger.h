@@ -107,7 +107,7 @@ struct EntryLedger {
   double seconds() const;  // measured where a step was, else predicted
 };
 
-/// What reports have beside the compilation; both may be empty.
+/// Inputs of reports beside the compilation; both may be empty.
 struct ReportInputs {
   EntrySavings relaxed = {};  // of relaxed_savings()
   MeasuredTimes measured = {};

@@ -1,5 +1,6 @@
 #include "driver/explain/worth.h"
 
+#include <llvm/ADT/IntEqClasses.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>
 
@@ -28,29 +29,25 @@ class JoinedPlans {
     double seconds = 0, bytes = 0;
   };
 
-  /// Of one kernel in the place of the two.
+  /// The saving of one kernel in the place of the two.
   const Saving& of(Pair pair) {
     const auto [at, is_new] = known_.try_emplace(pair);
     if (is_new) at->second = component({pair.first, pair.second});
     return at->second;
   }
 
-  /// Of all pairs at once: kernels that pairs connect become one, where that saves time.
+  /// The saving of all pairs at once: kernels that pairs connect become one, where that saves time.
   Saving of(const std::set<Pair>& pairs) {
-    std::map<uint32_t, uint32_t> parent;
-    const auto find = [&](uint32_t x) {
-      parent.try_emplace(x, x);
-      while (parent[x] != x) x = parent[x] = parent[parent[x]];
-      return x;
-    };
-    for (const auto& [a, b] : pairs) {
-      const uint32_t x = find(a), y = find(b);
-      parent[std::max(x, y)] = std::min(x, y);
-    }
-    std::map<uint32_t, llvm::SmallVector<uint32_t, 4>> components;
-    for (const auto& [kernel, unused] : parent) components[find(kernel)].push_back(kernel);
+    const auto steps = static_cast<uint32_t>(entry_.steps.size());
+    llvm::IntEqClasses connected(steps);
+    for (const auto& [a, b] : pairs) connected.join(a, b);
+    connected.compress();
+    std::vector<llvm::SmallVector<uint32_t, 4>> components(connected.getNumClasses());
+    for (uint32_t kernel = 0; kernel < steps; ++kernel)
+      components[connected[kernel]].push_back(kernel);
     Saving sum;
-    for (const auto& [first, kernels] : components) {
+    for (const auto& kernels : components) {
+      if (kernels.size() == 1) continue;
       const Saving saving =
           kernels.size() == 2 ? of(Pair(kernels[0], kernels[1])) : component(kernels);
       if (saving.seconds <= 0) continue;
@@ -164,7 +161,7 @@ bool is_final(std::string_view reason) {
 
 std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
   std::vector<const RefusalWorth*> list;
-  // Of several refusals between the same two kernels the first one that an option lifts, else one
+  // Several refusals between the same two kernels: the first one that an option lifts, else one
   // about a value and its reader, else the first one.
   const auto rank = [](const RefusalWorth& worth) {
     return std::pair(!worth.option.empty(), worth.direct);

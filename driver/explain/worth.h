@@ -1,4 +1,4 @@
-// What would pay: the time that each refusal costs.
+// The time that each refusal costs: what would pay.
 #pragma once
 
 #include "driver/explain/ledger.h"

@@ -109,7 +109,7 @@ class Reduction {
     return true;
   }
 
-  /// What nothing needs fails nowhere, most likely.
+  /// Most likely nothing fails in what nothing needs.
   void sweep_first() {
     Reducible swept = best_;
     sweep(swept.module);

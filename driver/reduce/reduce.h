@@ -27,7 +27,7 @@ struct Reducible {
   std::vector<int64_t> symbol_values;
 };
 
-/// What there is of a module.
+/// Counts of a module's parts.
 struct ModuleSize {
   size_t entries = 0;
   size_t ops = 0;     // of all entries, without inputs, weights and states

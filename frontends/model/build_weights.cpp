@@ -275,7 +275,7 @@ Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
     const std::string tensor = tensor_name(weight, names);
     used.insert(tensor);
     if (!names.coded.contains(tensor)) continue;
-    for (const char* end : {".codes", ".scales", ".zeros", ".order"}) used.insert(tensor + end);
+    for (const std::string_view end : kCodedParts) used.insert(tensor + std::string(end));
   }
   if (!spec.encoder) used.insert(tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names));
   for (const std::string& tensor : source.names()) {

@@ -30,7 +30,7 @@ struct WeightNames {
   /// The tensors that are codes and scales, in the form that CodeTensors gives them.
   CodedTensors coded = {};
 
-  /// What a weight is cut from, if that is codes and scales.
+  /// The codes and scales that a weight is cut from; null: its tensor is of another kind.
   const CodedTensor* codes_of(const LogicalWeight& weight) const;
 };
 

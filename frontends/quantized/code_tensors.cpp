@@ -91,8 +91,9 @@ class CodeTensors::Opener {
     for (const std::string& name : files_.names())
       if (!hidden_.contains(name)) tensors_.names_.push_back(name);
     for (const auto& [name, weight] : tensors_.weights_)
-      for (const char* end : {".codes", ".scales", ".zeros", ".order"})
-        if (tensors_.part_of(name + end)) tensors_.names_.push_back(name + end);
+      for (const std::string_view end : kCodedParts)
+        if (const std::string part = name + std::string(end); tensors_.part_of(part))
+          tensors_.names_.push_back(part);
     llvm::sort(tensors_.names_);
     return {};
   }
@@ -322,12 +323,9 @@ Result<std::shared_ptr<const CodeTensors>> CodeTensors::open(
 
 std::optional<std::pair<const CodedTensors::value_type*, CodeTensors::Part>> CodeTensors::part_of(
     std::string_view name) const {
-  constexpr std::pair<std::string_view, Part> kParts[] = {{".codes", Part::codes},
-                                                          {".scales", Part::scales},
-                                                          {".zeros", Part::zeros},
-                                                          {".order", Part::order}};
-  for (const auto& [end, part] : kParts) {
+  for (const auto& [place, end] : llvm::enumerate(kCodedParts)) {
     if (!name.ends_with(end)) continue;
+    const auto part = static_cast<Part>(place);
     const auto at = weights_.find(name.substr(0, name.size() - end.size()));
     if (at == weights_.end()) return std::nullopt;
     const bool absent = (part == Part::zeros && !at->second.has_zeros()) ||

@@ -10,11 +10,15 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "frontends/quantized/scheme.h"
 #include "ir/types.h"
 
 namespace sinter {
+
+/// The ends of these names, in this order.
+inline constexpr std::string_view kCodedParts[] = {".codes", ".scales", ".zeros", ".order"};
 
 /// Groups of codes that operands of the IR have at most; larger ones are several with one scale.
 inline constexpr int64_t kLargestCodeGroup = 128;

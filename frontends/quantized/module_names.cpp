@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <llvm/ADT/STLExtras.h>
 
-#include <array>
+#include "frontends/files/pcre2_code.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -14,12 +14,6 @@ namespace {
 // A pattern from a file may be made to backtrack without end. A name has some 60 characters.
 constexpr uint32_t kMaxSteps = 20'000;
 constexpr size_t kMaxPatterns = 256, kMaxPatternBytes = 4096;
-
-std::string pcre2_message(int error) {
-  std::array<PCRE2_UCHAR, 256> text{};
-  pcre2_get_error_message(error, text.data(), text.size());
-  return reinterpret_cast<const char*>(text.data());
-}
 
 pcre2_match_context* name_limits() {
   static pcre2_match_context* const shared = [] {
@@ -45,18 +39,8 @@ Status ModuleNames::add_pattern(std::string_view pattern) {
                             kMaxPatternBytes));
   if (patterns_.size() == kMaxPatterns)
     return fail(fmt::format("more than {} regular expressions", kMaxPatterns));
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                                   PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED | PCRE2_NEVER_BACKSLASH_C,
-                                   &error, &offset, nullptr);
-  if (!code)
-    return fail(fmt::format("cannot read the regular expression \"{}\": {}", printable(pattern),
-                            pcre2_message(error)));
-  patterns_.push_back(
-      {std::string(pattern), std::shared_ptr<const void>(code, [](const void* held) {
-         pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(held)));
-       })});
+  SINTER_LET(code, compile_pcre2(pattern, PCRE2_ANCHORED, pattern));
+  patterns_.push_back({std::string(pattern), std::move(code)});
   return {};
 }
 

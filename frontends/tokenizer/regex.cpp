@@ -1,10 +1,9 @@
 #include "frontends/tokenizer/regex.h"
 
-#include <array>
-
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "frontends/files/pcre2_code.h"
 #include "frontends/tokenizer/unicode.h"
 
 namespace sinter {
@@ -15,12 +14,6 @@ namespace {
 constexpr uint32_t max_steps = 20'000'000;  // of one match
 constexpr uint32_t max_heap_kib = 64 << 10;
 constexpr size_t longest_pattern = 16 << 10;  // bytes
-
-std::string message_of(int error) {
-  std::array<PCRE2_UCHAR, 256> text{};
-  pcre2_get_error_message(error, text.data(), text.size());
-  return reinterpret_cast<const char*>(text.data());
-}
 
 pcre2_match_context* limits() {
   static pcre2_match_context* const shared = [] {
@@ -39,19 +32,11 @@ Result<Regex> Regex::compile(std::string_view pattern) {
     return fail(fmt::format("a regular expression of {} bytes, at most {} are read", pattern.size(),
                             longest_pattern));
   SINTER_LET(translated, pcre2_pattern(pattern));
-  int error = 0;
-  PCRE2_SIZE offset = 0;
   // Multi-line: in Oniguruma's syntax ^ and $ always stand at lines.
-  pcre2_code* code = pcre2_compile(
-      reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr);
-  if (!code)
-    return fail(fmt::format("cannot read the regular expression \"{}\": {}", printable(pattern),
-                            message_of(error)));
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where there is no JIT, PCRE2 interprets
-  return Regex(std::string(pattern), std::shared_ptr<const void>(code, [](const void* held) {
-                 pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(held)));
-               }));
+  SINTER_LET(code, compile_pcre2(translated, PCRE2_MULTILINE, pattern));
+  // Where there is no JIT, PCRE2 interprets.
+  pcre2_jit_compile(static_cast<pcre2_code*>(code.get()), PCRE2_JIT_COMPLETE);
+  return Regex(std::string(pattern), std::move(code));
 }
 
 Regex::Matches::Matches(const Regex& regex, std::string_view text)
@@ -80,7 +65,7 @@ Result<std::optional<TextRange>> Regex::Matches::next() {
   }
   if (count < 0)
     return fail(fmt::format("a regular expression of the tokenizer gives up on this text: {}",
-                            message_of(count)),
+                            pcre2_message(count)),
                 {}, "use a shorter text");
   const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data);
   const TextRange found{bounds[0], bounds[1]};

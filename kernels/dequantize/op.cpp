@@ -1,9 +1,8 @@
 // pack_codes and dequantize. Constraint:
 //   C30  `codes` names a format (ir/code_format.h); `size` is a constant K >= 1; pack_codes: words
-//   i32
-//        [M, ceil(K * bits / 32)], scales [M, groups of K], zeros of i32 and minima of the scales'
-//        type with the scales' extents, where the format has them; dequantize: i32 [M, words of a
-//        packed row]
+//        i32 [M, ceil(K * bits / 32)], scales [M, groups of K], zeros of i32 and minima of the
+//        scales' type with the scales' extents, where the format has them; dequantize: i32 [M,
+//        words of a packed row]
 #include "ir/code_format.h"
 #include "ir/infer_codes.h"
 
