@@ -38,16 +38,20 @@ class JoinedPlans {
 
   /// The saving of all pairs at once: kernels that pairs connect become one, where that saves time.
   Saving of(const std::set<Pair>& pairs) {
-    const auto steps = static_cast<uint32_t>(entry_.steps.size());
-    llvm::IntEqClasses connected(steps);
-    for (const auto& [a, b] : pairs) connected.join(a, b);
+    std::vector<uint32_t> all;
+    for (const auto& [a, b] : pairs) all.insert(all.end(), {a, b});
+    llvm::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    const auto number = [&](uint32_t kernel) {
+      return static_cast<uint32_t>(llvm::lower_bound(all, kernel) - all.begin());
+    };
+    llvm::IntEqClasses connected(static_cast<uint32_t>(all.size()));
+    for (const auto& [a, b] : pairs) connected.join(number(a), number(b));
     connected.compress();
     std::vector<llvm::SmallVector<uint32_t, 4>> components(connected.getNumClasses());
-    for (uint32_t kernel = 0; kernel < steps; ++kernel)
-      components[connected[kernel]].push_back(kernel);
+    for (uint32_t kernel : all) components[connected[number(kernel)]].push_back(kernel);
     Saving sum;
     for (const auto& kernels : components) {
-      if (kernels.size() == 1) continue;
       const Saving saving =
           kernels.size() == 2 ? of(Pair(kernels[0], kernels[1])) : component(kernels);
       if (saving.seconds <= 0) continue;

@@ -47,9 +47,9 @@ class GradientScores {
         kOfKeys ? walk.hides_keys() : begin < all_low_ || begin + Sizes::other > all_end_;
     each(tokens, [&](int i, int half, int column, const GradientToken& token) {
       const int key = kOfKeys ? block_.own_row0() + row_ + 8 * half : begin + column;
-      dots[i] = logit(dots[i], walk, begin + column, half, key);
-      if (hides && !token.sees(key)) dots[i] = -math::infinity();
-      dots[i] = attention_probability(dots[i], token.shift, Config::kFactor);
+      const float own = logit(dots[i], walk, begin + column, half, key);
+      dots[i] = attention_probability(own, token.shift, Config::kFactor);
+      if (hides && !token.sees(key)) dots[i] = 0.0f;  // also where the shift is NaN
     });
   }
   // Turns probabilities and dP into dS.

@@ -39,8 +39,9 @@ TEST_CASE("the passes up to one whose module is another show that module") {
   CHECK(result.text.find("// after merge_linears:\n//   module @m {\n//     entry") !=
         std::string::npos);
   CHECK(case_commands(result, "run", "small.sir")
-            .ends_with("sinter opt --pass canonicalize,recognize_attention,"
-                       "fold_positions,attention_masks,shared_heads,merge_linears small.sir\n"));
+            .ends_with(
+                "sinter opt --pass canonicalize,label_sums,padded_formulas,recognize_attention,"
+                "fold_positions,attention_masks,shared_heads,merge_linears small.sir\n"));
   CHECK(run_case(result.text, "small").changed_passes.empty());
 }
 
