@@ -206,10 +206,11 @@ class AttentionBlock {
                                   const AttentionEnds& ends, const Result& out) const {
     if constexpr (kLogSumOf<Config>) store_log_sums(row0, ends.log_sums);
     constexpr int width = Config::kValueWidth, chunks = (width + 7) / 8;
-    take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk& values) {
+    take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
       const int row = row0 + 8 * half;
       if (!is_there(row)) return;
-      write_port<width % 8 == 0>(out, element(row, width) + 8 * chunk, width - 8 * chunk, values);
+      write_port<width % 8 == 0>(out, element(row, width) + 8 * chunk, width - 8 * chunk,
+                                 values[0]);
     });
   }
 

@@ -226,18 +226,18 @@ class GradientBlock {
   template <int width, int count>
   SINTER_DEVICE void store(const float (&sums)[count], int row0, T* result) const {
     constexpr int chunks = (width + 7) / 8;
-    take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk& values) {
+    take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
       const int row = row0 + 8 * half;
       if (!is_there(row)) return;
       T* const to = result +
                     ((sequence_ * own_rows() + own_row0() + row) * own_heads() + head_) * width +
                     8 * chunk;
       if constexpr (width % 8 == 0) {
-        store_chunk(to, values);
+        store_chunk(to, values[0]);
       } else {
 #pragma unroll
         for (int e = 0; e < 8; ++e)
-          if (8 * chunk + e < width) sinter::store(to + e, values[e]);
+          if (8 * chunk + e < width) sinter::store(to + e, values[0][e]);
       }
     });
   }

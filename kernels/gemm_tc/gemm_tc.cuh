@@ -168,18 +168,23 @@ class TiledLinear {
                            const Result& result) const {
     constexpr int columns = Config::kResultColumns;
     using Rounded = typename Config::ResultElement;
-    take_chunks<Rounded, Config::kColumns / 8>(sums, [&](int half, int chunk, const Chunk& values) {
-      const long long own = row + 8 * half;
-      const int first = matrix_row(column, chunk);
-      const bool is_there = own < rows_ && first < columns;
-      if constexpr (Config::kSections) {
-        PortRows<kPaired> rows(own * columns + first, values);
-        rows.take_partner();
-        if (is_there) result(own, first, rows);
-      } else if (is_there) {
-        write_port<columns % 8 == 0>(result, own * columns + first, columns - first, values);
-      }
-    });
+    constexpr int units = kPaired ? 2 : 1;
+    take_chunks<Rounded, Config::kColumns / 8, units>(
+        sums, [&](int half, int chunk, const Chunk(&values)[units]) {
+          const long long own = row + 8 * half;
+          const int first = matrix_row(column, chunk);
+          if (own >= rows_ || first >= columns) return;
+          const long long at = own * columns + first;
+          if constexpr (kPaired) {
+            constexpr int apart = Config::kPairs;
+            result(own, first, PortRows<true>(at, values[0], values[1]));
+            result(own, first + apart, PortRows<true>(at + apart, values[1], values[0]));
+          } else if constexpr (Config::kSections) {
+            result(own, first, PortRows<false>(at, values[0]));
+          } else {
+            write_port<columns % 8 == 0>(result, at, columns - first, values[0]);
+          }
+        });
   }
 
   PipelineState<Config::kStages> stage_;

@@ -16,6 +16,11 @@ struct PortRows {
 #pragma unroll
     for (int e = 0; e < 8; ++e) own[e] = values[e];
   }
+  SINTER_DEVICE PortRows(long long first, const float (&values)[8], const float (&partners)[8])
+      : PortRows(first, values) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) partner[e] = partners[e];
+  }
   // Lanes 2 j and 2 j + 1 of a warp are partners. All of its lanes call it.
   SINTER_DEVICE void take_partner() {
     if constexpr (paired) {

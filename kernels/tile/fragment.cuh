@@ -83,26 +83,33 @@ SINTER_DEVICE void gather_chunk(Chunk& values, const float*, const float (&pairs
   }
 }
 
-// Rounds the sums of a lane's two rows to T and calls take(half, chunk, values) for chunks of 8
-// elements: half 0 is the lane's first row, half 1 the row 8 on. `chunks`: of a row; what the sums
-// lack is not taken. Of every four chunks of a row, which are in four lanes, a lane takes one.
-template <typename T, int chunks, int count, typename Take>
+// Rounds the sums of a lane's two rows to T and calls take(half, chunk, values) for `units` chunks
+// of 8 elements, of which `chunk` is the first: half 0 is the lane's first row, half 1 the row 8
+// on. `chunks`: of a row; what the sums lack is not taken. Four lanes have a row, and each takes
+// every fourth unit.
+template <typename T, int chunks, int units = 1, int count, typename Take>
 SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
+  static_assert(chunks % units == 0, "a row has whole units");
   const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int first = 0; first < chunks; first += 4) {
-      float pairs[4][2] = {};
+    for (int first = 0; first < chunks; first += 4 * units) {
+      Chunk values[units];
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        if (first + i < count / 4) {
-          pairs[i][0] = sums[4 * (first + i) + 2 * half];
-          pairs[i][1] = sums[4 * (first + i) + 2 * half + 1];
+      for (int unit = 0; unit < units; ++unit) {
+        float pairs[4][2] = {};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int chunk = first + units * i + unit;
+          if (chunk < count / 4) {
+            pairs[i][0] = sums[4 * chunk + 2 * half];
+            pairs[i][1] = sums[4 * chunk + 2 * half + 1];
+          }
         }
-      Chunk values;
-      gather_chunk(values, static_cast<const T*>(nullptr), pairs, lane);
-      const int chunk = first + lane % 4;
+        gather_chunk(values[unit], static_cast<const T*>(nullptr), pairs, lane);
+      }
+      const int chunk = first + units * (lane % 4);
       if (chunk < chunks) take(half, chunk, values);
     }
   }
