@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import threading
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterator, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch._C import DispatchKey
 from torch._C._functorch import TransformType
 from torch._dispatch.python import enable_python_dispatcher
@@ -34,8 +35,18 @@ TRANSFORMS = DispatchKey.FuncTorchDynamicLayerFrontMode
 _LOCK = threading.RLock()
 
 KERNELS = ("math", "flash", "mem_efficient", "cudnn")  # as in the names of torch's switches
-MAX_ORDERS = 1024
-_ORDERS: dict[tuple, tuple[int, ...]] = {}  # of calls of the op, which many layers make alike
+MAX_PLACINGS = 1024
+
+
+class Placing(NamedTuple):
+    """How eager's result lies in memory. order: of its axes. gap: unused elements behind each row, which
+    stem from heads that a kernel pads to a width that it has."""
+
+    order: tuple[int, ...]
+    gap: int = 0
+
+
+_PLACINGS: dict[tuple, Placing] = {}  # of calls of the op, which many layers make alike
 
 
 @contextmanager
@@ -59,7 +70,7 @@ def scaled_dot_product_attention(*args, **kwargs) -> torch.Tensor:
     what is left to eager, and the errors."""
     if torch._C._functorch.peek_interpreter_stack() is not None or not is_taken(*args, **kwargs):
         return OP._op_dk(COMPOSITE, *args, **kwargs)
-    return laid_out(attention(*args, **kwargs), eager_order(args, kwargs))
+    return laid_out(attention(*args, **kwargs), eager_placing(args, kwargs))
 
 
 def transformed(*args, **kwargs) -> torch.Tensor:
@@ -69,7 +80,7 @@ def transformed(*args, **kwargs) -> torch.Tensor:
     if any(level.key() == TransformType.Jvp for level in levels) or not is_taken(*args, **kwargs) \
             or torch.is_autocast_enabled(args[0].device.type):
         return OP._op_dk(TRANSFORMS, *args, **kwargs)
-    return laid_out(attention(*args, **kwargs), eager_order(args, kwargs))
+    return laid_out(attention(*args, **kwargs), eager_placing(args, kwargs))
 
 
 def is_taken(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None,
@@ -198,25 +209,27 @@ def default_scale(q: torch.Tensor, scale: float | None) -> float:
     return 1.0 / math.sqrt(q.shape[-1]) if q.shape[-1] else 1.0
 
 
-def laid_out(x: torch.Tensor, order: tuple[int, ...]) -> torch.Tensor:
-    """x with its axes in this order of memory. A clone has the strides of eager's result for axes of
-    one element as well."""
-    dense = x.permute(order).clone(memory_format=torch.contiguous_format)
+def laid_out(x: torch.Tensor, placing: Placing) -> torch.Tensor:
+    """x with its axes in this order of memory, as a slice of a wider tensor where rows have a gap. A clone has
+    the strides of eager's result for axes of one element as well."""
+    order, gap = placing
+    dense = x.permute(order)
+    dense = F.pad(dense, (0, gap))[..., :-gap] if gap else dense.clone(memory_format=torch.contiguous_format)
     return dense.permute(Layout(tuple(order)).inverse)
 
 
-def eager_order(args: tuple, kwargs: dict) -> tuple[int, ...]:
-    """The order in memory of the axes of eager's result: it depends on the kernel, which depends on the
-    operands and on torch's switches."""
+def eager_placing(args: tuple, kwargs: dict) -> Placing:
+    """How eager's result lies in memory: it depends on the kernel, which depends on the operands and on
+    torch's switches."""
     values = [*args, *kwargs.values()]
     key = (tuple(map(description, values)), tuple(kwargs), torch.is_grad_enabled(),
            *[getattr(torch._C, f"_get_{name}_sdp_enabled")() for name in KERNELS],
            *torch._C._get_sdp_priority_order())
-    if key not in _ORDERS:
-        if len(_ORDERS) >= MAX_ORDERS:
-            _ORDERS.clear()
-        _ORDERS[key] = order_of_call(args, kwargs)
-    return _ORDERS[key]
+    if key not in _PLACINGS:
+        if len(_PLACINGS) >= MAX_PLACINGS:
+            _PLACINGS.clear()
+        _PLACINGS[key] = placing_of_call(args, kwargs)
+    return _PLACINGS[key]
 
 
 def description(value) -> object:
@@ -226,11 +239,19 @@ def description(value) -> object:
     return (*example_strides(value), value.dtype, value.device, value.requires_grad)
 
 
-def order_of_call(args: tuple, kwargs: dict) -> tuple[int, ...]:
+def placing_of_call(args: tuple, kwargs: dict) -> Placing:
     with _disable_current_modes(), temporarily_clear_interpreter_stack(), FakeTensorMode():
         example = lambda value: example_of(value) if isinstance(value, torch.Tensor) else value
-        return stride_order(OP._op_dk(COMPOSITE, *map(example, args),
-                                      **{name: example(value) for name, value in kwargs.items()}))
+        return placing_of(OP._op_dk(COMPOSITE, *map(example, args),
+                                    **{name: example(value) for name, value in kwargs.items()}))
+
+
+def placing_of(result: torch.Tensor) -> Placing:
+    """That of an example."""
+    order = stride_order(result)
+    outer = [axis for axis in order[:-1] if result.shape[axis] > 1]
+    width = result.shape[order[-1]]
+    return Placing(order, max(result.stride(outer[-1]) - width, 0) if outer and result.numel() else 0)
 
 
 def example_strides(x: torch.Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -135,7 +135,7 @@ def _of_kernel(count, q, k, v, mask, dropout_p, causal, scale, order=None):
         return NotImplemented
     scale = attention_call.default_scale(q, scale)
     out = torch.ops.sinter.attention(q, k, v, mask, causal, scale).transpose(1, 2)
-    out = attention_call.laid_out(out, order or stride_order(q))
+    out = attention_call.laid_out(out, attention_call.Placing(order or stride_order(q)))
     total = torch.logsumexp(library.scores(q, k, mask, causal, scale), -1)
     return (out, total, *[None] * (count - 2))
 

@@ -43,11 +43,6 @@ def is_real(dtype: str) -> bool:
     return dtype in _REAL
 
 
-def real_type(dtype: str) -> torch.finfo:
-    """The facts that torch has of a float type."""
-    return torch.finfo(_REAL[dtype])
-
-
 def is_integer(dtype: str) -> bool:
     return dtype in ("i32", "i64")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch.nn.attention import varlen  # registers torch's ops
 
-from .attention_call import default_scale, laid_out
+from .attention_call import Placing, default_scale, laid_out
 from .layout import stride_order
 from .library import mask_of_ranges, scores, with_batch
 
@@ -51,7 +51,7 @@ def forward(q, k, v, cu_seq_q, cu_seq_k, causal, scale, left, right):
     mask = mask_of_ranges(first, last, k.shape[0])
     total = torch.logsumexp(scores(with_batch(q), with_batch(k), mask, False, scale)[0], -1)
     state = torch.empty(2, dtype=torch.uint64, device=q.device)
-    return laid_out(result, stride_order(q)), total, state
+    return laid_out(result, Placing(stride_order(q))), total, state
 
 
 def backward(grad, q, k, v, cu_seq_q, cu_seq_k, causal, scale, left, right):

@@ -13,7 +13,7 @@ import sinter.pytorch
 import torch
 import torch.nn.functional as F
 from beside_eager import compiled, eager_ops, reset
-from sinter.pytorch import backend, export
+from sinter.pytorch import attention_call, backend, export
 from test_layer_gradients import compare
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -433,3 +433,22 @@ def test_a_program_that_has_the_op_of_a_kernel() -> None:
     ours = imported.compile().run(q=q, k=k, mask=mask).values()
     for one, wanted in zip(ours, Attend()(q, k, mask), strict=True):
         torch.testing.assert_close(one, wanted)
+
+
+def test_heads_that_eager_pads_are_a_slice(monkeypatch) -> None:
+    """As kernels of a GPU leave them: rows of 8 elements, of which some are not used."""
+    q, k = randn(2, 3, 5, 4), randn(2, 3, 7, 4)
+    for wide in (torch.randn(2, 3, 5, 8), torch.randn(2, 5, 3, 8).transpose(1, 2)):
+        placing = attention_call.placing_of(wide[..., :4])
+        assert placing.gap == 4
+        monkeypatch.setattr(attention_call, "eager_placing", lambda *ignored: placing)
+        torch._dynamo.reset()
+        ours = compiled(lambda q, k: attend(q, k, k))(q, k)
+        assert ours.stride() == wide.stride()
+        torch.testing.assert_close(ours, attend(q, k, k))
+
+
+def test_the_place_of_an_example_without_a_gap() -> None:
+    for shape in ((2, 3, 5, 4), (1, 1, 1, 4), (2, 3, 5, 1), (0, 3, 5, 4), (2, 1, 5, 4)):
+        for x in (torch.empty(shape), torch.empty(shape).transpose(1, 2)):
+            assert attention_call.placing_of(x).gap == 0, (x.shape, x.stride())

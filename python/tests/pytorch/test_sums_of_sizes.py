@@ -98,6 +98,12 @@ class TestNorms(unittest.TestCase):
             train_beside_eager(nn.BatchNorm2d(4), randn(3, 4, 5, 6).requires_grad_(), dynamic=dynamic)
             self.assertEqual(eager_ops(), [])
 
+    def test_rms_norm_of_small_numbers_adds_the_roundings_of_its_sums(self):
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            run_beside_eager(lambda x: F.rms_norm(x, (6,)), randn(3, 6).mul(0.1).to(dtype),
+                             tolerance=4 * torch.finfo(dtype).eps)
+            self.assertEqual(eager_ops(), [])
+
     def test_spread(self):
         run_beside_eager(lambda x: (x.std(1), x.var((0, 1)), x.var(0, correction=0)), randn(4, 4),
                          dynamic=True)

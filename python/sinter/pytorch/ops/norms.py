@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import torch
+
 from .. import row_ops
-from ..dtypes import real_type, sinter_dtype
+from ..dtypes import sinter_dtype
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .registry import Conversion, aten, converts
@@ -53,7 +55,7 @@ def layer_norm(c: Conversion, x: Tensor, shape, weight, bias, eps) -> tuple:
 def rms_norm(c: Conversion, x: Tensor, shape, weight, eps) -> tuple:
     axes = list(range(x.rank - len(shape), x.rank))
     if eps is None:
-        eps = real_type(x.dtype).eps
+        eps = torch.finfo(torch.float32).eps  # the type of the sums, whatever that of x
     y = x.f32()
     scale = ((y * y).mean(axes, True) + float(eps)).apply("rsqrt")
     y = y * scale
