@@ -2,8 +2,8 @@
 
 #include "cli/commands.h"
 #include "cli/integer_options.h"
-#include "cli/output.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "driver/reduce/reduce_file.h"
 #include "driver/text_table.h"
 
@@ -12,25 +12,24 @@ namespace {
 
 std::string size_text(const ModuleSize& size) {
   return fmt::format("{}, {}, {}", counted(size.entries, "entry", "entries"),
-                     counted(size.ops, "op"), counted(size.leaves, "value from outside",
-                                                      "values from outside"));
+                     counted(size.ops, "op"),
+                     counted(size.leaves, "value from outside", "values from outside"));
 }
 
 Status reduce_command(ReduceRequest request) {
   if (request.output.empty()) request.output = "reduced.sir";
   request.check.shows_output = verbosity == Verbosity::verbose;
   request.progress = [](int64_t checks, const ModuleSize& best) {
-    progress(fmt::format("{}: {}", counted(static_cast<uint64_t>(checks), "check"),
-                         size_text(best)));
+    progress(
+        fmt::format("{}: {}", counted(static_cast<uint64_t>(checks), "check"), size_text(best)));
   };
   SINTER_LET(report, reduce_file(request));
   print_result(report.text);
   note(fmt::format("{} → {}; {}{}; written to {}", size_text(report.before),
                    size_text(report.after), counted(static_cast<uint64_t>(report.checks), "check"),
-                   report.timed_out == 0
-                       ? ""
-                       : fmt::format(", {} of which had no end after {} s", report.timed_out,
-                                     request.check.seconds),
+                   report.timed_out == 0 ? ""
+                                         : fmt::format(", {} of which had no end after {} s",
+                                                       report.timed_out, request.check.seconds),
                    printable(request.output)));
   return {};
 }

@@ -11,7 +11,7 @@ struct CheckCommand {
   /// A shell's command. `{}` stands for the candidate's path; where it has none, the path is the
   /// last argument.
   std::string text;
-  int64_t seconds = 60;    // after which the command and what it started are killed
+  int64_t seconds = 60;       // after which the command and what it started are killed
   bool shows_output = false;  // on stderr; else its output is dropped
 };
 

@@ -32,10 +32,10 @@ double cost(const Reducible& test) {
   for (const Entry& entry : test.module.entries) {
     total += kEntry + kResult * static_cast<double>(entry.graph.outputs.size());
     for (const Op& op : entry.graph.ops()) {
-      total += op_class(op) != OpClass::leaf  ? kOp
-               : op.kind == OpKind::weight    ? kWeight
-               : op.kind == OpKind::state     ? kState
-                                              : kInput;
+      total += op_class(op) != OpClass::leaf ? kOp
+               : op.kind == OpKind::weight   ? kWeight
+               : op.kind == OpKind::state    ? kState
+                                             : kInput;
       // A constant of zeros needs nothing from outside, and is no work.
       if (op.kind == OpKind::constant) total -= kOp - kInput / 2;
       total += kAttribute * static_cast<double>(op.attrs.end() - op.attrs.begin());
@@ -273,7 +273,8 @@ class Reduction {
   }
 
   void types() {
-    for (const DType narrow : {DType::bf16, DType::f16}) accept(with_dtype(best_, narrow, DType::f32));
+    for (const DType narrow : {DType::bf16, DType::f16})
+      accept(with_dtype(best_, narrow, DType::f32));
     accept(with_dtype(best_, DType::i64, DType::i32));
   }
 

@@ -37,8 +37,8 @@ ModuleSize size_of(const Module& module);
 
 struct ReduceOptions {
   int64_t tries = -1;  // questions that are asked at most; -1: no limit
-  /// Called with every smaller module that fails, and how many questions were asked so far. An error
-  /// ends the search.
+  /// Called with every smaller module that fails, and how many questions were asked so far. An
+  /// error ends the search.
   std::function<Status(const Reducible& best, int64_t asked)> smaller;
 };
 

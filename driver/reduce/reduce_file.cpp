@@ -40,10 +40,10 @@ Result<ReduceReport> reduce_file(const ReduceRequest& request) {
   SINTER_LET(first, check.run(model.module));
   ++report.checks;
   if (!first.succeeded())
-    return fail(fmt::format("the check ends with {} on the module itself", first.text(request.check)),
-                "--check",
-                "it must end with 0 where a module still fails: `! COMMAND` turns it round",
-                ExitCode::usage);
+    return fail(
+        fmt::format("the check ends with {} on the module itself", first.text(request.check)),
+        "--check", "it must end with 0 where a module still fails: `! COMMAND` turns it round",
+        ExitCode::usage);
   SINTER_TRY(write_text(request.output, print_module(model.module)));
 
   Status failed;  // of a check that could not be made

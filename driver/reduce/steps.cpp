@@ -222,8 +222,7 @@ std::optional<Reducible> without_symbol(const Reducible& from, uint32_t symbol) 
     if (other.at_most && other.at_most->index > symbol) --other.at_most->index;
   for (Entry& entry : start.module.entries)
     if (entry.range && entry.range->symbol.index > symbol) --entry.range->symbol.index;
-  if (!start.symbol_values.empty())
-    start.symbol_values.erase(start.symbol_values.begin() + symbol);
+  if (!start.symbol_values.empty()) start.symbol_values.erase(start.symbol_values.begin() + symbol);
   auto smaller = with_types(
       start, [&](TensorType& type) { move_all(type.dims); },
       [&](AttrValue& value) {

@@ -41,11 +41,10 @@ Module parsed(std::string_view text) {
 }
 
 std::string reduced(const Module& module, const std::function<bool(const Module&)>& fails) {
-  const auto smallest =
-      reduce({module, {}}, [&](const Reducible& candidate) {
-        REQUIRE(verify(candidate.module).has_value());
-        return fails(candidate.module);
-      });
+  const auto smallest = reduce({module, {}}, [&](const Reducible& candidate) {
+    REQUIRE(verify(candidate.module).has_value());
+    return fails(candidate.module);
+  });
   REQUIRE(smallest.has_value());
   CHECK(fails(smallest->module));
   return print_module(smallest->module);
@@ -76,8 +75,8 @@ TEST_CASE("entries, ops, weights, states, symbols and types that the failure doe
   CHECK(reduced(module, [](const Module& m) { return has_op(m, OpKind::tanh); }) ==
         R"(module @m {
   entry @first() -> (%c) {
-    %b = constant {value = 0x0p+0} : f32[1, 1]
-    %c = tanh %b : f32[1, 1]
+    %x = constant {value = 0x0p+0} : f32[1, 1]
+    %c = tanh %x : f32[1, 1]
   }
 }
 )");
@@ -108,9 +107,9 @@ TEST_CASE("two runs ask the same questions; a limit ends the search with the bes
   std::vector<std::string> asked[2];
   for (auto& questions : asked)
     REQUIRE(reduce({module, {}}, [&](const Reducible& candidate) {
-      questions.push_back(print_module(candidate.module));
-      return has_op(candidate.module, OpKind::tanh);
-    }).has_value());
+              questions.push_back(print_module(candidate.module));
+              return has_op(candidate.module, OpKind::tanh);
+            }).has_value());
   CHECK(asked[0] == asked[1]);
   CHECK(std::set<std::string>(asked[0].begin(), asked[0].end()).size() == asked[0].size());
 
