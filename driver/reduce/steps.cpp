@@ -84,6 +84,29 @@ std::optional<Reducible> with_types(const Reducible& from, const ChangeType& cha
   return smaller;
 }
 
+/// A type, an attribute, a bound of another symbol or a variant's range has the symbol.
+bool uses(const Module& module, SymbolId symbol) {
+  const Dim wanted(symbol);
+  const auto in_graph = [&](const Graph& graph) {
+    return llvm::any_of(graph.ops(), [&](const Op& op) {
+      return llvm::is_contained(op.type.dims, wanted) ||
+             llvm::any_of(op.attrs, [&](const auto& attribute) {
+               const AttrValue& value = attribute.second;
+               const auto* dims = std::get_if<Dims>(&value);
+               const auto* dim = std::get_if<Dim>(&value);
+               return (dims && llvm::is_contained(*dims, wanted)) || (dim && *dim == wanted);
+             });
+    });
+  };
+  return llvm::any_of(module.symbols,
+                      [&](const Symbol& other) { return other.at_most == symbol; }) ||
+         llvm::any_of(module.states,
+                      [&](const State& s) { return llvm::is_contained(s.type.dims, wanted); }) ||
+         llvm::any_of(module.entries, [&](const Entry& entry) {
+           return (entry.range && entry.range->symbol == symbol) || in_graph(entry.graph);
+         });
+}
+
 }  // namespace
 
 void sweep(Module& module) {
@@ -217,18 +240,10 @@ std::optional<Reducible> with_high(const Reducible& from, size_t symbol, int64_t
 }
 
 std::optional<Reducible> without_symbol(const Reducible& from, uint32_t symbol) {
-  const Module& module = from.module;
-  bool used = llvm::any_of(module.symbols, [&](const Symbol& other) {
-    return other.at_most && other.at_most->index == symbol;
-  });
-  used = used || llvm::any_of(module.entries, [&](const Entry& entry) {
-           return entry.range && entry.range->symbol.index == symbol;
-         });
+  if (uses(from.module, SymbolId{symbol})) return std::nullopt;
   const auto move = [&](Dim& dim) {
-    if (dim.is_constant()) return;
-    const uint32_t index = dim.symbol().index;
-    used = used || index == symbol;
-    if (index > symbol) dim = Dim(SymbolId{index - 1});
+    if (!dim.is_constant() && dim.symbol().index > symbol)
+      dim = Dim(SymbolId{dim.symbol().index - 1});
   };
   const auto move_all = [&](Dims& dims) {
     for (Dim& dim : dims) move(dim);
@@ -241,13 +256,12 @@ std::optional<Reducible> without_symbol(const Reducible& from, uint32_t symbol) 
   for (Entry& entry : start.module.entries)
     if (entry.range && entry.range->symbol.index > symbol) --entry.range->symbol.index;
   if (!start.symbol_values.empty()) start.symbol_values.erase(start.symbol_values.begin() + symbol);
-  auto smaller = with_types(
+  return with_types(
       start, [&](TensorType& type) { move_all(type.dims); },
       [&](AttrValue& value) {
         if (auto* dims = std::get_if<Dims>(&value)) move_all(*dims);
         if (auto* dim = std::get_if<Dim>(&value)) move(*dim);
       });
-  return used ? std::nullopt : std::move(smaller);
 }
 
 std::optional<Reducible> with_dtype(const Reducible& from, DType was, DType now) {

@@ -75,6 +75,7 @@ arrow(driver/bench/ OWN ${below_driver} ${model} "driver/(generate|measure|tune|
 arrow(driver/calls/ OWN ${below_driver} driver/compile/)
 arrow(driver/check_command\\. OWN ${below_driver})
 arrow(driver/reduce/ OWN ${below_driver} driver/check_command\\.)
+arrow(driver/bisect/ OWN ${below_driver} ${model} driver/check_command\\. "driver/(generate|embed|run|measure|verify|plan_folder|reduce)/")
 arrow("api/sinter(_c)?\\.h$" "sinter_c\\.h$")
 arrow(api/ OWN driver/ ${below_driver})
 arrow(cli/ OWN driver/ ir/)

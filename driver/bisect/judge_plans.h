@@ -1,0 +1,62 @@
+// Plans of one frozen module with some of its fusions, and whether they are wrong.
+#pragma once
+
+#include <atomic>
+
+#include "driver/bisect/bisect.h"
+#include "frontends/files/tensor_file.h"
+
+namespace sinter {
+
+/// How a plan is made: with all fusions, some or none, and with which kernels.
+struct PlanChoice {
+  bool fused = true;
+  std::optional<FusionSet> only;         // none: all fusions
+  std::optional<FamilyChoice> families;  // none: those of the options
+
+  std::string key() const;  // "fused", "unfused", "0-3,7"
+};
+
+/// Makes plans, runs them and compares them. Answers of several threads.
+class PlanJudge {
+ public:
+  static Result<std::unique_ptr<PlanJudge>> create(const OpenedModel& model,
+                                                   const BisectOptions& options);
+
+  /// The plan with all fusions.
+  const Compiled& fused() const { return fused_; }
+  const Model& unfused() const { return *unfused_; }
+  const PlanRuns& runs() const { return runs_; }
+  Result<Compiled> compile_choice(const PlanChoice& choice) const;
+
+  /// How many of so many runs are wrong; with `stop` no runs follow a wrong one.
+  Result<int64_t> wrong_runs(const PlanChoice& choice, int64_t runs, bool stop);
+  /// What is wrong with a plan: the first element that differs from the unfused plan, in at most so
+  /// many runs, or how it fails.
+  Result<std::pair<std::optional<ElementDifference>, std::string>> difference(
+      const PlanChoice& choice, int64_t runs);
+  int64_t runs_made() const { return made_; }
+
+ private:
+  PlanJudge(const OpenedModel& model, const BisectOptions& options)
+      : model_(model), options_(options) {}
+  Status prepare();
+  Result<std::vector<CallValues>> run(const Compiled& compiled);
+  /// Empty: right.
+  Result<std::string> fault_of(const std::vector<CallValues>& values) const;
+  Result<bool> command_says_wrong(const PlanChoice& choice);
+
+  const OpenedModel& model_;
+  const BisectOptions& options_;
+  Module frozen_;
+  CompileOptions compile_;
+  Compiled fused_;
+  PlanRuns runs_;
+  std::shared_ptr<const Model> unfused_;
+  std::vector<CallValues> expected_;
+  std::optional<TensorFile> reference_;
+  std::atomic<int64_t> made_ = 0;
+  std::atomic<int64_t> folders_ = 0;
+};
+
+}  // namespace sinter
