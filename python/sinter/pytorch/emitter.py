@@ -135,15 +135,20 @@ class Emitter:
         self._states[value.number] = tuple(sizes[:axis + 1])
         return Tensor(self, value, (1, 1)).reshape(sizes)
 
-    def append(self, x: Tensor, rows: Tensor, source: Tensor) -> Tensor | None:
-        """x with the rows of a source, one for each row number, written in place along the last axis that its
-        rows join. Other axes of the source have the sizes of x. Row numbers outside write nothing. None: x is
-        no state."""
+    def _viewed(self, x: Tensor) -> Value:
+        """The value of which a tensor is a view."""
         value = x._value
         while value.number in self._sources:
             value = self._sources[value.number]
-        if value.number not in self._states:
-            return None
+        return value
+
+    def is_state(self, x: Tensor) -> bool:
+        return self._viewed(x).number in self._states
+
+    def append(self, x: Tensor, rows: Tensor, source: Tensor) -> Tensor:
+        """x, a state, with the rows of a source, one for each row number, written in place along the last axis
+        that its rows join. Other axes of the source have the sizes of x. Row numbers outside write nothing."""
+        value = self._viewed(x)
         *outer, size = self._states[value.number]
         sizes, rows = x.sizes, rows.flatten()
         count, blocks = rows.size(0), math.prod(outer)

@@ -1,6 +1,7 @@
 """Arguments of which a graph writes some rows, such as a cache that gets new tokens.
 
-    keys_1 = index_copy(keys, 2, positions, k);  copy_(keys, keys_1)      at the end of the graph
+    keys_1 = index_copy(keys, 2, positions, k);        copy_(keys, keys_1)      at the end of the graph
+    keys_1 = slice_scatter(keys, k, 2, begin, end);    copy_(keys, keys_1)
 
 The entry has the argument as a state and writes the rows where it lies. It is a state with two axes: the rows
 are those of the axis that is indexed and of the axes before it, all joined.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import fx
@@ -22,6 +24,7 @@ aten = torch.ops.aten
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 MAX_ROWS = 2**31 - 1
+SCATTERS = {aten.slice_scatter.default, aten.select_scatter.default}
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ def take_writings(module: fx.GraphModule, targets: list[int]) -> list[Writing]:
     graph's last results are copied."""
     if not targets:
         return []
+    skip_copies(module.graph, len(targets))
     arguments = [node for node in module.graph.nodes if node.op == "placeholder"]
     output = next(node for node in module.graph.nodes if node.op == "output")
     uses = Counter(value for value in output.args[0] if isinstance(value, fx.Node))
@@ -62,23 +66,50 @@ def take_writings(module: fx.GraphModule, targets: list[int]) -> list[Writing]:
     return writings
 
 
+class RowWrite(NamedTuple):
+    """What an op writes to rows of its first operand. axis: of that operand. operands: what it reads besides
+    sizes. source: the rows. is_once: it writes no row twice."""
+
+    axis: int
+    operands: tuple[fx.Node, ...]
+    source: fx.Node
+    is_once: bool
+
+
 def written_axis(writer: fx.Node, argument: fx.Node) -> int | None:
-    """The axis along which an op writes an argument's rows by an index that names none twice; None: it does
-    something else."""
-    given = written_by_index(writer)
+    """The axis along which an op writes an argument's rows, none of them twice; None: it does something
+    else."""
+    write = row_write(writer)
     fake = argument.meta["val"]
-    if given is None or writer.args[0] is not argument or argument in given[1:]:
+    if write is None or not write.is_once or writer.args[0] is not argument or argument in write.operands:
         return None
-    axis, index, source = given
     layout = Layout.of_dense(fake)
-    numbers = [*fake.shape, *source.meta["val"].shape, *index.meta["val"].shape]
+    numbers = [size for value in (fake, *[one.meta["val"] for one in write.operands]) for size in value.shape]
     if layout is None or not layout.is_plain or not all(isinstance(size, int) and size for size in numbers):
         return None
-    is_once = index.meta["val"].numel() == 1 or is_range(index)
-    is_taken = (index.meta["val"].dim() <= 1 and index.meta["val"].dtype in INTEGERS and fake.dtype in DTYPES
-                and source.meta["val"].dim() <= fake.dim()
-                and math.prod(fake.shape[:axis + 1]) <= MAX_ROWS)
-    return axis if is_once and is_taken else None
+    is_taken = (fake.dtype in DTYPES and write.source.meta["val"].dim() <= fake.dim()
+                and math.prod(fake.shape[:write.axis + 1]) <= MAX_ROWS)
+    return write.axis if is_taken else None
+
+
+def row_write(writer: fx.Node) -> RowWrite | None:
+    if writer.target in SCATTERS:
+        return written_slice(writer)
+    given = written_by_index(writer)
+    if given is None:
+        return None
+    axis, index, source = given
+    fake = index.meta["val"]
+    is_once = fake.dtype in INTEGERS and fake.dim() <= 1 and (fake.numel() == 1 or is_range(index))
+    return RowWrite(axis, (index, source), source, is_once)
+
+
+def written_slice(writer: fx.Node) -> RowWrite | None:
+    """x[:, begin:end] = source, x[:, p] = source"""
+    x, source, axis = [*writer.args, 0][:3]
+    if not isinstance(source, fx.Node) or not x.meta["val"].dim() or writer.kwargs:
+        return None
+    return RowWrite(axis % x.meta["val"].dim(), (source,), source, True)
 
 
 def written_by_index(writer: fx.Node) -> tuple[int, fx.Node, fx.Node] | None:
@@ -93,3 +124,32 @@ def written_by_index(writer: fx.Node) -> tuple[int, fx.Node, fx.Node] | None:
         if len(axes) == 1 and not any(accumulate) and not writer.kwargs:
             return axes[0], indices[axes[0]], source
     return None
+
+
+def skip_copies(graph: fx.Graph, targets: int) -> None:
+    """Lets an op read the source of a copy, and the whole of a slice that has all elements: x[:, p] = v  is
+    a copy to a view of x, which is written back to all views of which it is one. targets: how many of the
+    last results are copied to arguments."""
+    output = next(node for node in graph.nodes if node.op == "output")
+    for node in list(graph.nodes):
+        source = unchanged(node)
+        if source is None:
+            continue
+        same_place = node.meta["val"].stride() == source.meta["val"].stride()
+        node.replace_all_uses_with(source, lambda user: user is not output and (
+            same_place or user.target in SCATTERS))
+        if source.op == "call_function":
+            values = output.args[0]
+            last = [source if value is node else value for value in values[-targets:]]
+            output.args = ((*values[:-targets], *last),)
+    graph.eliminate_dead_code()
+
+
+def unchanged(node: fx.Node) -> fx.Node | None:
+    """The operand that has all elements of the result in their places."""
+    place = {aten.copy.default: 1, aten.slice_scatter.default: 1, aten.slice.Tensor: 0}.get(node.target)
+    source = node.args[place] if place is not None else None
+    if not isinstance(source, fx.Node):
+        return None
+    given, made = source.meta["val"], node.meta["val"]
+    return source if given.dtype == made.dtype and given.shape == made.shape else None

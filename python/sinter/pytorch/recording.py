@@ -32,6 +32,7 @@ STATIC = "sinter_static"  # of an argument's node: torch says that its address s
 MAX_SIZES = 16  # of an entry that are recorded
 MAX_PLACES = 16  # recordings of one size, for parameters at different addresses
 MAX_KNOWN = 256  # calls without a recording whose addresses are remembered
+IDLE = 256  # calls of the entry after which one at other addresses may take the place of a recording
 
 
 class Recording:
@@ -95,14 +96,15 @@ class Still:
 @dataclass
 class Place:
     """Calls of one size with parameters at the same addresses. streams: in which one of them was launched
-    alone. addresses: of the other inputs in the last call. recorded: how often. is_refused: there is no room for
-    a recording."""
+    alone. addresses: of the other inputs in the last call. recorded: how often. used: the number of the last
+    call. refused: that of a call for whose recording there was no room."""
 
     streams: set[int] = field(default_factory=set)
     addresses: tuple[int, ...] = ()
     recording: Recording | None = None
     recorded: int = 0
-    is_refused: bool = False
+    used: int = 0
+    refused: int | None = None
 
 
 class RecordedCall:
@@ -138,6 +140,7 @@ class RecordedCall:
         self._places: dict[tuple, Place] = {}  # by sizes and addresses of parameters, the oldest first
         self._moving: set[int] = {*self._on_host}  # inputs that have moved, or are not on the device
         self._stream: int | None = None  # of the last replay, or launch that shares memory
+        self._calls = 0
         self.limits: set[str] = set()
 
     def __call__(self, *arguments):
@@ -147,7 +150,10 @@ class RecordedCall:
         sizes = tuple(self.entry.symbol_values(arguments).values())
         key = (sizes, self._static_addresses(arguments))
         with self._lock:
+            self._calls += 1
             place = self._places.get(key)
+            if place is not None:
+                place.used = self._calls
             if place is None or stream not in place.streams:
                 recording = self._meet(key, stream, arguments)
             elif place.recording is not None and (place.recording.lease.is_out()
@@ -156,7 +162,7 @@ class RecordedCall:
             elif place.recording is not None and place.recording.fits(arguments):
                 recording = place.recording
             else:
-                recording = None if place.is_refused else self._record(key, place, arguments)
+                recording = self._record(key, place, arguments) if self._may_record(place) else None
             if recording is not None or stream == DEFAULT_STREAM:
                 return self._run(recording, stream, arguments)
         return self.entry(*arguments)
@@ -178,14 +184,19 @@ class RecordedCall:
                 del self._places[unrecorded[0]]
             self._places[key] = Place()
         self._places[key].streams.add(stream)
+        self._places[key].used = self._calls
         self._places[key].addresses = self._movable_addresses(arguments)
+
+    def _may_record(self, place: Place) -> bool:
+        return place.refused is None or self._calls - place.refused > IDLE
 
     def _record(self, key: tuple, place: Place, arguments) -> Recording | None:
         """Records a call, or says in `limits` or `reason` why it does not."""
-        limit = None if place.recording is not None else self._limit(key[0])
+        idle = None if place.recording is not None else self._idle_place(key[0])
+        limit = None if place.recording is not None or idle is not None else self._limit(key[0])
         if limit is not None:
             self.limits.add(limit)
-            place.is_refused = True
+            place.refused = self._calls
             return None
         moving = self._moving_inputs(place, arguments)
         try:
@@ -197,8 +208,10 @@ class RecordedCall:
             return None
         still = Still([i for i in self._movable if i not in self._moving], self._made)
         lent = [i for i in self._movable if i not in self._moving and is_lent(arguments[i].data_ptr())]
-        if place.recording is not None:
-            place.recording.lease.end()
+        for one in (place, idle):  # the recorder has waited for their replays
+            if one is not None and one.recording is not None:
+                one.recording.lease.end()
+                one.recording = None
         place.recording = Recording(capture, arguments, moving, still, lent, self._lent)
         place.recorded += 1
         return place.recording
@@ -212,6 +225,15 @@ class RecordedCall:
             if (place.recorded > 1 or old != new) and not is_lent(new))
         place.addresses = addresses
         return sorted(self._moving)
+
+    def _idle_place(self, sizes: tuple[int, ...]) -> Place | None:
+        """Where one size has all recordings that it may have, the place of one that no call has used for long."""
+        places = [place for (known, _), place in self._places.items()
+                  if known == sizes and place.recording is not None]
+        if len(places) < MAX_PLACES:
+            return None
+        oldest = min(places, key=lambda place: place.used)
+        return oldest if self._calls - oldest.used > IDLE else None
 
     def _limit(self, sizes: tuple[int, ...]) -> str | None:
         """Why there is no room for a further recording of a size."""

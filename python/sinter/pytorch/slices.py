@@ -166,7 +166,25 @@ def window_of(emit: Emit, node: fx.Node, axis: int) -> Window | None:
         return Window(source, 0 if begin is None else begin, end_of(source, axis, end))
     if node.target is aten.copy.default and is_same_kind(*node.args[:2]):
         return window_of(emit, node.args[1], axis)
+    if node.target is aten.flip.default:
+        return flipped_window(emit, node, axis)
     return window_of_elements(emit, node, axis) if node.target in ELEMENTWISE else None
+
+
+def flipped_window(emit: Emit, node: fx.Node, axis: int) -> Window | None:
+    """The window of a slice in another order: x[b:e].flip(0)  is a slice of x.flip(0) whose ends count from
+    the other end."""
+    x, axes = node.args
+    window = window_of(emit, x, axis)
+    if window is None:
+        return None
+    flipped = emit(aten.flip.default, window.source, axes)
+    if axis not in [one % node.meta["val"].dim() for one in axes]:
+        return window._replace(source=flipped)
+    begin, end = window.begin, window.end
+    if not isinstance(begin, int) or not isinstance(end, int) or begin < 0 or 0 <= end < LAST:
+        return None
+    return Window(flipped, -end if end < 0 else 0, -begin or sys.maxsize)
 
 
 def end_of(source: fx.Node, axis: int, end):

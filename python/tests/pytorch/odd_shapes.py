@@ -520,6 +520,10 @@ odd("select_scatter", *[lambda k, n=n: call(k.x("ab"), k.x("b"), 0, n) for n in 
     lambda k: call(k.x("a3b"), k.x("ab"), -2, 2), lambda k: call(k.x("ab"), k.x("a"), 1, -1),
     lambda k: call(k.x("a"), k.x(""), 0, 0))
 odd("tril triu", *with_numbers("ab", (), (1,), (-1,), (100,), (-100,)), *with_numbers("cab", (0,)))
+odd("as_strided as_strided_copy", lambda k: call(k.x("46"), [3, 2], [6, 1]),
+    lambda k: call(k.x("46"), [3, 2, 4], [5, 1, 1], 4), lambda k: call(k.x("46"), [2, 3], [1, 8], 1),
+    lambda k: call(k.x("46"), [], [], 23), lambda k: call(k.x("46"), [0, 3], [6, 1], 2),
+    lambda k: call(k.x("46"), [3, 5], [0, 1]), lambda k: call(k.x("234"), [24], [1]), moves=True)
 odd("diagonal diagonal_copy", *with_numbers("ab", (), (1,), (-1,), (100,), (-100,), (0, 1, 0)),
     *with_numbers("abc", (), (0, -2, -1), (1, 0, 2), (-1, 2, 1)))
 

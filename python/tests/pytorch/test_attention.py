@@ -435,6 +435,16 @@ def test_a_program_that_has_the_op_of_a_kernel() -> None:
         torch.testing.assert_close(one, wanted)
 
 
+def test_grouped_heads_whose_numbers_only_the_call_knows() -> None:
+    reset()
+    ours = compiled(lambda q, k: attend(q, k, k, enable_gqa=True), dynamic=True)
+    with torch.no_grad():
+        for heads, groups in ((6, 2), (8, 4), (9, 3)):
+            q, k = randn(2, heads, 5, 8), randn(2, groups, 7, 8)
+            torch.testing.assert_close(ours(q, k), attend(q, k, k, enable_gqa=True))
+    assert eager_ops() == []
+
+
 def test_heads_that_eager_pads_are_a_slice(monkeypatch) -> None:
     """As kernels of a GPU leave them: rows of 8 elements, of which some are not used."""
     q, k = randn(2, 3, 5, 4), randn(2, 3, 7, 4)

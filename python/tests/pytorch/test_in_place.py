@@ -90,6 +90,81 @@ class TestInPlace(unittest.TestCase):
                     value = row.unsqueeze(1) if function is put else row
                     self.check(function, [x, torch.tensor(p), value], 1)
 
+    def test_slices_that_are_written(self):
+        def one(c, v, p):
+            c[:, :, 3] = v[:, :, 0]
+            return c.sum(2)
+
+        def last(c, v, p):
+            c[:, :, -2:] = v
+            return c * 2
+
+        def scatter(c, v, p):
+            c.copy_(torch.slice_scatter(c, v * 2, 2, 1, 3))
+            return c.mean()
+
+        def steps(c, v, p):
+            c[:, :, 1:4:2] = v
+            return c.sum()
+
+        def narrow(c, v, p):
+            c.narrow(2, 4, 2).copy_(v)
+
+        for function in (one, last, scatter, steps, narrow):
+            for dtype in (torch.float32, torch.bfloat16):
+                with self.subTest(function=function.__name__, dtype=dtype):
+                    reset()
+                    self.check(function, [torch.randn(2, 3, 8, 4).to(dtype),
+                                          torch.randn(2, 3, 2, 4).to(dtype), torch.zeros(1)], 1)
+                    self.assertEqual(eager_ops(), [])
+
+    def test_slices_whose_place_only_the_call_knows(self):
+        def some(c, v, p):
+            c[:, :, p:p + 2] = v
+            return c.sum(2)
+
+        def one(c, v, p):
+            c.select(2, p).copy_(v[:, :, 1])
+            return c.sum(2), c.select(2, p) * 2
+
+        for function in (some, one):
+            with self.subTest(function=function.__name__), torch.no_grad():
+                reset()
+                run = compiled(function)
+                ours = torch.randn(2, 3, 8, 4)
+                theirs, places = ours.clone(), [2, 3, 5, 4]
+                for p in places:
+                    v = torch.randn(2, 3, 2, 4)
+                    assert_same(run(ours, v, p), function(theirs, v, p))
+                    assert_same(ours, theirs)
+                self.assertEqual(len(report.REPORTS), 2)  # with a number, and with a symbol
+                self.assertEqual((len(states()), eager_ops()), (2, []))
+
+    def test_slices_that_stay_copies(self):
+        def old(c, v, p):
+            y = c[:, :, 2:4] + 1
+            c[:, :, 2:4] = v
+            return y
+
+        def itself(c, v, p):
+            c[:, :, 2:4] = c[:, :, 0:2]
+            return c + 1
+
+        def whole(c, v, p):
+            c[:, :, :] = v[:, :, :1]
+            return c + 1
+
+        def twice(c, v, p):
+            c[:, :, 0:2] = v
+            c[:, :, 1:3] = v
+            return c.sum()
+
+        for function in (old, itself, whole, twice):
+            with self.subTest(function=function.__name__):
+                reset()
+                self.check(function, [torch.randn(2, 3, 8, 4), torch.randn(2, 3, 2, 4), torch.zeros(1)], 0)
+                self.assertEqual(eager_ops(), [])
+
     def test_writings_that_stay_copies(self):
         def old(x, p, v):
             y = x * 2

@@ -148,6 +148,26 @@ class TestRecordings(unittest.TestCase):
             assert_same(ours(x := randn(4, 8)), module(x))
         self.assertEqual(recordings(), 0)
 
+    def test_addresses_that_are_not_used_any_more_give_their_place_to_others(self):
+        module = nn.Linear(8, 8).requires_grad_(False)
+        ours = record(module)
+        weights = [randn(8, 8) for _ in range(20)]
+        for i, weight in enumerate(weights):
+            module.weight.data = weight
+            for _ in range(20):
+                assert_same(ours(x := randn(4, 8)), module(x))
+            self.assertEqual(recordings(), min(i + 1, recording.MAX_PLACES))
+        places = calls()[0]._places.values()
+        self.assertEqual([place.recording is not None for place in places], 4 * [False] + 16 * [True])
+        counts = []
+        for _ in range(4):  # in turns, they are more than there is room for
+            for weight in weights:
+                module.weight.data = weight
+                assert_same(ours(x := randn(4, 8)), module(x))
+            counts.append(sum(place.recorded for place in places))
+        self.assertEqual(counts[1:], 3 * counts[:1])
+        self.assertIn("more than 16 sets of addresses", str(sinter.pytorch.explain(ours)))
+
     def test_layouts_types_and_bits(self):
         ours = record(lambda x, i, z: (x.mT * 2, i + 1, torch.view_as_real(z * 2)))
         for _ in range(4):

@@ -8,7 +8,9 @@ import torch
 
 from .. import row_ops
 from ..library import GRADIENT_WIDTH
+from ..row_ops import gather
 from ..tensor import Tensor
+from .movement import along
 from .registry import Conversion, converts
 
 # Elements of a block of scores in the gradient: 512 MB of float32. Its rows are a multiple of 64,
@@ -31,8 +33,15 @@ def repeated(x: Tensor, q: Tensor) -> Tensor:
     """Keys or values [B, G, T, D] for each of the H query heads."""
     if x.product(1) == q.product(1):
         return x
+    if not (x.product(1).is_number and q.product(1).is_number):
+        return gather(x, along(x, group_of_head(q, x), 1), 1)
     times = q.size(1) // x.size(1)
     return x.unsqueeze(2).expand_axis(2, times).flatten(1, 2).merged(1)
+
+
+def group_of_head(q: Tensor, k: Tensor) -> Tensor:
+    """i32 [H]: which of the G heads of keys each query head reads, for numbers that only the call knows."""
+    return q.g.map("div_floor", q.places(1).flatten() * k.extent(1), q.extent(1))
 
 
 def grouped_sum(grad: Tensor, groups: int) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 
 from ..dtypes import is_real
 from ..extents import Product, expression_of
+from ..layout import Layout, hint_of
 from ..row_ops import gather
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -156,30 +157,42 @@ def slice_of_joined(c: Conversion, tensors, axis, begin, end) -> Tensor:
 
 @converts(aten("select.int"), aten("select_copy.int"))
 def select(c: Conversion, x: Tensor, axis, index) -> Tensor:
-    if not isinstance(index, int):
-        raise Unsupported("an index that is known only when the graph runs")
-    if not x.product(axis).is_number:
+    if not isinstance(index, int) or not x.product(axis).is_number:
         return select_of_unknown(c, x, axis % x.rank, index)
     return x.select(axis, index)
 
 
-def select_of_unknown(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
-    """An element of an axis of unknown size: a sum in which all others are zeros. Integers are read from
-    their place."""
+def place_of_index(c: Conversion, x: Tensor, axis: int, index) -> Tensor:
+    """i32: the place of an element of an axis; an index below zero counts from its end."""
+    place = c.number(index, "i32")
+    return place + x.extent(axis) if is_negative(index) else place
+
+
+def is_negative(index) -> bool:
+    """Whether an index is below zero, in all calls of the graph: torch's guards see to that."""
+    index = hint_of(index)
+    if index is None:
+        raise Unsupported("an index that is known only when the graph runs")
+    return index < 0
+
+
+def select_of_unknown(c: Conversion, x: Tensor, axis: int, index) -> Tensor:
+    """An element of an axis of unknown size, or whose place only the call knows: a sum in which all others
+    are zeros. Integers are read from their place."""
     if not is_real(x.dtype):
-        place = x.g.number(index, "i32") if index >= 0 else x.extent(axis) + index
+        place = place_of_index(c, x, axis, index)
         return gather(x, place.reshape([1] * x.rank), axis).squeeze([axis])
     chosen = chosen_along(c, x, axis, index)
     return c.g.where(chosen, x.f32(), 0.0).sum([axis]).to(x.dtype)
 
 
-def chosen_along(c: Conversion, x: Tensor, axis: int, index: int) -> Tensor:
+def chosen_along(c: Conversion, x: Tensor, axis: int, index) -> Tensor:
     """i1, to be broadcast to x's shape: element `index` of an axis; a negative one counts from its
     end."""
-    if index < 0:
-        number = x.product(axis)
-        index = index + (number.number if number.is_number else x.extent(axis))
-    return x.places(axis).equals(index)
+    number = x.product(axis)
+    if isinstance(index, int) and (index >= 0 or number.is_number):
+        return x.places(axis).equals(index if index >= 0 else index + number.number)
+    return x.places(axis).equals(place_of_index(c, x, axis, index))
 
 
 @converts(aten("split.Tensor"), aten("split_with_sizes.default"), aten("split_copy.Tensor"),
@@ -294,10 +307,13 @@ def inside_of(x: Tensor, axis: int, places: Tensor) -> Tensor:
 @converts(aten("slice_scatter.default"))
 def slice_scatter(c: Conversion, x: Tensor, source: Tensor, axis=0, begin=None, end=None,
                   step=1) -> Tensor:
+    begin = 0 if begin is None else begin
+    axis %= max(x.rank, 1)
+    if c.g.is_state(x):
+        places = c.g.iota(source.size(axis)) * step + end_of_slice(c, begin, x.extent(axis))
+        return c.g.append(x, places, source.to(c.dtype))
     if source.shape == x.shape:
         return source.to(c.dtype)
-    begin = 0 if begin is None else begin
-    axis %= x.rank
     ends_are_known = all(isinstance(i, int) for i in (begin, 0 if end is None else end))
     if step != 1 or not ends_are_known or not x.product(axis).is_number:
         return scattered_at(c, x, source, axis, begin, end, step)
@@ -340,10 +356,34 @@ def end_of_slice(c: Conversion, index, extent: Tensor) -> Tensor:
 
 @converts(aten("select_scatter.default"))
 def select_scatter(c: Conversion, x: Tensor, source: Tensor, axis, index) -> Tensor:
-    if not isinstance(index, int):
-        raise Unsupported("an index that is known only when the graph runs")
-    axis %= x.rank
-    return c.g.where(chosen_along(c, x, axis, index), source.to(c.dtype).unsqueeze(axis), x)
+    axis, source = axis % x.rank, source.to(c.dtype).unsqueeze(axis)
+    if c.g.is_state(x):
+        return c.g.append(x, place_of_index(c, x, axis, index), source)
+    return c.g.where(chosen_along(c, x, axis, index), source, x)
+
+
+@converts(aten("as_strided.default"), aten("as_strided_copy.default"))
+def as_strided(c: Conversion, x: Tensor, sizes, strides, offset=None) -> Tensor:
+    """Elements by their places in memory, which is that of x alone."""
+    fake = c.node.args[0].meta["val"]
+    layout, own = Layout.of_dense(fake), expression_of(fake.storage_offset())
+    begin = own if offset is None else offset
+    if layout is None:
+        raise Unsupported("memory with gaps")
+    if not x.is_number or not all(isinstance(number, int) for number in (own, begin, *sizes, *strides)):
+        raise Unsupported("places in memory that are known only when the graph runs")
+    if 0 in sizes:
+        return c.g.full(sizes, 0, c.dtype)
+    count, begin = math.prod(x.sizes), begin - own
+    if begin < 0 or begin + sum((size - 1) * stride for size, stride in zip(sizes, strides)) >= count:
+        raise Unsupported("memory beyond that of the tensor")
+    if count > LAST_PLACE:
+        raise Unsupported(f"places among {count} elements")
+    place = c.g.number(begin, "i32").reshape([1] * len(sizes))
+    for axis, (size, stride) in enumerate(zip(sizes, strides)):
+        place = place + along(place, c.g.iota(size) * stride, axis)
+    elements = x.permute(layout.order).reshape([count])
+    return gather(elements, place.reshape([math.prod(sizes)]), 0).reshape(sizes)
 
 
 @converts(aten("tril.default"))
