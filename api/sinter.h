@@ -1609,6 +1609,21 @@ inline Result<Report> verify(const Model& model, const Device& device, const Wei
   return report;
 }
 
+/// Which fusions of a module change a result, as JSON; see sinter_bisect. `options`: names and
+/// values of that function.
+inline Result<std::string> bisect(
+    const Model& model, const Device& device,
+    const std::vector<std::pair<std::string, std::string>>& options = {}) {
+  detail::Options all;
+  for (const auto& [name, value] : options) all.set(name.c_str(), value);
+  if (!all.made()) return all.made().error();
+  char* report = nullptr;
+  if (Status done = all.outcome(sinter_bisect(model.get(), device.get(), all.get(), &report));
+      !done)
+    return done.error();
+  return detail::take_text(report);
+}
+
 // ---- kernels of the caller ------------------------------------------------------------------
 
 /// The operands and the result of one evaluation on the host.

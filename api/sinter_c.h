@@ -590,6 +590,15 @@ SINTER_API double sinter_report_fused_error(const sinter_report* report);
 SINTER_API double sinter_report_unfused_error(const sinter_report* report);
 SINTER_API void sinter_report_free(sinter_report* report);
 
+/** Which fusions of a module change a result: JSON with the members `verdict` ("right", "fusion",
+ *  "choice" or "other"), `guilty` and others, as `sinter bisect --json` prints it, and `text`, the
+ *  same for people. A wrong plan is no error. A module whose weights the model lacks is an error.
+ *  Options: those of sinter_compile, inputs, reference and max-error as the program's (a file of
+ *  tensors, the same, a number), slower-than, seed, repeats, jobs, state, output (a folder for the
+ *  reproducer; default: none), and `symbol.NAME`. Progress: stages as the program shows them. */
+SINTER_MAY_FAIL sinter_error* sinter_bisect(const sinter_model* model, const sinter_device* device,
+                                            const sinter_options* options, char** report);
+
 /* ---- kernels of the caller --------------------------------------------------------------- */
 
 /** A kernel that the caller brings, as an op `custom {op = "NAME"}`. */

@@ -153,13 +153,14 @@ class Bisection {
   }
 
  private:
-  void tell(const std::string& text) {
-    if (options_.progress) options_.progress(text);
+  Status tell(const std::string& text) {
+    if (!options_.progress || options_.progress(text)) return {};
+    return fail("the search was cancelled", {}, {}, ExitCode::cancelled);
   }
 
   /// Judges the fused plan and how often a fault of it shows.
   Result<bool> fused_is_wrong() {
-    tell("the fused plan");
+    SINTER_TRY(tell("the fused plan"));
     const PlanChoice fused;
     ++report_.checks;
     SINTER_LET(first, judge_.wrong_runs(fused, kSureRuns, false));
@@ -218,7 +219,7 @@ class Bisection {
       SINTER_TRY(find_fusions());
       return {};
     }
-    tell("the unfused plan");
+    SINTER_TRY(tell("the unfused plan"));
     SINTER_LET(unfused, is_wrong({false, {}, {}}));
     return unfused ? find_choice() : find_fusions();
   }
@@ -249,7 +250,7 @@ class Bisection {
       add("--products library", [](FamilyChoice& f) { f.requested.clear(); });
     const std::string plan = write_plan(*judge_.fused().program);
     for (const auto& [option, families] : choices) {
-      tell(option);
+      SINTER_TRY(tell(option));
       const PlanChoice choice{true, {}, families};
       auto compiled = judge_.compile_choice(choice);
       if (!compiled || write_plan(*compiled->program) == plan) continue;
@@ -281,8 +282,9 @@ class Bisection {
         choices.push_back({true, sets[i], {}});
         asked.push_back(i);
       }
-      tell(fmt::format("{} of {}, {}", to_string(sets.back()), counted(all.size(), "fusion"),
-                       counted(static_cast<uint64_t>(report_.checks), "check")));
+      SINTER_TRY(
+          tell(fmt::format("{} of {}, {}", to_string(sets.back()), counted(all.size(), "fusion"),
+                           counted(static_cast<uint64_t>(report_.checks), "check"))));
       SINTER_LET(found, wrong(choices));
       for (size_t i = 0; i < asked.size(); ++i) answers[asked[i]] = found[i];
       return answers;
@@ -299,7 +301,7 @@ class Bisection {
     for (const int64_t number : sorted)
       guilty.fusions.push_back(fusions_.list()[static_cast<size_t>(number)]);
     const PlanChoice choice{true, with_context(sorted, search), {}};
-    tell("the first element that differs");
+    SINTER_TRY(tell("the first element that differs"));
     const int64_t runs = std::max(report_.runs_each, kSureRuns);
     SINTER_LET(difference, judge_.difference(choice, runs));
     guilty.difference = difference.first;
@@ -320,7 +322,7 @@ class Bisection {
     }
     for (const ValueId member : members) guilty.ops.push_back(graph[member].name);
     if (!options_.output.empty()) {
-      tell("the reproducer");
+      SINTER_TRY(tell("the reproducer"));
       SINTER_TRY(reproduce(guilty, compiled, entry, {members.begin(), members.end()}, runs));
     }
     report_.guilty.push_back(std::move(guilty));
@@ -368,8 +370,8 @@ class Bisection {
 std::string search_of(const PlanJudge& judge, const BisectOptions& options) {
   std::string text = print_module(judge.fused().module) + write_plan(*judge.fused().program) +
                      options.reference + options.check.text + options.backend->name();
-  text += fmt::format(" {} {} {}", options.max_error.value_or(-1), options.runs.seed,
-                      options.runs.steps);
+  text += fmt::format(" {} {} {} {}", options.max_error.value_or(-1),
+                      options.slower_than.value_or(-1), options.runs.seed, options.runs.steps);
   for (const PlanRuns::Call& call : judge.runs().calls())
     for (const HostTensor& input : call.inputs)
       text.append(reinterpret_cast<const char*>(input.bytes.data()), input.bytes.size());

@@ -14,20 +14,26 @@ struct BisectOptions {
   CompileOptions compile;
   RunsOptions runs;
 
-  // What makes a plan wrong. Neither a reference nor a command: a value that the plan stores, an
-  // output or a state is not the unfused plan's, bit for bit.
-  /// Outputs of a module that are right; of each entry's last call.
+  // What makes a plan wrong. Without a reference, a command and a time: a value that the plan
+  // stores, an output or a state is not the unfused plan's, bit for bit.
+  /// Right results: of a module the outputs of each entry's last call; of a language model what
+  /// ReferenceFile describes, for float32.
   std::string reference;
   std::optional<double> max_error;  // absolute, of the reference; absent: what `verify` allows
   /// Gets the folder of a plan and ends with 0 where it is right. Empty: no command.
   CheckCommand check;
+
+  /// On a GPU: a plan is wrong where a call of an entry takes more than this many times as long as
+  /// the unfused plan's. Its kernels' results are not looked at.
+  std::optional<double> slower_than;
 
   /// Runs of the plan that seems right before it is called so: a fault may show only now and then.
   int64_t repeats = 20;
   int64_t jobs = 1;    // plans that are checked side by side
   std::string state;   // a file of answers, so that a search can go on; empty: none
   std::string output;  // the folder for reproducers; empty: none
-  std::function<void(const std::string&)> progress;
+  /// Told what is done next; false ends the search with an error.
+  std::function<bool(const std::string&)> progress;
   /// Tests: the program that runs in place of a plan's own, asked before every run.
   std::function<std::shared_ptr<const Program>(const Compiled&)> planted;
 };
@@ -55,7 +61,9 @@ struct GuiltyFusions {
   std::vector<NumberedFusion> fusions;
   std::vector<std::string> ops;  // of their kernels
   std::optional<ElementDifference> difference;
-  std::string failure;  // of a plan that does not run, or a reference's that is too far
+  /// How the plan fails where no element tells: it does not run, it is too far from the reference,
+  /// or a call takes too long.
+  std::string failure;
   std::optional<Reproducer> reproducer;
 };
 
@@ -83,8 +91,8 @@ struct BisectReport {
 /// file of another search (ExitCode::usage). A fused plan that cannot be made or run is wrong.
 Result<BisectReport> bisect(const OpenedModel& model, const BisectOptions& options);
 
-/// For people, and as JSON.
+/// For people, and as JSON. `with_text`: the JSON has the text as a member too.
 std::string bisect_text(const BisectReport& report);
-std::string bisect_json(const BisectReport& report);
+std::string bisect_json(const BisectReport& report, bool with_text = false);
 
 }  // namespace sinter

@@ -5,7 +5,6 @@
 
 #include "driver/plan_folder/write.h"
 #include "driver/temporary_folder.h"
-#include "driver/verify/parts.h"
 
 namespace sinter {
 namespace {
@@ -14,6 +13,17 @@ namespace {
 bool is_fault(const Error& error) {
   return error.code != ExitCode::usage && error.code != ExitCode::out_of_memory &&
          error.code != ExitCode::cancelled;
+}
+
+/// The options of a plan. One without fusions is strict.
+CompileOptions chosen(CompileOptions options, const PlanChoice& choice) {
+  if (!choice.fused) {
+    options.fusion = {};
+    options.fusion.enabled = false;
+  }
+  if (choice.only) options.fusion.only = choice.only;
+  if (choice.families) options.families = *choice.families;
+  return options;
 }
 
 }  // namespace
@@ -42,59 +52,88 @@ Status PlanJudge::prepare() {
   frozen_ = std::move(frozen);
   SINTER_LET(fused, compile_choice({}));
   fused_ = std::move(fused);
-  SINTER_LET(runs, PlanRuns::create(model_, options_.runs));
+  RunsOptions runs_options = options_.runs;
+  if (!options_.reference.empty()) SINTER_TRY(open_reference(runs_options));
+  SINTER_LET(runs, PlanRuns::create(model_, runs_options));
   runs_ = std::move(runs);
-  if (!options_.reference.empty()) {
-    if (model_.spec)
-      return fail("a reference is one of a module's outputs", options_.reference,
-                  "for a language model give --check 'sinter verify {} --reference FILE'",
-                  ExitCode::usage);
-    SINTER_LET(file, open_tensor_file(options_.reference));
-    std::set<std::string> names;
-    for (const Entry& entry : model_.module.entries)
-      for (const ValueId id : entry.graph.outputs) names.insert(entry.graph[id].name);
-    SINTER_TRY(name_only_tensor(file, names, "output"));
-    SINTER_TRY(refuse_unknown_tensors(file, model_.module));
-    reference_.emplace(std::move(file));
-  }
   SINTER_LET(unfused, compile_choice({false, {}, {}}));
-  const auto program = options_.planted ? options_.planted(unfused) : unfused.program;
-  SINTER_LET(models, options_.backend->load({program}, model_.tensors.get()));
-  unfused_ = models[0];
-  SINTER_LET(expected, runs_.run(*unfused_));
-  expected_ = std::move(expected);
+  SINTER_LET(model, load(unfused));
+  unfused_ = std::move(model);
+  if (options_.slower_than) {
+    SINTER_LET(times, PlanTimer::create(runs_, unfused_));
+    timer_.emplace(std::move(times));
+  } else {
+    SINTER_LET(expected, runs_.run(*unfused_));
+    expected_ = std::move(expected);
+  }
+  return {};
+}
+
+Status PlanJudge::open_reference(RunsOptions& runs) {
+  if (model_.spec) {
+    if (model_.spec->dtype != DType::f32)
+      return fail(fmt::format("a reference has float32 results, the model computes in {}",
+                              dtype_info(model_.spec->dtype).name),
+                  options_.reference, "give --dtype fp32, or a command with --check",
+                  ExitCode::usage);
+    SINTER_LET(file, ReferenceFile::open(options_.reference));
+    runs.sequences = file.sequences();
+    for (const std::vector<int32_t>& sequence : runs.sequences)
+      SINTER_TRY(check_tokens(model_, sequence));
+    model_reference_.emplace(std::move(file));
+    return {};
+  }
+  SINTER_LET(file, open_tensor_file(options_.reference));
+  std::set<std::string> names;
+  for (const Entry& entry : model_.module.entries)
+    for (const ValueId id : entry.graph.outputs) names.insert(entry.graph[id].name);
+  SINTER_TRY(name_only_tensor(file, names, "output"));
+  SINTER_TRY(refuse_unknown_tensors(file, model_.module));
+  reference_.emplace(std::move(file));
   return {};
 }
 
 Result<Compiled> PlanJudge::compile_choice(const PlanChoice& choice) const {
-  CompileOptions options = compile_;
-  if (!choice.fused) {
-    const Numerics numerics = options.fusion.numerics;
-    options.fusion = {};
-    options.fusion.enabled = false;
-    options.fusion.numerics = numerics;
-  }
-  options.fusion.only = choice.only;
+  const CompileOptions options = chosen(compile_, choice);
   if (!choice.families) return compile(frozen_, options);
-  CompileOptions passes = options_.compile;
-  passes.families = *choice.families;
-  SINTER_LET(frozen, frozen_module(model_, passes));
+  SINTER_LET(frozen, frozen_module(model_, chosen(options_.compile, choice)));
   return compile(std::move(frozen), options);
 }
 
-Result<std::vector<CallValues>> PlanJudge::run(const Compiled& compiled) {
+Result<std::shared_ptr<const Model>> PlanJudge::load(const Compiled& compiled) const {
   const auto program = options_.planted ? options_.planted(compiled) : compiled.program;
   SINTER_LET(models, options_.backend->load({program}, model_.tensors.get()));
-  return runs_.run(*models[0]);
+  return models[0];
 }
 
-Result<std::string> PlanJudge::fault_of(const std::vector<CallValues>& values) const {
-  if (!reference_) {
-    SINTER_LET(difference, first_difference(runs_, values, expected_));
-    return difference ? to_string(*difference) : std::string();
+Result<std::string> PlanJudge::time_fault(const std::shared_ptr<const Model>& plan) const {
+  SINTER_LET(times, timer_->measure(plan));
+  std::string fault;
+  double worst = *options_.slower_than;
+  for (const CallTimes& call : times) {
+    if (!(call.ratio > worst)) continue;
+    constexpr double kMicroseconds = 1e6;
+    worst = call.ratio;
+    fault = fmt::format("entry {}: {:.1f} us a call, unfused {:.1f} us: {:.3f} times as long",
+                        printable(call.entry), call.plan_s * kMicroseconds,
+                        call.reference_s * kMicroseconds, call.ratio);
   }
+  return fault;
+}
+
+Result<std::string> PlanJudge::reference_fault(const std::vector<CallValues>& values) const {
   DTypeReport report;
-  for (size_t call = 0; call < values.size(); ++call) {
+  if (model_reference_) {
+    report.dtype = DType::f32;
+    const std::string result = model_.spec->encoder ? "last_hidden_state" : "logits";
+    RunResult run;
+    for (const auto& [name, tensor] : values.front())
+      if (name == result) run.outputs = {tensor};
+    run.kept = values.front();
+    SINTER_CHECK(!run.outputs.empty(), "{}", result);
+    SINTER_TRY(model_reference_->check(*model_.spec, run, report));
+  }
+  for (size_t call = 0; reference_ && call < values.size(); ++call) {
     const Entry& entry = *model_.module.find_entry(runs_.calls()[call].entry);
     // The last call of an entry is the reference's.
     bool last = true;
@@ -112,7 +151,7 @@ Result<std::string> PlanJudge::fault_of(const std::vector<CallValues>& values) c
     SINTER_TRY(compare_outputs(*reference_, entry, names, outputs, report));
   }
   if (report.reference.empty())
-    return fail("the file has no tensor of an output", reference_->path(), {}, ExitCode::usage);
+    return fail("the file has no tensor of an output", options_.reference, {}, ExitCode::usage);
   for (const ValueCheck& check : report.reference)
     if (options_.max_error ? !(check.max_abs <= *options_.max_error) : !check.passed)
       return fmt::format("{}: {:.3e} from the reference, allowed {:.3e}", check.name, check.max_abs,
@@ -120,12 +159,15 @@ Result<std::string> PlanJudge::fault_of(const std::vector<CallValues>& values) c
   return std::string();
 }
 
+Result<std::string> PlanJudge::fault_of(const std::vector<CallValues>& values) const {
+  if (reference_ || model_reference_) return reference_fault(values);
+  SINTER_LET(difference, first_difference(runs_, values, expected_));
+  return difference ? to_string(*difference) : std::string();
+}
+
 Result<bool> PlanJudge::command_says_wrong(const PlanChoice& choice) {
   BuildRequest request;
-  request.compile = options_.compile;
-  request.compile.fusion.only = choice.only;
-  request.compile.fusion.enabled = choice.fused;
-  if (choice.families) request.compile.families = *choice.families;
+  request.compile = chosen(options_.compile, choice);
   request.for_folder = true;
   auto built = build_opened(model_, request);
   if (!built) {
@@ -158,25 +200,25 @@ Result<int64_t> PlanJudge::wrong_runs(const PlanChoice& choice, int64_t runs, bo
       if (!made) return runs;
       compiled.emplace(std::move(*made));
     }
-    Result<std::vector<CallValues>> values = std::vector<CallValues>();
-    if (options_.planted) {
-      values = run(*compiled);
-    } else {
-      if (!loaded) {
-        SINTER_LET(models, options_.backend->load({compiled->program}, model_.tensors.get()));
-        loaded = models[0];
-      }
-      values = runs_.run(*loaded);
+    // A planted program may differ from run to run.
+    if (!loaded || options_.planted) {
+      auto model = load(*compiled);
+      if (!model && !is_fault(model.error())) return tl::make_unexpected(std::move(model.error()));
+      if (!model) return runs;
+      loaded = std::move(*model);
     }
-    if (!values) {
-      if (!is_fault(values.error())) return tl::make_unexpected(std::move(values.error()));
-      ++wrong;
-      continue;
-    }
-    SINTER_LET(fault, fault_of(*values));
+    SINTER_LET(fault, fault_of_run(loaded));
     wrong += fault.empty() ? 0 : 1;
   }
   return wrong;
+}
+
+Result<std::string> PlanJudge::fault_of_run(const std::shared_ptr<const Model>& plan) const {
+  if (timer_) return time_fault(plan);
+  auto values = runs_.run(*plan);
+  if (values) return fault_of(*values);
+  if (!is_fault(values.error())) return tl::make_unexpected(std::move(values.error()));
+  return values.error().message();
 }
 
 Result<std::pair<std::optional<ElementDifference>, std::string>> PlanJudge::difference(
@@ -187,18 +229,27 @@ Result<std::pair<std::optional<ElementDifference>, std::string>> PlanJudge::diff
     found.second = compiled.error().message();
     return found;
   }
-  for (int64_t i = 0; i < runs && !found.first; ++i) {
-    auto values = run(*compiled);
+  for (int64_t i = 0; i < runs && !found.first && !(timer_ && !found.second.empty()); ++i) {
+    auto model = load(*compiled);
+    if (!model) {
+      found.second = model.error().message();
+      return found;
+    }
+    if (timer_) {
+      SINTER_LET(slow, time_fault(*model));
+      found.second = std::move(slow);
+      continue;
+    }
+    auto values = runs_.run(**model);
     if (!values) {
       found.second = values.error().message();
       return found;
     }
     SINTER_LET(difference, first_difference(runs_, *values, expected_));
     found.first = std::move(difference);
-    if (reference_) {
-      SINTER_LET(fault, fault_of(*values));
-      found.second = std::move(fault);
-    }
+    if (options_.reference.empty()) continue;
+    SINTER_LET(fault, reference_fault(*values));
+    found.second = std::move(fault);
   }
   return found;
 }

@@ -4,6 +4,8 @@
 #include <atomic>
 
 #include "driver/bisect/bisect.h"
+#include "driver/bisect/plan_times.h"
+#include "driver/verify/parts.h"
 #include "frontends/files/tensor_file.h"
 
 namespace sinter {
@@ -41,9 +43,13 @@ class PlanJudge {
   PlanJudge(const OpenedModel& model, const BisectOptions& options)
       : model_(model), options_(options) {}
   Status prepare();
-  Result<std::vector<CallValues>> run(const Compiled& compiled);
   /// Empty: right.
   Result<std::string> fault_of(const std::vector<CallValues>& values) const;
+  Result<std::string> reference_fault(const std::vector<CallValues>& values) const;
+  Result<std::string> fault_of_run(const std::shared_ptr<const Model>& plan) const;
+  Result<std::string> time_fault(const std::shared_ptr<const Model>& plan) const;
+  Status open_reference(RunsOptions& runs);
+  Result<std::shared_ptr<const Model>> load(const Compiled& compiled) const;
   Result<bool> command_says_wrong(const PlanChoice& choice);
 
   const OpenedModel& model_;
@@ -54,7 +60,9 @@ class PlanJudge {
   PlanRuns runs_;
   std::shared_ptr<const Model> unfused_;
   std::vector<CallValues> expected_;
-  std::optional<TensorFile> reference_;
+  std::optional<TensorFile> reference_;           // of a module
+  std::optional<ReferenceFile> model_reference_;  // of a language model
+  std::optional<PlanTimer> timer_;
   std::atomic<int64_t> made_ = 0;
   std::atomic<int64_t> folders_ = 0;
 };

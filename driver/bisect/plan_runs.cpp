@@ -27,6 +27,20 @@ Result<std::vector<PlanRuns::Call>> model_calls(const OpenedModel& model,
                                                 const RunsOptions& options) {
   const ModelSpec& spec = *model.spec;
   const llvm::ArrayRef<Symbol> symbols = model.module.symbols;
+  constexpr int64_t kCapacityStep = 8;
+  const auto capacity_for = [](int64_t tokens) {
+    return (tokens + kCapacityStep - 1) / kCapacityStep * kCapacityStep;
+  };
+  if (!options.sequences.empty()) {
+    if (spec.encoder)
+      return std::vector{call_of("encode", pack_texts(spec, symbols, options.sequences))};
+    size_t longest = 0;
+    for (const auto& sequence : options.sequences) longest = std::max(longest, sequence.size());
+    return std::vector{
+        call_of("prefill", pack_sequences("prefill", symbols, options.sequences,
+                                          std::vector<int64_t>(options.sequences.size(), 0),
+                                          capacity_for(static_cast<int64_t>(longest))))};
+  }
   const int64_t prompt = std::min(kPromptTokens, std::max<int64_t>(spec.max_positions - 1, 1));
   const int64_t steps = spec.encoder ? 0 : std::min(options.steps, spec.max_positions - prompt);
   SINTER_LET(tokens, seeded_tokens(spec, prompt + steps, options.seed));
@@ -36,8 +50,7 @@ Result<std::vector<PlanRuns::Call>> model_calls(const OpenedModel& model,
     calls.push_back(call_of("encode", pack_texts(spec, symbols, {first})));
     return calls;
   }
-  constexpr int64_t kCapacityStep = 8;
-  const int64_t capacity = (prompt + steps + kCapacityStep - 1) / kCapacityStep * kCapacityStep;
+  const int64_t capacity = capacity_for(prompt + steps);
   calls.push_back(call_of("prefill", pack_sequences("prefill", symbols, {first}, {0}, capacity)));
   for (int64_t i = 0; i < steps; ++i)
     calls.push_back(call_of(

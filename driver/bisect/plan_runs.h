@@ -13,6 +13,8 @@ struct RunsOptions {
   CallsOptions calls;  // of a module
   uint64_t seed = 1;   // of random tokens and inputs
   int64_t steps = 4;   // of decoding after a language model's prompt
+  /// What a language model reads in one call, with no steps after it; empty: seeded tokens.
+  std::vector<std::vector<int32_t>> sequences;
 };
 
 /// An element that two plans compute differently.

@@ -92,7 +92,7 @@ std::string bisect_text(const BisectReport& report) {
                      report.known == 0 ? "" : fmt::format(", {} known before", report.known));
 }
 
-std::string bisect_json(const BisectReport& report) {
+std::string bisect_json(const BisectReport& report, bool with_text) {
   using Json = nlohmann::ordered_json;
   Json guilty = Json::array();
   for (const GuiltyFusions& one : report.guilty) {
@@ -140,6 +140,7 @@ std::string bisect_json(const BisectReport& report) {
     json["sampled_runs"] = report.sampled_runs;
     json["runs_each"] = report.runs_each;
   }
+  if (with_text) json["text"] = bisect_text(report);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -51,6 +51,7 @@ __all__ = [
     "Step",
     "Symbol",
     "Value",
+    "bisect",
     "compile",
     "explain",
     "from_torch",
@@ -71,8 +72,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> _Any:
-    """`from_torch` and `explain` are those of `sinter.pytorch`, which needs torch."""
-    if name in ("explain", "from_torch"):
+    """`bisect`, `explain` and `from_torch` are those of `sinter.pytorch`, which needs torch."""
+    if name in ("bisect", "explain", "from_torch"):
         from sinter import pytorch
 
         return getattr(pytorch, name)

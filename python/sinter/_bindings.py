@@ -346,6 +346,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_report_fused_error": (c_double, [sinter_report]),
     "sinter_report_unfused_error": (c_double, [sinter_report]),
     "sinter_report_free": (None, [sinter_report]),
+    "sinter_bisect": (
+        sinter_error,
+        [sinter_model, sinter_device, sinter_options, POINTER(c_void_p)],
+    ),
     "sinter_kernel_create": (
         sinter_error,
         [c_char_p, c_char_p, c_char_p, c_char_p, POINTER(sinter_kernel)],

@@ -1,8 +1,9 @@
-// README.md: each block that begins with "$ " is a command, and prints what the block shows. "..."
-// on a line of its own stands for any lines, and "…" in a line for any text, spaces behind it
+// README.md and docs/bisect.md: each block that begins with "$ " is a command, and prints what the
+// block shows. "..." on a line of its own stands for any lines, and "…" in a line for any text, spaces behind it
 // included: what depends on the machine.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <regex>
 #include <sstream>
 
@@ -88,6 +89,34 @@ TEST_CASE("commands of the README print what it shows") {
     const ProgramRun run = run_shell(
         "cd '" SINTER_SAMPLES_DIR "/..' && sinter() { \"$SINTER\" \"$@\"; } && " +
         std::regex_replace(block.command, std::regex("-o [^ ]+"), "-o " + place.path() + "/plan"));
+    CAPTURE(run.err);
+    CAPTURE(run.out);
+    CHECK(run.code == 0);
+    CHECK(missing_line(block, lines_of(run.out)) == "");
+  }
+}
+
+TEST_CASE("the story of docs/bisect.md happens as it is told") {
+  const std::string page = test::read_text(SINTER_SAMPLES_DIR "/../docs/bisect.md");
+  const TemporaryDirectory place;
+  // A block "```text NAME" is a file.
+  std::string file;
+  for (const std::string& line : lines_of(page)) {
+    constexpr std::string_view kFile = "```text ";
+    if (line.starts_with(kFile))
+      file = place.path() + "/" + line.substr(kFile.size());
+    else if (line.starts_with("```"))
+      file.clear();
+    else if (!file.empty())
+      write_whole(file, (std::filesystem::exists(file) ? read_whole(file) : "") + line + "\n");
+  }
+  const std::vector<Block> blocks = blocks_of(page);
+  CHECK(blocks.size() >= 5);
+  for (const Block& block : blocks) {
+    CAPTURE(block.command);
+    const ProgramRun run = run_shell("sinter() { \"$SINTER\" \"$@\"; } && cd '" + place.path() +
+                                     "' && export PATH=\"$(dirname \"$SINTER\"):$PATH\" && " +
+                                     block.command);
     CAPTURE(run.err);
     CAPTURE(run.out);
     CHECK(run.code == 0);

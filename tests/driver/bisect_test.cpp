@@ -137,8 +137,10 @@ class Planted {
       if (llvm::is_contained(kernel.appends, static_cast<uint32_t>(i))) continue;
       const bool done = fault_ == Fault::missing_rounding ? unround(kernel.group, i)
                         : fault_ == Fault::stale_read     ? read_stale(kernel.group)
-                                                          : shift(kernel.group, i);
-      if (done) return true;
+                                                          : false;
+      // A kernel without a value for the other faults reads the wrong element, so that each kernel
+      // with these ops is wrong.
+      if (done || shift(kernel.group, i)) return true;
     }
     return false;
   }

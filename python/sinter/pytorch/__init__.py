@@ -6,11 +6,12 @@ except ImportError as error:
     raise ImportError("torch is not installed; pip install 'sinter[torch]'") from error
 
 from .backend import OPTIONS, compile_graph, register
+from .bisection import Bisection, WrongFusion, WrongOp, bisect
 from .comparison import CheckReport, check
 from .export import TorchModel, from_torch
 from .report import Explanation, GraphReport, explain, reset
 
-__all__ = ["CheckReport", "Explanation", "GraphReport", "OPTIONS", "TorchModel", "check",
-           "compile_graph", "explain", "from_torch", "reset"]
+__all__ = ["Bisection", "CheckReport", "Explanation", "GraphReport", "OPTIONS", "TorchModel", "WrongFusion",
+           "WrongOp", "bisect", "check", "compile_graph", "explain", "from_torch", "reset"]
 
 register()

@@ -136,9 +136,9 @@ def compile_packed(module: fx.GraphModule, groups: list[Group], options: dict[st
     return compile_graph_of_ops(packed, options, phase, memory)
 
 
-def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase: str,
-                         memory: SharedMemory) -> CompiledGraph:
-    """Compiles a graph, which it changes."""
+def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase: str, memory: SharedMemory,
+                         wrapped: Callable[[CompiledEntry], Callable] | None = None) -> CompiledGraph:
+    """Compiles a graph, which it changes. wrapped: what the graph calls in the place of an entry."""
     device = device_of(module)
     visible, kept = visible_results(module, phase), kept_results(module)
     targets = take_copies(module)
@@ -159,8 +159,9 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                       written_results(module, targets, part),
                       {i for i, node in enumerate(part.results) if node in kept})
              for entry, part in zip(entries, parts)] if options["graphs"] else []
-    whole = whole_graph(module, parts, calls or entries)
-    function = with_constants(whole or rewritten(module, parts, calls or entries).forward, constants)
+    called = calls or ([wrapped(entry) for entry in entries] if wrapped is not None else entries)
+    whole = whole_graph(module, parts, called)
+    function = with_constants(whole or rewritten(module, parts, called).forward, constants)
     return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None, calls)
 
 
@@ -268,7 +269,13 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     if others:
         raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
     chosen, owner = read_options(options, mode), calling()
+    return compile_phases(module, example_inputs, chosen["pack"], lambda graph, phase, packing: compile_aten(
+        graph, chosen, phase, owner, packing))
 
+
+def compile_phases(module: fx.GraphModule, example_inputs, pack: bool, compile_ops: Callable):
+    """A callable of a graph of Dynamo's. compile_ops: makes one of a graph of ops, given its phase and the
+    products that become one. pack: whether any do."""
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
             packing = None
@@ -277,11 +284,11 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
                 mark_static(graph.graph)
             if phase == "inference":
                 prepare(graph)
-                if chosen["pack"]:
+                if pack:
                     packing = find_packing(graph.graph)
                 if packing is None or not packing.groups:
                     pad_products(graph)
-            return make_boxed_func(compile_aten(graph, chosen, phase, owner, packing))
+            return make_boxed_func(compile_ops(graph, phase, packing))
         return compile_phase
 
     compile_module = aot_autograd(

@@ -260,6 +260,16 @@ class CompiledEntry:
             values[name] = source.value(arguments, values)
         return values
 
+    def inputs_of(self, arguments) -> tuple[dict[str, torch.Tensor], dict[str, int]]:
+        """The inputs of the entry in a call, by name, as kernels read them; the values of the symbols."""
+        values = self.symbol_values(arguments)
+        inputs = {}
+        for place in (*self.parameters, *self.others):
+            operand = self.graph.inputs[place.input]
+            dims = [values[dim] if isinstance(dim, str) else dim for dim in operand.dims]
+            inputs[operand.name] = self._ready(arguments[place.leaf], place).reshape(dims)
+        return inputs, values
+
     def launch(self, arguments, sessions: Sessions,
                stream: torch.cuda.Stream | None = None) -> list[torch.Tensor]:
         """A call in one of the sessions, in order with the current stream. Results are new tensors. stream:
