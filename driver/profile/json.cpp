@@ -59,12 +59,21 @@ Json row_json(const ProfileRow& row) {
           {"of_ceiling", row.of_ceiling},
           {"ceiling", row.against_copy ? "copy" : "read"},
           {"bound_by", to_string(row.bound)},
+          {"class", class_name(row.step_class)},
           {"first_launch", launch_json(row.first)}};
+}
+
+Json class_json(const ProfileClass& one) {
+  return {{"class", class_name(one.step_class)},
+          {"launches", one.launches},
+          {"seconds", one.seconds},
+          {"share", one.share}};
 }
 
 Json step_json(const ProfiledStep& step) {
   return {{"entry", step.entry},
           {"kernel", step.title},
+          {"class", to_string(step.step_class)},
           {"computes", step.values},
           {"bytes", step.cost.bytes()},
           {"flops", step.cost.flops}};
@@ -131,9 +140,10 @@ class TraceEvents {
 }  // namespace
 
 std::string profile_json(const Profile& profile) {
-  Json sizes = Json::object(), rows = Json::array(), steps = Json::array();
+  Json sizes = Json::object(), rows = Json::array(), classes = Json::array(), steps = Json::array();
   for (const auto& [name, value] : profile.sizes) sizes[name] = value;
   for (const ProfileRow& row : profile.rows) rows.push_back(row_json(row));
+  for (const ProfileClass& one : profile_classes(profile.rows)) classes.push_back(class_json(one));
   for (const ProfiledStep& step : profile.steps) steps.push_back(step_json(step));
   const Json json = {{"model", profile.model},
                      {"phase", profile.phase},
@@ -155,6 +165,7 @@ std::string profile_json(const Profile& profile) {
                      {"stepped", run_json(profile.stepped)},
                      {"rows_from", profile.matched ? "recorded" : "stepped"},
                      {"rows", rows},
+                     {"classes", classes},
                      {"steps", steps}};
   return dump(json, 2);
 }

@@ -91,7 +91,7 @@ std::vector<ProfiledStep> describe_steps(const Program& program, const std::vect
     const StepCosts costs(program, call.symbol_values, visible);
     for (const Step& step : call.entry->steps)
       steps.push_back({call.entry->name, step_title(program, *call.entry, step, call.symbol_values),
-                       step.values, costs.of(*call.entry, step)});
+                       step.values, costs.of(*call.entry, step), step_class(program, step)});
   }
   return steps;
 }

@@ -42,6 +42,7 @@ class Rows {
       ProfileRow& row = at(step.title);
       of_step_.push_back(index_[step.title]);
       ++row.steps;
+      row.step_class = step.step_class;
       for (const std::string& value : shortened(step.values)) add_once(row.values, value);
       row.cost.read_bytes += step.cost.read_bytes;
       row.cost.written_bytes += step.cost.written_bytes;
@@ -120,6 +121,26 @@ std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps,
   Rows rows(steps);
   for (const ProfiledToken& token : tokens) rows.add(token);
   return rows.take(tokens.size(), ceilings);
+}
+
+std::string_view class_name(std::optional<StepClass> step_class) {
+  return step_class ? to_string(*step_class) : "outside the plan";
+}
+
+std::vector<ProfileClass> profile_classes(const std::vector<ProfileRow>& rows) {
+  std::vector<ProfileClass> classes;
+  for (const ProfileRow& row : rows) {
+    auto found = std::find_if(classes.begin(), classes.end(), [&](const ProfileClass& one) {
+      return one.step_class == row.step_class;
+    });
+    if (found == classes.end()) found = classes.insert(found, {row.step_class});
+    found->launches += row.launches;
+    found->seconds += row.seconds;
+    found->share += row.share;
+  }
+  std::stable_sort(classes.begin(), classes.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  return classes;
 }
 
 std::vector<std::string> shortened(const std::vector<std::string>& values) {

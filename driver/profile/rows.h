@@ -3,6 +3,7 @@
 
 #include "driver/profile/costs.h"
 #include "driver/profile/records.h"
+#include "driver/profile/step_class.h"
 #include "runtime/cuda/ceiling.h"
 
 namespace sinter {
@@ -13,6 +14,7 @@ struct ProfiledStep {
   std::string title;                // of step_title()
   std::vector<std::string> values;  // IR values that it computes
   StepCost cost;
+  StepClass step_class = StepClass::copies;
 };
 
 /// Measured in the same run.
@@ -44,7 +46,8 @@ struct ProfileRow {
   // The copy's ceiling where at least a third of the bytes is written, else the read's.
   bool against_copy = false;
   Bound bound = Bound::latency;
-  KernelRecord first;  // launch configuration of the first launch
+  KernelRecord first;                   // launch configuration of the first launch
+  std::optional<StepClass> step_class;  // none: outside the plan
 
   double bytes_per_s() const { return seconds > 0 ? cost.bytes() / seconds : 0; }
   double flops_per_s() const { return seconds > 0 ? cost.flops / seconds : 0; }
@@ -55,6 +58,17 @@ struct ProfileRow {
 std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps,
                                      const std::vector<ProfiledToken>& tokens,
                                      const ProfileCeilings& ceilings);
+
+/// The rows of one class.
+struct ProfileClass {
+  std::optional<StepClass> step_class;  // none: outside the plan
+  double launches = 0, seconds = 0;     // per token
+  double share = 0;                     // of the seconds of all rows
+};
+/// The name of a class, "outside the plan" of none.
+std::string_view class_name(std::optional<StepClass> step_class);
+/// Longest first; classes without a row have none.
+std::vector<ProfileClass> profile_classes(const std::vector<ProfileRow>& rows);
 
 /// Values with layers' numbers as stars, each once: l0.res1, l1.res1 → l*.res1.
 std::vector<std::string> shortened(const std::vector<std::string>& values);

@@ -94,6 +94,15 @@ std::string rows_text(const Profile& profile) {
   return table.str();
 }
 
+std::string classes_text(const Profile& profile) {
+  TextTable table("lrrr");
+  table.add({"class", "launches", "µs", "share"});
+  for (const ProfileClass& one : profile_classes(profile.rows))
+    table.add({std::string(class_name(one.step_class)), fmt::format("{:g}", one.launches),
+               fmt::format("{:.2f}", one.seconds * 1e6), percent(one.share)});
+  return table.str();
+}
+
 /// Where the token's time is that no row has.
 std::string rest_text(const Profile& profile) {
   const double whole = profile.untraced_s;
@@ -113,7 +122,7 @@ std::string profile_text(const Profile& profile) {
       profile.fused ? "fused" : "a kernel for every op", profile.count, unit(profile));
   text += times_text(profile) + "\n" + copies_text(profile, profile.recorded) +
           ceilings_text(profile.ceilings) + whole_text(profile) + "\n";
-  text += rows_text(profile);
+  text += rows_text(profile) + "\n" + classes_text(profile);
   text += fmt::format(
       "\nPer {}, from {}. Of ceiling: r of the read's, c of the copy's. Bound by what would\n"
       "take at least {:g} % of the time at its own ceiling, else by latency. A kernel's time "

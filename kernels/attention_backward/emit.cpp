@@ -26,13 +26,13 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
   const Graph& group = context.group;
   const Op& op = context.anchor_op();
   const AttentionHeads heads = attention_heads(group, op);
-  const auto form = gradient_form(heads.width, heads.value_width, context.device);
+  const bool of_keys = op.kind != OpKind::attention_query_gradient;
+  const auto form = gradient_form(heads.width, heads.value_width, of_keys, context.device);
   if (!form)
     return fail(
         fmt::format("the gradient of attention with heads of {} and {} elements does not "
                     "fit {}",
                     heads.width, heads.value_width, context.device.name));
-  const bool of_keys = op.kind != OpKind::attention_query_gradient;
   const std::string first = result_of(
       context, of_keys ? OpKind::attention_key_gradient : OpKind::attention_query_gradient);
   const std::string second = result_of(context, OpKind::attention_value_gradient);
@@ -66,14 +66,16 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
       "  static constexpr bool kOfKeys = {}, kFirst = {}, kSecond = {};\n"
       "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
       "  static constexpr int kOwnRows = {}, kOtherRows = {}, kThreads = {}, kStages = {};\n"
+      "  static constexpr int kLoadingRegisters = {}, kMultiplyingRegisters = {};\n"
       "  static constexpr bool kWarpgroups = {}, kAligned = {};\n"
       "  static constexpr float kScale = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
       "}};\n\n",
       memory_type(of_tokens.dtype), operands.mask_type(), of_keys, first != "nullptr",
       second != "nullptr", heads.count, heads.kv_count, heads.width, heads.value_width,
-      form->own_rows, form->other_rows, form->threads, form->stages, form->warpgroups,
-      operands.aligned(), literal_code(scale, DType::f32),
+      form->own_rows, form->other_rows, form->threads, form->stages, form->loading_registers,
+      form->multiplying_registers, form->warpgroups, operands.aligned(),
+      literal_code(scale, DType::f32),
       literal_code(attention_factor(scale, 0, operands.adds_mask()), DType::f32),
       window ? std::get<int64_t>(*window) : 0);
   body.text = fmt::format(
@@ -89,7 +91,8 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
                    .units_per_tile = form->own_rows,
                    .threads = form->threads,
                    .shared_bytes = form->shared_bytes});
-  body.moves_registers = form->warpgroups;
+  body.moves_registers = form->multiplying_registers > 0;
+  body.resident_blocks = form->blocks;
   body.minimum_arch = kFirstArchWithAsyncCopies;
   return body;
 }

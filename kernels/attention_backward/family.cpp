@@ -28,7 +28,9 @@ std::optional<KernelCost> gradient_cost(const GroupView& group, int64_t) {
   const Graph& graph = group.problem.graph();
   const Op& op = graph[group.anchor()];
   const AttentionHeads heads = attention_heads(graph, op);
-  const auto form = gradient_form(heads.width, heads.value_width, group.problem.device());
+  const auto form =
+      gradient_form(heads.width, heads.value_width, op.kind != OpKind::attention_query_gradient,
+                    group.problem.device());
   if (!form) return std::nullopt;
   const double rows = group.problem.count(volume(DimsRef(op.type.dims).drop_back()));
   return product_cost(group,

@@ -14,7 +14,7 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
   using Sizes = GradientSizes<Config>;
   using T = typename Config::Element;
   static_assert(Config::kStages >= 2, "a tile is loaded while another one is multiplied");
-  __shared__ GradientToken tokens[2][Config::kOfKeys ? Config::kOtherRows : 1];
+  __shared__ GradientTokens<Config::kOfKeys ? Config::kOtherRows : 2> tokens[2];
   const int thread = static_cast<int>(threadIdx.x), row0 = thread / 32 * 16;
   const bool computes = row0 < Sizes::own;
   const int row = (computes ? row0 : 0) + thread % 32 / 4;
@@ -22,8 +22,7 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
     if (at.has()) {
       if constexpr (Config::kOfKeys)
         for (int i = thread; i < Config::kOtherRows; i += Config::kThreads)
-          tokens[stage][i] =
-              block.token(at.turn(), static_cast<long long>(at.tile()) * Config::kOtherRows + i);
+          tokens[stage].set(i, block.token(at.turn(), block.other_row0(at.tile()) + i));
       block.template load_other<Config::kThreads>(at.turn(), at.tile(), stage, thread);
     }
     cp_async_commit_group();
@@ -44,7 +43,8 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
       unsigned words[Sizes::other / 4];
       multiply_tiles_by_warp<T, Sizes::own, Sizes::other, Sizes::width>(
           dots, block.own_first(), row0, block.other_first(stage));
-      scores.find_probabilities(dots, walk, tokens[stage]);
+      const GradientTile tile = scores.tile_of(walk);
+      scores.find_probabilities(dots, tile, tokens[stage]);
       if constexpr (Config::kSecond) {
         scores.pack_words(words, dots);
         multiply_rows_by_warp<T, Sizes::other, Sizes::value_width>(second_sums, words,
@@ -53,7 +53,7 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
       if constexpr (Config::kFirst) {
         multiply_tiles_by_warp<T, Sizes::own, Sizes::other, Sizes::value_width>(
             products, block.own_second(), row0, block.other_second(stage));
-        scores.find_logit_gradients(dots, products, tokens[stage]);
+        scores.find_logit_gradients(dots, products, tile, tokens[stage]);
         scores.pack_words(words, dots);
         multiply_rows_by_warp<T, Sizes::other, Sizes::width>(first_sums, words,
                                                              block.other_first(stage));

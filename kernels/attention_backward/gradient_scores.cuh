@@ -6,6 +6,12 @@
 
 namespace sinter {
 
+// A tile of other rows, as a lane needs it.
+struct GradientTile {
+  int turn, begin;  // its first row
+  bool hides_keys;  // tokens may not see all keys of the tile and the block
+};
+
 template <typename Config>
 class GradientScores {
   using Sizes = GradientSizes<Config>;
@@ -14,6 +20,7 @@ class GradientScores {
   static constexpr bool kOfKeys = Config::kOfKeys;
   static constexpr unsigned kLanes = 0xffffffffu;
   static constexpr int kCount = Sizes::other / 2;  // of a lane's elements of a tile
+  using Tokens = GradientTokens<kOfKeys ? Sizes::other : 2>;
 
  public:
   // Made by all lanes of a warp together.
@@ -39,26 +46,29 @@ class GradientScores {
     all_end_ = end;
   }
 
-  // Turns dot products into probabilities. `tokens`: of the tile, for a block of keys.
-  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], const GradientWalk<Config>& walk,
-                                        const GradientToken* tokens) const {
+  // The tile that the walk is at.
+  SINTER_DEVICE GradientTile tile_of(const GradientWalk<Config>& walk) const {
     const int begin = walk.tile() * Sizes::other;
-    const bool hides =
-        kOfKeys ? walk.hides_keys() : begin < all_low_ || begin + Sizes::other > all_end_;
-    each(tokens, [&](int i, int half, int column, const GradientToken& token) {
-      const int key = kOfKeys ? block_.own_row0() + row_ + 8 * half : begin + column;
-      const float own = logit(dots[i], walk, begin + column, half, key);
-      dots[i] = attention_probability(own, token.shift, Config::kFactor);
-      if (hides && !token.sees(key)) dots[i] = 0.0f;  // also where the shift is NaN
-    });
+    return {walk.turn(), begin,
+            kOfKeys ? walk.hides_keys() : begin < all_low_ || begin + Sizes::other > all_end_};
+  }
+
+  // Turns dot products into probabilities. `tokens`: of the tile, for a block of keys.
+  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], const GradientTile& tile,
+                                        const Tokens& tokens) const {
+    if (tile.hides_keys)
+      find_probabilities<true>(dots, tile, tokens);
+    else
+      find_probabilities<false>(dots, tile, tokens);
   }
   // Turns probabilities and dP into dS.
   SINTER_DEVICE void find_logit_gradients(float (&probabilities)[kCount],
-                                          const float (&products)[kCount],
-                                          const GradientToken* tokens) const {
-    each(tokens, [&](int i, int, int, const GradientToken& token) {
-      probabilities[i] = logit_gradient(probabilities[i], products[i], token.delta);
-    });
+                                          const float (&products)[kCount], const GradientTile& tile,
+                                          const Tokens& tokens) const {
+    if (tile.hides_keys)
+      find_logit_gradients<true>(probabilities, products, tile, tokens);
+    else
+      find_logit_gradients<false>(probabilities, products, tile, tokens);
   }
   // As fragments of an operand A.
   SINTER_DEVICE static void pack_words(unsigned (&words)[kCount / 2],
@@ -69,36 +79,58 @@ class GradientScores {
   }
 
  private:
-  // Calls use(i, half, column, token) for each element of a lane.
+  template <bool hides>
+  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], const GradientTile& tile,
+                                        const Tokens& tokens) const {
+    each([&](int i, int half, int column) {
+      const float own = logit(dots[i], tile, column, half);
+      const float shift = kOfKeys ? tokens.shift[column] : own_[half].shift;
+      dots[i] = attention_probability(own, shift, Config::kFactor);
+      // Also where the shift is NaN.
+      if (hides && !sees(tile, tokens, half, column)) dots[i] = 0.0f;
+    });
+  }
+  template <bool hides>
+  SINTER_DEVICE void find_logit_gradients(float (&probabilities)[kCount],
+                                          const float (&products)[kCount], const GradientTile& tile,
+                                          const Tokens& tokens) const {
+    each([&](int i, int half, int column) {
+      const float delta = kOfKeys ? tokens.delta[column] : own_[half].delta;
+      probabilities[i] = logit_gradient(probabilities[i], products[i], delta, Mask::kIsThere);
+      if (hides && !sees(tile, tokens, half, column)) probabilities[i] = 0.0f;
+    });
+  }
+
+  // Calls use(i, half, column) for each element of a lane: `column` of the tile's rows.
   template <typename Use>
-  SINTER_DEVICE void each(const GradientToken* tokens, Use use) const {
+  SINTER_DEVICE static void each(Use use) {
     const int lane = 2 * (static_cast<int>(threadIdx.x) % 4);
 #pragma unroll
     for (int eight = 0; eight < kCount / 4; ++eight)
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int column = 8 * eight + lane + e;
-        if constexpr (kOfKeys) {
-          const GradientToken token = tokens[column];
-          use(4 * eight + e, 0, column, token);
-          use(4 * eight + 2 + e, 1, column, token);
-        } else {
-          use(4 * eight + e, 0, column, own_[0]);
-          use(4 * eight + 2 + e, 1, column, own_[1]);
-        }
-      }
+      for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) use(4 * eight + 2 * half + e, half, 8 * eight + lane + e);
   }
 
-  // `other`: the other row of the element.
-  SINTER_DEVICE float logit(float dot, const GradientWalk<Config>& walk, int other, int half,
-                            int key) const {
+  SINTER_DEVICE int key_of(const GradientTile& tile, int half, int column) const {
+    return kOfKeys ? block_.own_row0() + row_ + 8 * half : tile.begin + column;
+  }
+  SINTER_DEVICE bool sees(const GradientTile& tile, const Tokens& tokens, int half,
+                          int column) const {
+    const int low = kOfKeys ? tokens.low[column] : own_[half].low;
+    const unsigned count = kOfKeys ? tokens.count[column] : own_[half].count;
+    return static_cast<unsigned>(key_of(tile, half, column) - low) < count;
+  }
+
+  SINTER_DEVICE float logit(float dot, const GradientTile& tile, int column, int half) const {
     if constexpr (!Mask::kIsThere) {
       return attention_logit(dot, Config::kScale, 0.0f);
     } else {
-      const long long token = kOfKeys ? other : block_.own_row0() + row_ + 8 * half;
-      const int last = block_.last_key();
+      const long long token = kOfKeys ? tile.begin + column : block_.own_row0() + row_ + 8 * half;
+      const int key = key_of(tile, half, column), last = block_.last_key();
       return attention_logit(dot, Config::kScale, 0.0f,
-                             block_.mask_of(walk.turn(), token)[key < last ? key : last]);
+                             block_.mask_of(tile.turn, token)[key < last ? key : last]);
     }
   }
 

@@ -57,6 +57,28 @@ struct GradientToken {
   SINTER_DEVICE bool sees(int key) const { return static_cast<unsigned>(key - low) < count; }
 };
 
+// The tokens of a tile, in shared memory: a lane reads what it needs of two neighbours at once.
+template <int rows>
+struct alignas(8) GradientTokens {
+  float shift[rows], delta[rows];
+  int low[rows];
+  unsigned count[rows];
+
+  SINTER_DEVICE void set(int row, const GradientToken& token) {
+    shift[row] = token.shift;
+    delta[row] = token.delta;
+    low[row] = token.low;
+    count[row] = token.count;
+  }
+};
+
+// The numbers in memory that a GradientToken is made of.
+struct TokenNumbers {
+  bool is_there = false;
+  int first = 0, last = -1;
+  float log_sum = 0.0f, delta = 0.0f;
+};
+
 // Which tiles of tokens see keys of a block, for blocks of keys. Many tiles share a flag.
 struct SeenTokens {
   static constexpr int kFlags = 2048;
@@ -137,14 +159,26 @@ class GradientBlock {
         other_second(stage), kOfKeys ? in_.grad : in_.values, head, tile, all, thread);
   }
 
-  SINTER_DEVICE GradientToken token(int turn, long long token) const {
-    if (token >= in_.tokens) return {-math::infinity(), 0.0f, 0, 0u};
+  SINTER_DEVICE long long other_row0(int tile) const {
+    return static_cast<long long>(tile) * Sizes::other;
+  }
+
+  SINTER_DEVICE TokenNumbers numbers_of(int turn, long long token) const {
+    if (token >= in_.tokens) return {};
+    const long long place = sequence_ * in_.tokens + token;
     const long long at =
         (sequence_ * static_cast<long long>(Config::kHeads) + query_head(turn)) * in_.tokens +
         token;
-    const AttentionRange keys = in_.seen_by(sequence_, token);
-    return {probability_shift(in_.log_sum[at]), in_.delta[at], static_cast<int>(keys.low),
+    return {true, in_.first(place), in_.last(place), in_.log_sum[at], in_.delta[at]};
+  }
+  SINTER_DEVICE GradientToken token_of(const TokenNumbers& numbers) const {
+    if (!numbers.is_there) return {-math::infinity(), 0.0f, 0, 0u};
+    const AttentionRange keys = visible_keys<Config>(numbers.first, numbers.last, in_.key_rows);
+    return {probability_shift(numbers.log_sum), numbers.delta, static_cast<int>(keys.low),
             static_cast<unsigned>(keys.count)};
+  }
+  SINTER_DEVICE GradientToken token(int turn, long long token) const {
+    return token_of(numbers_of(turn, token));
   }
 
   // In a block of keys, finds the tiles of tokens that see some of them. All warps of the block

@@ -1,6 +1,6 @@
-// The gradients of attention by products of warpgroups: the first warpgroup loads tiles of other
-// rows, each of the others multiplies 64 of the block's own rows. Products of one run while the
-// other computes probabilities.
+// The gradients of attention by products of warpgroups: each of the first warpgroups multiplies 64
+// of the block's own rows, the warps after them load tiles of other rows. Products of one warpgroup
+// run while another, of this block or of one beside it, computes probabilities.
 #pragma once
 
 #include "kernels/attention_backward/gradient_scores.cuh"
@@ -11,33 +11,59 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
+// Threads of a block that multiply, and that load.
+template <typename Config>
+struct GradientRoles {
+  static constexpr int kMultiplying = Config::kOwnRows / 64 * kWarpgroupThreads;
+  static constexpr int kLoading = Config::kThreads - kMultiplying;
+  static_assert(kLoading >= 32 && kLoading % 32 == 0, "whole warps load");
+  // setmaxnreg is for whole warpgroups.
+  static constexpr bool kMovesRegisters = kLoading == kWarpgroupThreads;
+};
+
 template <typename Config>
 struct GradientShared {
   Pipeline<Config::kStages> pipeline;
-  GradientToken tokens[Config::kOfKeys ? Config::kStages : 1]
-                      [Config::kOfKeys ? Config::kOtherRows : 1];
+  GradientTokens<Config::kOfKeys ? Config::kOtherRows : 2>
+      tokens[Config::kOfKeys ? Config::kStages : 1];
 };
 
 template <typename Config>
 SINTER_DEVICE void produce_others(const GradientBlock<Config>& block, GradientWalk<Config> walk,
                                   GradientShared<Config>& shared) {
   using Block = GradientBlock<Config>;
-  const int thread = thread_in_warpgroup();
+  using Roles = GradientRoles<Config>;
+  constexpr int threads = Roles::kLoading;
+  const int thread = static_cast<int>(threadIdx.x) - Roles::kMultiplying;
   PipelineState stages(shared.pipeline);
+  // The numbers of a tile's tokens arrive while its thread waits for a stage.
+  constexpr int count = Config::kOfKeys ? (Config::kOtherRows + threads - 1) / threads : 1;
+  TokenNumbers numbers[count];
+  const auto load_numbers = [&] {
+    if (!Config::kOfKeys || !walk.has()) return;
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      if (const int row = thread + i * threads; row < Config::kOtherRows)
+        numbers[i] = block.numbers_of(walk.turn(), block.other_row0(walk.tile()) + row);
+  };
+  load_numbers();
 #pragma unroll 1
-  for (; walk.has(); walk.advance()) {
+  while (walk.has()) {
     stages.producer_acquire();
-    block.template load_other<kWarpgroupThreads>(walk.turn(), walk.tile(), stages.stage(), thread);
+    block.template load_other<threads>(walk.turn(), walk.tile(), stages.stage(), thread);
     if constexpr (Config::kOfKeys) {
-      for (int i = thread; i < Config::kOtherRows; i += kWarpgroupThreads)
-        shared.tokens[stages.stage()][i] =
-            block.token(walk.turn(), static_cast<long long>(walk.tile()) * Config::kOtherRows + i);
+#pragma unroll
+      for (int i = 0; i < count; ++i)
+        if (const int row = thread + i * threads; row < Config::kOtherRows)
+          shared.tokens[stages.stage()].set(row, block.token_of(numbers[i]));
       mbarrier_arrive(stages.full());  // the arrival of copies says nothing of these stores
     }
     if constexpr (Block::kCopies)
       stages.producer_commit_copies();
     else
       stages.producer_commit();
+    walk.advance();
+    load_numbers();
   }
 }
 
@@ -51,13 +77,14 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
   PipelineState stages(shared.pipeline);
   float first_sums[Sizes::width / 2] = {}, second_sums[Sizes::value_width / 2] = {};
 #pragma unroll 1
-  for (; walk.has(); walk.advance()) {
+  while (walk.has()) {
     float dots[Sizes::other / 2], products[Sizes::other / 2];
     unsigned probabilities[Sizes::other / 4], gradients[Sizes::other / 4];
+    const GradientTile tile = scores.tile_of(walk);
     stages.consumer_wait();
     fence_proxy_async();  // copies are no writes of the products' kind
     const int stage = stages.stage();
-    const GradientToken* const tokens = shared.tokens[Config::kOfKeys ? stage : 0];
+    const auto& tokens = shared.tokens[Config::kOfKeys ? stage : 0];
     multiply_tiles<T, Sizes::own, Sizes::other, Sizes::width>(dots, block.own_first(), 64 * group,
                                                               block.other_first(stage), false);
     wgmma_commit_group();
@@ -66,8 +93,9 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
           products, block.own_second(), 64 * group, block.other_second(stage), false);
       wgmma_commit_group();
     }
+    walk.advance();
     wgmma_wait_group<Config::kFirst ? 1 : 0>(dots);
-    scores.find_probabilities(dots, walk, tokens);
+    scores.find_probabilities(dots, tile, tokens);
     if constexpr (Config::kSecond) {
       scores.pack_words(probabilities, dots);
       multiply_rows<T, Sizes::other, Sizes::value_width>(second_sums, probabilities,
@@ -76,7 +104,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     }
     if constexpr (Config::kFirst) {
       wgmma_wait_group<Config::kSecond ? 1 : 0>(products);
-      scores.find_logit_gradients(dots, products, tokens);
+      scores.find_logit_gradients(dots, products, tile, tokens);
       scores.pack_words(gradients, dots);
       multiply_rows<T, Sizes::other, Sizes::width>(first_sums, gradients, block.other_first(stage));
       wgmma_commit_group();
@@ -92,25 +120,23 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
 template <typename Config>
 SINTER_DEVICE void find_gradients_by_warpgroups(const GradientBlock<Config>& block,
                                                 const GradientWalk<Config>& walk) {
-  static_assert(Config::kThreads == (1 + Config::kOwnRows / 64) * kWarpgroupThreads,
-                "one warpgroup loads, and one multiplies 64 rows");
+  using Roles = GradientRoles<Config>;
   __shared__ GradientShared<Config> shared;
   block.template load_own<Config::kThreads>(static_cast<int>(threadIdx.x));
   if (threadIdx.x == 0) {
-    constexpr unsigned multiplying = Config::kOwnRows / 16;  // warps
-    shared.pipeline.init((Config::kOfKeys ? 2 : 1) * kWarpgroupThreads, multiplying);
+    shared.pipeline.init((Config::kOfKeys ? 2 : 1) * Roles::kLoading, Roles::kMultiplying / 32);
     fence_mbarrier_init();
   }
   cp_async_commit_group();
   cp_async_wait_group<0>();
   fence_proxy_async();
   __syncthreads();
-  if (threadIdx.x < kWarpgroupThreads) {
-    setmaxnreg_dec<40>();
-    produce_others(block, walk, shared);
+  if (const int group = warpgroup_index(); group < Roles::kMultiplying / kWarpgroupThreads) {
+    if constexpr (Roles::kMovesRegisters) setmaxnreg_inc<Config::kMultiplyingRegisters>();
+    multiply_others(block, walk, shared, group);
   } else {
-    setmaxnreg_inc<232>();
-    multiply_others(block, walk, shared, warpgroup_index() - 1);
+    if constexpr (Roles::kMovesRegisters) setmaxnreg_dec<Config::kLoadingRegisters>();
+    produce_others(block, walk, shared);
   }
 }
 

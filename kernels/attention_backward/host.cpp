@@ -85,11 +85,11 @@ class AttentionGradients {
                                           : attention_logit(dot, scale_, 0, mask == 0);
     return attention_probability(logit, probability_shift(log_sum), factor_);
   }
-  static double of_logit(double p, double gradient, double delta) {
+  double of_logit(double p, double gradient, double delta) const {
     return p == 0 ? 0 : p * (gradient - delta);
   }
-  static float of_logit(float p, float gradient, float delta) {
-    return logit_gradient(p, gradient, delta);
+  float of_logit(float p, float gradient, float delta) const {
+    return logit_gradient(p, gradient, delta, in_.has_mask());
   }
   double rounded(double x) const { return x; }
   float rounded(float x) const { return rounded_to_16_bits(x, call_.operand_type(0).dtype); }

@@ -8,22 +8,51 @@ namespace {
 
 // Beside its tiles, a block declares flags of tiles, what it knows of tokens, and barriers.
 constexpr int64_t kDeclaredGradientBytes = 8192;
+constexpr int64_t kLoadingRegisters = 40;
+// Heads of at most so many elements leave registers for several blocks.
+constexpr int kNarrowHead = 64;
+
+/// A multiplying warpgroup waits for its products, and the tensor cores for its probabilities:
+/// other warpgroups fill both gaps. Those of other blocks also run while a block loads its own rows
+/// and stores its results. One H200, 12 heads of 64, 32 x 1,024 tokens, causal, by own rows x
+/// threads x blocks of a multiprocessor:
+///   keys and values   128 x 384 x 1: 354 us   64 x 256 x 2: 330   64 x 192 x 2: 384
+///   queries           128 x 384 x 1: 270 us   64 x 256 x 2: 273   64 x 160 x 3: 240
+/// Tiles of 32 and of 128 other rows are slower. A single warp loads fast enough for one warpgroup
+/// that computes one gradient, and not for one that computes two (64 x 160 x 2: 419 us).
+GradientForm warpgroups_form(int64_t width, int64_t value_width, bool of_keys) {
+  if (width > kNarrowHead || value_width > kNarrowHead)
+    return {.warpgroups = true,
+            .own_rows = 128,
+            .other_rows = 64,
+            .threads = 384,
+            .loading_registers = kLoadingRegisters,
+            .multiplying_registers = 232};
+  if (of_keys)
+    return {.warpgroups = true,
+            .own_rows = 64,
+            .other_rows = 64,
+            .threads = 256,
+            .blocks = 2,
+            .loading_registers = kLoadingRegisters,
+            .multiplying_registers = 216};
+  return {.warpgroups = true, .own_rows = 64, .other_rows = 64, .threads = 160, .blocks = 3};
+}
 
 }  // namespace
 
-std::optional<GradientForm> gradient_form(int64_t width, int64_t value_width,
+std::optional<GradientForm> gradient_form(int64_t width, int64_t value_width, bool of_keys,
                                           const DeviceDescription& device) {
   if (!device.has.mma || !device.has.async_copy) return std::nullopt;
   const int padded =
       tile_padded(static_cast<int>(width)) + tile_padded(static_cast<int>(value_width));
-  GradientForm form =
-      device.has.wgmma
-          ? GradientForm{.warpgroups = true, .own_rows = 128, .other_rows = 64, .threads = 384}
-          : GradientForm{.own_rows = 64, .other_rows = 32, .threads = 128};
+  GradientForm form = device.has.wgmma
+                          ? warpgroups_form(width, value_width, of_keys)
+                          : GradientForm{.own_rows = 64, .other_rows = 32, .threads = 128};
   const int64_t own = tile_bytes(static_cast<int>(form.own_rows), padded);
   const int64_t stage = tile_bytes(static_cast<int>(form.other_rows), padded);
-  const auto stages = stages_that_fit(device.max_shared_bytes - kDeclaredGradientBytes - own, stage,
-                                      2, form.warpgroups ? 4 : 2);
+  const int64_t room = device.max_shared_bytes / form.blocks - kDeclaredGradientBytes - own;
+  const auto stages = stages_that_fit(room, stage, 2, form.warpgroups ? 4 : 2);
   if (!stages) return std::nullopt;
   form.stages = *stages;
   form.shared_bytes = own + *stages * stage;

@@ -238,7 +238,8 @@ Result<KernelBody> emit_columns(const EmitContext& context) {
                               .lanes = form.lanes,
                               .element_bytes = bits / 8,
                               .operand_bytes = all_bits / 8,
-                              .reductions = static_cast<int64_t>(form.reductions.size())};
+                              .reductions = static_cast<int64_t>(form.reductions.size()),
+                              .stores_elements = !form.prologue.tasks.empty()};
   const auto config = schedule_columns(problem, symbols, device);
   if (!config)
     return fail("no configuration of a column kernel fits the device", {},

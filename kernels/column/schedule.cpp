@@ -17,6 +17,8 @@ constexpr int64_t kMaxThreadsOfSeveral = 512;
 constexpr int64_t kResidentThreads = 768, kResidentThreadsOfSeveral = 512;
 constexpr int64_t kLineBytes = 128, kSectorBytes = 32;
 constexpr int64_t kMaxSegments = 8;  // of a portable cluster
+// The share of the places of blocks that clusters of more than two find.
+constexpr double kPlacesOfClusters = 10.0 / 11;
 
 int64_t power_of_two_from(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
@@ -25,8 +27,8 @@ int64_t power_of_two_from(int64_t n) {
 }  // namespace
 
 int64_t resident_threads(const ColumnProblem& problem) {
-  return problem.reductions == 1 && problem.operand_bytes <= 4 ? kResidentThreads
-                                                               : kResidentThreadsOfSeveral;
+  const bool narrow = problem.reductions == 1 && problem.operand_bytes <= 4;
+  return narrow && !problem.stores_elements ? kResidentThreads : kResidentThreadsOfSeveral;
 }
 
 double column_tiles(const ColumnProblem& problem, const ColumnConfig& config,
@@ -40,32 +42,37 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
                                              const DeviceDescription& device) {
   if (device.max_threads_per_block < 32) return std::nullopt;
   const auto limit = std::min<int64_t>(
-      problem.reductions > 1 ? kMaxThreadsOfSeveral : kMaxThreads,
+      problem.reductions > 1 || problem.stores_elements ? kMaxThreadsOfSeveral : kMaxThreads,
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(device.max_threads_per_block))));
-  const int64_t usual = std::min(kUsualThreads, limit);
+  const bool stores = problem.stores_elements;
+  const int64_t usual = std::min(stores ? kMaxThreadsOfSeveral : kUsualThreads, limit);
   const int64_t all_chunks =
       power_of_two_from(std::min<int64_t>(ceil_div(problem.width.upper_bound(symbols), 8), usual));
   const auto chunk_bytes = 8 * problem.element_bytes;
 
   ColumnConfig config;
-  config.chunks = std::min(std::max<int64_t>(kLineBytes / chunk_bytes, 1), all_chunks);
+  config.chunks =
+      std::min(std::max<int64_t>((stores ? 2 : 1) * kLineBytes / chunk_bytes, 1), all_chunks);
   config.runs = std::min(problem.lanes, usual / config.chunks);
   // With few lanes a block takes more columns; threads beyond the last columns are idle.
   config.chunks = std::max(std::min(all_chunks, usual / config.runs), config.chunks);
   config.chunks = std::max(config.chunks, 32 / config.runs);
 
-  const bool at_once = resident_threads(problem) == kResidentThreads;
-  const double wanted = static_cast<double>(kResidentThreads * device.multiprocessors);
-  const auto too_few = [&] {
+  const bool at_once = stores || resident_threads(problem) == kResidentThreads;
+  const double wanted = static_cast<double>(
+      (at_once ? resident_threads(problem) : kResidentThreads) * device.multiprocessors);
+  const auto too_few = [&](bool in_clusters) {
     const double threads = column_tiles(problem, config, symbols) *
                            static_cast<double>(config.segments * config.threads());
-    return at_once ? 2 * threads <= wanted : threads < wanted;
+    if (!at_once) return threads < wanted;
+    const bool of_many = (in_clusters ? 2 : 1) * config.segments > 2;
+    return 2 * threads <= wanted * (of_many ? kPlacesOfClusters : 1);
   };
   const auto lanes_left = [&] { return 2 * config.runs * config.segments <= problem.lanes; };
-  while (device.has.clusters && too_few() && lanes_left() && config.segments < kMaxSegments)
+  while (device.has.clusters && too_few(true) && lanes_left() && config.segments < kMaxSegments)
     config.segments *= 2;
-  while (too_few() && lanes_left() && 2 * config.threads() <= limit) config.runs *= 2;
-  while (too_few() && lanes_left() && config.chunks * chunk_bytes > kSectorBytes &&
+  while (too_few(false) && lanes_left() && 2 * config.threads() <= limit) config.runs *= 2;
+  while (too_few(false) && lanes_left() && config.chunks * chunk_bytes > kSectorBytes &&
          config.chunks > 1) {
     config.chunks /= 2;
     config.runs *= 2;

@@ -25,8 +25,9 @@ inline CopyRecord copy(CopyRecord::Kind kind, uint64_t bytes, uint64_t start_ns)
 
 /// Two steps: a norm of one kernel, and a product of two kernels of the library.
 inline std::vector<ProfiledStep> two_steps() {
-  return {{"decode", "add_rms_norm_1a2b", {"l0.res1", "l0.norm2"}, {1000, 1000, 0}},
-          {"decode", "gemm 1x64x64 bf16", {"l0.qkv"}, {9000, 100, 8000}}};
+  return {
+      {"decode", "add_rms_norm_1a2b", {"l0.res1", "l0.norm2"}, {1000, 1000, 0}, StepClass::norms},
+      {"decode", "gemm 1x64x64 bf16", {"l0.qkv"}, {9000, 100, 8000}, StepClass::products}};
 }
 
 /// A token, all of one `correlation`, from `start_ns` on: the norm takes 1 µs, 1 µs nothing, then 2

@@ -4,7 +4,9 @@
 #include "driver/compile/plan_summary.h"
 #include "driver/generate/decoder.h"
 #include "driver/profile/costs.h"
+#include "driver/profile/step_class.h"
 #include "driver/ready_model.h"
+#include "ir/text.h"
 
 namespace sinter {
 namespace {
@@ -116,6 +118,57 @@ TEST_CASE("steps are called by their kernel or their product") {
   }
   CHECK(kernels > 0);
   CHECK(products == 1);
+}
+
+/// The class of each kernel of a module's only entry, by the values that it computes.
+std::map<std::string, StepClass> classes_of(const std::string& text) {
+  const auto module = parse_module(text, "test");
+  REQUIRE(module);
+  const auto compiled = compile(*module, {});
+  REQUIRE(compiled);
+  std::map<std::string, StepClass> classes;
+  for (const Step& step : compiled->program->entries.front().steps)
+    for (const std::string& value : step.values)
+      classes[value] = step_class(*compiled->program, step);
+  return classes;
+}
+
+TEST_CASE("steps of a training step have the classes of their work") {
+  auto classes = classes_of(R"(module @step {
+  entry @main(%x: bf16[128, 64], %w: bf16[64, 64], %dy: bf16[128, 64], %labels: i32[128, 1], %table: bf16[9, 64], %ids: i32[128], %p: f32[64, 64], %g: f32[64, 64]) -> (%norm, %product, %dx, %bias, %loss, %rows, %new, %sum) {
+    %norm = softmax %x : bf16[128, 64]
+    %product = linear %x, %w : bf16[128, 64]
+    %act = gelu_tanh %x : bf16[128, 64]
+    %dx = mul %act, %dy : bf16[128, 64]
+    %bias = reduce_sum %dx {axes = [0]} : bf16[1, 64]
+    %xf = cast %x : f32[128, 64]
+    %max = reduce_max %xf {axes = [1]} : f32[128, 1]
+    %y = sub %xf, %max : f32[128, 64]
+    %e = exp %y : f32[128, 64]
+    %all = reduce_sum %e {axes = [1]} : f32[128, 1]
+    %log = log %all : f32[128, 1]
+    %at = iota {axis = 1, dims = [128, 64]} : i32[128, 64]
+    %hit = equal %at, %labels : i1[128, 64]
+    %zero = constant {value = 0x0p+0} : f32[]
+    %one = where %hit, %y, %zero : f32[128, 64]
+    %own = reduce_sum %one {axes = [1]} : f32[128, 1]
+    %loss = sub %log, %own : f32[128, 1]
+    %rows = embedding %table, %ids : bf16[128, 64]
+    %g2 = mul %g, %g : f32[64, 64]
+    %root = sqrt %g2 : f32[64, 64]
+    %step = div %g, %root : f32[64, 64]
+    %new = sub %p, %step : f32[64, 64]
+    %sum = add %p, %g : f32[64, 64]
+  }
+}
+)");
+  CHECK(classes["norm"] == StepClass::norms);
+  CHECK(classes["product"] == StepClass::products);
+  CHECK(classes["dx"] == StepClass::activations);
+  CHECK(classes["bias"] == StepClass::activations);
+  CHECK(classes["loss"] == StepClass::loss);
+  CHECK(classes["rows"] == StepClass::copies);
+  CHECK(classes["new"] == StepClass::optimizer);
 }
 
 }  // namespace

@@ -53,6 +53,10 @@ kernel             launches    µs   share    bytes       rate  of ceiling  boun
 gemm 1x64x64 bf16         2  5.00  83.3 %  9.10 KB  1.82 GB/s    45.5 % r  latency   l*.qkv
 add_rms_norm_1a2b         1  1.00  16.7 %  2.00 KB  2.00 GB/s   100.0 % c  memory    l*.res1 l*.norm2
 
+class     launches    µs   share
+products         2  5.00  83.3 %
+norms            1  1.00  16.7 %
+
 Per token, from the recorded graph. Of ceiling: r of the read's, c of the copy's. Bound by what would
 take at least 50 % of the time at its own ceiling, else by latency. A kernel's time counts
 from the end of those that began before it.
@@ -106,6 +110,11 @@ TEST_CASE("the JSON holds all numbers") {
   CHECK(json["rows"][0]["functions"] == std::vector<std::string>{"gemv", "reduce"});
   CHECK(json["rows"][0]["first_launch"]["grid"] == std::vector<int>{132, 0, 0});
   CHECK(json["rows"][1]["ceiling"] == "copy");
+  CHECK(json["rows"][1]["class"] == "norms");
+  REQUIRE(json["classes"].size() == 2);
+  CHECK(json["classes"][0]["class"] == "products");
+  CHECK(json["classes"][0]["seconds"].get<double>() == doctest::Approx(5e-6));
+  CHECK(json["steps"][0]["class"] == "norms");
   CHECK(json["steps"].size() == 2);
 }
 

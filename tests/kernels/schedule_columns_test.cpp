@@ -42,8 +42,36 @@ TEST_CASE("a grid of one narrow sum has the most threads that run at once") {
         const double resident = 768.0 * device.multiprocessors;
         CHECK(resident_threads(problem) == (reductions == 1 ? 768 : 512));
         if (reductions == 1) CHECK((threads <= resident || config.segments == 1));
-        CHECK(2 * threads > resident);
+        // Clusters find 10 of 11 places.
+        CHECK(2 * threads > resident * 10 / 11);
       }
+}
+
+TEST_CASE("all clusters of one narrow sum have a place at once") {
+  const DeviceDescription device = *find_device("sm_90a");
+  for (const int64_t width : {768, 1536, 2304, 3072, 4096, 5120}) {
+    const ColumnProblem problem{.outer = 1, .width = width, .lanes = 1024};
+    const auto config = split(problem, device);
+    const double blocks = column_tiles(problem, config, {}) * static_cast<double>(config.segments);
+    const int64_t of_multiprocessor = resident_threads(problem) / config.threads();
+    if (config.segments > 2)
+      CHECK(11 * blocks <= 10.0 * static_cast<double>(of_multiprocessor * device.multiprocessors));
+  }
+}
+
+TEST_CASE("blocks that store every element have a multiprocessor each, and longer rows") {
+  const DeviceDescription device = *find_device("sm_90a");
+  for (const int64_t width : {768, 3072, 4096, 8192}) {
+    const ColumnProblem problem{
+        .outer = 1, .width = width, .lanes = 1024, .operand_bytes = 4, .stores_elements = true};
+    const auto config = split(problem, device);
+    const double blocks = column_tiles(problem, config, {}) * static_cast<double>(config.segments);
+    CHECK(config.threads() == 512);
+    // Narrower tiles where they give a block to more multiprocessors.
+    CHECK(config.chunks == (width == 768 || width == 4096 ? 8 : 16));
+    CHECK(resident_threads(problem) == 512);
+    CHECK(blocks <= device.multiprocessors);
+  }
 }
 
 TEST_CASE("a device without clusters has wider blocks, and then narrower tiles") {
