@@ -92,6 +92,12 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
                   "tensor cores (16-bit types, sm_90a) with an epilogue")
       ->type_name("library|own")
       ->default_str("library");
+  command
+      .add_option("--dequantize", options.dequantize,
+                  "quantized matrices of more than eight tokens: 32, in float32, unrounded; or 16, "
+                  "rounded to the tokens' 16-bit type, for the library's products of that type")
+      ->type_name("32|16")
+      ->default_str("32");
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");
   command
       .add_option("--require", options.required,
@@ -235,6 +241,7 @@ Status refuse_compiling(const CommandOptions& options) {
                                       {!options.numerics.empty(), "--numerics"},
                                       {!options.attention.empty(), "--attention"},
                                       {!options.products.empty(), "--products"},
+                                      {!options.dequantize.empty(), "--dequantize"},
                                       {options.no_fuse, "--no-fuse"},
                                       {!options.required.empty(), "--require"},
                                       {!options.forbidden.empty(), "--forbid"},
@@ -289,6 +296,11 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   else if (!options.products.empty() && options.products != "library")
     return fail(fmt::format("no such products: \"{}\"", printable(options.products)), "--products",
                 "give library or own", ExitCode::usage);
+  if (options.dequantize == "16")
+    request.compile.families.rounded_matrices = true;
+  else if (!options.dequantize.empty() && options.dequantize != "32")
+    return fail(fmt::format("no such type: \"{}\"", printable(options.dequantize)), "--dequantize",
+                "give 32 or 16", ExitCode::usage);
   FusionOptions& fusion = request.compile.fusion;
   fusion.enabled = !options.no_fuse;
   fusion.stop_after = options.stop_after;

@@ -22,6 +22,7 @@ Capabilities capabilities_of(std::string_view arch) {
       .async_copy = version >= 80,
       .mma = version >= 80,
       .bf16_arithmetic = version >= 80,
+      .fp8_conversion = version >= 89,
       .clusters = version >= 90,
       .pdl = version >= 90,
       // Devices of 12.0 have the instruction, but too little shared memory for the kernels that
@@ -39,6 +40,7 @@ std::vector<std::string> kernel_macros(const Capabilities& has) {
   add(has.async_copy, "ASYNC_COPY");
   add(has.mma, "MMA");
   add(has.bf16_arithmetic, "BF16_ARITHMETIC");
+  add(has.fp8_conversion, "FP8_CONVERSION");
   add(has.clusters, "CLUSTERS");
   add(has.pdl, "PDL");
   add(has.bulk_copy, "BULK_COPY");

@@ -11,6 +11,7 @@ struct Capabilities {
   bool async_copy = false;       // copies into shared memory that their thread waits for (cp.async)
   bool mma = false;              // products of a warp: mma.m16n8k16 of f16 and bf16
   bool bf16_arithmetic = false;  // rounding to bf16 and to pairs; minimum and maximum that keep NaN
+  bool fp8_conversion = false;   // of e4m3 pairs to f16 pairs
   bool clusters = false;         // of thread blocks
   bool pdl = false;              // programmatic dependent launch
   bool bulk_copy = false;        // copies that a barrier counts (cp.async.bulk)

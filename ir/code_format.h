@@ -53,7 +53,8 @@ std::string to_string(const CodeFormat& format);
 /// The format of an op that has the attribute `codes`, and passed inference.
 CodeFormat code_format(const Attributes& attrs);
 
-/// Of a row of `length` codes: scales, 32-bit words of its dense codes, words of the packed row.
+/// Counts for a row of `length` codes: its scales, 32-bit words of its dense codes, words of the
+/// packed row.
 int64_t code_groups(const CodeFormat& format, int64_t length);
 int64_t code_words(const CodeFormat& format, int64_t length);
 int64_t row_words(const CodeFormat& format, int64_t length);

@@ -1,4 +1,4 @@
-// What the rules of ops with the attribute `codes` share.
+// Rules that all ops with the attribute `codes` share.
 #pragma once
 
 #include "ir/code_format.h"

@@ -21,7 +21,7 @@ constexpr int kCodeChunk = 8, kCodeRound = 256;  // codes
 constexpr int kCodeLanes = 32;
 constexpr int kCodeTail = 16;  // bytes: the scale at 0, the zero at 4, the minimum at 8
 
-/// What the layout of a packed matrix depends on.
+/// The layout of a packed matrix follows from these.
 struct CodeLayout {
   int bits;         // of a code
   int group;        // codes of a scale; 0: all of a row
@@ -109,7 +109,8 @@ struct uint4 {
 
 struct e4m3 {
   static SINTER_DEVICE float value(math::u32 word, int k) {
-    // As the bits of a float the magnitude is too small by 2^120, also where the code is subnormal.
+    // The magnitude is read as the bits of a float, which is too small by 2^120, also where the
+    // code is subnormal.
     const math::u32 top = word << (24 - 8 * k);
     const math::u32 bits = static_cast<math::u32>(static_cast<int>(top) >> 4) & 0x87f00000u;
     return (top & 0x7f000000u) == 0x7f000000u ? math::nan() : math::bits_float(bits) * 0x1p120f;
@@ -118,7 +119,7 @@ struct e4m3 {
 
 struct e2m1 {
   static SINTER_DEVICE float value(math::u32 word, int k) {
-    // As of e4m3, with 2^126.
+    // The same with 2^126.
     const math::u32 top = word << (28 - 4 * k);
     const math::u32 bits = static_cast<math::u32>(static_cast<int>(top) >> 6) & 0x81c00000u;
     return math::bits_float(bits) * 0x1p126f;

@@ -19,10 +19,16 @@ std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens,
 
 /// A product with a matrix of float32 and an operand of another type, for which no family has a
 /// kernel, is one of float32: its operands are widened, which is exact, and the result is rounded.
-std::optional<ValueId> widened(Builder& b, const Op& op) {
+/// Or, where that was asked for, the matrix is rounded to the operand's type.
+std::optional<ValueId> of_one_type(Builder& b, const Op& op, const FamilyChoice& choice) {
   if (!is_without_order(op, OpKind::linear) ||
       b.type(op.operands[0]).dtype == b.type(op.operands[1]).dtype)
     return std::nullopt;
+  if (choice.rounded_matrices) {
+    llvm::SmallVector<ValueId, 3> rounded = op.operands;
+    rounded[1] = b.cast(op.operands[1], b.type(op.operands[0]).dtype, op.name + ".rounded");
+    return b.op(OpKind::linear, rounded, op.attrs, op.name);
+  }
   llvm::SmallVector<ValueId, 3> operands;
   for (ValueId id : op.operands) operands.push_back(b.cast(id, DType::f32, op.name + ".operand"));
   return b.cast(b.op(OpKind::linear, operands, {}, op.name + ".wide"), op.type.dtype, op.name);
@@ -38,7 +44,7 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
   GraphRewriter rewriter(entry.graph, result);
   rewriter.rewrite([&](ValueId, Op op) {
     std::optional<ValueId> own = chosen(builder, op, entry.tokens, choice);
-    if (!own) own = widened(builder, op);
+    if (!own) own = of_one_type(builder, op, choice);
     changed |= own.has_value();
     return own ? *own : rewriter.add(std::move(op));
   });

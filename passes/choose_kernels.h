@@ -21,6 +21,8 @@ struct FamilyChoice {
   std::vector<std::string> requested = {};  // of those with KernelFamily::on_request
   /// Attention in primitives may lose roundings of its scores (recognize_attention.h).
   bool relaxed_attention = false;
+  /// A product of many tokens and a quantized matrix reads the matrix rounded to the tokens' type.
+  bool rounded_matrices = false;
 };
 
 /// The entry's graph with the families' ops where the symbols have these ranges; nullopt: no family

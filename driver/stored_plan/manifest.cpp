@@ -137,6 +137,8 @@ class ManifestReader {
     if (view["requested"].present()) SINTER_TRY(read(view["requested"], families.requested));
     SINTER_LET(relaxed, view["relaxed_attention"].boolean_or(false));
     families.relaxed_attention = relaxed;
+    SINTER_LET(rounded, view["rounded_matrices"].boolean_or(false));
+    families.rounded_matrices = rounded;
     SINTER_TRY(read(view["require"], fusion.required));
     return read(view["forbid"], fusion.forbidden);
   }
@@ -256,7 +258,8 @@ std::string write_manifest(const Manifest& manifest) {
                      {"device_inputs", manifest.compile.device_inputs},
                      {"left_out", manifest.compile.families.left_out},
                      {"requested", manifest.compile.families.requested},
-                     {"relaxed_attention", manifest.compile.families.relaxed_attention}};
+                     {"relaxed_attention", manifest.compile.families.relaxed_attention},
+                     {"rounded_matrices", manifest.compile.families.rounded_matrices}};
   if (fusion.only) json["compile"]["fusions"] = *fusion.only;
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();

@@ -179,7 +179,9 @@ class GemvKernel {
     body_.launch.shared_bytes = config_.shared_bytes;
     body_.launch.wanted_shared_bytes =
         SymExpr(config_.pipeline_bytes) + SymExpr(op().type.dims[0]) * SymExpr(config_.token_bytes);
-    body_.resident_blocks = 2;  // its own, and one of a kernel that overlaps it
+    // Its own, and one of a kernel that overlaps it; tiles of codes fill the registers.
+    const bool code_tiles = product.codes && product.tokens > 1 && element_bytes == 2;
+    body_.resident_blocks = code_tiles ? 1 : 2;
     return {};
   }
 

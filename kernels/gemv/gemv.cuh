@@ -20,6 +20,7 @@
 // Shared memory: the barriers of the pipelines, then what kernels/gemv/layout.h lays out.
 #pragma once
 
+#include "kernels/gemv/gemv_code_tiles.cuh"
 #include "kernels/gemv/gemv_codes.cuh"
 #include "kernels/gemv/gemv_pipeline.cuh"
 
@@ -31,10 +32,11 @@ template <typename Config>
 class Gemv : public GemvPipeline<Config> {
   using Stream = GemvPipeline<Config>;
   using Stream::begin_, Stream::count_, Stream::first_, Stream::kGroups, Stream::kPipelined,
-      Stream::kShares, Stream::kTileGroup, Stream::kTiles, Stream::lane_, Stream::length_,
-      Stream::matrix_, Stream::mine_, Stream::operand_, Stream::splits_, Stream::stage_length_,
-      Stream::place, Stream::rounded, Stream::row_of_block, Stream::row_of_warp, Stream::rows_,
-      Stream::shared_operand, Stream::sums_, Stream::tile_sums_, Stream::tokens_, Stream::warp_;
+      Stream::kWide, Stream::kShares, Stream::kTileGroup, Stream::kTiles, Stream::lane_,
+      Stream::length_, Stream::matrix_, Stream::mine_, Stream::operand_, Stream::splits_,
+      Stream::stage_length_, Stream::place, Stream::rounded, Stream::row_of_block,
+      Stream::row_of_warp, Stream::rows_, Stream::shared_operand, Stream::sums_, Stream::tile_sums_,
+      Stream::tokens_, Stream::warp_;
   using typename Stream::Matrix, typename Stream::T;
 #if SINTER_HAS_BULK_COPY
   using Stream::issue, Stream::issue_tile, Stream::wait;
@@ -45,7 +47,12 @@ class Gemv : public GemvPipeline<Config> {
   using Stream::Stream;
 
   // Where a prologue writes the operand's rows [tokens, kLength]. A barrier must follow.
-  SINTER_DEVICE SharedRows<T> operand() const { return {operand_}; }
+  SINTER_DEVICE auto operand() const {
+    if constexpr (kWide)
+      return WideRow<T>{reinterpret_cast<float*>(operand_), 0};
+    else
+      return SharedRows<T>{operand_};
+  }
   // Copies the operand's rows [tokens, kLength] from memory, or leaves them there.
   SINTER_DEVICE void take(const T* rows) {
     if (!shared_operand(rounded(tokens_))) {
@@ -66,8 +73,16 @@ class Gemv : public GemvPipeline<Config> {
         if (first + k * threads < end) word[k] = from[first + k * threads];
       fill();
 #pragma unroll
-      for (int k = 0; k < own; ++k)
-        if (first + k * threads < end) to[first + k * threads] = word[k];
+      for (int k = 0; k < own; ++k) {
+        if (first + k * threads >= end) continue;
+        if constexpr (kWide) {
+          float wide[8];
+          widen(wide, rows, word[k]);
+          store_chunk(operand() + 8 * (first + k * threads), wide);
+        } else {
+          to[first + k * threads] = word[k];
+        }
+      }
     }
     __syncthreads();
   }
@@ -93,7 +108,9 @@ class Gemv : public GemvPipeline<Config> {
 
   SINTER_DEVICE void run_several() {
 #if SINTER_HAS_MMA
-    if constexpr (kTiles)
+    if constexpr (kTiles && Matrix::kPacked)
+      run_code_tiles();
+    else if constexpr (kTiles)
       run_tiles();
     else
 #endif
@@ -151,7 +168,7 @@ class Gemv : public GemvPipeline<Config> {
 
   template <int tokens>
   SINTER_DEVICE void run_rows() {
-    constexpr int rows = gemv_rows_at_once(tokens);
+    constexpr int rows = gemv_rows_at_once(tokens, Matrix::kPacked);
     constexpr bool shared = shared_operand(tokens);
     const T* operand = operand_;
 #if SINTER_HAS_BULK_COPY
@@ -167,7 +184,9 @@ class Gemv : public GemvPipeline<Config> {
         const unsigned char* w[rows];
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
-          w[r] = nullptr;
+          // Where packed rows are missing, the sums of another are computed and not kept: a branch
+          // would cost more.
+          w[r] = Matrix::kPacked ? w[0] : nullptr;
           if (r >= have) continue;
 #if SINTER_HAS_BULK_COPY
           w[r] = wait();
@@ -176,18 +195,21 @@ class Gemv : public GemvPipeline<Config> {
 #endif
         }
         const T* x = operand + begin_ + begin;
-        if constexpr (Matrix::kPacked)
-          codes.add_run(sum, w, x, tokens_, lane_,
-                        length_ - begin < stage_length_ ? length_ - begin : stage_length_, have);
+        const int length = length_ - begin < stage_length_ ? length_ - begin : stage_length_;
+        if constexpr (kWide)
+          codes.add_run(sum, w,
+                        WideChunks(reinterpret_cast<const float*>(operand) + begin_ + begin, lane_),
+                        tokens_, lane_, length);
+        else if constexpr (Matrix::kPacked)
+          codes.add_run(sum, w, NarrowChunks<T>(x, lane_), tokens_, lane_, length);
         else
-          add_run(sum, w, x, length_ - begin < stage_length_ ? length_ - begin : stage_length_,
-                  have);
+          add_run(sum, w, x, length, have);
 #if SINTER_HAS_BULK_COPY
         __syncwarp();
         for (int r = 0; r < have; ++r) issue();
 #endif
       }
-      if constexpr (Matrix::kPacked && Matrix::kRowScale) codes.scale_sums(sum, have);
+      if constexpr (Matrix::kPacked && Matrix::kRowScale) codes.scale_sums(sum);
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (r >= have) continue;
@@ -267,6 +289,70 @@ class Gemv : public GemvPipeline<Config> {
         __syncthreads();  // the other half of tile_sums_ is free when all are here
         add_shares(first + tile * kTileRows, tile);
       }
+    }
+  }
+  // The same with a packed matrix: a share takes a run of neighbouring units of each row.
+  SINTER_DEVICE void run_code_tiles() {
+    using Codes = CodeTiles<Matrix, T, kTileGroup>;
+    const int row = lane_ / 4;
+    const T* x = operand_ + (row < tokens_ ? row : tokens_ - 1) * Config::kLength;
+    const auto begin_of = [&](int turn) {
+      return Codes::kUnits * (warp_ + turn * Config::kWarps) / kTileWarps;
+    };
+    const auto end_of = [&](int turn) {
+      return Codes::kUnits * (warp_ + turn * Config::kWarps + 1) / kTileWarps;
+    };
+    const auto row_of_tile = [&](int first, int tile, int r) {
+      const int own = first + tile * kTileRows + r * 8 + row;
+      return row_of_block(own < rows_ ? own : rows_ - 1);
+    };
+    const unsigned char* at[kTileGroup][2];
+    const auto find_rows = [&](int first) {
+#pragma unroll
+      for (int tile = 0; tile < kTileGroup; ++tile)
+#pragma unroll
+        for (int r = 0; r < 2; ++r)
+          at[tile][r] = Matrix::at(matrix_, row_of_tile(first, tile, r), 0);
+    };
+    typename Codes::Unit next;
+    // The unit after the loaded one: those of a turn, of all turns, of the next tiles.
+    int next_first = 0, next_turn = 0, next_unit = begin_of(0);
+    const auto load_next = [&] {
+      while (next_first < rows_ && next_unit >= end_of(next_turn)) {
+        if (++next_turn == kShares) {
+          next_turn = 0;
+          next_first += kTileGroup * kTileRows;
+          if (next_first < rows_) find_rows(next_first);
+        }
+        next_unit = begin_of(next_turn);
+      }
+      if (next_first < rows_) Codes::load(next, at, next_unit++, lane_);
+    };
+    find_rows(0);
+    load_next();
+    for (int first = 0; first < rows_; first += kTileGroup * kTileRows) {
+#pragma unroll
+      for (int turn = 0; turn < kShares; ++turn) {
+        Codes codes;
+#pragma unroll 1
+        for (int unit = begin_of(turn); unit < end_of(turn); ++unit) {
+          const typename Codes::Unit own = next;
+          load_next();
+          codes.add(own, x, unit, lane_);
+        }
+#pragma unroll
+        for (int tile = 0; tile < kTileGroup; ++tile) {
+          if constexpr (Matrix::kRowScale)
+            for (int r = 0; r < 2; ++r)
+              codes.scale_rows(tile, r, Matrix::scale_of_row(matrix_, row_of_tile(first, tile, r)));
+          give_tile(codes.sums[tile], tile, warp_ + turn * Config::kWarps);
+        }
+      }
+      __syncthreads();
+#pragma unroll
+      for (int tile = 0; tile < kTileGroup; ++tile)
+        if (first + tile * kTileRows < rows_) add_shares(first + tile * kTileRows, tile);
+      __syncthreads();  // tile_sums_ is free again
     }
   }
   // Writes a share's sums of a tile: rows `lane / 4` and 8 more, two tokens.

@@ -16,7 +16,6 @@ template <typename Matrix, typename T, int rows, int tokens>
 struct GemvCodes<Matrix, T, rows, tokens, true> {
   using Group = typename Matrix::Group;
   static constexpr int kRounds = Matrix::layout().step_rounds();
-  static constexpr int kLaneWords = 4;  // of a step
 
   Group of_row[rows] = {};     // where a row has one scale
   float operand[tokens] = {};  // sums of the operand, where a row has one minimum
@@ -24,48 +23,64 @@ struct GemvCodes<Matrix, T, rows, tokens, true> {
   SINTER_DEVICE void load_scale(int r, const int* matrix, int row) {
     of_row[r] = Matrix::scale_of_row(matrix, row);
   }
-  SINTER_DEVICE void scale_sums(float (&sum)[rows][tokens], int have) const {
+  SINTER_DEVICE void scale_sums(float (&sum)[rows][tokens]) const {
 #pragma unroll
     for (int r = 0; r < rows; ++r)
 #pragma unroll
       for (int t = 0; t < tokens; ++t)
-        if (r < have) sum[r][t] = add_group(of_row[r], sum[r][t], operand[t], 0.0f);
+        sum[r][t] = add_group(of_row[r], sum[r][t], operand[t], 0.0f);
   }
 
   // The products of `length` elements. `w`: where they begin in each row, a step; `x`: in the
-  // operand.
+  // operand (NarrowChunks or WideChunks).
+  template <typename Chunks>
   SINTER_DEVICE void add_run(float (&sum)[rows][tokens], const unsigned char* const (&w)[rows],
-                             const T* x, int have_tokens, int lane, int length, int have) {
+                             Chunks x, int have_tokens, int lane, int length) {
     int step = 0;
 #pragma unroll 1
-    for (; step < length / Matrix::kStepLength; ++step) {
-      unsigned word[rows][kLaneWords];
+    for (; step < length / Matrix::kStepLength; ++step, x.skip(Matrix::kStepLength)) {
+      unsigned word[rows][4];
+      typename Matrix::StepGroups scales[rows];
 #pragma unroll
-      for (int r = 0; r < rows; ++r)
-        if (r < have) {
-          const uint4 all =
-              *reinterpret_cast<const uint4*>(w[r] + step * Matrix::kStepBytes + 16 * lane);
-          word[r][0] = all.x, word[r][1] = all.y, word[r][2] = all.z, word[r][3] = all.w;
+      for (int r = 0; r < rows; ++r) {
+        const unsigned char* at = w[r] + step * Matrix::kStepBytes;
+        load_words<16>(word[r], at + 16 * lane);
+        if constexpr (!Matrix::kRowScale) scales[r].load(at, lane);
+      }
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) {
+        Group group[rows];
+        unsigned own[rows][Matrix::kWords];
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+          if constexpr (Matrix::kRowScale)
+            group[r] = of_row[r];
+          else
+            group[r] = scales[r].of_round(round);
+#pragma unroll
+          for (int k = 0; k < Matrix::kWords; ++k) own[r][k] = word[r][round * Matrix::kWords + k];
         }
-#pragma unroll
-      for (int round = 0; round < kRounds; ++round)
-        add_round(sum, w, word, x, have_tokens, lane, step, round, kRounds, round, have);
+        add_round(sum, own, group, x, round, have_tokens);
+      }
     }
     const int left = length - step * Matrix::kStepLength;  // the last step of a row
     const int rounds = (left + kCodeRound - 1) / kCodeRound;
 #pragma unroll 1
     for (int round = 0; round < rounds; ++round) {
       if (round * kCodeRound + kCodeChunk * lane >= left) break;
-      unsigned word[rows][kLaneWords];
+      Group group[rows];
+      unsigned own[rows][Matrix::kWords];
 #pragma unroll
-      for (int r = 0; r < rows; ++r)
-        if (r < have)
-#pragma unroll
-          for (int k = 0; k < Matrix::kWords; ++k)
-            word[r][k] = reinterpret_cast<const unsigned*>(w[r] + step * Matrix::kStepBytes +
-                                                           (lane * rounds + round) *
-                                                               Matrix::layout().lane_bytes())[k];
-      add_round(sum, w, word, x, have_tokens, lane, step, round, rounds, 0, have);
+      for (int r = 0; r < rows; ++r) {
+        const unsigned char* at = w[r] + step * Matrix::kStepBytes;
+        if constexpr (Matrix::kRowScale)
+          group[r] = of_row[r];
+        else
+          group[r] = Matrix::scale_of_chunk(at, lane, round, rounds);
+        load_words<4 * Matrix::kWords>(
+            own[r], at + (lane * rounds + round) * Matrix::layout().lane_bytes());
+      }
+      add_round(sum, own, group, x, round, have_tokens);
     }
   }
 
@@ -75,30 +90,19 @@ struct GemvCodes<Matrix, T, rows, tokens, true> {
     return Matrix::kMinima ? math::fma(-group.minimum, s2, sum) : sum;
   }
 
-  // The chunk of a round; `at`: its place in `word`, in rounds.
-  SINTER_DEVICE void add_round(float (&sum)[rows][tokens], const unsigned char* const (&w)[rows],
-                               const unsigned (&word)[rows][kLaneWords], const T* x,
-                               int have_tokens, int lane, int step, int round, int rounds, int at,
-                               int have) {
-    Group group[rows];
+  // The chunk of a round.
+  template <typename Chunks>
+  SINTER_DEVICE void add_round(float (&sum)[rows][tokens],
+                               const unsigned (&word)[rows][Matrix::kWords],
+                               const Group (&group)[rows], const Chunks& x, int round,
+                               int have_tokens) {
     float code[rows][kCodeChunk];
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      if (r >= have) continue;
-      if constexpr (Matrix::kRowScale)
-        group[r] = of_row[r];
-      else
-        group[r] = Matrix::scale_of_chunk(w[r] + step * Matrix::kStepBytes, lane, round, rounds);
-      unsigned own[Matrix::kWords];
-#pragma unroll
-      for (int k = 0; k < Matrix::kWords; ++k) own[k] = word[r][at * Matrix::kWords + k];
-      Matrix::widen(code[r], own, group[r].zero);
-    }
-    x += step * Matrix::kStepLength + round * kCodeRound + kCodeChunk * lane;
+    for (int r = 0; r < rows; ++r) Matrix::widen(code[r], word[r], group[r].zero);
 #pragma unroll
     for (int t = 0; t < tokens; ++t) {
       float b[kCodeChunk];
-      read_chunk(b, x + (t < have_tokens ? t : have_tokens - 1) * Matrix::kLength);
+      x.read(b, (t < have_tokens ? t : have_tokens - 1) * Matrix::kLength + round * kCodeRound);
       float of_operand = Matrix::kRowScale ? operand[t] : 0.0f;
       if constexpr (Matrix::kMinima)
 #pragma unroll
@@ -106,7 +110,6 @@ struct GemvCodes<Matrix, T, rows, tokens, true> {
       if constexpr (Matrix::kRowScale) operand[t] = of_operand;
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        if (r >= have) continue;
         float own = Matrix::kRowScale ? sum[r][t] : 0.0f;
 #pragma unroll
         for (int e = 0; e < kCodeChunk; ++e) own = math::fma(code[r][e], b[e], own);

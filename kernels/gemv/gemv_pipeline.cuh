@@ -63,14 +63,21 @@ class GemvPipeline {
   // quarter more in either case 1.76, with all stages 1.81.)
   static constexpr int kFirstQuarters = Config::kDirect ? 3 : 2;
 
+  // Whether the operand is kept in float32.
+  static constexpr bool kWide =
+      gemv_widens(Config::kLength, static_cast<int>(sizeof(T)), Matrix::kPacked, Config::kTokens,
+                  Config::kOperandBytes);
+  // Bytes of a token in shared memory.
+  static constexpr int kTokenBytes =
+      gemv_operand_bytes(Config::kLength, static_cast<int>(sizeof(T)), Matrix::kPacked,
+                         Config::kTokens, Config::kOperandBytes);
   // Whether the operand, of this number of tokens, is in shared memory.
   static SINTER_DEVICE constexpr bool shared_operand(int tokens) {
-    return !Config::kDirect ||
-           tokens * Config::kLength * static_cast<int>(sizeof(T)) <= Config::kOperandBytes;
+    return !Config::kDirect || tokens * kTokenBytes <= Config::kOperandBytes;
   }
   static constexpr bool kTiles =
 #if SINTER_HAS_MMA
-      sizeof(T) == 2 && !Matrix::kPacked;
+      sizeof(T) == 2;
 #else
       false;
 #endif
@@ -95,11 +102,11 @@ class GemvPipeline {
     if (begin_ > Config::kLength) begin_ = Config::kLength;
     length_ = Config::kLength - begin_ < kSplitLength ? Config::kLength - begin_ : kSplitLength;
     tiles_ = kTiles && tokens > 1;
-    const GemvLayout layout = gemv_layout(
-        {Config::kWarps, rows_, Config::kSplits, tokens,
-         shared_operand(rounded(tokens)) ? Config::kLength * static_cast<int>(sizeof(T)) : 0,
-         static_cast<int>(sizeof(T)), Matrix::kStepLength, Matrix::kStepBytes, Config::kStageLength,
-         tiles_, kPipelined, Config::kStages});
+    const GemvLayout layout =
+        gemv_layout({Config::kWarps, rows_, Config::kSplits, tokens,
+                     shared_operand(rounded(tokens)) ? kTokenBytes : 0, static_cast<int>(sizeof(T)),
+                     Matrix::kStepLength, Matrix::kStepBytes, Config::kStageLength, Matrix::kPacked,
+                     tiles_, kPipelined, Config::kStages});
     rows_at_once_ = layout.rows_at_once;
     stage_length_ = layout.stage_length;
     splits_ = layout.splits;
@@ -112,8 +119,10 @@ class GemvPipeline {
     pipeline_ = memory + layout.pipelines + warp_ * stages_ * stage_bytes_;
     barriers_ = cvta_to_shared(memory) + 8 * warp_ * Config::kStages;
     if (tiles_) {
-      next_.stage = warp_;
-      settle();
+      if constexpr (!Matrix::kPacked) {
+        next_.stage = warp_;
+        settle();
+      }
     } else if (mine_ > 0) {
       from_ = place(0, 0);
     }
@@ -174,7 +183,7 @@ class GemvPipeline {
   // Issues copies until `stages` of them in total have been issued.
   SINTER_DEVICE void issue_until(int stages) {
     for (; issued_ < stages; ++issued_) {
-      if constexpr (kTiles) {
+      if constexpr (kTiles && !Matrix::kPacked) {
         if (tiles_) {
           issue_tile();
           continue;

@@ -2,6 +2,7 @@
 // written and the sums while they are read.
 #pragma once
 
+#include "kernels/gemv/layout.h"
 #include "kernels/isa/mma.cuh"
 
 namespace sinter {
@@ -50,6 +51,64 @@ SINTER_DEVICE void store_chunk(SharedRows<T> p, const Packed<Element>& in) {
   for (int k = 0; k < 8; ++k) wide[k] = in[k];
   store_chunk(p, wide);
 }
+
+// The operand in float32: of one token beside a packed matrix, whose every row would widen it
+// again. In a run of kWideRun elements the first halves of all chunks stand before the second
+// halves, so that the lanes of a warp, which read neighbouring chunks, use different banks.
+SINTER_DEVICE constexpr int wide_place(int i) {
+  return i / kWideRun * kWideRun + i % 8 / 4 * (kWideRun / 2) + i % kWideRun / 8 * 4 + i % 4;
+}
+template <typename T>
+struct WideRow {
+  float* first;
+  int i;
+  SINTER_DEVICE WideRow operator+(long long n) const { return {first, i + static_cast<int>(n)}; }
+};
+template <typename T>
+SINTER_DEVICE void store_chunk(WideRow<T> p, const float (&in)[8]) {
+  float rounded[8];
+  widen(rounded, static_cast<const T*>(nullptr), narrow(static_cast<const T*>(nullptr), in));
+#pragma unroll
+  for (int k = 0; k < 2; ++k)
+    reinterpret_cast<float4*>(p.first + wide_place(p.i))[k * (kWideRun / 8)] =
+        make_float4(rounded[4 * k], rounded[4 * k + 1], rounded[4 * k + 2], rounded[4 * k + 3]);
+}
+template <typename T, typename Element>
+SINTER_DEVICE void store_chunk(WideRow<T> p, const Packed<Element>& in) {
+  float wide[8];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) wide[k] = in[k];
+  store_chunk(p, wide);
+}
+template <typename T>
+SINTER_DEVICE void store(WideRow<T> p, float x) {
+  p.first[wide_place(p.i)] = low_half(static_cast<const T*>(nullptr),
+                                      pack(static_cast<const T*>(nullptr), x, 0.0f) & 0xffffu);
+}
+
+// A lane's chunks of the operand, from a multiple of kGemvStep elements on.
+template <typename T>
+struct NarrowChunks {
+  const T* at;
+  SINTER_DEVICE NarrowChunks(const T* first, int lane) : at(first + 8 * lane) {}
+  SINTER_DEVICE void skip(int elements) { at += elements; }
+  SINTER_DEVICE void read(float (&out)[8], int elements) const { read_chunk(out, at + elements); }
+};
+struct WideChunks {
+  const float* at;
+  SINTER_DEVICE WideChunks(const float* first, int lane) : at(first + 4 * lane) {}
+  SINTER_DEVICE void skip(int elements) { at += elements; }
+  SINTER_DEVICE void read(float (&out)[8], int elements) const {
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const float4 words = *reinterpret_cast<const float4*>(at + elements + k * (kWideRun / 2));
+      out[4 * k] = words.x;
+      out[4 * k + 1] = words.y;
+      out[4 * k + 2] = words.z;
+      out[4 * k + 3] = words.w;
+    }
+  }
+};
 
 // The row of a class of rows (ir/colocation.h), and the other way round.
 template <typename Config>

@@ -25,13 +25,33 @@ struct GemvShape {
   int element_bytes;                // of the operand
   int step_length, step_bytes;      // elements of a matrix row that are read together, their bytes
   int stage_length;                 // elements, for one token: a multiple of a step
+  bool packed;                      // the matrix has codes
   bool tiles, pipelined;            // several tokens by tensor cores; stages are copied
   int stages;                       // the largest number of a warp
 };
 
 /// Rows that a warp reads together without tensor cores, so that one read of the operand serves
-/// all of them.
-SINTER_DEVICE constexpr int gemv_rows_at_once(int tokens) { return tokens == 1 ? 1 : 2; }
+/// all of them. Widening a token costs as much as reading codes: two rows of these share it.
+SINTER_DEVICE constexpr int gemv_rows_at_once(int tokens, bool packed) {
+  return tokens == 1 && !packed ? 1 : 2;
+}
+
+/// The elements of an operand in float32 stand in runs (gemv_values.cuh).
+constexpr int kWideRun = 256;
+SINTER_DEVICE constexpr int gemv_wide_bytes(int length) {
+  return (length + kWideRun - 1) / kWideRun * kWideRun * 4;
+}
+/// Bytes of a token's operand in the shared memory of a kernel for at most `tokens` tokens. Beside
+/// a packed matrix one token is kept in float32, if that has no more than `most` bytes.
+SINTER_DEVICE constexpr bool gemv_widens(int length, int element_bytes, bool packed, int tokens,
+                                         int most) {
+  return packed && tokens == 1 && element_bytes == 2 && gemv_wide_bytes(length) <= most;
+}
+SINTER_DEVICE constexpr int gemv_operand_bytes(int length, int element_bytes, bool packed,
+                                               int tokens, int most) {
+  return gemv_widens(length, element_bytes, packed, tokens, most) ? gemv_wide_bytes(length)
+                                                                  : length * element_bytes;
+}
 
 /// Tokens of a tile for which sums are kept: a lane writes those of two.
 SINTER_DEVICE constexpr int gemv_tile_tokens(int tokens) { return (tokens + 1) / 2 * 2; }
@@ -64,14 +84,13 @@ SINTER_DEVICE constexpr GemvLayout gemv_layout(const GemvShape& shape) {
   const int short_stage =
       shape.step_length * (shape.step_bytes < 1024 ? 1024 / shape.step_bytes : 1);
   GemvLayout layout{};
-  layout.rows_at_once = shape.tiles ? 1 : gemv_rows_at_once(shape.tokens);
-  layout.stage_length = shape.tiles ? kTileStageLength
-                        : layout.rows_at_once == 1 || shape.stage_length < short_stage
-                            ? shape.stage_length
-                            : short_stage;
+  layout.rows_at_once = shape.tiles ? 1 : gemv_rows_at_once(shape.tokens, shape.packed);
+  layout.stage_length = shape.tiles                                             ? kTileStageLength
+                        : shape.tokens == 1 || shape.stage_length < short_stage ? shape.stage_length
+                                                                                : short_stage;
   layout.stage_bytes = shape.tiles ? kTileStageLength * shape.element_bytes * kTileRows
                                    : layout.stage_length / shape.step_length * shape.step_bytes;
-  layout.max_stages = shape.stages;
+  layout.max_stages = shape.tiles && shape.packed ? 0 : shape.stages;  // tiles of codes have none
   layout.splits = shape.tiles ? 1 : shape.splits;
   layout.sums = shape.pipelined ? 8 * shape.warps * shape.stages : 0;
   layout.tile_sums = gemv_aligned(layout.sums + 4 * shape.tokens * shape.rows * layout.splits);

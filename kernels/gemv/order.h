@@ -1,5 +1,5 @@
 // The order in which `gemv` sums a row of its matrix: the same text on host and device, whatever
-// the number of threads, blocks and tokens.
+// the number of threads and blocks.
 //
 // Split-K: the row's chunks of 8 elements are cut into `splits` runs of split_chunks(chunks,
 // splits) chunks, the last ones shorter or empty. Chunk c of a split belongs to lane c mod 32. A
@@ -7,10 +7,16 @@
 // fused multiply-add sum = fma(w, x, sum). Lanes combine by a butterfly with strides 1, 2, 4, 8,
 // 16; splits are added in order, then the bias; the result is rounded once.
 //
-// Of a packed matrix (ir/packed_codes.h) w is a code less its zero, exactly. A split is a multiple
+// In a packed matrix (ir/packed_codes.h) w is a code less its zero, exactly. A split is a multiple
 // of a step. A lane adds the chunks that it has of one group by themselves, s1 from +0 as above,
 // and with minima the elements of x, s2 from +0, each by one addition; then sum = fma(scale, s1,
 // sum), and with minima sum = fma(-minimum, s2, sum): group by group in ascending order.
+//
+// Several tokens of a 16-bit type are multiplied by tensor cores, which add 16 products at once in
+// an order of their own; the sums of kTileWarps parts of a row are then added in order. In a packed
+// matrix s1 and s2 are sums of 32 neighbouring columns, 16 where that is the group. With zeros s1 =
+// fma(b - zero, s2, the sum of x (code - b)), b the middle of the code's values if it has no sign.
+// Then as above, without splits: columns c, c + 256, c + 512 .. of a step in turn, then c + 32.
 #pragma once
 
 #include "ir/scalar_math.h"

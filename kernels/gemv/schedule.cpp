@@ -18,7 +18,8 @@ constexpr int64_t kTileBytes = 2048;     // for each token
 constexpr int64_t kBarrierBytes = 4096;  // and what alignment and an odd number of tokens take
 constexpr int64_t kMinPipelineBytes = 66 * 1024;
 
-constexpr int64_t kUsualStageBytes = 2048;
+// Packed rows are read two at a time, each from a stage of its own.
+constexpr int64_t kUsualStageBytes = 2048, kUsualPackedStageBytes = 1024;
 
 /// Steps of kStageStep elements in a stage, for a split of `split` steps: near `wanted`, such that
 /// the last stage of the split wastes least.
@@ -36,10 +37,10 @@ int64_t split_steps(const GemvProduct& product) {
 
 GemvForm usual_form(const GemvProduct& product) {
   const int64_t step_bytes = product.step_bytes();
+  const int64_t wanted = product.codes ? kUsualPackedStageBytes : kUsualStageBytes;
+  const int64_t steps = std::max<int64_t>((wanted + step_bytes / 2) / step_bytes, 1);
   return {.warps = kTileWarps,
-          .stage_bytes = stage_steps(split_steps(product),
-                                     std::max<int64_t>(kUsualStageBytes / step_bytes, 1)) *
-                         step_bytes,
+          .stage_bytes = stage_steps(split_steps(product), steps) * step_bytes,
           .stages = kGemvStages};
 }
 
@@ -68,7 +69,7 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   const int64_t tokens = product.tokens, element_bytes = whole_bytes(product.dtype);
   if (wanted && !is_possible(*wanted, product, device)) return std::nullopt;
   const GemvForm form = wanted ? *wanted : usual_form(product);
-  const bool tiles = element_bytes == 2 && !product.codes;  // of several tokens
+  const bool tiles = element_bytes == 2;  // of several tokens
   GemvConfig config;
   config.operand_bytes = gemv_operand_limit(device);
   config.warps = form.warps;
@@ -90,27 +91,32 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   const int64_t several =
       product.codes ? 0 : kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
   config.pipeline_bytes = kBarrierBytes + (pipelined ? std::max(one, several) : 0);
-  config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + length * element_bytes;
+  const int64_t operand_bytes = gemv_operand_bytes(
+      static_cast<int>(length), static_cast<int>(element_bytes), product.codes.has_value(),
+      static_cast<int>(tokens), static_cast<int>(config.operand_bytes));
+  config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + operand_bytes;
   config.shared_bytes = device.max_shared_bytes - kOtherBytes;
   for (int64_t n = 1; pipelined && n <= tokens; ++n) {
-    const GemvLayout layout = gemv_layout(
-        {.warps = static_cast<int>(config.warps),
-         .rows = static_cast<int>(ceil_div(results, config.blocks) * units),
-         .splits = static_cast<int>(splits),
-         .tokens = static_cast<int>(n),
-         .operand_bytes = static_cast<int>(
-             n * length * element_bytes <= config.operand_bytes ? length * element_bytes : 0),
-         .element_bytes = static_cast<int>(element_bytes),
-         .step_length = static_cast<int>(product.step_length()),
-         .step_bytes = static_cast<int>(product.step_bytes()),
-         .stage_length = static_cast<int>(config.stage_length),
-         .tiles = n > 1 && tiles,
-         .pipelined = true,
-         .stages = static_cast<int>(config.stages)});
+    const GemvLayout layout =
+        gemv_layout({.warps = static_cast<int>(config.warps),
+                     .rows = static_cast<int>(ceil_div(results, config.blocks) * units),
+                     .splits = static_cast<int>(splits),
+                     .tokens = static_cast<int>(n),
+                     .operand_bytes = static_cast<int>(
+                         n * operand_bytes <= config.operand_bytes ? operand_bytes : 0),
+                     .element_bytes = static_cast<int>(element_bytes),
+                     .step_length = static_cast<int>(product.step_length()),
+                     .step_bytes = static_cast<int>(product.step_bytes()),
+                     .stage_length = static_cast<int>(config.stage_length),
+                     .packed = product.codes.has_value(),
+                     .tiles = n > 1 && tiles,
+                     .pipelined = true,
+                     .stages = static_cast<int>(config.stages)});
     const int64_t bytes =
         std::min(config.shared_bytes, config.pipeline_bytes + n * config.token_bytes);
     // A form that was asked for is what one token gets.
-    const int64_t least = wanted && n == 1 ? form.stages : layout.rows_at_once;
+    const int64_t least =
+        wanted && n == 1 ? form.stages : std::min(layout.rows_at_once, layout.max_stages);
     if (layout.stages(static_cast<int>(bytes), static_cast<int>(config.warps)) < least)
       return std::nullopt;
   }

@@ -51,7 +51,7 @@ TEST_CASE("no header loads past the wait for earlier kernels, but the one that m
 }
 
 TEST_CASE("headers ask what a device can do by macros, and for no architecture") {
-  const Capabilities all{true, true, true, true, true, true, true};
+  const Capabilities all{true, true, true, true, true, true, true, true};
   const std::vector<std::string> known = kernel_macros(all);
   for (const EmbeddedHeader& header : kernel_library()) {
     CAPTURE(header.name);

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "codegen/kernel_trials.h"
+#include "ir/scalar_math.h"
 #include "support/nvrtc.h"
 #include "support/packed_weights.h"
 
@@ -59,6 +60,16 @@ std::string replaced(std::string text, std::string_view marker, const std::strin
   return text;
 }
 
+/// -2 .. 2, in a pattern of no short period.
+void make_small_integers(HostTensor& tensor) {
+  for (int64_t i = 0; i < tensor.volume(); ++i) {
+    const float value = static_cast<float>((i * i + i / 7) % 5 - 2);
+    if (tensor.dtype == DType::f32) tensor.data<float>()[i] = value;
+    if (tensor.dtype == DType::f16) tensor.data<uint16_t>()[i] = math::float_to_f16(value);
+    if (tensor.dtype == DType::bf16) tensor.data<uint16_t>()[i] = math::float_to_bf16(value);
+  }
+}
+
 class QuantizedTrials {
  public:
   Trials trials;
@@ -74,21 +85,24 @@ class QuantizedTrials {
     std::string& name = texts_.emplace_back(to_string(format));
     trials.add({name.c_str(), 1, filled.c_str()}, dtype, width, device);
   }
-  /// The matrix of each kernel holds codes and scales.
-  void run(llvm::ArrayRef<std::vector<int64_t>> tokens) {
-    run_trials(trials, tokens,
-               [](const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
-                 for (const Op& op : kernel.group.ops()) {
-                   if (op.kind != OpKind::quantized_linear && op.kind != OpKind::dequantize)
-                     continue;
-                   const size_t operand = op.kind == OpKind::dequantize ? 0 : 1;
-                   HostTensor& matrix = inputs[*input_of(kernel.group, op.operands[operand])];
-                   matrix = test::random_codes(code_format(op.attrs), matrix.dims[0],
-                                               op.attrs.get<Dim>(AttrName::size).constant(),
-                                               static_cast<uint64_t>(matrix.dims[1]))
-                                .packed();
-                 }
-               });
+  /// The matrix of each kernel holds codes and scales. few_digits: other inputs are -2 .. 2.
+  void run(llvm::ArrayRef<std::vector<int64_t>> tokens,
+           test::Numbers numbers = test::Numbers::many_digits) {
+    run_trials(
+        trials, tokens,
+        [numbers](const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
+          if (numbers == test::Numbers::few_digits)
+            for (HostTensor& tensor : inputs) make_small_integers(tensor);
+          for (const Op& op : kernel.group.ops()) {
+            if (op.kind != OpKind::quantized_linear && op.kind != OpKind::dequantize) continue;
+            const size_t operand = op.kind == OpKind::dequantize ? 0 : 1;
+            HostTensor& matrix = inputs[*input_of(kernel.group, op.operands[operand])];
+            matrix = test::random_codes(code_format(op.attrs), matrix.dims[0],
+                                        op.attrs.get<Dim>(AttrName::size).constant(),
+                                        static_cast<uint64_t>(matrix.dims[1]), numbers)
+                         .packed();
+          }
+        });
   }
 
  private:
@@ -99,18 +113,23 @@ class QuantizedTrials {
 
 TEST_CASE("products of packed rows, of every format") {
   QuantizedTrials all;
-  const char* arch = "sm_90a";
-  SUBCASE("through pipelines") { all.trials.played = {.bulk_copy = true}; }
-  SUBCASE("from memory") { arch = "sm_80"; }
   all.trials.every_order = false;
+  constexpr int64_t kWidths[] = {264, 2056, 1024};
   size_t turn = 0;
-  for (const CodeFormat& format : test::code_formats())
-    for (const char* text : kProducts)
-      for (int64_t width : {264, 2056}) {
-        all.add(text, format, 22, turn % 4 == 0 ? 1024 : width, kFloats[turn % 3],
-                device_of(arch, 3));
-        ++turn;
-      }
+  SUBCASE("through pipelines") {
+    all.trials.played = {.fp8_conversion = true, .bulk_copy = true};
+    for (const CodeFormat& format : test::code_formats())
+      for (size_t text = 0; text < std::size(kProducts); ++text, ++turn)
+        all.add(kProducts[text], format, 22, kWidths[(turn + turn / 3) % 3], kFloats[turn % 3],
+                device_of("sm_90a", 3));
+  }
+  SUBCASE("from memory") {
+    for (const CodeFormat& format : test::code_formats()) {
+      all.add(kProducts[turn % 3], format, 22, kWidths[(turn / 3) % 3], kFloats[turn / 2 % 3],
+              device_of("sm_80", 3));
+      ++turn;
+    }
+  }
   all.run(kTokens);
 }
 
@@ -119,20 +138,39 @@ TEST_CASE("rows of one chunk and of many steps") {
   all.trials.played = {.bulk_copy = true};
   all.trials.every_order = false;
   size_t turn = 0;
+  for (const CodeFormat& format : test::code_formats()) {
+    all.add(kProducts[turn % 3], format, 6, turn % 2 == 0 ? 5000 : 8, kFloats[turn % 2 + 1],
+            device_of("sm_90a", 2));
+    ++turn;
+  }
+  all.run({kTokens[0], kTokens[2]});
+}
+
+// Sums of small integers are exact in every order: what tensor cores add must be what the evaluator
+// adds.
+TEST_CASE("tiles of several tokens have every product once") {
+  QuantizedTrials all;
+  all.trials.played = {.mma = true, .fp8_conversion = true, .bulk_copy = true};
+  all.trials.every_order = all.trials.special_values = false;
+  size_t turn = 0;
   for (const CodeFormat& format : test::code_formats())
-    for (int64_t width : {8, 5000}) {
-      all.add(kProducts[turn % 3], format, 6, width, kFloats[turn % 2 + 1], device_of("sm_90a", 2));
+    for (int64_t width : {2056, turn % 2 == 0 ? 8 : 5000}) {
+      all.add(kProducts[turn % 2 * 2], format, turn % 3 == 0 ? 22 : 70, width,
+              kFloats[turn / 2 % 2 + 1], device_of("sm_90a", 1 + static_cast<int64_t>(turn % 2)));
       ++turn;
     }
-  all.run({kTokens[0], kTokens[2]});
+  all.run({kTokens[0], kTokens[1], kTokens[2], kTokens[3]}, test::Numbers::few_digits);
 }
 
 TEST_CASE("packed matrices are dequantized") {
   QuantizedTrials all;
+  size_t turn = 0;
   for (const CodeFormat& format : test::code_formats())
-    for (int64_t width : {1, 7, 100, 264, 1024, 1290})
-      for (const char* text : {kMatrix, kMatrixWithReaders})
-        all.add(text, format, 5, width, DType::f32, device_of("sm_90a", 3));
+    for (int64_t width : {turn % 2 == 0 ? 1 : 1024, turn % 3 == 0 ? 7 : 264, 1290}) {
+      all.add(turn % 2 == 0 ? kMatrix : kMatrixWithReaders, format, 5, width, DType::f32,
+              device_of("sm_90a", 3));
+      ++turn;
+    }
   all.run({kTokens[0]});
 }
 

@@ -43,8 +43,9 @@ TEST_CASE("what architectures can do, and the macros that say so") {
   const Macros ampere = {"SINTER_HAS_ASYNC_COPY", "SINTER_HAS_MMA", "SINTER_HAS_BF16_ARITHMETIC"};
   CHECK(macros("sm_75").empty());
   CHECK(macros("sm_80") == ampere);
-  CHECK(macros("sm_89") == ampere);
   Macros hopper = ampere;
+  hopper.push_back("SINTER_HAS_FP8_CONVERSION");
+  CHECK(macros("sm_89") == hopper);
   hopper.insert(hopper.end(), {"SINTER_HAS_CLUSTERS", "SINTER_HAS_PDL"});
   CHECK(macros("sm_120") == hopper);
   hopper.push_back("SINTER_HAS_BULK_COPY");

@@ -55,16 +55,21 @@ double defined_value(Code code, uint32_t bits) {
   return NAN;
 }
 
-StoredCodes random_codes(const CodeFormat& format, int64_t rows, int64_t length, uint64_t seed) {
+StoredCodes random_codes(const CodeFormat& format, int64_t rows, int64_t length, uint64_t seed,
+                         Numbers numbers) {
   std::mt19937_64 random(seed);
-  const auto real = [&] { return static_cast<double>(random() >> 11) * 0x1p-53 - 0.4; };
+  const bool few_digits = numbers == Numbers::few_digits;
+  const auto real = [&] {
+    return few_digits ? static_cast<double>(random() % 3) - 1
+                      : static_cast<double>(random() >> 11) * 0x1p-53 - 0.4;
+  };
   StoredCodes stored{format, rows, length, {}, {}, {}, {}, {}};
   const int64_t groups = code_groups(format, length), words = code_words(format, length);
   const auto bits = static_cast<int>(format.bits());
   for (int64_t m = 0; m < rows; ++m) {
     std::vector<double> scales, zeros, minima;
     for (int64_t g = 0; g < groups; ++g) {
-      scales.push_back(append(format.scale, real() / 8, stored.scales));
+      scales.push_back(append(format.scale, few_digits ? real() : real() / 8, stored.scales));
       stored.zeros.push_back(static_cast<int32_t>(random() % 20) - 3);
       zeros.push_back(format.zeros ? stored.zeros.back() : 0);
       minima.push_back(format.minima ? append(format.scale, real(), stored.minima) : 0);
@@ -72,6 +77,7 @@ StoredCodes random_codes(const CodeFormat& format, int64_t rows, int64_t length,
     std::vector<uint32_t> row(static_cast<size_t>(words), 0);
     for (int64_t k = 0; k < length; ++k) {
       auto code = static_cast<uint32_t>(random() & ((1u << bits) - 1));
+      if (few_digits && format.code == Code::e4m3) code = (code & 0x87) | 0x38;  // 1 to 1.875
       if (std::isnan(defined_value(format.code, code))) code = 1;
       row[static_cast<size_t>(k * bits / 32)] |= code << (k * bits % 32);
       const auto g = static_cast<size_t>(format.group == 0 ? 0 : k / format.group);

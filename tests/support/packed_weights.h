@@ -24,8 +24,11 @@ struct StoredCodes {
   HostTensor packed() const;
 };
 
-/// Random codes, without NaN; scales and minima of many digits and both signs.
-StoredCodes random_codes(const CodeFormat& format, int64_t rows, int64_t length, uint64_t seed);
+/// Random codes, without NaN. `numbers`: many_digits, scales and minima of both signs; few_digits,
+/// values of so few binary digits that sums of their products with small integers are exact.
+enum class Numbers : uint8_t { many_digits, few_digits };
+StoredCodes random_codes(const CodeFormat& format, int64_t rows, int64_t length, uint64_t seed,
+                         Numbers numbers = Numbers::many_digits);
 
 /// The value of a code's bits, by its definition in real numbers.
 double defined_value(Code code, uint32_t bits);
