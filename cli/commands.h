@@ -22,6 +22,7 @@ void add_inspect(CLI::App& program, Action& action);
 void add_compile(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_opt(CLI::App& program, Action& action);
+void add_quantize(CLI::App& program, Action& action);
 void add_reduce(CLI::App& program, Action& action);
 void add_run(CLI::App& program, Action& action);
 void add_verify(CLI::App& program, Action& action);
