@@ -23,6 +23,7 @@ void add_compile(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_opt(CLI::App& program, Action& action);
 void add_bisect(CLI::App& program, Action& action);
+void add_quantize(CLI::App& program, Action& action);
 void add_reduce(CLI::App& program, Action& action);
 void add_run(CLI::App& program, Action& action);
 void add_verify(CLI::App& program, Action& action);

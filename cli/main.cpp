@@ -30,7 +30,7 @@ void add_commands(CLI::App& program, Action& action) {
   using Add = void (*)(CLI::App&, Action&);
   const std::pair<const char*, std::vector<Add>> groups[] = {
       {"Run a model", {add_generate, add_embed, add_run, add_ppl, add_tokenize}},
-      {"Compile and understand", {add_inspect, add_compile, add_explain, add_opt}},
+      {"Compile and understand", {add_inspect, add_compile, add_explain, add_opt, add_quantize}},
       {"Check and measure", {add_verify, add_bisect, add_reduce, add_bench, add_profile}},
       {"This machine", {add_devices, add_cache, add_completion}}};
   for (const auto& [group, commands] : groups)

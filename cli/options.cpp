@@ -53,6 +53,10 @@ void add_model(CLI::App& command, CommandOptions& options) {
   add_integer(command, "--random-weights", options.random_weights,
               "stand-in weights made from a seed; the model's own stay unread")
       ->type_name("SEED");
+  add_ignored_keys(command, options);
+}
+
+void add_ignored_keys(CLI::App& command, CommandOptions& options) {
   command
       .add_option("--ignore-key", options.ignored_keys,
                   "a key of config.json that is not known and changes no result; repeatable")

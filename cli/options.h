@@ -54,6 +54,7 @@ struct InputOptions {
 
 void add_model(CLI::App& command,
                CommandOptions& options);  // MODEL --dtype --weights --random-weights --ignore-key
+void add_ignored_keys(CLI::App& command, CommandOptions& options);
 void add_recompile(CLI::App& command, CommandOptions& options);
 void add_compiling(CLI::App& command,
                    CommandOptions& options);  // --arch --numerics ... --stop-after

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,6 +76,32 @@ TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);
   if (lock_ >= 0) ::close(lock_);
+}
+
+Status TemporaryFolder::rename_to(const fs::path& target) {
+  if (::rename(path_.c_str(), target.c_str()) != 0)
+    return cannot_write(target, std::generic_category().message(errno));
+  keep();
+  return {};
+}
+
+Status check_parent(const std::string& folder, const fs::path& path) {
+  std::error_code error;
+  const fs::path around = path.parent_path();
+  if (around.empty() || fs::is_directory(around, error)) return {};
+  const std::string name = printable(around.string(), 4096);
+  if (fs::exists(around, error))
+    return fail(fmt::format("'{}' is no folder", name), printable(folder, 4096),
+                "give another folder");
+  return fail(fmt::format("there is no folder '{}'", name), printable(folder, 4096),
+              "make it first, or give another folder");
+}
+
+fs::path real_path(const std::string& folder) {
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(folder, error);
+  if (error) path = folder;
+  return path.has_filename() ? path : path.parent_path();
 }
 
 void remove_leftovers(const fs::path& target) {

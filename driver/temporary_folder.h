@@ -18,6 +18,8 @@ class TemporaryFolder {
   ~TemporaryFolder();
 
   const std::filesystem::path& path() const { return path_; }
+  /// Gives the folder its name, which is free or that of an empty folder.
+  Status rename_to(const std::filesystem::path& target);
   void keep() { path_.clear(); }
 
  private:
@@ -29,6 +31,11 @@ class TemporaryFolder {
 /// Removes what killed processes left beside `target`: folders of exactly such a name that belong
 /// to this user, whose process is gone and that nobody has locked. What cannot be removed stays.
 void remove_leftovers(const std::filesystem::path& target);
+
+/// An error where `folder` lies in no folder. `path` is what it names (weakly_canonical).
+Status check_parent(const std::string& folder, const std::filesystem::path& path);
+/// The folder itself where `folder` is a link to it, without a slash at the end.
+std::filesystem::path real_path(const std::string& folder);
 
 tl::unexpected<Error> cannot_write(const std::filesystem::path& path, const std::string& why);
 

@@ -25,7 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigName = "config.json";
 constexpr const char* kModuleName = "model.sir";
-constexpr const char* kQuantizeConfigName = "quantize_config.json";
 constexpr const char* kAdapterConfigName = "adapter_config.json";
 constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxModuleBytes = uint64_t{256} << 20;
@@ -138,7 +137,7 @@ void compare_head(const WeightNames& names, Weights& weights) {
 Status settle_tied(HfModel& model, const WeightNames& names, const Weights& weights) {
   if (model.spec.encoder) return {};
   const std::string head = head_name(names);
-  if (weights.tensors->find(head)) return {};
+  if (weights.tensors->find(head) || names.coded.contains(head)) return {};
   if (model.tied_said && !model.spec.tied)
     return fail(fmt::format("no tensor named \"{}\", and the config says that the output "
                             "projection is not the embedding table",
@@ -148,15 +147,27 @@ Status settle_tied(HfModel& model, const WeightNames& names, const Weights& weig
   return {};
 }
 
-/// How the weights are quantized, where only quantize_config.json says it.
+/// A file beside config.json that says how weights are quantized.
+struct QuantizeConfig {
+  const char* file;
+  std::string_view member;  // that describes them; empty: the whole
+  std::string_view method;  // where the file names none
+};
+constexpr QuantizeConfig kQuantizeConfigs[] = {
+    {"quantize_config.json", "", "gptq"}, {"hf_quant_config.json", "quantization", "modelopt"}};
+
+/// How the weights are quantized, where config.json does not say it.
 Status read_quantize_config(const fs::path& folder, const LoadOptions& options, HfModel& model) {
-  const fs::path path = folder / kQuantizeConfigName;
-  if (model.quantization || !stands(path)) return {};
-  SINTER_LET(document, read_json(path.string(), kMaxConfigBytes));
-  SINTER_LET(quantization, read_quantization(document, document.view(),
-                                             {options.ignored_keys, options.note}, "gptq"));
-  model.quantization = std::move(quantization);
-  model.quantization_text = to_text(document.root);
+  for (const QuantizeConfig& config : kQuantizeConfigs) {
+    const fs::path path = folder / config.file;
+    if (model.quantization || !stands(path)) continue;
+    SINTER_LET(document, read_json(path.string(), kMaxConfigBytes));
+    const JsonView view = config.member.empty() ? document.view() : document.view()[config.member];
+    const IgnoredKeys ignored{options.ignored_keys, options.note};
+    SINTER_LET(quantization, read_quantization(document, view, ignored, config.method));
+    model.quantization = std::move(quantization);
+    model.quantization_text = quantization_text(*view.value(), ignored, config.method);
+  }
   return {};
 }
 

@@ -72,27 +72,10 @@ Status put_in_place(TemporaryFolder& made, const fs::path& target) {
   return cannot_write(target, "other processes replace the folder again and again");
 }
 
-/// The folder itself where `folder` is a link to it, without a slash at the end.
-fs::path real_path(const std::string& folder) {
-  std::error_code error;
-  fs::path path = fs::weakly_canonical(folder, error);
-  if (error) path = folder;
-  return path.has_filename() ? path : path.parent_path();
-}
-
 Status check_once(const std::string& folder, const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(path, error);
-  if (status.type() == fs::file_type::not_found) {
-    const fs::path around = path.parent_path();
-    if (around.empty() || fs::is_directory(around, error)) return {};
-    const std::string name = printable(around.string(), 4096);
-    if (fs::exists(around, error))
-      return fail(fmt::format("'{}' is no folder", name), printable(folder, 4096),
-                  "give another folder");
-    return fail(fmt::format("there is no folder '{}'", name), printable(folder, 4096),
-                "make it first, or give another folder");
-  }
+  if (status.type() == fs::file_type::not_found) return check_parent(folder, path);
   const std::string hint = "give another folder, or move this one away";
   if (status.type() != fs::file_type::directory)
     return fail("this is no folder", printable(folder, 4096), hint);

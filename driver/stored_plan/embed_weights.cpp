@@ -67,13 +67,14 @@ Result<EmbeddedWeights> write_embedded(llvm::ArrayRef<Weight> weights, const Ten
     const std::string name =
         ends.size() == 1 ? "model.safetensors"
                          : fmt::format("model-{:05}-of-{:05}.safetensors", shard + 1, ends.size());
+    const size_t begin = next;
     std::vector<TensorEntry> entries;
-    for (size_t i = next; i < ends[shard]; ++i) entries.push_back(entry_of(program.weights[i]));
+    for (size_t i = begin; i < ends[shard]; ++i) entries.push_back(entry_of(program.weights[i]));
     SINTER_LET(writer,
                SafetensorsWriter::create((std::filesystem::path(folder) / name).string(), entries));
     for (; next < ends[shard]; ++next) {
       SINTER_LET(tensor, queue.take());
-      SINTER_TRY(writer.write(tensor.bytes));
+      SINTER_TRY(writer.write(next - begin, tensor.bytes));
       total += tensor.bytes.size();
       const auto* bytes = reinterpret_cast<const char*>(tensor.bytes.data());
       embedded.hashes[program.weights[next].name] = content_hash({bytes, tensor.bytes.size()});

@@ -14,6 +14,7 @@ namespace sinter {
 
 namespace {
 
+constexpr size_t kLargestWrite = size_t{1} << 30;
 constexpr int kAttempts = 1000;  // names left behind by processes that had this one's number
 
 /// Calls `take(name)` with temporary names until it succeeds or fails otherwise than by EEXIST; the
@@ -84,12 +85,23 @@ tl::unexpected<Error> AtomicFile::failed(std::string_view act) const {
 }
 
 Status AtomicFile::write(std::span<const std::byte> bytes) {
-  constexpr size_t largest_write = size_t{1} << 30;
   while (!bytes.empty()) {
-    ssize_t count = ::write(fd_, bytes.data(), std::min(bytes.size(), largest_write));
+    const ssize_t count = ::write(fd_, bytes.data(), std::min(bytes.size(), kLargestWrite));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failed("write");
     bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return {};
+}
+
+Status AtomicFile::write_at(uint64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(fd_, bytes.data(), std::min(bytes.size(), kLargestWrite),
+                                   static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failed("write");
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -22,7 +23,10 @@ class AtomicFile {
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
+  /// Behind what was written so far.
   Status write(std::span<const std::byte> bytes);
+  /// At `offset` of the file, in any order; write() goes on where it was.
+  Status write_at(uint64_t offset, std::span<const std::byte> bytes);
   Status commit();
 
  private:

@@ -2,6 +2,7 @@
 // then the tensors' bytes, little-endian, row-major, without holes or overlaps.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "frontends/files/atomic_file.h"
@@ -25,28 +26,38 @@ struct TensorEntry {
   std::vector<int64_t> dims;
 };
 
-/// Writes a whole file or none, one tensor after another, so that only one is in memory at a time.
+/// Writes a whole file or none, a tensor at a time, so that only one is in memory.
 class SafetensorsWriter {
  public:
-  /// The file has the tensors in this order.
+  using Metadata = std::map<std::string, std::string>;
+
+  /// The file has the tensors in this order. `metadata` stands in its header.
   static Result<SafetensorsWriter> create(const std::string& path,
-                                          llvm::ArrayRef<TensorEntry> tensors);
-  /// All bytes of the next tensor.
-  Status write(std::span<const std::byte> bytes);
+                                          llvm::ArrayRef<TensorEntry> tensors,
+                                          const Metadata& metadata = {});
+  /// All bytes of the tensor `index` of the header, each once, in any order.
+  Status write(size_t index, std::span<const std::byte> bytes);
   /// Gives the file its name, when all tensors were written.
   Status commit();
 
  private:
-  SafetensorsWriter(AtomicFile file, std::vector<uint64_t> sizes)
-      : file_(std::move(file)), sizes_(std::move(sizes)) {}
+  struct Place {
+    uint64_t begin = 0, bytes = 0;  // in the file
+    bool written = false;
+  };
+  SafetensorsWriter(AtomicFile file, std::vector<Place> places)
+      : file_(std::move(file)), places_(std::move(places)) {}
 
   AtomicFile file_;
-  std::vector<uint64_t> sizes_;
-  size_t next_ = 0;
+  std::vector<Place> places_;
 };
 
-/// Writes a whole file or none. The same tensors give the same bytes, whatever their order here:
-/// wide element types first, then by name, so that every tensor is aligned to its element.
+/// The order of tensors in a file that this program writes: wide element types first, then by name,
+/// so that every tensor is aligned to its element.
+void sort_entries(std::vector<TensorEntry>& entries);
+
+/// Writes a whole file or none, in the order of sort_entries(): the same tensors give the same
+/// bytes, whatever their order here.
 Status write_safetensors(const std::string& path, llvm::ArrayRef<NamedTensor> tensors);
 
 }  // namespace sinter

@@ -4,7 +4,23 @@
 namespace sinter {
 namespace {
 
-constexpr std::string_view kFormats = "supported: pack-quantized, int-quantized, float-quantized";
+/// A layout of compressed-tensors, and which codes it has.
+struct Format {
+  std::string_view name;
+  WeightLayout layout;
+  std::string_view type;  // of the codes; empty: as the scheme says
+  bool four, eight;       // bits
+  int64_t group = 0;      // the only size of groups; 0: any
+  bool exponents = false;
+};
+constexpr Format kFormats[] = {
+    {"pack-quantized", WeightLayout::packed, "int", true, true},
+    {"int-quantized", WeightLayout::plain, "int", false, true},
+    {"float-quantized", WeightLayout::plain, "float", false, true},
+    {"naive-quantized", WeightLayout::plain, "", false, true},
+    {"nvfp4-pack-quantized", WeightLayout::pairs, "float", true, false, 16},
+    {"mxfp4-pack-quantized", WeightLayout::pairs, "float", true, false, 32, true},
+};
 
 /// A key that is there and switched on.
 Status refuse_object(HfConfig& config, std::string_view key, std::string_view what,
@@ -15,20 +31,24 @@ Status refuse_object(HfConfig& config, std::string_view key, std::string_view wh
   return members->empty() ? Status() : view.fail(std::string(what), std::string(hint));
 }
 
-Result<WeightLayout> read_layout(const JsonView& view, std::string_view outer) {
-  SINTER_LET(name, view.string_or(std::string(outer)));
-  if (name == "pack-quantized") return WeightLayout::packed;
-  if (name == "int-quantized" || name == "float-quantized") return WeightLayout::plain;
+Result<const Format*> read_format(const JsonView& view) {
+  SINTER_LET(name, view.string());
+  std::string known;
+  for (const Format& format : kFormats) {
+    if (format.name == name) return &format;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", format.name);
+  }
   return view.fail(fmt::format("weights of format '{}' are not supported", printable(name)),
-                   std::string(kFormats));
+                   fmt::format("supported: {}", known));
 }
 
 class SchemeReader {
  public:
-  SchemeReader(const JsonDocument& document, const JsonView& view, WeightLayout layout,
-               std::string_view format, const IgnoredKeys& ignored)
+  SchemeReader(const JsonDocument& document, const JsonView& view, const Format& format,
+               const IgnoredKeys& ignored)
       : config_(document, view), view_(view), format_(format), ignored_(ignored) {
-    scheme_.layout = layout;
+    scheme_.layout = format.layout;
+    scheme_.exponents = format.exponents;
   }
 
   Result<WeightScheme> run() {
@@ -53,17 +73,17 @@ class SchemeReader {
     if (type != "int" && type != "float") return type_view.mismatch("int or float");
     SINTER_LET(bits_view, config_.find("num_bits", {"num_bits"}));
     SINTER_LET(bits, bits_view.integer());
-    const bool packed = scheme_.layout == WeightLayout::packed;
-    if (bits != 8 && !(packed && bits == 4))
-      return bits_view.fail(fmt::format("weights of {} bits are not supported in format {}", bits,
-                                        printable(format_)),
-                            packed ? "supported: 4 and 8 bits" : "supported: 8 bits");
+    if (!(bits == 4 && format_.four) && !(bits == 8 && format_.eight))
+      return bits_view.fail(
+          fmt::format("weights of {} bits are not supported in format {}", bits, format_.name),
+          fmt::format("supported: {}", !format_.eight  ? "4 bits"
+                                       : !format_.four ? "8 bits"
+                                                       : "4 and 8 bits"));
     scheme_.bits = static_cast<int>(bits);
     scheme_.is_float = type == "float";
-    const std::string_view expected = format_ == "float-quantized" ? "float" : "int";
-    if (type != expected)
-      return type_view.mismatch(expected,
-                                fmt::format("format {} has such codes", printable(format_)));
+    if (!format_.type.empty() && type != format_.type)
+      return type_view.mismatch(format_.type,
+                                fmt::format("format {} has such codes", format_.name));
     return {};
   }
 
@@ -79,8 +99,11 @@ class SchemeReader {
       scheme_.strategy = ScaleStrategy::tensor;
     } else if (name == "channel") {
       scheme_.strategy = ScaleStrategy::channel;
-    } else if (name == "group") {
+    } else if (name == "group" || (name == "tensor_group" && format_.group != 0)) {
       scheme_.strategy = ScaleStrategy::group;
+      if (format_.group != 0 && group != format_.group)
+        return group_view.mismatch(std::to_string(format_.group),
+                                   fmt::format("format {} has such groups", format_.name));
       if (group != 16 && group != 32 && group != 64 && (group <= 0 || group % 128 != 0))
         return group_view.fail(fmt::format("groups of {} inputs are not supported", group),
                                "supported: 16, 32, 64 and multiples of 128");
@@ -100,7 +123,9 @@ class SchemeReader {
       return view.fail(fmt::format("strategy '{}' of weights is not supported", printable(name)),
                        "supported: tensor, channel, group, block");
     }
-    if (name != "group" && group > 0)
+    if (scheme_.strategy != ScaleStrategy::group && format_.group != 0)
+      return view.mismatch("group", fmt::format("format {} has groups", format_.name));
+    if (scheme_.strategy != ScaleStrategy::group && group > 0)
       return group_view.fail(
           fmt::format("groups of {} inputs, but the strategy is {}", group, printable(name)),
           "correct one of the two");
@@ -124,7 +149,7 @@ class SchemeReader {
 
   HfConfig config_;
   JsonView view_;
-  std::string_view format_;
+  const Format& format_;
   const IgnoredKeys& ignored_;
   WeightScheme scheme_;
 };
@@ -173,11 +198,10 @@ Result<Quantization::Group> read_group_of(const JsonDocument& document, const Js
   HfConfig config(document, view);
   SINTER_LET(own, config.find("format", {"format"}));
   const JsonView format = own.present() ? own : outer_format;
-  SINTER_LET(layout, read_layout(format, {}));
-  SINTER_LET(name, format.string());
+  SINTER_LET(known, read_format(format));
   SINTER_LET(weights, config.find("weights", {"weights"}));
   SINTER_TRY(weights.object());
-  SINTER_LET(scheme, SchemeReader(document, weights, layout, name, ignored).run());
+  SINTER_LET(scheme, SchemeReader(document, weights, *known, ignored).run());
   Quantization::Group group{scheme, {}};
   SINTER_LET(targets, config.find("targets", {"targets"}));
   SINTER_TRY(read_targets(targets, group.targets));
@@ -190,6 +214,24 @@ Result<Quantization::Group> read_group_of(const JsonDocument& document, const Js
 }
 
 }  // namespace
+
+std::string compressed_tensors_text(const WeightScheme& scheme,
+                                    llvm::ArrayRef<std::string> ignored) {
+  const bool grouped = scheme.strategy == ScaleStrategy::group;
+  const std::string weights = fmt::format(
+      R"({{"num_bits": {}, "type": "{}", "strategy": "{}", "group_size": {}, "symmetric": true, "dynamic": false}})",
+      scheme.bits, scheme.is_float ? "float" : "int", grouped ? "group" : "channel",
+      grouped ? std::to_string(scheme.group) : "null");
+  std::string names;
+  for (const std::string& name : ignored)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", json_quoted(name));
+  return fmt::format(
+      R"({{"quant_method": "compressed-tensors", "format": "{}", "quantization_status": "compressed", )"
+      R"("config_groups": {{"group_0": {{"targets": ["Linear"], "weights": {}, )"
+      R"("input_activations": null, "output_activations": null}}}}, "ignore": [{}], )"
+      R"("kv_cache_scheme": null}})",
+      scheme.layout == WeightLayout::packed ? "pack-quantized" : "float-quantized", weights, names);
+}
 
 Result<Quantization> read_compressed_tensors(const JsonDocument& document, HfConfig& config,
                                              const IgnoredKeys& ignored) {

@@ -89,7 +89,7 @@ Status read_quantization_of(const JsonDocument& document, HfConfig& config,
   if (!view.present()) return {};
   SINTER_LET(quantization, read_quantization(document, view, ignored));
   out = std::move(quantization);
-  text = to_text(*view.value());
+  text = quantization_text(*view.value(), ignored);
   return {};
 }
 

@@ -132,6 +132,43 @@ Result<Quantization> read_fp8(HfConfig& config) {
   return result;
 }
 
+/// Files of NVIDIA's Model Optimizer.
+Result<Quantization> read_modelopt(HfConfig& config) {
+  for (const std::string_view key : {"kv_cache_quant_algo", "kv_cache_scheme"}) {
+    SINTER_LET(cache, config.find(key, {key}));
+    if (cache.present())
+      return cache.fail("quantized caches are not supported",
+                        "give a checkpoint without a quantized cache");
+  }
+  SINTER_LET(view, config.find("quant_algo", {"quant_algo"}));
+  SINTER_LET(algorithm, view.string());
+  WeightScheme scheme{.is_float = true, .strategy = ScaleStrategy::tensor};
+  if (algorithm == "NVFP4" || algorithm == "W4A16_NVFP4") {
+    scheme.layout = WeightLayout::modelopt;
+    scheme.bits = 4;
+    scheme.strategy = ScaleStrategy::group;
+    scheme.group = 16;
+    SINTER_LET(group_view, config.find("group_size", {"group_size"}));
+    SINTER_LET(group, group_view.integer_or(scheme.group));
+    if (group != scheme.group) return group_view.mismatch("16", std::string(kOtherCheckpoint));
+  } else if (algorithm != "FP8") {
+    return view.fail(fmt::format("quant_algo '{}' is not supported", printable(algorithm)),
+                     "supported: FP8, NVFP4, W4A16_NVFP4");
+  }
+  Quantization result = one_scheme("modelopt", scheme);
+  SINTER_LET(ignored, config.find("ignore", {"ignore", "exclude_modules"}));
+  if (!ignored.present()) return result;
+  SINTER_LET(list, ignored.array());
+  for (size_t i = 0; i < list->size(); ++i) {
+    SINTER_LET(name, ignored[i].string());
+    // "model.layers.0*": all modules whose names begin so.
+    if (name.ends_with('*')) name.pop_back();
+    if (name.empty()) return ignored[i].mismatch("the name of a module", "remove it");
+    result.ignored.add_part(std::move(name));
+  }
+  return result;
+}
+
 struct Method {
   std::string_view name;
   Result<Quantization> (*read)(const JsonDocument&, HfConfig&, const IgnoredKeys&);
@@ -183,9 +220,23 @@ llvm::ArrayRef<Method> methods() {
         {"fp8",
          [](const JsonDocument&, HfConfig& config, const IgnoredKeys&) { return read_fp8(config); },
          {"activation_scheme", "scale_fmt"}},
+        {"modelopt",
+         [](const JsonDocument&, HfConfig& config, const IgnoredKeys&) {
+           return read_modelopt(config);
+         },
+         {"config_groups", "group_size", "producer"}},
     };
   });
   return methods;
+}
+
+/// Removes members of these names, at any depth.
+void drop_members(JsonValue& value, llvm::ArrayRef<std::string> names) {
+  auto* members = std::get_if<JsonValue::Object>(&value.data);
+  if (!members) return;
+  llvm::erase_if(*members,
+                 [&](const JsonMember& member) { return llvm::is_contained(names, member.key); });
+  for (JsonMember& member : *members) drop_members(member.value, names);
 }
 
 }  // namespace
@@ -210,9 +261,18 @@ Result<Quantization> read_quantization(const JsonDocument& document, const JsonV
       fmt::format("supported: {}", fmt::join(known, ", ")));
 }
 
+std::string quantization_text(JsonValue object, const IgnoredKeys& ignored,
+                              std::string_view method) {
+  drop_members(object, ignored.names);
+  auto& members = std::get<JsonValue::Object>(object.data);
+  if (!object.find("quant_method"))
+    members.push_back({"quant_method", JsonValue(std::string(method))});
+  return to_text(object);
+}
+
 Result<Quantization> read_quantization_text(std::string_view text, std::string file) {
   SINTER_LET(document, parse_json(text, std::move(file)));
-  return read_quantization(document, document.view(), {}, "gptq");
+  return read_quantization(document, document.view(), {});
 }
 
 }  // namespace sinter

@@ -13,10 +13,20 @@ namespace sinter {
 Result<Quantization> read_quantization(const JsonDocument& document, const JsonView& view,
                                        const IgnoredKeys& ignored, std::string_view method = {});
 
-/// The same for an object's text; one that names no method is AutoGPTQ's. Errors call it `file`.
+/// The text of an object that read_quantization() took, without the keys that were ignored: it is
+/// read again where nobody says which they are. `method` as above: the text names it.
+std::string quantization_text(JsonValue object, const IgnoredKeys& ignored,
+                              std::string_view method = {});
+
+/// read_quantization() of such a text. Errors call it `file`.
 Result<Quantization> read_quantization_text(std::string_view text, std::string file);
 
-/// The same for one of them, whose keys `config` reads.
+/// The object of compressed-tensors for linears of one scheme, of layout `packed` or `plain` and
+/// without zero points, all but the modules `ignored`; as vLLM and transformers read it, too.
+std::string compressed_tensors_text(const WeightScheme& scheme,
+                                    llvm::ArrayRef<std::string> ignored);
+
+/// read_quantization() for this method, whose keys `config` reads.
 Result<Quantization> read_compressed_tensors(const JsonDocument& document, HfConfig& config,
                                              const IgnoredKeys& ignored);
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ir/builder.h"
+#include "ir/sym_expr.h"
 
 namespace sinter {
 
@@ -268,6 +269,27 @@ Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNam
   return weights;
 }
 
+namespace {
+
+/// A bias of zeros beside codes, which AutoGPTQ writes for each linear. Fails if the tensor cannot
+/// be read.
+Result<bool> is_zero_bias(const std::string& tensor, const WeightNames& names,
+                          const TensorSource& source) {
+  constexpr std::string_view kEnd = ".bias";
+  if (!tensor.ends_with(kEnd)) return false;
+  const std::string module = tensor.substr(0, tensor.size() - kEnd.size());
+  const auto coded = names.coded.find(module + ".weight");
+  const std::optional<TensorType> type = source.find(tensor);
+  if (coded == names.coded.end() || !type || !is_float(type->dtype) ||
+      type->dims != Dims{coded->second.out})
+    return false;
+  std::vector<std::byte> bytes(static_cast<size_t>(storage_bytes(*type).constant()));
+  SINTER_TRY(source.read(tensor, bytes));
+  return llvm::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+}  // namespace
+
 Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
                              const TensorSource& source, std::string_view place) {
   std::set<std::string, std::less<>> used;
@@ -284,6 +306,8 @@ Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
     if (used.contains(tensor) || llvm::any_of(names.map.ignorable, ends) ||
         llvm::any_of(names.map.foreign, begins))
       continue;
+    SINTER_LET(zero, is_zero_bias(tensor, names, source));
+    if (zero) continue;
     return fail(fmt::format("tensor {} is no part of the model that the config describes",
                             printable(tensor)),
                 std::string(place), "give a config and weights that belong together");

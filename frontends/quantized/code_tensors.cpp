@@ -1,9 +1,11 @@
 #include "frontends/quantized/code_tensors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
+#include "frontends/quantized/layout_names.h"
 #include "frontends/quantized/unpack.h"
 
 namespace sinter {
@@ -11,27 +13,10 @@ namespace {
 
 constexpr std::string_view kAgain = "the upload is incomplete or damaged: download it again";
 
-/// The ends of the names of a layout's tensors.
-struct LayoutNames {
-  WeightLayout layout;
-  std::string_view codes, scales, zeros, groups;  // empty: the layout has none
-};
-constexpr LayoutNames kLayouts[] = {
-    {WeightLayout::gptq, ".qweight", ".scales", ".qzeros", ".g_idx"},
-    {WeightLayout::awq, ".qweight", ".scales", ".qzeros", ""},
-    {WeightLayout::packed, ".weight_packed", ".weight_scale", ".weight_zero_point",
-     ".weight_g_idx"},
-    {WeightLayout::plain, ".weight", ".weight_scale", ".weight_zero_point", ""},
-    {WeightLayout::inverse, ".weight", ".weight_scale_inv", "", ""},
-};
-constexpr std::string_view kShape = ".weight_shape";
 /// Tensors beside codes that the weights do not need: of quantized activations.
 constexpr std::string_view kActivationEnds[] = {".input_scale", ".input_zero_point",
-                                                ".output_scale", ".output_zero_point"};
-
-const LayoutNames& names_of(WeightLayout layout) {
-  return *llvm::find_if(kLayouts, [&](const LayoutNames& names) { return names.layout == layout; });
-}
+                                                ".input_global_scale", ".output_scale",
+                                                ".output_zero_point"};
 
 int64_t blocks(int64_t extent, int64_t size) { return (extent + size - 1) / size; }
 
@@ -101,7 +86,7 @@ class CodeTensors::Opener {
  private:
   /// The module whose codes a tensor holds; empty: it holds none.
   std::string_view module_of_codes(std::string_view name) const {
-    for (const LayoutNames& layout : kLayouts) {
+    for (const LayoutNames& layout : kLayoutNames) {
       if (!name.ends_with(layout.codes)) continue;
       if (layout.codes == ".weight") {
         const FileTensor* tensor = files_.entry(name);
@@ -149,7 +134,8 @@ class CodeTensors::Opener {
   }
 
   void hide(const std::string& module, const LayoutNames& layout) {
-    for (std::string_view end : {layout.codes, layout.scales, layout.zeros, layout.groups, kShape})
+    for (std::string_view end :
+         {layout.codes, layout.scales, layout.zeros, layout.groups, layout.factor, kShapeEnd})
       if (!end.empty()) hidden_.insert(module + std::string(end));
     for (std::string_view end : kActivationEnds) hidden_.insert(module + std::string(end));
   }
@@ -190,9 +176,10 @@ class CodeTensors::Opener {
   Status read_extents(const std::string& module, const LayoutNames& layout, CodedTensor& weight) {
     const WeightScheme& scheme = weight.scheme;
     const bool bytes = layout.codes == ".weight";
-    const FileDType dtype = !bytes            ? FileDType::I32
-                            : scheme.is_float ? FileDType::F8_E4M3
-                                              : FileDType::I8;
+    const FileDType dtype = weight.small_scales() ? FileDType::U8
+                            : !bytes              ? FileDType::I32
+                            : scheme.is_float     ? FileDType::F8_E4M3
+                                                  : FileDType::I8;
     SINTER_LET(codes, part(module, layout.codes, {dtype}));
     if (codes->dims.size() != 2 || codes->dims[0] == 0 || codes->dims[1] == 0 ||
         codes->dims[0] > kLargestExtent || codes->dims[1] > kLargestExtent)
@@ -209,6 +196,8 @@ class CodeTensors::Opener {
     } else if (scheme.layout == WeightLayout::awq) {
       weight.in = codes->dims[0];
       weight.out = codes->dims[1] * fields;
+    } else if (weight.small_scales()) {
+      weight.in = codes->dims[1] * 8 / scheme.bits;
     } else if (scheme.layout == WeightLayout::packed) {
       SINTER_TRY(read_shape(module, weight));
       SINTER_TRY(expect_dims(*codes, {weight.out, weight.words()}, weight));
@@ -217,7 +206,7 @@ class CodeTensors::Opener {
   }
 
   Status read_shape(const std::string& module, CodedTensor& weight) const {
-    SINTER_LET(tensor, part(module, kShape, {FileDType::I64}));
+    SINTER_LET(tensor, part(module, kShapeEnd, {FileDType::I64}));
     SINTER_TRY(expect_dims(*tensor, {2}, weight));
     SINTER_LET(bytes, bytes_of_tensor(files_, tensor->name));
     int64_t extents[2];
@@ -250,8 +239,29 @@ class CodeTensors::Opener {
     return {weight.out, groups};
   }
 
+  /// Scales of 8 bits, and the number that belongs to all of them.
+  Status read_small_scales(const std::string& module, const LayoutNames& layout,
+                           CodedTensor& weight) const {
+    const bool exponents = weight.scheme.exponents;
+    weight.scale = exponents ? DType::bf16 : DType::f32;
+    SINTER_LET(scales, part(module, layout.scales,
+                            exponents ? std::vector{FileDType::U8, FileDType::F8_E8M0}
+                                      : std::vector{FileDType::F8_E4M3}));
+    SINTER_TRY(expect_dims(*scales, scale_dims(weight), weight));
+    if (exponents) return {};
+    SINTER_LET(factor, part(module, layout.factor, {FileDType::F32}));
+    if (!factor->dims.empty()) SINTER_TRY(expect_dims(*factor, {1}, weight));
+    SINTER_LET(bytes, bytes_of_tensor(files_, factor->name));
+    std::memcpy(&weight.factor, bytes.data(), sizeof weight.factor);
+    if (std::isfinite(weight.factor) && weight.factor > 0) return {};
+    return fail(fmt::format("tensor {} is {}, expected a positive number", printable(factor->name),
+                            weight.factor),
+                place(), std::string(kAgain));
+  }
+
   Status check_scales(const std::string& module, const LayoutNames& layout,
                       CodedTensor& weight) const {
+    if (weight.small_scales()) return read_small_scales(module, layout, weight);
     SINTER_LET(scales,
                part(module, layout.scales, {FileDType::F16, FileDType::BF16, FileDType::F32}));
     weight.scale = *to_dtype(scales->dtype);

@@ -23,8 +23,9 @@ int64_t CodedTensor::groups() const {
 }
 
 std::string CodedTensor::format() const {
-  const std::string code =
-      scheme.is_float ? "e4m3" : fmt::format("{}int{}", unsigned_codes() ? "u" : "", scheme.bits);
+  const std::string code = scheme.is_float
+                               ? scheme.bits == 4 ? "e2m1" : "e4m3"
+                               : fmt::format("{}int{}", unsigned_codes() ? "u" : "", scheme.bits);
   const std::string rows = group() == 0 ? "row" : fmt::format("g{}", group());
   return fmt::format("{} {} {}{}", code, rows, to_string(scale), has_zeros() ? " zeros" : "");
 }

@@ -29,7 +29,9 @@ inline constexpr int64_t kLargestExtent = int64_t{1} << 28;
 struct CodedTensor {
   int64_t out = 0, in = 0;
   WeightScheme scheme;
-  DType scale = DType::f16;
+  DType scale = DType::f16;  // of the scales as they are given; layouts pairs and modelopt: f32,
+                             // and bf16 of exponents
+  float factor = 1;          // of all scales of layouts pairs and modelopt
   /// Name of the tensor with the order of the inputs; empty: they stand as they are. Weights with
   /// the same order share a tensor.
   std::string order = {};
@@ -38,6 +40,10 @@ struct CodedTensor {
   bool has_zeros() const { return !scheme.symmetric; }
   /// Codes with zero points are unsigned, unless the files have them as signed bytes.
   bool unsigned_codes() const { return has_zeros() && scheme.layout != WeightLayout::plain; }
+  /// The files have scales of 8 bits.
+  bool small_scales() const {
+    return scheme.layout == WeightLayout::pairs || scheme.layout == WeightLayout::modelopt;
+  }
   int64_t words() const { return (in * scheme.bits + 31) / 32; }
   /// Codes that share a scale; 0: a row.
   int64_t group() const;

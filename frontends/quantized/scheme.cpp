@@ -5,7 +5,7 @@
 namespace sinter {
 
 std::string to_string(const WeightScheme& scheme) {
-  std::string text = scheme.is_float ? "FP8" : fmt::format("INT{}", scheme.bits);
+  std::string text = fmt::format("{}{}", scheme.is_float ? "FP" : "INT", scheme.bits);
   switch (scheme.strategy) {
     case ScaleStrategy::tensor:
       text += ", a scale a tensor";
@@ -20,6 +20,7 @@ std::string to_string(const WeightScheme& scheme) {
       text += fmt::format(", blocks of {0}x{0}", kScaleBlock);
       break;
   }
+  if (scheme.exponents) text += ", scales powers of 2";
   if (!scheme.symmetric) text += ", zero points";
   if (scheme.act_order) text += ", inputs in groups by activation";
   return text;

@@ -1,8 +1,8 @@
 // How the weights of a checkpoint are quantized: what its quantization config says.
 //
 // A weight W [out, in] of the linear p is W[o, i] = scale * (code - zero); a scale and a zero point
-// belong to a group of codes. Fields of fewer than 8 bits are packed into int32 words, the first
-// field in the lowest bits.
+// belong to a group of codes; a scale of two parts is their product or quotient, in float32. Fields
+// of fewer than 8 bits are packed into int32 words, the first field in the lowest bits.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,12 @@ enum class WeightLayout : uint8_t {
   plain,
   /// p.weight F8_E4M3 [out, in]; p.weight_scale_inv: the scales, despite the name.
   inverse,
+  /// p.weight_packed U8 [out, in / 2], packed along in; p.weight_scale [out, G]. Scales e8m0 (U8 or
+  /// F8_E8M0) are powers of two; scales F8_E4M3 are divided by p.weight_global_scale F32 [1].
+  pairs,
+  /// p.weight U8 [out, in / 2], packed along in; p.weight_scale F8_E4M3 [out, G], multiplied by
+  /// p.weight_scale_2 F32.
+  modelopt,
 };
 
 /// The codes that share a scale.
@@ -48,11 +54,13 @@ inline constexpr int64_t kScaleBlock = 128;
 struct WeightScheme {
   WeightLayout layout = WeightLayout::plain;
   int bits = 8;           // 4 or 8
-  bool is_float = false;  // e4m3, else an integer
+  bool is_float = false;  // e4m3 of 8 bits, e2m1 of 4, else an integer
   ScaleStrategy strategy = ScaleStrategy::channel;
   int64_t group = 0;       // of the strategy `group`; the last one of a row may be short
   bool symmetric = true;   // no zero points, or (gptq) all of them 2^(bits-1)
   bool act_order = false;  // there may be a tensor with the group of each input
+  /// Layout pairs: scales are exponents of two and there is no factor of them.
+  bool exponents = false;
   /// Layout gptq: what the config says of the zero points. Where the weights are symmetric, the
   /// zero points themselves say it.
   bool zeros_less_one = false;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "ir/packed_codes.h"
+
 namespace sinter {
 namespace {
 
@@ -106,6 +108,26 @@ class ScalePlace {
   int64_t stored_groups_ = 1, ratio_ = 1;
 };
 
+/// Scales of a byte, and their factor.
+void widen_scales(const CodedTensor& weight, std::span<const std::byte> stored,
+                  std::span<std::byte> out) {
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const auto byte = std::to_integer<uint32_t>(stored[i]);
+    if (weight.scheme.exponents) {
+      // 2^(byte - 127) as a bf16, which has no normal number 2^-127; 255 is NaN.
+      const auto bits = static_cast<math::u16>(byte == 0     ? 0x0040
+                                               : byte == 255 ? 0x7fc0
+                                                             : byte << 7);
+      std::memcpy(out.data() + i * sizeof bits, &bits, sizeof bits);
+      continue;
+    }
+    const float part = codes::e4m3::value(byte, 0);
+    const float scale = weight.scheme.layout == WeightLayout::modelopt ? part * weight.factor
+                                                                       : part / weight.factor;
+    std::memcpy(out.data() + i * sizeof scale, &scale, sizeof scale);
+  }
+}
+
 }  // namespace
 
 void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
@@ -122,8 +144,10 @@ void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
       std::copy(stored.begin(), stored.end(), out.begin());
       break;
     case WeightLayout::plain:
-    case WeightLayout::inverse: {
-      const auto in = static_cast<size_t>(weight.in);
+    case WeightLayout::inverse:
+    case WeightLayout::pairs:
+    case WeightLayout::modelopt: {
+      const auto in = static_cast<size_t>(weight.in * weight.scheme.bits / 8);
       for (size_t o = 0; o < static_cast<size_t>(weight.out); ++o) {
         const auto row = out.subspan(o * row_bytes, row_bytes);
         std::copy_n(stored.begin() + static_cast<ptrdiff_t>(o * in), in, row.begin());
@@ -142,6 +166,7 @@ void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
 
 void unpack_scales(const CodedTensor& weight, std::span<const std::byte> stored,
                    std::span<std::byte> out) {
+  if (weight.small_scales()) return widen_scales(weight, stored, out);
   const ScalePlace place(weight);
   const auto bytes = static_cast<size_t>(storage_bytes(weight.scale, 1));
   std::byte* to = out.data();
@@ -183,6 +208,8 @@ void unpack_zeros(const CodedTensor& weight, std::span<const std::byte> stored,
           zero = static_cast<int8_t>(stored[static_cast<size_t>(place(o, g))]);
           break;
         case WeightLayout::inverse:
+        case WeightLayout::pairs:
+        case WeightLayout::modelopt:
           break;
       }
       put_word(out, index, static_cast<uint32_t>(zero));

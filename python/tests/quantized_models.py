@@ -26,6 +26,7 @@ DTYPES = {
     np.dtype(ml_dtypes.bfloat16): "BF16",
     np.dtype(ml_dtypes.float8_e4m3fn): "F8_E4M3",
     np.dtype(np.int8): "I8",
+    np.dtype(np.uint8): "U8",
     np.dtype(np.int32): "I32",
     np.dtype(np.int64): "I64",
 }
@@ -188,6 +189,33 @@ def draw_inverse(random, out, inputs) -> Drawn:
     return {"weight": tensors["weight"], "weight_scale_inv": tensors["weight_scale"]}, weights
 
 
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float64)
+
+
+def draw_float4(random, out, inputs, *, layout) -> Drawn:
+    """layout: nvfp4 (compressed-tensors), modelopt, or mxfp4."""
+    group = 32 if layout == "mxfp4" else 16
+    groups = groups_of(inputs, group)
+    codes = random.integers(0, 16, (out, inputs)).astype(np.uint8)
+    values = np.where(codes < 8, 1.0, -1.0) * E2M1[codes & 7]
+    pairs = codes[:, ::2] | codes[:, 1::2] << 4
+    shape = (out, int(groups.max()) + 1)
+    if layout == "mxfp4":
+        exponents = random.integers(120, 124, shape).astype(np.uint8)
+        tensors = {"weight_packed": pairs, "weight_scale": exponents}
+        return tensors, per_input(np.exp2(exponents.astype(np.float64) - 127), groups) * values
+    parts = random.uniform(64, 448, shape).astype(ml_dtypes.float8_e4m3fn)
+    if layout == "modelopt":
+        factor = np.array(1.0e-4, np.float32)
+        scales = parts.astype(np.float32) * factor
+        tensors = {"weight": pairs, "weight_scale": parts, "weight_scale_2": factor}
+    else:
+        factor = np.array([8000.0], np.float32)
+        scales = parts.astype(np.float32) / factor
+        tensors = {"weight_packed": pairs, "weight_scale": parts, "weight_global_scale": factor}
+    return tensors, per_input(scales, groups) * values
+
+
 def gptq_config(bits, group, symmetric, act_order, said) -> dict:
     return {
         "quant_method": "gptq",
@@ -281,6 +309,21 @@ def float8(strategy) -> Format:
                   draw, dtype="bfloat16")
 
 
+def float4(layout) -> Format:
+    def draw(random, out, inputs):
+        return draw_float4(random, out, inputs, layout=layout)
+
+    if layout == "modelopt":
+        config = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head"]}
+    elif layout == "nvfp4":
+        weights = compressed_weights(4, "float", "tensor_group", group=16)
+        config = compressed_config("nvfp4-pack-quantized", weights)
+    else:
+        weights = compressed_weights(4, "float", "group", group=32)
+        config = compressed_config("mxfp4-pack-quantized", weights)
+    return Format(config, draw, even=True, dtype="bfloat16")
+
+
 FORMATS: dict[str, Format] = {
     "gptq": gptq(4, 32),
     "gptq-8": gptq(8, 32),
@@ -316,6 +359,9 @@ FORMATS: dict[str, Format] = {
     "float8": float8("channel"),
     "float8-tensor": float8("tensor"),
     "float8-block": float8("block"),
+    "nvfp4": float4("nvfp4"),
+    "nvfp4-modelopt": float4("modelopt"),
+    "mxfp4": float4("mxfp4"),
     "fp8": Format(
         {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
          "weight_block_size": [128, 128], "modules_to_not_convert": ["lm_head"]},

@@ -62,6 +62,7 @@ TEST_CASE("bad input: models of other formats, in every command") {
                                                {"generate", "--prompt", "a"},
                                                {"tokenize", "--text", "a"},
                                                {"ppl", "--text", text},
+                                               {"quantize", "--to", "fp8", "-o", folder.at("new")},
                                                {"embed", "--text", "a"}}) {
       std::vector<std::string> arguments = command;
       arguments.insert(arguments.begin() + 1, file);
@@ -69,6 +70,7 @@ TEST_CASE("bad input: models of other formats, in every command") {
     }
   }
   CHECK_FALSE(fs::exists(folder.at("plan")));
+  CHECK_FALSE(fs::exists(folder.at("new")));
 }
 
 TEST_CASE("bad input: numbers and forms that JSON or a config cannot have") {

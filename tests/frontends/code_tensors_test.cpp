@@ -4,11 +4,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "frontends/files/shards.h"
 #include "frontends/small_files.h"
+#include "ir/packed_codes.h"
 #include "ir/sym_expr.h"
 
 namespace sinter {
@@ -303,6 +306,67 @@ TEST_CASE("compressed-tensors and fp8: plain bytes") {
   check_round_trip({.is_float = true, .strategy = ScaleStrategy::tensor}, 3, 5);
 }
 
+constexpr WeightScheme kNvfp4{
+    .layout = WeightLayout::pairs, .bits = 4, .is_float = true, .strategy = kGroup, .group = 16};
+constexpr WeightScheme kMxfp4{.layout = WeightLayout::pairs,
+                              .bits = 4,
+                              .is_float = true,
+                              .strategy = kGroup,
+                              .group = 32,
+                              .exponents = true};
+
+TEST_CASE("FP4: codes in pairs, scales of a byte and their factor") {
+  WeightScheme modelopt = kNvfp4;
+  modelopt.layout = WeightLayout::modelopt;
+  std::vector<uint8_t> codes(3 * 20), bytes(3 * 3);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(37 * i + 11);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(0x30 + 5 * i);
+  for (const WeightScheme& scheme : {kNvfp4, modelopt}) {
+    const bool divides = scheme.layout == WeightLayout::pairs;
+    Files files;
+    files.add(divides ? "weight_packed" : "weight", FileDType::U8, {3, 20}, codes);
+    files.add("weight_scale", FileDType::F8_E4M3, {3, 3}, bytes);
+    files.add(divides ? "weight_global_scale" : "weight_scale_2", FileDType::F32,
+              divides ? std::vector<int64_t>{1} : std::vector<int64_t>{}, std::vector<float>{0.3f});
+    files.add("input_scale", FileDType::F32, {1}, std::vector<float>{1});
+    const auto tensors = CodeTensors::open(files.open(), quantization_of(scheme));
+    REQUIRE_MESSAGE(tensors, (tensors ? "" : tensors.error().message()));
+    CHECK((*tensors)->names() == std::vector<std::string>{"p.weight.codes", "p.weight.scales"});
+    const CodedTensor& weight = (*tensors)->weights().at("p.weight");
+    CHECK(weight.in == 40);
+    CHECK(weight.format() == "e2m1 g16 f32");
+    const auto words = read_values<uint32_t>(**tensors, "p.weight.codes");
+    REQUIRE(words.size() == 3 * 5);
+    for (size_t o = 0; o < 3; ++o)
+      for (size_t i = 0; i < 40; ++i)
+        CHECK((words[5 * o + i / 8] >> i % 8 * 4 & 15) ==
+              (codes[20 * o + i / 2] >> i % 2 * 4 & 15u));
+    const auto scales = read_values<float>(**tensors, "p.weight.scales");
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const float part = codes::e4m3::value(bytes[i], 0);
+      CHECK(scales[i] == (divides ? part / 0.3f : part * 0.3f));
+    }
+  }
+}
+
+TEST_CASE("MXFP4: scales are powers of two, all of which a bf16 has") {
+  std::vector<uint8_t> bytes(256);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+  for (FileDType dtype : {FileDType::U8, FileDType::F8_E8M0}) {
+    Files files;
+    files.add("weight_packed", FileDType::U8, {128, 32}, std::vector<uint8_t>(128 * 32));
+    files.add("weight_scale", dtype, {128, 2}, bytes);
+    const auto tensors = CodeTensors::open(files.open(), quantization_of(kMxfp4));
+    REQUIRE_MESSAGE(tensors, (tensors ? "" : tensors.error().message()));
+    CHECK((*tensors)->weights().at("p.weight").format() == "e2m1 g32 bf16");
+    const auto scales = read_values<uint16_t>(**tensors, "p.weight.scales");
+    REQUIRE(scales.size() == 256);
+    for (int i = 0; i < 255; ++i)
+      CHECK(math::bf16_to_float(scales[static_cast<size_t>(i)]) == std::ldexp(1.0f, i - 127));
+    CHECK(std::isnan(math::bf16_to_float(scales[255])));
+  }
+}
+
 TEST_CASE("formats of ops") {
   CodedTensor weight{4,
                      300,
@@ -396,6 +460,26 @@ TEST_CASE("files that do not fit their config are refused") {
     files.add("weight_scale", FileDType::F32, {2, 1}, std::vector<float>(2));
     files.add("weight_shape", FileDType::I64, {2}, std::vector<int64_t>{2, int64_t{1} << 62});
     refuses(files, packed, {"p.weight_shape", "4611686018427387904"});
+  }
+  SUBCASE("a factor of scales that is missing, and one that is no positive number") {
+    for (const float factor :
+         {-1.0f, 0.0f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+      Files files;
+      files.add("weight_packed", FileDType::U8, {1, 8}, std::vector<uint8_t>(8));
+      files.add("weight_scale", FileDType::F8_E4M3, {1, 1}, std::vector<uint8_t>(1));
+      if (factor != -1) {
+        files.add("weight_global_scale", FileDType::F32, {1}, std::vector<float>{factor});
+        refuses(files, kNvfp4, {"p.weight_global_scale", "a positive number"});
+      } else {
+        refuses(files, kNvfp4, {"no tensor named", "p.weight_global_scale"});
+      }
+    }
+  }
+  SUBCASE("scales of another type than the format's") {
+    Files files;
+    files.add("weight_packed", FileDType::U8, {1, 16}, std::vector<uint8_t>(16));
+    files.add("weight_scale", FileDType::F8_E4M3, {1, 1}, std::vector<uint8_t>(1));
+    refuses(files, kMxfp4, {"p.weight_scale", "F8_E4M3[1, 1]", "U8 or F8_E8M0"});
   }
   SUBCASE("codes without axes") {
     Files files;

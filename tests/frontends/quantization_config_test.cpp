@@ -96,6 +96,55 @@ TEST_CASE("compressed-tensors: the presets that people publish") {
         WeightScheme{.is_float = true, .strategy = ScaleStrategy::block});
 }
 
+TEST_CASE("FP4: compressed-tensors and modelopt") {
+  WeightScheme expected{.layout = WeightLayout::pairs,
+                        .bits = 4,
+                        .is_float = true,
+                        .strategy = ScaleStrategy::group,
+                        .group = 16};
+  CHECK(only_scheme(compressed("nvfp4-pack-quantized", R"("num_bits": 4, "type": "float",
+                    "strategy": "tensor_group", "group_size": 16,
+                    "scale_dtype": "torch.float8_e4m3fn")")) == expected);
+  expected.layout = WeightLayout::modelopt;
+  for (const char* algorithm : {"NVFP4", "W4A16_NVFP4"})
+    CHECK(only_scheme(fmt::format(R"({{"quant_method": "modelopt", "quant_algo": "{}",
+                                       "group_size": 16, "ignore": ["lm_head"],
+                                       "kv_cache_scheme": null, "producer": {{}}}})",
+                                  algorithm)) == expected);
+  expected.layout = WeightLayout::pairs;
+  expected.group = 32;
+  expected.exponents = true;
+  CHECK(only_scheme(compressed("mxfp4-pack-quantized", R"("num_bits": 4, "type": "float",
+                    "strategy": "group", "group_size": 32, "scale_dtype": "torch.uint8")")) ==
+        expected);
+  CHECK(only_scheme(R"({"quant_method": "modelopt", "quant_algo": "FP8"})") ==
+        WeightScheme{.is_float = true, .strategy = ScaleStrategy::tensor});
+  const auto model = read(R"({"quant_method": "modelopt", "quant_algo": "FP8",
+                              "exclude_modules": ["lm_head", "model.layers.1.*"]})");
+  REQUIRE_MESSAGE(model, message_of(model));
+  CHECK(*model->quantization->scheme_of("model.layers.1.mlp.up_proj") == nullptr);
+  CHECK(*model->quantization->scheme_of("model.layers.10.mlp.up_proj") != nullptr);
+}
+
+TEST_CASE("naive-quantized has the codes that its scheme says") {
+  for (const bool is_float : {false, true})
+    CHECK(only_scheme(compressed(
+              "naive-quantized",
+              fmt::format(R"("num_bits": 8, "type": "{}", "strategy": "channel")",
+                          is_float ? "float" : "int"))) == WeightScheme{.is_float = is_float});
+}
+
+TEST_CASE("the text that a plan keeps lacks the keys that were ignored, and names the method") {
+  const std::string text = R"({"bits": 4, "colour": {"a": 1}, "group_size": 64})";
+  const auto document = parse_json(text, "quantize_config.json");
+  REQUIRE(document);
+  const IgnoredKeys ignored{{"colour"}};
+  REQUIRE(read_quantization(*document, document->view(), ignored, "gptq"));
+  const std::string kept = quantization_text(document->root, ignored, "gptq");
+  CHECK(kept == R"({"bits": 4, "group_size": 64, "quant_method": "gptq"})");
+  CHECK(read_quantization_text(kept, "manifest.json"));
+}
+
 TEST_CASE("compressed-tensors: targets and ignored modules") {
   const auto model = read(R"({"quant_method": "compressed-tensors", "config_groups": {
       "a": {"targets": ["re:.*self_attn.(q|k)_proj$", "model.layers.0.mlp.up_proj"],
@@ -143,10 +192,10 @@ TEST_CASE("refused: methods") {
   refuses("{}", {"/quant_method", "missing"});
   refuses(R"({"quant_method": 4})", {"/quant_method", "got 4"});
   for (const char* method : {"bitsandbytes", "hqq", "eetq", "aqlm", "torchao", "mxfp4", "quark",
-                             "modelopt", "fbgemm_fp8", "gguf\\u000a"})
-    refuses(
-        fmt::format(R"({{"quant_method": "{}", "bits": 4}})", method),
-        {"/quant_method", "are not supported", "supported: gptq, awq, compressed-tensors, fp8"});
+                             "fbgemm_fp8", "gguf\\u000a"})
+    refuses(fmt::format(R"({{"quant_method": "{}", "bits": 4}})", method),
+            {"/quant_method", "are not supported",
+             "supported: gptq, awq, compressed-tensors, fp8, modelopt"});
 }
 
 TEST_CASE("refused: GPTQ") {
@@ -200,10 +249,32 @@ TEST_CASE("refused: fp8") {
           {"/fmt", "e4m3", "e5m2"});
 }
 
+TEST_CASE("refused: modelopt") {
+  const auto modelopt = [](const std::string& members) {
+    return fmt::format(R"({{"quant_method": "modelopt", {}}})", members);
+  };
+  refuses(modelopt(R"("ignore": [])"), {"/quant_algo", "missing"});
+  refuses(modelopt(R"("quant_algo": "NVFP4_AWQ")"), {"/quant_algo", "NVFP4_AWQ", "FP8, NVFP4"});
+  refuses(modelopt(R"("quant_algo": "NVFP4", "group_size": 32)"), {"/group_size", "16", "32"});
+  refuses(modelopt(R"("quant_algo": "FP8", "kv_cache_quant_algo": "FP8")"),
+          {"/kv_cache_quant_algo", "caches"});
+  refuses(modelopt(R"("quant_algo": "FP8", "ignore": [""])"), {"/ignore/0"});
+}
+
 TEST_CASE("refused: compressed-tensors") {
-  for (const char* format : {"nvfp4-pack-quantized", "mxfp4-pack-quantized", "marlin-24",
-                             "sparse-bitmask", "naive-quantized", "dense"})
+  for (const char* format : {"marlin-24", "sparse-bitmask", "mxfp6-pack-quantized", "dense"})
     refuses(compressed(format, kPackedWeights), {"/format", format, "pack-quantized"});
+  refuses(compressed("naive-quantized", kPackedWeights), {"/num_bits", "4 bits", "8 bits"});
+  refuses(compressed("nvfp4-pack-quantized", kPackedWeights), {"/type", "float"});
+  refuses(compressed("nvfp4-pack-quantized", R"("num_bits": 8, "type": "float",
+                     "strategy": "tensor_group", "group_size": 16)"),
+          {"/num_bits", "8 bits", "4 bits"});
+  refuses(compressed("nvfp4-pack-quantized", R"("num_bits": 4, "type": "float",
+                     "strategy": "tensor_group", "group_size": 32)"),
+          {"/group_size", "16", "32"});
+  refuses(compressed("mxfp4-pack-quantized", R"("num_bits": 4, "type": "float",
+                     "strategy": "channel")"),
+          {"/strategy", "group", "channel"});
   const auto packed = [](const std::string& weights) {
     return compressed("pack-quantized", weights);
   };

@@ -56,6 +56,8 @@ std::vector<std::string> npy_seeds();
 std::vector<std::string> npz_seeds();
 Outcome read_shard_index(std::string_view bytes);
 std::vector<std::string> shard_index_seeds();
+Outcome read_quantized(std::string_view bytes);
+std::vector<std::string> quantized_seeds();
 Outcome read_config(std::string_view bytes);
 std::vector<std::string> config_seeds();
 Outcome read_spec_json(std::string_view bytes);

@@ -32,6 +32,7 @@ constexpr Target kTargets[] = {
     {"npy", read_numpy, npy_seeds, of_npy},
     {"npz", read_numpy, npz_seeds, whole},
     {"shard_index", read_shard_index, shard_index_seeds, whole},
+    {"quantized", read_quantized, quantized_seeds, whole},
     {"config", read_config, config_seeds, whole},
     {"spec", read_spec_json, spec_seeds, whole},
     {"tokenizer_json", read_tokenizer_json, tokenizer_json_seeds, whole},
