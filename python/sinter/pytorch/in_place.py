@@ -19,6 +19,7 @@ from torch import fx
 
 from .layout import Layout
 from .ranges import INTEGERS, is_range
+from .slices import is_same_kind, strides_of
 
 aten = torch.ops.aten
 
@@ -135,7 +136,7 @@ def skip_copies(graph: fx.Graph, targets: int) -> None:
         source = unchanged(node)
         if source is None:
             continue
-        same_place = node.meta["val"].stride() == source.meta["val"].stride()
+        same_place = strides_of(node) == strides_of(source)
         node.replace_all_uses_with(source, lambda user: user is not output and (
             same_place or user.target in SCATTERS))
         if source.op == "call_function":
@@ -149,7 +150,4 @@ def unchanged(node: fx.Node) -> fx.Node | None:
     """The operand that has all elements of the result in their places."""
     place = {aten.copy.default: 1, aten.slice_scatter.default: 1, aten.slice.Tensor: 0}.get(node.target)
     source = node.args[place] if place is not None else None
-    if not isinstance(source, fx.Node):
-        return None
-    given, made = source.meta["val"], node.meta["val"]
-    return source if given.dtype == made.dtype and given.shape == made.shape else None
+    return source if isinstance(source, fx.Node) and is_same_kind(node, source) else None

@@ -369,6 +369,27 @@ odd("convolution_backward", *[lambda k, s=s, w=w, m=m: patches_backward(k, s, w,
                               for s, w in CONVOLUTIONS if s[2:].isdigit()
                               for m in ([False, True, True], [True, True, False],
                                         [False, True, False])])
+
+# Channels with kernels of their own: kernel, stride, padding, dilation.
+OF_CHANNELS = ((4, 1, 3, 1), (3, 1, 1, 1), (2, 1, 0, 3), (3, 2, 2, 1), (1, 1, 0, 1), (2, 1, 4, 1))
+
+
+def of_channels(k: Maker, numbers: tuple[int, ...], bias: bool) -> Call:
+    kernel, *rest = numbers
+    return call(k.x("a47"), k.x(f"41{kernel}"), k.x("4") if bias else None, *[[one] for one in rest], False, [0], 4)
+
+
+def of_channels_backward(k: Maker, numbers: tuple[int, ...], mask: list[bool]) -> Call:
+    kernel, stride, padding, dilation = numbers
+    forward = of_channels(k, numbers, False)
+    count = (7 + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+    grad = Operand(torch.randn([k.size("a"), 4, count]).to(k.dtype))
+    return call(grad, *forward.args[:2], [4], *forward.args[3:], mask)
+
+
+odd("convolution", *[lambda k, n=n, b=b: of_channels(k, n, b) for n in OF_CHANNELS for b in (True, False)])
+odd("convolution_backward", *[lambda k, n=n, m=m: of_channels_backward(k, n, m) for n in OF_CHANNELS
+                              for m in ([True, True, True], [False, True, False])])
 SEEN = (None, "mask ef", "x ef", "mask a1ef", "x 11ef", "x 1be1", "mask abef", "mask a11f")
 
 

@@ -253,6 +253,8 @@ def convolutions(kind: type, axes: int) -> Callable[[Sizes], Iterator[Case]]:
         yield Case("overlap, padding", lambda: kind(4, 4, 3, padding=1), lambda: (image(4, 4),))
         yield Case("groups, no bias", lambda: kind(4, 4, 2, 2, groups=2, bias=False),
                    lambda: (image(4, 4),))
+        yield Case("a kernel for each channel", lambda: kind(4, 4, 4, padding=3, groups=4),
+                   lambda: (image(4, 5),))
         if not is_transposed:
             yield Case("rest of an image", lambda: kind(2, 4, 2, 2), lambda: (image(2, 5),))
             yield Case("padding of zeros kept", lambda: kind(2, 4, 3, padding="same",

@@ -79,10 +79,11 @@ def softplus(c, x, beta=1, threshold=20):
 
 @converts(aten("log_sigmoid_forward.default"))
 def log_sigmoid(c: Conversion, x: Tensor) -> tuple:
-    """(log sigmoid x, what torch's gradient keeps on the CPU: e^-|x|)"""
+    """(log sigmoid x, what torch's gradient keeps on the CPU: e^-|x|; elsewhere nothing, a tensor [0])"""
     dtype, x = x.dtype, x.f32()
     small = x.apply("exp_neg_abs")
-    kept = small.to(dtype) if c.meta[1].dim() == x.rank else c.g.full([0], 0, dtype)
+    is_kept = c.meta[1].dim() == x.rank and c.meta[1].device.type == "cpu"
+    kept = small.to(dtype) if is_kept else c.g.full([0], 0, dtype)
     return (x.minimum(0.0) - small.apply("log1p")).to(dtype), kept
 
 

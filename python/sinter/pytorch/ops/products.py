@@ -115,7 +115,9 @@ def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None)
 def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding, dilation,
                 transposed, output_padding, groups) -> Tensor:
     """Patches, each multiplied with the whole kernel: those of images that do not overlap, and any along
-    one axis."""
+    one axis. Where each channel has a kernel of its own along one axis, a sum of moved inputs."""
+    if is_of_channels(x, weight, transposed, groups):
+        return sum_of_neighbours(c, x, weight, bias, stride[0], padding[0], dilation[0])
     if weight.rank == 3 and not transposed and groups == 1:
         patches, matrix = windows_of(x, weight, stride[0], padding[0], dilation[0])
     else:
@@ -143,6 +145,69 @@ def windows_of(x: Tensor, weight: Tensor, stride: int, padding: int,
     return x.g.concat(windows, 2), weight.transpose(1, 2).reshape([weight.size(0), terms])
 
 
+def is_of_channels(x: Tensor, weight: Tensor, transposed: bool, groups: int) -> bool:
+    """Whether a convolution along one axis has a kernel [channels, 1, terms] for each channel."""
+    return weight.rank == 3 and not transposed and groups > 1 \
+        and weight.size(0) == groups == x.size(1) and weight.size(1) == 1
+
+
+def sum_of_neighbours(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None, stride: int,
+                      padding: int, dilation: int) -> Tensor:
+    """x [batch, channels, places], in float32"""
+    terms = neighbours(x.f32(), places_of(weight, dilation), padding, c.shape[2], stride)
+    total = None
+    for k, term in enumerate(terms):
+        product = term * term_of(weight, k)
+        total = product if total is None else total + product
+    if bias is not None:
+        total = total + bias.f32().unsqueeze(1)
+    return total.to(c.dtype)
+
+
+def places_of(weight: Tensor, dilation: int) -> list[int]:
+    count = weight.size(2)
+    if not 0 < count <= MAX_WINDOW:
+        raise Unsupported(f"a convolution of {count} neighbours")
+    return [k * dilation for k in range(count)]
+
+
+def term_of(weight: Tensor, k: int) -> Tensor:
+    """float32 [channels, 1]: element k of each kernel [channels, 1, terms]."""
+    return weight.f32().select(2, k)
+
+
+def neighbours(x: Tensor, begins: list[int], padding: int, count, stride: int) -> list[Tensor]:
+    """For each beginning every `stride`-th place from it on, `count` of them, of x with zeros before and
+    behind its last axis. padding: zeros; below zero, elements that are left out."""
+    if not isinstance(count, int) or count == 0:
+        raise Unsupported("a convolution of no elements, or an unknown number of them")
+    if padding < 0:
+        x, padding = x.slice(-1, -padding, x.size(-1) + padding), 0
+    if padding:
+        zeros = x.filled(x.g.number(0, x.dtype), -1, padding)
+        x = x.g.concat([zeros, x, zeros], -1)
+    return [x.slice(-1, begin, begin + (count - 1) * stride + 1, stride) for begin in begins]
+
+
+def gradients_of_channels(c: Conversion, grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: int,
+                          dilation: int, mask) -> tuple:
+    """Of an input, its kernels and its biases."""
+    begins, grad, dx, dw = places_of(weight, dilation), grad.f32(), None, None
+    if mask[0]:
+        if stride != 1:
+            raise Unsupported("the gradient of a convolution with steps")
+        moved = neighbours(grad, begins, begins[-1] - padding, x.size(2), 1)
+        for k, term in enumerate(reversed(moved)):
+            product = term * term_of(weight, k)
+            dx = product if dx is None else dx + product
+        dx = dx.to(x.dtype)
+    if mask[1]:
+        terms = neighbours(x.f32(), begins, padding, grad.size(2), stride)
+        sums = [(grad * term).sum([0, 2]).unsqueeze(1) for term in terms]
+        dw = x.g.concat(sums, 1).unsqueeze(1).to(weight.dtype)
+    return dx, dw, grad.sum([0, 2]).to(weight.dtype) if mask[2] else None
+
+
 def patches_of(x: Tensor, weight: Tensor, stride, padding, dilation, transposed,
                groups) -> tuple[Tensor, Tensor]:
     """(patches [batch, places ..., terms], kernel [channels of the result, terms])"""
@@ -168,7 +233,10 @@ def patches_of(x: Tensor, weight: Tensor, stride, padding, dilation, transposed,
 @converts(aten("convolution_backward.default"))
 def convolution_backward(c: Conversion, grad: Tensor, x: Tensor, weight: Tensor, bias_sizes, stride,
                          padding, dilation, transposed, output_padding, groups, mask) -> tuple:
-    """Gradients of a patch embedding. That of the input is not needed where it is an image."""
+    """Gradients of a patch embedding, and of a convolution of each channel. That of the input is not needed
+    where it is an image."""
+    if is_of_channels(x, weight, transposed, groups):
+        return gradients_of_channels(c, grad, x, weight, stride[0], padding[0], dilation[0], mask)
     patches, _ = patches_of(x, weight, stride, padding, dilation, transposed, groups)
     if mask[0]:
         raise Unsupported("the gradient of a convolution's input")
