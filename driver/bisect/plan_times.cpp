@@ -61,9 +61,8 @@ Result<std::vector<CallTimes>> PlanTimer::measure(const std::shared_ptr<const Mo
     const Recorded& other = reference_[i];
     SINTER_TRY(time(own, watch, kWarmLaunches));
     SINTER_LET(warm, time(other, watch, kWarmLaunches));
-    const auto launches = static_cast<int64_t>(
-        std::clamp(std::ceil(kSampleSeconds / std::max(warm, 1e-9)), 1.0,
-                   static_cast<double>(kMostLaunches)));
+    const auto launches = static_cast<int64_t>(std::clamp(
+        std::ceil(kSampleSeconds / std::max(warm, 1e-9)), 1.0, static_cast<double>(kMostLaunches)));
     std::vector<double> own_s, other_s, ratios;
     for (int turn = 0; turn < kTurns; ++turn) {
       // Neither always runs after the other.

@@ -1,6 +1,6 @@
 // README.md and docs/bisect.md: each block that begins with "$ " is a command, and prints what the
-// block shows. "..." on a line of its own stands for any lines, and "…" in a line for any text, spaces behind it
-// included: what depends on the machine.
+// block shows. "..." on a line of its own stands for any lines, and "…" in a line for any text,
+// spaces behind it included: what depends on the machine.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -114,9 +114,9 @@ TEST_CASE("the story of docs/bisect.md happens as it is told") {
   CHECK(blocks.size() >= 5);
   for (const Block& block : blocks) {
     CAPTURE(block.command);
-    const ProgramRun run = run_shell("sinter() { \"$SINTER\" \"$@\"; } && cd '" + place.path() +
-                                     "' && export PATH=\"$(dirname \"$SINTER\"):$PATH\" && " +
-                                     block.command);
+    const ProgramRun run =
+        run_shell("sinter() { \"$SINTER\" \"$@\"; } && cd '" + place.path() +
+                  "' && export PATH=\"$(dirname \"$SINTER\"):$PATH\" && " + block.command);
     CAPTURE(run.err);
     CAPTURE(run.out);
     CHECK(run.code == 0);
