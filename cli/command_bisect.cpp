@@ -38,9 +38,9 @@ Status bisect_command(const BisectCommand& options) {
   if (options.slower_than && (!options.reference.empty() || !options.check.empty()))
     return fail("a search is for a time or for a result", "--slower-than",
                 "leave out --reference and --check", ExitCode::usage);
-  if (options.slower_than && !(*options.slower_than > 0))
-    return fail("the ratio of two times is above 0", "--slower-than", "1.02 allows 2 percent",
-                ExitCode::usage);
+  if (options.slower_than && !(*options.slower_than >= 1))
+    return fail("the unfused plan takes as long as itself", "--slower-than",
+                "give 1 or more: 1.02 allows 2 percent", ExitCode::usage);
   if (options.max_error && options.reference.empty())
     return fail("it is an error from a reference", "--max-error", "give --reference too",
                 ExitCode::usage);

@@ -1,4 +1,5 @@
-// bisect by time: a delay in the kernel of one fusion is found, and no fusion in a plan without one.
+// bisect by time: a delay in the kernel of one fusion is found, and no fusion in a plan without
+// one.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -33,8 +34,8 @@ OpenedModel layers() {
   return OpenedModel(std::move(model));
 }
 
-/// The program with a delay in each block of the kernel that computes both values; without one where
-/// they share no kernel.
+/// The program with a delay in each block of the kernel that computes both values; without one
+/// where they share no kernel.
 std::shared_ptr<const Program> delayed(const Compiled& compiled, const std::string& a,
                                        const std::string& b) {
   auto program = std::make_shared<Program>(*compiled.program);
@@ -57,8 +58,9 @@ std::shared_ptr<const Program> delayed(const Compiled& compiled, const std::stri
       const size_t body = kernel.source.find(") {\n", head);
       REQUIRE(body != std::string::npos);
       constexpr std::string_view kOpening = ") {\n";
-      kernel.source.insert(body + kOpening.size(),
-                           "  for (const long long end = clock64() + 1000000; clock64() < end;) {\n  }\n");
+      kernel.source.insert(
+          body + kOpening.size(),
+          "  for (const long long end = clock64() + 1000000; clock64() < end;) {\n  }\n");
       kernel.source_hash.clear();
       run->kernel = static_cast<uint32_t>(program->kernels.size());
       program->kernels.push_back(std::move(kernel));
