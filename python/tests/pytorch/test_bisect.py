@@ -135,6 +135,20 @@ class TestConversions(unittest.TestCase):
         right = sinter.bisect(scaled_sine, (randn(8, requires_grad=True),), backward=False, output=None)
         self.assertEqual(right.verdict, "right", str(right))
 
+    def test_a_fault_in_a_layer_of_torch_is_named_by_the_path_of_the_module(self):
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+
+            def forward(self, x):
+                return self.layers(x)
+
+        with planted(aten.tanh.default, wrong_factor):
+            found = sinter.bisect(Block(), (randn(3, 4),), backward=False, output=None)
+        self.assertEqual([one.op for one in found.ops], ["aten.tanh.default"])
+        self.assertRegex(found.ops[0].location, r"module layers\.1$|self\.layers\(x\)")
+
     def test_the_program_of_a_wrong_op_shows_it(self):
         module, args = examples()
         with tempfile.TemporaryDirectory() as folder, planted(aten.tanh.default, wrong_factor):
