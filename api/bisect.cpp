@@ -30,7 +30,10 @@ Result<std::string> bisect_report(const sinter_model& model, const sinter_device
   bisection.runs.calls.inputs = reader.text("inputs").value_or("");
   bisection.reference = reader.text("reference").value_or("");
   if (max_error >= 0) bisection.max_error = max_error;
-  if (slower_than > 0) bisection.slower_than = slower_than;
+  if (slower_than != kNone) bisection.slower_than = slower_than;
+  if (bisection.slower_than && !(slower_than >= 1))
+    return fail("the unfused plan takes as long as itself", OptionReader::where("slower-than"),
+                "give 1 or more", ExitCode::usage);
   if (repeats) bisection.repeats = *repeats;
   if (jobs) bisection.jobs = *jobs;
   bisection.state = reader.text("state").value_or("");

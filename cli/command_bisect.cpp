@@ -38,6 +38,9 @@ Status bisect_command(const BisectCommand& options) {
   if (options.slower_than && (!options.reference.empty() || !options.check.empty()))
     return fail("a search is for a time or for a result", "--slower-than",
                 "leave out --reference and --check", ExitCode::usage);
+  if (options.slower_than && !(*options.slower_than >= 1))
+    return fail("the unfused plan takes as long as itself", "--slower-than",
+                "give 1 or more: 1.02 allows 2 percent", ExitCode::usage);
   if (options.max_error && options.reference.empty())
     return fail("it is an error from a reference", "--max-error", "give --reference too",
                 ExitCode::usage);
@@ -100,8 +103,7 @@ void add_bisect(CLI::App& program, Action& action) {
           "--slower-than", options->slower_than,
           "GPU: a plan is wrong where a call of an entry takes more than R times as long as "
           "the unfused plan's, timed in turns")
-      ->type_name("R")
-      ->check(CLI::PositiveNumber);
+      ->type_name("R");
   add_integer(command, "--timeout", options->timeout,
               "seconds for a check; a plan whose check takes longer is wrong", kPositive)
       ->type_name("S")

@@ -24,7 +24,7 @@ struct BisectOptions {
   CheckCommand check;
 
   /// On a GPU: a plan is wrong where a call of an entry takes more than this many times as long as
-  /// the unfused plan's. Its kernels' results are not looked at.
+  /// the unfused plan's: 1 or more. Results are not looked at.
   std::optional<double> slower_than;
 
   /// Runs of the plan that seems right before it is called so: a fault may show only now and then.

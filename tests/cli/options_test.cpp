@@ -42,8 +42,8 @@ constexpr Row kRows[] = {
     // Every model.
     {"inspect compile explain run verify ppl embed", "--dtype", "--dtype fp16", Change::result},
     {"generate bisect", "--dtype", "--dtype zzz", Change::refused},
-    {"run verify bisect generate ppl embed", "--random-weights", "--random-weights 3",
-     Change::result},
+    {"run verify generate ppl embed", "--random-weights", "--random-weights 3", Change::result},
+    {"bisect", "--random-weights", "--random-weights zzz", Change::refused},
     {"inspect compile explain run verify bisect generate ppl embed", "--weights", "--weights zzz",
      Change::refused},
     {"inspect compile explain", "--random-weights", "--random-weights 3", Change::result, "",

@@ -26,7 +26,7 @@ from ..options import Options, Progress
 from . import comparison
 from .backend import compile_graph_of_ops, compile_options, compile_phases, device_of, read_options
 from .importer import Importer, describe, is_size
-from .names import location_of
+from .names import location_of, module_path
 from .op_program import write_program
 from .report import owner_of, place_of
 from .runtime import CompiledEntry, TorchDevice
@@ -42,7 +42,8 @@ CHOICES: tuple[tuple[str, Any], ...] = (("graphs", False), ("pack", False), ("at
 class WrongOp:
     """An op of torch whose conversion is at fault.
 
-    phase: "forward", "backward" or "inference". op: "aten.mul.Tensor". location: the user's line.
+    phase: "forward", "backward" or "inference". op: "aten.mul.Tensor". location: the user's
+    line, or the path of the module where only torch's own code made it.
     operands: their types. problem: how far its result is from eager's, on eager's operands. program: the
     path of a torch program that shows it; "": none was asked for."""
 
@@ -255,7 +256,7 @@ class Search:
             self.result.checks += 1
             for node, problem, values in wrong_ops(graph, self.options):
                 operands = [describe(value) for value in flat_values(node, values)]
-                found = WrongOp(graph.phase, str(node.target), node.name, location_of(node), operands, problem)
+                found = WrongOp(graph.phase, str(node.target), node.name, place_in_source(node), operands, problem)
                 if self.output is not None:
                     number = len(self.result.ops)
                     folder = self.output / f"op{number}" if number else self.output
@@ -418,6 +419,12 @@ def problem_of(ours: torch.Tensor, eager: Any, exact: torch.Tensor | None) -> st
         where = (far == far.max()).nonzero()
     index = tuple(where[0].tolist())
     return f"{list(index)} is {ours[index].item()}, eager {eager[index].item()}; {problem}"
+
+
+def place_in_source(node: fx.Node) -> str:
+    """The user's line that made a node, or the path of a module of torch."""
+    path = module_path(node)
+    return location_of(node) or (f"module {path}" if path else "")
 
 
 def flat_values(node: fx.Node, values: dict[fx.Node, Any]) -> list[torch.Tensor]:

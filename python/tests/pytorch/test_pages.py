@@ -1,4 +1,4 @@
-"""docs/pytorch.md and docs/pytorch_ops.md say what is true."""
+"""docs/pytorch.md, docs/bisect.md and docs/pytorch_ops.md say what is true."""
 
 import doctest
 import os
@@ -18,6 +18,7 @@ GUIDE = make_tables.ROOT / "docs" / "pytorch.md"
 
 
 README = make_tables.ROOT / "README.md"
+BISECT = make_tables.ROOT / "docs" / "bisect.md"
 
 
 def run_examples(page):
@@ -47,6 +48,11 @@ class TestGuide(unittest.TestCase):
         runner = run_examples(README)
         self.assertEqual(runner.failures, 0)
         self.assertGreater(runner.tries, 4)
+
+    def test_examples_of_the_page_on_bisection_print_what_it_says(self):
+        runner = run_examples(BISECT)
+        self.assertEqual(runner.failures, 0)
+        self.assertGreater(runner.tries, 6)
 
     def test_all_options_are_in_the_table(self):
         listed = re.findall(r"^\| `(\w+)` \|", GUIDE.read_text(), flags=re.M)
