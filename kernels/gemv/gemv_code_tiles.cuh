@@ -4,7 +4,8 @@
 // neighbouring columns, for which a tile of 16 rows takes two products. A lane loads its codes of a
 // unit, 16 bytes a row, in one access, a unit ahead of their use.
 //
-//   | codes, scales from memory | pairs of 16-bit floats | mma: s1 of a round | fma(scale, s1, sum) |
+//   | codes, scales from memory | pairs of 16-bit floats | mma: s1 of a round | fma(scale, s1, sum)
+//   |
 #pragma once
 
 #include "kernels/common/packed_matrix.cuh"
@@ -97,7 +98,8 @@ class CodeTiles {
   // Groups of 16 columns: two in the columns of a round of a unit.
   static constexpr int kHalves = Matrix::layout().group == 16 ? 2 : 1;
   static constexpr bool kOperandSums = Matrix::kZeros || Matrix::kMinima;
-  static constexpr int kRowSteps = (Matrix::kLength + Matrix::kStepLength - 1) / Matrix::kStepLength;
+  static constexpr int kRowSteps =
+      (Matrix::kLength + Matrix::kStepLength - 1) / Matrix::kStepLength;
 
  public:
   static constexpr int kUnits = kRowSteps * kStepUnits;  // of a row
@@ -126,9 +128,10 @@ class CodeTiles {
         } else {
 #pragma unroll
           for (int w = 0; w < 4; ++w)
-            word[w] = w < rounds * Matrix::kWords
-                          ? reinterpret_cast<const unsigned*>(from)[own * rounds * Matrix::kWords + w]
-                          : 0;
+            word[w] =
+                w < rounds * Matrix::kWords
+                    ? reinterpret_cast<const unsigned*>(from)[own * rounds * Matrix::kWords + w]
+                    : 0;
         }
         if constexpr (!Matrix::kRowScale)
 #pragma unroll
@@ -143,8 +146,8 @@ class CodeTiles {
 
   // Adds the products of unit `index`. `x`: the row of token lane / 4.
   SINTER_DEVICE void add(const Unit& unit, const T* x, int index, int lane) {
-    const int k = index / kStepUnits * Matrix::kStepLength +
-                  (index % kStepUnits * 4 + lane % 4) * kCodeChunk;
+    const int k =
+        index / kStepUnits * Matrix::kStepLength + (index % kStepUnits * 4 + lane % 4) * kCodeChunk;
     uint4 chunk[kRounds];
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
@@ -159,8 +162,7 @@ class CodeTiles {
       for (int half = 0; half < kHalves; ++half) {
         unsigned own[4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
-          own[j] = kHalves == 1 || lane % 4 / 2 == half ? operand[j] : 0;
+        for (int j = 0; j < 4; ++j) own[j] = kHalves == 1 || lane % 4 / 2 == half ? operand[j] : 0;
         float of_operand[4] = {};
         if constexpr (kOperandSums) {
           const unsigned one = ones(static_cast<const T*>(nullptr));
@@ -186,7 +188,8 @@ class CodeTiles {
           if constexpr (!Matrix::kRowScale)
 #pragma unroll
             for (int r = 0; r < 2; ++r)
-              scale(sums[tile], products, of_operand, unit.scales[tile][r][half].of_round(round), r);
+              scale(sums[tile], products, of_operand, unit.scales[tile][r][half].of_round(round),
+                    r);
         }
       }
     }

@@ -51,6 +51,7 @@ class GemvPipeline {
   // into the registers: one H200, a decode step of 8 sequences of Llama-2-7B takes 5.65 ms, with
   // two 5.39.)
   static constexpr int kTileGroup = kBlockRows > kTileRows ? 2 : 1;
+  static constexpr int kPrefetchBytes = 64 * 1024;  // of a block: a latency of memory at full speed
   static constexpr bool kPipelined =
 #if SINTER_HAS_BULK_COPY
       true;
@@ -134,6 +135,12 @@ class GemvPipeline {
   // start() reads the matrix alone, so that it may stand before the kernel's griddepcontrol_wait().
   SINTER_DEVICE void start() {
 #if SINTER_HAS_BULK_COPY
+    if constexpr (kTiles && Matrix::kPacked) {
+      if (tiles_) {
+        prefetch_rows();
+        return;
+      }
+    }
     if (lane_ == 0) {
       for (int s = 0; s < stages_; ++s) mbarrier_init(barriers_ + 8 * s, 1);
       fence_mbarrier_init();
@@ -180,6 +187,15 @@ class GemvPipeline {
   }
 
 #if SINTER_HAS_BULK_COPY
+  // Tiles of codes have no stages: the block's first rows are brought into the L2 cache.
+  SINTER_DEVICE void prefetch_rows() const {
+    constexpr int bytes = static_cast<int>(Matrix::kRowBytes);
+    constexpr int count = kPrefetchBytes < bytes ? 1 : kPrefetchBytes / bytes;
+    const int own = static_cast<int>(threadIdx.x);
+    if (own < count && own < rows_)
+      cp_async_bulk_prefetch_L2(Matrix::at(matrix_, row_of_block(own), 0), bytes);
+  }
+
   // Issues copies until `stages` of them in total have been issued.
   SINTER_DEVICE void issue_until(int stages) {
     for (; issued_ < stages; ++issued_) {

@@ -18,8 +18,9 @@ constexpr int64_t kTileBytes = 2048;     // for each token
 constexpr int64_t kBarrierBytes = 4096;  // and what alignment and an odd number of tokens take
 constexpr int64_t kMinPipelineBytes = 66 * 1024;
 
-// Packed rows are read two at a time, each from a stage of its own.
-constexpr int64_t kUsualStageBytes = 2048, kUsualPackedStageBytes = 1024;
+constexpr int64_t kUsualStageBytes = 2048;
+// Packed rows are read two at a time, each from a stage of its own: twice as many of half the size.
+constexpr int64_t kPackedStageBytes = kUsualStageBytes / 2;
 
 /// Steps of kStageStep elements in a stage, for a split of `split` steps: near `wanted`, such that
 /// the last stage of the split wastes least.
@@ -36,11 +37,16 @@ int64_t split_steps(const GemvProduct& product) {
 }
 
 GemvForm usual_form(const GemvProduct& product) {
-  const int64_t step_bytes = product.step_bytes();
-  const int64_t wanted = product.codes ? kUsualPackedStageBytes : kUsualStageBytes;
-  const int64_t steps = std::max<int64_t>((wanted + step_bytes / 2) / step_bytes, 1);
+  const int64_t step_bytes = product.step_bytes(), split = split_steps(product);
+  if (product.codes) {
+    const int64_t steps = std::max<int64_t>((kPackedStageBytes + step_bytes / 2) / step_bytes, 1);
+    return {.warps = kTileWarps,
+            .stage_bytes = std::min(steps, split) * step_bytes,
+            .stages = kMaxGemvStages};
+  }
   return {.warps = kTileWarps,
-          .stage_bytes = stage_steps(split_steps(product), steps) * step_bytes,
+          .stage_bytes =
+              stage_steps(split, std::max<int64_t>(kUsualStageBytes / step_bytes, 1)) * step_bytes,
           .stages = kGemvStages};
 }
 
@@ -88,8 +94,7 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   // a multiprocessor.
   const bool pipelined = device.has.bulk_copy;
   const int64_t one = config.warps * form.stages * form.stage_bytes;
-  const int64_t several =
-      product.codes ? 0 : kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
+  const int64_t several = kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
   config.pipeline_bytes = kBarrierBytes + (pipelined ? std::max(one, several) : 0);
   const int64_t operand_bytes = gemv_operand_bytes(
       static_cast<int>(length), static_cast<int>(element_bytes), product.codes.has_value(),
@@ -133,7 +138,7 @@ std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
     return stage_steps(split, std::clamp<int64_t>(steps, 1, split)) * step_bytes;
   };
   const int64_t whole = usual.stage_bytes, twice = times(2, 1), half = times(1, 2);
-  const GemvForm all[] = {
+  const GemvForm dense[] = {
       usual,
       // other depths, 96 to 192 KiB of a multiprocessor in flight where a stage has 2 KiB
       {kTileWarps, whole, 3},
@@ -150,6 +155,20 @@ std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
       {kFewGemvWarps, twice, 4},
       {kFewGemvWarps, twice, 5},
   };
+  // The same of stages of 1 KiB, of which a warp reads two together.
+  const GemvForm packed[] = {
+      usual,
+      {kTileWarps, whole, 6},
+      {kTileWarps, twice, 3},
+      {kTileWarps, twice, 4},
+      {kTileWarps, times(4, 1), 2},
+      {kTileWarps, half, 8},
+      {kFewGemvWarps, twice, 6},
+      {kFewGemvWarps, twice, 8},
+      {kFewGemvWarps, times(4, 1), 4},
+  };
+  const llvm::ArrayRef<GemvForm> all =
+      product.codes ? llvm::ArrayRef<GemvForm>(packed) : llvm::ArrayRef<GemvForm>(dense);
   std::vector<GemvForm> fitting;
   for (const GemvForm& form : all)
     if (!llvm::is_contained(fitting, form) && schedule_gemv(product, 1, device, &form))

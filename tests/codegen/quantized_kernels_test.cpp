@@ -162,6 +162,17 @@ TEST_CASE("tiles of several tokens have every product once") {
   all.run({kTokens[0], kTokens[1], kTokens[2], kTokens[3]}, test::Numbers::few_digits);
 }
 
+TEST_CASE("SCRATCH") {
+  QuantizedTrials all;
+  all.trials.played = {.fp8_conversion = true, .bulk_copy = true};
+  all.trials.every_order = false;
+  all.trials.special_values = false;
+  all.add(kProducts[1], *parse_code_format("int4 g128 f16"), 1024, 4096, DType::bf16,
+          device_of("sm_90a", 33));
+  all.add(kProducts[0], *parse_code_format("int4 g128 f16"), 1024, 11008, DType::bf16,
+          device_of("sm_90a", 33));
+  all.run({kTokens[0]});
+}
 TEST_CASE("packed matrices are dequantized") {
   QuantizedTrials all;
   size_t turn = 0;
