@@ -19,8 +19,6 @@ constexpr int64_t kBarrierBytes = 4096;  // and what alignment and an odd number
 constexpr int64_t kMinPipelineBytes = 66 * 1024;
 
 constexpr int64_t kUsualStageBytes = 2048;
-// Packed rows are read two at a time, each from a stage of its own: twice as many of half the size.
-constexpr int64_t kPackedStageBytes = kUsualStageBytes / 2;
 
 /// Steps of kStageStep elements in a stage, for a split of `split` steps: near `wanted`, such that
 /// the last stage of the split wastes least.
@@ -37,17 +35,11 @@ int64_t split_steps(const GemvProduct& product) {
 }
 
 GemvForm usual_form(const GemvProduct& product) {
-  const int64_t step_bytes = product.step_bytes(), split = split_steps(product);
-  if (product.codes) {
-    const int64_t steps = std::max<int64_t>((kPackedStageBytes + step_bytes / 2) / step_bytes, 1);
-    return {.warps = kTileWarps,
-            .stage_bytes = std::min(steps, split) * step_bytes,
-            .stages = kMaxGemvStages};
-  }
+  const int64_t step_bytes = product.step_bytes();
+  const int64_t steps = std::max<int64_t>((kUsualStageBytes + step_bytes / 2) / step_bytes, 1);
   return {.warps = kTileWarps,
-          .stage_bytes =
-              stage_steps(split, std::max<int64_t>(kUsualStageBytes / step_bytes, 1)) * step_bytes,
-          .stages = kGemvStages};
+          .stage_bytes = stage_steps(split_steps(product), steps) * step_bytes,
+          .stages = kGemvStages / gemv_rows_at_once(1, product.codes.has_value())};
 }
 
 /// Whether a kernel can have the form at all, whatever shared memory it takes.
@@ -93,7 +85,8 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   // The larger size of those for one token and for several: two blocks of one launch must not share
   // a multiprocessor.
   const bool pipelined = device.has.bulk_copy;
-  const int64_t one = config.warps * form.stages * form.stage_bytes;
+  const int64_t together = gemv_rows_at_once(1, product.codes.has_value());
+  const int64_t one = config.warps * form.stages * form.stage_bytes * together;
   const int64_t several = kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
   config.pipeline_bytes = kBarrierBytes + (pipelined ? std::max(one, several) : 0);
   const int64_t operand_bytes = gemv_operand_bytes(
@@ -120,8 +113,7 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
     const int64_t bytes =
         std::min(config.shared_bytes, config.pipeline_bytes + n * config.token_bytes);
     // A form that was asked for is what one token gets.
-    const int64_t least =
-        wanted && n == 1 ? form.stages : std::min(layout.rows_at_once, layout.max_stages);
+    const int64_t least = wanted && n == 1 ? form.stages : std::min(1, layout.max_stages);
     if (layout.stages(static_cast<int>(bytes), static_cast<int>(config.warps)) < least)
       return std::nullopt;
   }
@@ -138,7 +130,7 @@ std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
     return stage_steps(split, std::clamp<int64_t>(steps, 1, split)) * step_bytes;
   };
   const int64_t whole = usual.stage_bytes, twice = times(2, 1), half = times(1, 2);
-  const GemvForm dense[] = {
+  const GemvForm all[] = {
       usual,
       // other depths, 96 to 192 KiB of a multiprocessor in flight where a stage has 2 KiB
       {kTileWarps, whole, 3},
@@ -155,20 +147,6 @@ std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
       {kFewGemvWarps, twice, 4},
       {kFewGemvWarps, twice, 5},
   };
-  // The same of stages of 1 KiB, of which a warp reads two together.
-  const GemvForm packed[] = {
-      usual,
-      {kTileWarps, whole, 6},
-      {kTileWarps, twice, 3},
-      {kTileWarps, twice, 4},
-      {kTileWarps, times(4, 1), 2},
-      {kTileWarps, half, 8},
-      {kFewGemvWarps, twice, 6},
-      {kFewGemvWarps, twice, 8},
-      {kFewGemvWarps, times(4, 1), 4},
-  };
-  const llvm::ArrayRef<GemvForm> all =
-      product.codes ? llvm::ArrayRef<GemvForm>(packed) : llvm::ArrayRef<GemvForm>(dense);
   std::vector<GemvForm> fitting;
   for (const GemvForm& form : all)
     if (!llvm::is_contained(fitting, form) && schedule_gemv(product, 1, device, &form))
