@@ -23,6 +23,7 @@
 #include "ir/integers.h"
 #include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
+#include "kernels/gemv/layout.h"
 #include "kernels/gemv/order.h"
 #include "kernels/gemv/prologue.h"
 
@@ -36,16 +37,18 @@ constexpr int64_t kMinSplitChunks = 2 * kGemvLanes;
 
 /// Split-K of a row, a power of two: the smallest that leaves hardly a warp of the reference
 /// machine idle. The machine has a block on each multiprocessor. A block deals its rows to groups
-/// of `splits` warps; the group with most rows decides the time.
-int64_t splits_of(int64_t rows, int64_t chunks, int unit) {
+/// of `splits` warps; the group with most rows decides the time. A warp reads the rows of a packed
+/// matrix two at a time, and the sums of such a pair take about as long as a third of a step.
+int64_t splits_of(int64_t rows, int64_t chunks, int unit, bool packed) {
   const int64_t own = ceil_div(rows, kReference.multiprocessors);  // of a block
   int64_t best = 1;
   double best_time = INFINITY;
   for (int64_t splits = 1; splits <= kMaxGemvSplits; splits *= 2) {
     const int64_t share = split_chunks(chunks, static_cast<int>(splits), unit);
     if (splits > 1 && share < kMinSplitChunks) break;
-    const int64_t groups = kWarps / splits, rounds = ceil_div(own, groups);
-    const double time = static_cast<double>(rounds * share);
+    const int64_t groups = kWarps / splits, together = gemv_rows_at_once(1, packed);
+    const int64_t rounds = ceil_div(own, groups * together) * together;
+    const double time = static_cast<double>(rounds * (share + (packed ? unit / 3 : 0)));
     if (time < 0.97 * best_time) best = splits, best_time = time;
   }
   return best;
@@ -112,7 +115,7 @@ std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens) {
   } else {
     attrs.set(AttrName::order, Order::gemv);
   }
-  attrs.set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk, unit));
+  attrs.set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk, unit, packed));
   const OpKind kind = packed ? OpKind::quantized_linear : OpKind::linear;
   if (op.type.rank() == 2) return b.op(kind, operands, std::move(attrs), op.name);
   operands[0] = b.reshape(operands[0], {*rows, w[1]}, op.name + ".rows");

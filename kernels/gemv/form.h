@@ -17,7 +17,7 @@ struct Tuning;  // kernels/family.h
 
 struct GemvForm {
   int64_t warps = 16;          // of a block: 8 or kTileWarps, no fewer than the splits of a row
-  int64_t stage_bytes = 2048;  // of one bulk copy: a multiple of a step of the matrix
+  int64_t stage_bytes = 2048;  // of a row in a stage: a multiple of a step of the matrix
   int64_t stages = 4;          // the largest number of a warp
 
   friend bool operator==(const GemvForm&, const GemvForm&) = default;

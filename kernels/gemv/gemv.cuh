@@ -39,7 +39,7 @@ class Gemv : public GemvPipeline<Config> {
       Stream::tokens_, Stream::warp_;
   using typename Stream::Matrix, typename Stream::T;
 #if SINTER_HAS_BULK_COPY
-  using Stream::issue, Stream::issue_tile, Stream::wait;
+  using Stream::issue, Stream::issue_tile, Stream::run_bytes_, Stream::wait;
 #endif
 
  public:
@@ -182,16 +182,18 @@ class Gemv : public GemvPipeline<Config> {
         for (int r = 0; r < have; ++r) codes.load_scale(r, matrix_, row_of_warp(k + r));
       for (int begin = 0; begin < length_; begin += stage_length_) {
         const unsigned char* w[rows];
+#if SINTER_HAS_BULK_COPY
+        const unsigned char* stage = wait();
+#endif
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
           // Where packed rows are missing, the sums of another are computed and not kept: a branch
           // would cost more.
-          w[r] = Matrix::kPacked ? w[0] : nullptr;
-          if (r >= have) continue;
+          const int row = r < have ? r : 0;
 #if SINTER_HAS_BULK_COPY
-          w[r] = wait();
+          w[r] = stage + row * run_bytes_;
 #else
-          w[r] = place(k + r, begin);
+          w[r] = place(k + row, begin);
 #endif
         }
         const T* x = operand + begin_ + begin;
@@ -206,13 +208,12 @@ class Gemv : public GemvPipeline<Config> {
           add_run(sum, w, x, length, have);
 #if SINTER_HAS_BULK_COPY
         __syncwarp();
-        for (int r = 0; r < have; ++r) issue();
+        issue();
 #endif
       }
       if constexpr (Matrix::kPacked && Matrix::kRowScale) codes.scale_sums(sum);
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        if (r >= have) continue;
         const int at =
             sum_of_row(warp_ / Config::kSplits + (k + r) * kGroups) + warp_ % Config::kSplits;
 #pragma unroll
@@ -220,7 +221,7 @@ class Gemv : public GemvPipeline<Config> {
 #pragma unroll
           for (int stride = 1; stride < kGemvLanes; stride *= 2)
             sum[r][t] = math::add(sum[r][t], __shfl_xor_sync(0xffffffffu, sum[r][t], stride));
-          if (lane_ == 0 && t < tokens_) sums_[t * rows_ * splits_ + at] = sum[r][t];
+          if (lane_ == 0 && t < tokens_ && r < have) sums_[t * rows_ * splits_ + at] = sum[r][t];
         }
       }
     }

@@ -2,9 +2,10 @@
 // and the order in which a warp loads.
 //
 // Where the device has bulk copies, each warp has a multistage pipeline in shared memory. A stage
-// is a buffer, filled with a run of elements of one row, or of each row of a tile. issue() starts
-// the copy of the next run. wait(), not to be confused with griddepcontrol_wait(), waits for the
-// oldest run that is not consumed and returns it. Both follow the same order of runs.
+// is a buffer, filled with a run of elements of each of the rows that are read together, or of each
+// row of a tile. issue() starts the copies of the next stage. wait(), not to be confused with
+// griddepcontrol_wait(), waits for the oldest stage that is not consumed and returns it. Both
+// follow the same order of runs.
 #pragma once
 
 #include "kernels/gemv/gemv_matrix.cuh"
@@ -115,6 +116,7 @@ class GemvPipeline {
     operand_ = reinterpret_cast<T*>(memory + layout.operand);
 #if SINTER_HAS_BULK_COPY
     stage_bytes_ = layout.stage_bytes;
+    run_bytes_ = layout.run_bytes;
     stages_ = layout.stages(dynamic_smem_size(), Config::kWarps);
     pipeline_ = memory + layout.pipelines + warp_ * stages_ * stage_bytes_;
     barriers_ = cvta_to_shared(memory) + 8 * warp_ * Config::kStages;
@@ -124,7 +126,7 @@ class GemvPipeline {
         settle();
       }
     } else if (mine_ > 0) {
-      from_ = place(0, 0);
+      from_ = next_row();
     }
 #endif
   }
@@ -195,7 +197,6 @@ class GemvPipeline {
   // The position of the next copy: the variables of nested loops, the outermost first.
   //   without tiles   first   rows of the warp, rows_at_once_ of them together
   //                   begin   runs of the split, by their first element
-  //                   row     rows of those read together
   //   with tiles      first   rows of the block, kTileGroup tiles of them together
   //                   row     shares of the warp
   //                   stage   runs of kTileStageLength elements, by number
@@ -238,33 +239,33 @@ class GemvPipeline {
     if (++next_stage_ == stages_) next_stage_ = 0;
     advance_tile();
   }
-  SINTER_DEVICE void advance() {
-    if (++next_.row >= rows_at_once_ || next_.first + next_.row >= mine_) {
-      next_.row = 0;
-      next_.begin += stage_length_;
-      if (next_.begin >= length_) {
-        next_.begin = 0;
-        next_.first += rows_at_once_;
-      }
-    }
-    if (rows_at_once_ == 1 && next_.begin > 0)
-      from_ += stage_bytes_;
-    else
-      from_ = place(next_.first + next_.row, next_.begin);
+  // The address that this lane copies from next: that of one of the rows read together.
+  SINTER_DEVICE const unsigned char* next_row() const {
+    const int last = mine_ - 1 - next_.first;
+    const int row = lane_ < rows_at_once_ ? lane_ : 0;
+    return place(next_.first + (row < last ? row : last), 0);
   }
-  // Issues the copy of the next run of a row.
+  // Issues the copies of the next run of the rows that are read together: a lane that of one row.
   SINTER_DEVICE void issue() {
     if (next_.first >= mine_ || length_ == 0) return;
-    if (lane_ == 0) {
-      const int left = length_ - next_.begin;
-      const int bytes =
-          Matrix::bytes(begin_ + next_.begin, left < stage_length_ ? left : stage_length_);
-      mbarrier_arrive_expect_tx(barriers_ + 8 * next_stage_, bytes);
-      cp_async_bulk_evict_first(cvta_to_shared(pipeline_) + next_stage_ * stage_bytes_, from_,
-                                bytes, barriers_ + 8 * next_stage_);
-    }
+    const int left = length_ - next_.begin, rows_left = mine_ - next_.first;
+    const int rows = rows_left < rows_at_once_ ? rows_left : rows_at_once_;
+    const int bytes =
+        Matrix::bytes(begin_ + next_.begin, left < stage_length_ ? left : stage_length_);
+    const SharedAddress barrier = barriers_ + 8 * next_stage_;
+    if (lane_ == 0) mbarrier_arrive_expect_tx(barrier, rows * bytes);
+    __syncwarp();
+    if (lane_ < rows)
+      cp_async_bulk_evict_first(
+          cvta_to_shared(pipeline_) + next_stage_ * stage_bytes_ + lane_ * run_bytes_, from_, bytes,
+          barrier);
     if (++next_stage_ == stages_) next_stage_ = 0;
-    advance();
+    next_.begin += stage_length_;
+    from_ += run_bytes_;
+    if (next_.begin < length_) return;
+    next_.begin = 0;
+    next_.first += rows_at_once_;
+    if (next_.first < mine_) from_ = next_row();
   }
   // Waits for the oldest stage that is not consumed and returns its elements.
   SINTER_DEVICE const unsigned char* wait() {
@@ -290,7 +291,7 @@ class GemvPipeline {
 #if SINTER_HAS_BULK_COPY
   unsigned char* pipeline_;  // the warp's stages
   SharedAddress barriers_;   // one for each stage
-  int stages_, stage_bytes_;
+  int stages_, stage_bytes_, run_bytes_;
   Cursor next_;                // what the next copy loads
   const unsigned char* from_;  // the address of that, without tiles
   int next_stage_ = 0;         // the stage that it fills

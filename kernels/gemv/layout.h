@@ -62,13 +62,14 @@ SINTER_DEVICE constexpr int gemv_tile_sums(int tokens) {
 
 /// Offsets into shared memory, in bytes.
 struct GemvLayout {
-  int rows_at_once;  // rows that a warp reads together, each from a stage of its own
+  int rows_at_once;  // rows that a warp reads together, from one stage
   int stage_length;  // elements of a row in a stage
+  int run_bytes;     // bytes of a row in a stage
   int stage_bytes;
   int max_stages;  // stages of a warp that have a barrier
   int splits;      // sums of a row and token
   int sums, tile_sums, operand, pipelines;
-  /// Stages of a warp that fit into `bytes` of shared memory; at least `rows_at_once` are needed.
+  /// Stages of a warp that fit into `bytes` of shared memory; at least one is needed.
   SINTER_DEVICE constexpr int stages(int bytes, int warps) const {
     const int fit = bytes > pipelines ? (bytes - pipelines) / (stage_bytes * warps) : 0;
     return fit < max_stages ? fit : max_stages;
@@ -80,7 +81,7 @@ SINTER_DEVICE constexpr int gemv_aligned(int bytes) {
 }
 
 SINTER_DEVICE constexpr GemvLayout gemv_layout(const GemvShape& shape) {
-  // Rows that are read together have a stage each: shorter stages leave room for more.
+  // Rows that are read together share a stage: shorter runs leave room for more stages.
   const int short_stage =
       shape.step_length * (shape.step_bytes < 1024 ? 1024 / shape.step_bytes : 1);
   GemvLayout layout{};
@@ -88,8 +89,9 @@ SINTER_DEVICE constexpr GemvLayout gemv_layout(const GemvShape& shape) {
   layout.stage_length = shape.tiles                                             ? kTileStageLength
                         : shape.tokens == 1 || shape.stage_length < short_stage ? shape.stage_length
                                                                                 : short_stage;
-  layout.stage_bytes = shape.tiles ? kTileStageLength * shape.element_bytes * kTileRows
-                                   : layout.stage_length / shape.step_length * shape.step_bytes;
+  layout.run_bytes = shape.tiles ? kTileStageLength * shape.element_bytes
+                                 : layout.stage_length / shape.step_length * shape.step_bytes;
+  layout.stage_bytes = layout.run_bytes * (shape.tiles ? kTileRows : layout.rows_at_once);
   layout.max_stages = shape.tiles && shape.packed ? 0 : shape.stages;  // tiles of codes have none
   layout.splits = shape.tiles ? 1 : shape.splits;
   layout.sums = shape.pipelined ? 8 * shape.warps * shape.stages : 0;

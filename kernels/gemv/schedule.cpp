@@ -18,8 +18,7 @@ constexpr int64_t kTileBytes = 2048;     // for each token
 constexpr int64_t kBarrierBytes = 4096;  // and what alignment and an odd number of tokens take
 constexpr int64_t kMinPipelineBytes = 66 * 1024;
 
-// Packed rows are read two at a time, each from a stage of its own.
-constexpr int64_t kUsualStageBytes = 2048, kUsualPackedStageBytes = 1024;
+constexpr int64_t kUsualStageBytes = 2048;
 
 /// Steps of kStageStep elements in a stage, for a split of `split` steps: near `wanted`, such that
 /// the last stage of the split wastes least.
@@ -37,11 +36,10 @@ int64_t split_steps(const GemvProduct& product) {
 
 GemvForm usual_form(const GemvProduct& product) {
   const int64_t step_bytes = product.step_bytes();
-  const int64_t wanted = product.codes ? kUsualPackedStageBytes : kUsualStageBytes;
-  const int64_t steps = std::max<int64_t>((wanted + step_bytes / 2) / step_bytes, 1);
+  const int64_t steps = std::max<int64_t>((kUsualStageBytes + step_bytes / 2) / step_bytes, 1);
   return {.warps = kTileWarps,
           .stage_bytes = stage_steps(split_steps(product), steps) * step_bytes,
-          .stages = kGemvStages};
+          .stages = kGemvStages / gemv_rows_at_once(1, product.codes.has_value())};
 }
 
 /// Whether a kernel can have the form at all, whatever shared memory it takes.
@@ -87,9 +85,9 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   // The larger size of those for one token and for several: two blocks of one launch must not share
   // a multiprocessor.
   const bool pipelined = device.has.bulk_copy;
-  const int64_t one = config.warps * form.stages * form.stage_bytes;
-  const int64_t several =
-      product.codes ? 0 : kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
+  const int64_t together = gemv_rows_at_once(1, product.codes.has_value());
+  const int64_t one = config.warps * form.stages * form.stage_bytes * together;
+  const int64_t several = kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
   config.pipeline_bytes = kBarrierBytes + (pipelined ? std::max(one, several) : 0);
   const int64_t operand_bytes = gemv_operand_bytes(
       static_cast<int>(length), static_cast<int>(element_bytes), product.codes.has_value(),
@@ -115,8 +113,7 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
     const int64_t bytes =
         std::min(config.shared_bytes, config.pipeline_bytes + n * config.token_bytes);
     // A form that was asked for is what one token gets.
-    const int64_t least =
-        wanted && n == 1 ? form.stages : std::min(layout.rows_at_once, layout.max_stages);
+    const int64_t least = wanted && n == 1 ? form.stages : std::min(1, layout.max_stages);
     if (layout.stages(static_cast<int>(bytes), static_cast<int>(config.warps)) < least)
       return std::nullopt;
   }

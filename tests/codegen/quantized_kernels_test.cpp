@@ -119,9 +119,9 @@ TEST_CASE("products of packed rows, of every format") {
   SUBCASE("through pipelines") {
     all.trials.played = {.fp8_conversion = true, .bulk_copy = true};
     for (const CodeFormat& format : test::code_formats())
-      for (size_t text = 0; text < std::size(kProducts); ++text, ++turn)
-        all.add(kProducts[text], format, 22, kWidths[(turn + turn / 3) % 3], kFloats[turn % 3],
-                device_of("sm_90a", 3));
+      for (int kernel = 0; kernel < 2; ++kernel, ++turn)
+        all.add(kProducts[turn % 3], format, 22, kWidths[turn / 2 % 3],
+                kFloats[(turn + turn / 3) % 3], device_of("sm_90a", 3));
   }
   SUBCASE("from memory") {
     for (const CodeFormat& format : test::code_formats()) {
@@ -130,7 +130,7 @@ TEST_CASE("products of packed rows, of every format") {
       ++turn;
     }
   }
-  all.run(kTokens);
+  all.run({kTokens[0], kTokens[2], kTokens[4]});
 }
 
 TEST_CASE("rows of one chunk and of many steps") {
@@ -154,12 +154,12 @@ TEST_CASE("tiles of several tokens have every product once") {
   all.trials.every_order = all.trials.special_values = false;
   size_t turn = 0;
   for (const CodeFormat& format : test::code_formats())
-    for (int64_t width : {2056, turn % 2 == 0 ? 8 : 5000}) {
+    for (int64_t width : {turn % 4 == 0 ? 8 : 2056, 5000}) {
       all.add(kProducts[turn % 2 * 2], format, turn % 3 == 0 ? 22 : 70, width,
               kFloats[turn / 2 % 2 + 1], device_of("sm_90a", 1 + static_cast<int64_t>(turn % 2)));
       ++turn;
     }
-  all.run({kTokens[0], kTokens[1], kTokens[2], kTokens[3]}, test::Numbers::few_digits);
+  all.run({kTokens[1], kTokens[3]}, test::Numbers::few_digits);
 }
 
 TEST_CASE("packed matrices are dequantized") {

@@ -65,6 +65,33 @@ TEST_CASE(
   CHECK(ranges(module, options) == "main 1-1; main 2-4; main 5-8; main 9-64; ");
 }
 
+TEST_CASE("many tokens read a quantized matrix in float32, or rounded where that was asked for") {
+  const Module module = module_of(R"(module @m {
+  symbol N in [9, 64]
+  weight %w : i32[64, 36] = file {tensor = "w"}
+  entry @main(%x: bf16[N, 32]) -> (%y) {
+    %m = dequantize %w {size = 32, codes = "int4 g128 f16"} : f32[64, 32]
+    %y = linear %x, %m : bf16[N, 64]
+  }
+}
+)");
+  for (const bool rounded : {false, true}) {
+    Module chosen = module;
+    PassOptions options;
+    options.families.rounded_matrices = rounded;
+    run_passes(chosen, {}, options);
+    const Graph& graph = chosen.entries[0].graph;
+    int products = 0;
+    for (const Op& op : graph.ops()) {
+      if (op.kind != OpKind::linear) continue;
+      ++products;
+      for (ValueId operand : op.operands)
+        CHECK(graph[operand].type.dtype == (rounded ? DType::bf16 : DType::f32));
+    }
+    CHECK(products == 1);
+  }
+}
+
 TEST_CASE("calls of all sizes, fused and unfused, beside the module") {
   const Module module = module_of(fmt::format(kBlock, 1, 64, 1));
   for (int64_t tokens : {1, 7, 8, 9, 33, 64}) {
