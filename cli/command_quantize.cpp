@@ -20,11 +20,11 @@ std::string to_text(const QuantizeCommand& options, const QuantizedFolder& folde
                     const TextCost& cost) {
   const auto before = static_cast<double>(folder.bytes_before),
              after = static_cast<double>(folder.bytes_after);
-  std::string text = fmt::format(
-      "{} in {} → {}\nweights: {} → {}, {:.3g} %\n",
-      counted(static_cast<uint64_t>(folder.matrices), "matrix", "matrices"), options.format,
-      printable(options.output, 4096), with_unit(before, "B"), with_unit(after, "B"),
-      100 * after / before);
+  std::string text =
+      fmt::format("{} in {} → {}\nweights: {} → {}, {:.3g} %\n",
+                  counted(static_cast<uint64_t>(folder.matrices), "matrix", "matrices"),
+                  options.format, printable(options.output, 4096), with_unit(before, "B"),
+                  with_unit(after, "B"), 100 * after / before);
   if (!cost.not_told.empty())
     return text + fmt::format("perplexity: not measured, {}\n", cost.not_told);
   return text + fmt::format("perplexity of {}: {:.6g} → {:.6g}, {:+.3g} %\n",
@@ -41,9 +41,8 @@ std::string to_json(const QuantizeCommand& options, const QuantizedFolder& folde
                                  {"bytes_before", folder.bytes_before},
                                  {"bytes_after", folder.bytes_after}};
   if (cost.not_told.empty())
-    json["perplexity"] = {{"predicted", cost.predicted},
-                          {"before", cost.before},
-                          {"after", cost.after}};
+    json["perplexity"] = {
+        {"predicted", cost.predicted}, {"before", cost.before}, {"after", cost.after}};
   else
     json["not_measured"] = cost.not_told;
   return json.dump(2) + "\n";

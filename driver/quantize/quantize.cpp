@@ -26,9 +26,12 @@ constexpr const char* kConfig = "config.json";
 constexpr std::string_view kEnd = ".weight";
 constexpr uint64_t kMaxFileBytes = uint64_t{16} << 20;
 /// Files beside those that travel with a plan.
-constexpr const char* kOtherFiles[] = {"generation_config.json", "special_tokens_map.json",
-                                       "added_tokens.json",      "vocab.json",
-                                       "merges.txt",             "vocab.txt"};
+constexpr const char* kOtherFiles[] = {"generation_config.json",
+                                       "special_tokens_map.json",
+                                       "added_tokens.json",
+                                       "vocab.json",
+                                       "merges.txt",
+                                       "vocab.txt"};
 
 /// A tensor of the files that becomes codes and scales.
 struct Matrix {
@@ -151,8 +154,11 @@ Result<Rounded> round_matrix(const Matrix& matrix, const WeightScheme& scheme, D
 class FolderWriter {
  public:
   FolderWriter(const OpenedModel& model, const QuantizeOptions& options, const FileTensors& files)
-      : options_(options), scheme_(options.format.scheme), scale_(model.spec->dtype),
-        origin_(model.origin), files_(files) {
+      : options_(options),
+        scheme_(options.format.scheme),
+        scale_(model.spec->dtype),
+        origin_(model.origin),
+        files_(files) {
     for (Matrix& matrix : matrices_of(model, options.head)) {
       std::string name = matrix.tensor;
       matrices_.emplace(std::move(name), std::move(matrix));
@@ -210,9 +216,11 @@ class FolderWriter {
     const std::string module = module_of(tensor.name);
     const bool packed = scheme_.layout == WeightLayout::packed;
     const auto row_bytes = static_cast<int64_t>(rounded_row_bytes(scheme_, matrix.in));
-    entries_.push_back({codes_name(module), packed ? FileDType::I32 : FileDType::F8_E4M3,
+    entries_.push_back({codes_name(module),
+                        packed ? FileDType::I32 : FileDType::F8_E4M3,
                         {matrix.out, packed ? row_bytes / 4 : row_bytes}});
-    entries_.push_back({scales_name(module), to_file_dtype(scale_),
+    entries_.push_back({scales_name(module),
+                        to_file_dtype(scale_),
                         {matrix.out, rounded_row_scales(scheme_, matrix.in)}});
     if (packed) entries_.push_back({shape_name(module), FileDType::I64, {2}});
     ++result_.matrices;
@@ -248,8 +256,8 @@ class FolderWriter {
     for (const JsonMember& member : *config.root.object())
       if (member.key != "quantization_config")
         text += fmt::format("  {}: {},\n", json_quoted(member.key), to_text(member.value));
-    text += fmt::format("  \"quantization_config\": {}\n}}\n",
-                        compressed_tensors_text(scheme_, kept));
+    text +=
+        fmt::format("  \"quantization_config\": {}\n}}\n", compressed_tensors_text(scheme_, kept));
     return write_text((folder / kConfig).string(), text);
   }
 

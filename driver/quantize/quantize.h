@@ -11,14 +11,14 @@ namespace sinter {
 
 struct QuantizeOptions {
   RoundedFormat format;
-  bool head = false;                           // the output projection, too
-  std::vector<std::string> ignored_keys = {};  // LoadOptions::ignored_keys of `model`
+  bool head = false;                                   // the output projection, too
+  std::vector<std::string> ignored_keys = {};          // LoadOptions::ignored_keys of `model`
   std::function<void(const std::string&)> stage = {};  // what begins; may be empty
 };
 
 struct QuantizedFolder {
   int64_t matrices = 0;
-  int64_t elements = 0;  // of them
+  int64_t elements = 0;                        // of them
   uint64_t bytes_before = 0, bytes_after = 0;  // of all tensors
 };
 

@@ -31,7 +31,7 @@ struct CodedTensor {
   WeightScheme scheme;
   DType scale = DType::f16;  // of the scales as they are given; layouts pairs and modelopt: f32,
                              // and bf16 of exponents
-  float factor = 1;  // of all scales of layouts pairs and modelopt
+  float factor = 1;          // of all scales of layouts pairs and modelopt
   /// Name of the tensor with the order of the inputs; empty: they stand as they are. Weights with
   /// the same order share a tensor.
   std::string order = {};

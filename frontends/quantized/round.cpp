@@ -16,10 +16,8 @@ constexpr WeightScheme kFp8{
 constexpr WeightScheme kInt8{.layout = WeightLayout::packed, .strategy = ScaleStrategy::channel};
 
 constexpr WeightScheme int4(int64_t group) {
-  return {.layout = WeightLayout::packed,
-          .bits = 4,
-          .strategy = ScaleStrategy::group,
-          .group = group};
+  return {
+      .layout = WeightLayout::packed, .bits = 4, .strategy = ScaleStrategy::group, .group = group};
 }
 
 constexpr RoundedFormat kFormats[] = {{"fp8", kFp8},
@@ -76,8 +74,8 @@ int64_t rounded_row_scales(const WeightScheme& scheme, int64_t in) {
 
 bool round_row(const WeightScheme& scheme, DType scale, std::span<const float> row,
                std::span<std::byte> codes, std::span<std::byte> scales) {
-  const auto groups = static_cast<size_t>(
-      rounded_row_scales(scheme, static_cast<int64_t>(row.size())));
+  const auto groups =
+      static_cast<size_t>(rounded_row_scales(scheme, static_cast<int64_t>(row.size())));
   const size_t length = row.size() / groups, scale_bytes = scales.size() / groups;
   const auto least = -std::ldexp(1.0f, scheme.bits - 1), greatest = -least - 1;
   const float half = scheme.is_float ? kLargestE4m3 : (greatest - least) / 2;

@@ -88,8 +88,8 @@ TEST_CASE("quantize: --head, and what it costs as JSON") {
   CHECK(report["format"] == "int8");
   CHECK(report["matrices"] == 22);
   CHECK(report["not_measured"] == "the model has no tokenizer");
-  CHECK(has_tensor(tensor_names(read_whole(folder + "/model.safetensors")),
-                   "lm_head.weight_packed"));
+  CHECK(
+      has_tensor(tensor_names(read_whole(folder + "/model.safetensors")), "lm_head.weight_packed"));
   const json without = json::parse(quantize(kMistral, "int8", kept, {"--json"}).out);
   CHECK(without["bytes_before"] == report["bytes_before"]);
   CHECK(without["bytes_after"] > report["bytes_after"]);

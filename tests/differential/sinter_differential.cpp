@@ -415,9 +415,10 @@ int run(int argc, char** argv) {
       "fast numerics: plans are run, and kernel text is compared with the host");
   app.add_option("--mode", options.mode, "host: plans on the host; shim: also kernel text")
       ->check(CLI::IsMember({"host", "shim"}));
-  app.add_option("--products", options.products,
-                 "own: graphs of products by Sinter's own kernels, with their epilogues; quantized: "
-                 "graphs with quantized matrices")
+  app.add_option(
+         "--products", options.products,
+         "own: graphs of products by Sinter's own kernels, with their epilogues; quantized: "
+         "graphs with quantized matrices")
       ->check(CLI::IsMember({"own", "quantized"}));
   app.add_option("--needs", options.needs, "lines of the tally that must not be missing")
       ->delimiter(',');

@@ -18,8 +18,8 @@ namespace {
 /// The value of code `i` of a row, as its layout says it.
 float value_of(const WeightScheme& scheme, std::span<const std::byte> codes, size_t i) {
   const size_t bit = i * static_cast<size_t>(scheme.bits);
-  const auto field = std::to_integer<uint32_t>(codes[bit / 8]) >> bit % 8 &
-                     ((1u << scheme.bits) - 1);
+  const auto field =
+      std::to_integer<uint32_t>(codes[bit / 8]) >> bit % 8 & ((1u << scheme.bits) - 1);
   if (scheme.is_float) return codes::e4m3::value(field, 0);
   return static_cast<float>(field) - std::ldexp(1.0f, scheme.bits - 1);
 }
@@ -55,11 +55,10 @@ struct RoundedRow {
 
 RoundedRow round(const WeightScheme& scheme, DType scale, std::span<const float> row) {
   const auto in = static_cast<int64_t>(row.size());
-  RoundedRow rounded{
-      std::vector<std::byte>(rounded_row_bytes(scheme, in), std::byte{0x55}),
-      std::vector<std::byte>(
-          static_cast<size_t>(storage_bytes(scale, rounded_row_scales(scheme, in)))),
-      false};
+  RoundedRow rounded{std::vector<std::byte>(rounded_row_bytes(scheme, in), std::byte{0x55}),
+                     std::vector<std::byte>(
+                         static_cast<size_t>(storage_bytes(scale, rounded_row_scales(scheme, in)))),
+                     false};
   rounded.finite = round_row(scheme, scale, row, rounded.codes, rounded.scales);
   return rounded;
 }
@@ -101,14 +100,8 @@ TEST_CASE("rounding: every value of e4m3 and every tie between two of them") {
     const float value = codes::e4m3::value(code, 0), next = codes::e4m3::value(code + 1, 0);
     const float tie = (value + next) / 2;
     // 448 makes the scale 1.
-    const float row[] = {value,
-                         -value,
-                         tie,
-                         std::nextafter(tie, 0.0f),
-                         std::nextafter(tie, 500.0f),
-                         448,
-                         -448,
-                         0};
+    const float row[] = {value, -value, tie, std::nextafter(tie, 0.0f), std::nextafter(tie, 500.0f),
+                         448,   -448,   0};
     const RoundedRow rounded = round(scheme, DType::f32, row);
     CAPTURE(code);
     CHECK(value_of(scheme, rounded.codes, 0) == value);

@@ -59,8 +59,8 @@ Outcome read_quantized(std::string_view bytes) {
     std::vector<char> out(static_cast<size_t>(storage_bytes(*type).constant()));
     if (const auto status = (*tensors)->read(name, std::as_writable_bytes(std::span(out))); !status)
       return refused(status.error());
-    read += fmt::format("{} {} {:x}\n", name, to_string(*type, {}),
-                        hash_of({out.data(), out.size()}));
+    read +=
+        fmt::format("{} {} {:x}\n", name, to_string(*type, {}), hash_of({out.data(), out.size()}));
   }
   return read_as(std::move(read));
 }
@@ -81,24 +81,26 @@ std::vector<std::string> quantized_seeds() {
             {"p.qzeros", I32, {2, 1}, {}},
             {"p.scales", F16, {2, 8}, {}}},
            0x35),
-      seed(compressed("pack-quantized",
-                      R"("num_bits": 4, "strategy": "group", "group_size": 16, "symmetric": false)"),
-           {{"p.weight_packed", I32, {8, 4}, {}},
-            {"p.weight_scale", BF16, {8, 2}, {}},
-            {"p.weight_shape", I64, {2}, {}},
-            {"p.weight_zero_point", I32, {1, 2}, {}},
-            other},
-           0x2b),
-      seed(compressed("float-quantized", R"("num_bits": 8, "type": "float", "strategy": "channel")"),
-           {{"p.weight", F8_E4M3, {8, 5}, {}}, {"p.weight_scale", F32, {8, 1}, {}}}, 0x3c),
+      seed(
+          compressed("pack-quantized",
+                     R"("num_bits": 4, "strategy": "group", "group_size": 16, "symmetric": false)"),
+          {{"p.weight_packed", I32, {8, 4}, {}},
+           {"p.weight_scale", BF16, {8, 2}, {}},
+           {"p.weight_shape", I64, {2}, {}},
+           {"p.weight_zero_point", I32, {1, 2}, {}},
+           other},
+          0x2b),
+      seed(
+          compressed("float-quantized", R"("num_bits": 8, "type": "float", "strategy": "channel")"),
+          {{"p.weight", F8_E4M3, {8, 5}, {}}, {"p.weight_scale", F32, {8, 1}, {}}}, 0x3c),
       seed(R"({"quant_method": "fp8", "weight_block_size": [128, 128]})",
            {{"p.weight", F8_E4M3, {130, 3}, {}}, {"p.weight_scale_inv", F32, {2, 1}, {}}}, 0x3c),
-      seed(compressed("nvfp4-pack-quantized",
-                      R"("num_bits": 4, "type": "float", "group_size": 16)"),
-           {{"p.weight_packed", U8, {8, 16}, {}},
-            {"p.weight_scale", F8_E4M3, {8, 2}, {}},
-            {"p.weight_global_scale", F32, {1}, {}}},
-           0x4d),
+      seed(
+          compressed("nvfp4-pack-quantized", R"("num_bits": 4, "type": "float", "group_size": 16)"),
+          {{"p.weight_packed", U8, {8, 16}, {}},
+           {"p.weight_scale", F8_E4M3, {8, 2}, {}},
+           {"p.weight_global_scale", F32, {1}, {}}},
+          0x4d),
       seed(R"({"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head*"]})",
            {{"p.weight", U8, {8, 16}, {}},
             {"p.weight_scale", F8_E4M3, {8, 2}, {}},
