@@ -4,7 +4,6 @@
 
 #include "driver/generate/perplexity.h"
 #include "driver/text.h"
-#include "driver/verify/self_limits.h"
 #include "driver/verify/self_text.h"
 #include "ir/sym_expr.h"
 
@@ -12,6 +11,8 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kLeastTokens = 64;  // fewer say little of a model
+// Multiplications with weights by the host, of one of the two models: a minute or two.
+constexpr double kHostProducts = 4e10;
 
 double elements_of(const Module& module) {
   double elements = 0;
@@ -37,8 +38,7 @@ Result<TextCost> text_cost(const OpenedModel& before, const OpenedModel& after,
   SINTER_LET(ids, tokenizer->encode(self_check_text(), true));
   auto length = static_cast<int64_t>(ids.size());
   if (!backend->on_gpu())
-    length = std::min(
-        length, static_cast<int64_t>(SelfLimits().text_products / elements_of(before.module)));
+    length = std::min(length, static_cast<int64_t>(kHostProducts / elements_of(before.module)));
   if (length < kLeastTokens)
     return not_told("the text takes too long on the CPU: `sinter ppl` measures both models");
   PerplexityOptions options;

@@ -15,8 +15,8 @@ struct TextCost {
   std::string not_told;          // why there are none; empty: there are
 };
 
-/// Without a GPU, texts are as long as the host computes in seconds (SelfLimits::text_products),
-/// and too short ones are not told. `after` is the folder of `before` with rounded weights.
+/// Without a GPU, the text is as long as the host computes in a minute or two; too short ones are
+/// not told. `after` is the folder of `before` with rounded weights.
 Result<TextCost> text_cost(const OpenedModel& before, const OpenedModel& after,
                            const std::shared_ptr<Backend>& backend,
                            const std::function<void(const std::string&)>& stage = {});

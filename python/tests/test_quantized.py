@@ -4,6 +4,8 @@ The float32 model has the weights that the codes and scales mean. A quantized on
 to its own type, and nothing else differs.
 """
 
+import json
+
 import numpy as np
 import pytest
 import quantized_models
@@ -61,3 +63,51 @@ def test_a_plan_keeps_how_weights_are_stored(tmp_path):
     logits = session.run("prefill", symbols={"K": ROWS}, **given)
     logits = np.asarray(logits).astype(np.float64)
     assert np.array_equal(logits[: len(TOKENS) - DECODED], wanted[: len(TOKENS) - DECODED])
+
+
+def test_a_plan_keeps_no_key_that_was_ignored(tmp_path):
+    model = quantized_models.draw_model("llama", "packed")
+    model.config["quantization_config"]["colour"] = {"of": "no meaning"}
+    folder = quantized_models.write_model(tmp_path / "model", model)
+    with pytest.raises(sinter.SinterError, match="colour"):
+        sinter.compile(folder)
+    sinter.compile(folder, ignore_keys=["colour"]).save(tmp_path / "plan")
+    session = sinter.open_plan(tmp_path / "plan").session(device="cpu", symbols={"R": ROWS})
+    assert session is not None
+
+
+def test_a_bias_that_the_config_does_not_have_must_be_zeros(tmp_path):
+    """AutoGPTQ writes a bias beside each linear."""
+    model = quantized_models.draw_model("llama", "gptq")
+    wanted = logits_of(quantized_models.write_model(tmp_path / "model", model))[1]
+    for name in [name for name in model.stored if name.endswith(".scales")]:
+        bias = np.zeros(model.stored[name].shape[1], np.float16)
+        model.stored[name.replace(".scales", ".bias")] = bias
+    folder = quantized_models.write_model(tmp_path / "biased", model)
+    assert np.array_equal(logits_of(folder)[1], wanted)
+    bias[-1] = 1e-3
+    quantized_models.write_model(tmp_path / "biased", model)
+    with pytest.raises(sinter.SinterError, match="bias is no part of the model"):
+        sinter.compile(folder)
+
+
+def test_quantization_beside_the_config(tmp_path):
+    """Older folders of modelopt: hf_quant_config.json."""
+    model = quantized_models.draw_model("llama", "nvfp4-modelopt")
+    wanted = logits_of(quantized_models.write_model(tmp_path / "model", model))[1]
+    quantization = model.config.pop("quantization_config")
+    del quantization["quant_method"]
+    folder = quantized_models.write_model(tmp_path / "beside", model)
+    text = json.dumps({"producer": {"name": "modelopt"}, "quantization": quantization})
+    (folder / "hf_quant_config.json").write_text(text)
+    assert np.array_equal(logits_of(folder)[1], wanted)
+    sinter.compile(folder).save(tmp_path / "plan")
+    sinter.open_plan(tmp_path / "plan").session(device="cpu", symbols={"R": ROWS})
+
+
+def test_a_lora_adapter_is_refused(tmp_path):
+    model = quantized_models.draw_model("llama", "packed")
+    folder = quantized_models.write_model(tmp_path / "model", model)
+    (folder / "adapter_config.json").write_text("{}")
+    with pytest.raises(sinter.SinterError, match="a LoRA adapter, which is not supported"):
+        sinter.compile(folder)

@@ -41,16 +41,17 @@ Status compare(std::string_view what, const HostTensor& expected, const HostTens
 }
 
 /// A third of the modules as a text may write them: with an entry for each of up to kMaxVariants
-/// ranges of N. Other modules have the variants that the passes make.
+/// ranges of N, none of which is 0 alone, for which some ops have no kernel. Other modules have the
+/// variants that the passes make.
 Module with_variants(Module module, uint64_t seed) {
   constexpr SymbolId kTokens{0};
   Random random(seed);
   const Symbol& tokens = module.symbols[kTokens.index];
-  if (random.chance(67) || tokens.low == tokens.high) return module;
+  if (random.chance(67) || tokens.high <= std::max<int64_t>(tokens.low, 1)) return module;
   std::vector<Entry> variants;
   for (int64_t low = tokens.low; low <= tokens.high; low = variants.back().range->high + 1) {
     const bool is_last = variants.size() + 1 == kMaxVariants;
-    int64_t high = is_last ? tokens.high : random.between(low, tokens.high);
+    int64_t high = is_last ? tokens.high : random.between(std::max<int64_t>(low, 1), tokens.high);
     if (variants.empty()) high = std::min(high, tokens.high - 1);
     variants.push_back(module.entries[0]);
     variants.back().range = SymbolRange{kTokens, low, high};

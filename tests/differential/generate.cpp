@@ -63,6 +63,14 @@ Case generate(uint64_t seed) {
   return result;
 }
 
+Case generate_quantized(uint64_t seed) {
+  for (uint64_t i = 0;; ++i) {
+    Case made = generate((seed << 20) + i);
+    for (const Weight& weight : made.module.weights)
+      if (weight.init[weight.init.outputs.front()].kind == OpKind::pack_codes) return made;
+  }
+}
+
 GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
     : result_(result), random_(seed), builder_(graph_, result.module.symbols) {
   main_dtype_ = random_.pick(std::array{DType::f32, DType::f32, DType::f16, DType::bf16});

@@ -25,6 +25,10 @@ struct Case {
 /// kernels in common. generate_test.cpp says how often each occurs.
 Case generate(uint64_t seed);
 
+/// The first case with a quantized matrix among those of seeds that follow from this one
+/// (`--products quantized`).
+Case generate_quantized(uint64_t seed);
+
 /// The case of a seed of one to three products of 16-bit elements, of up to 1 to 290 tokens, by
 /// Sinter's own kernels (`--products own`): biases, residuals, activations, casts, SiLU(gate) · up,
 /// rotations and writes to caches are in their epilogues.

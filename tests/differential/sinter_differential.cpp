@@ -69,7 +69,8 @@ struct Options {
 };
 
 Case case_of(uint64_t seed, const Options& options) {
-  return options.products == "own" ? generate_own_products(seed) : generate(seed);
+  if (options.products == "own") return generate_own_products(seed);
+  return options.products == "quantized" ? generate_quantized(seed) : generate(seed);
 }
 
 std::optional<Fault> parse_fault(std::string_view name) {
@@ -414,9 +415,11 @@ int run(int argc, char** argv) {
       "fast numerics: plans are run, and kernel text is compared with the host");
   app.add_option("--mode", options.mode, "host: plans on the host; shim: also kernel text")
       ->check(CLI::IsMember({"host", "shim"}));
-  app.add_option("--products", options.products,
-                 "own: graphs of products by Sinter's own kernels, with their epilogues")
-      ->check(CLI::IsMember({"own"}));
+  app.add_option(
+         "--products", options.products,
+         "own: graphs of products by Sinter's own kernels, with their epilogues; quantized: "
+         "graphs with quantized matrices")
+      ->check(CLI::IsMember({"own", "quantized"}));
   app.add_option("--needs", options.needs, "lines of the tally that must not be missing")
       ->delimiter(',');
   app.add_option("--sir", options.sir, "a module instead of seeds");
