@@ -16,6 +16,7 @@ namespace {
 struct ExplainCommand : CommandOptions {
   std::vector<std::string> why;
   std::string html, dot, measured, against;
+  bool with_text = false;
 };
 
 Status explain_model(const ExplainCommand& options) {
@@ -33,7 +34,11 @@ Status explain_model(const ExplainCommand& options) {
     SINTER_TRY(measured.check(*compiled.program, options.measured));
     inputs.measured = std::move(measured);
   }
-  if (!options.html.empty()) SINTER_TRY(write_text(options.html, ledger_html(compiled, header)));
+  if (!options.html.empty()) {
+    PageParts parts;
+    parts.module_text = options.with_text;
+    SINTER_TRY(write_text(options.html, ledger_html(compiled, header, inputs, parts)));
+  }
   if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled, only)));
   if (!options.against.empty()) {
     SINTER_LET(there, read_ledger(options.against));
@@ -82,8 +87,13 @@ void add_explain(CLI::App& program, Action& action) {
                   "compare with a saved ledger: what `explain --json` printed of another model, "
                   "option, target or version, or a plan's fusion.json")
       ->type_name("LEDGER");
-  command.add_option("--html", options->html, "write the ledger as one web page")
-      ->type_name("FILE");
+  CLI::Option* html = command
+                          .add_option("--html", options->html,
+                                      "write a page: kernels as a picture, and the answer about "
+                                      "any two values; one file, no network, no weights")
+                          ->type_name("FILE");
+  command.add_flag("--with-text", options->with_text, "put the module's text into the page, too")
+      ->needs(html);
   command.add_option("--dot", options->dot, "write the kernels as a Graphviz graph")
       ->type_name("FILE");
   add_phase(command, *options);

@@ -140,7 +140,14 @@ std::string ledger_headline(const EntryLedger& ledger);
 std::string ledger_text(const EntryLedger& ledger, bool all);
 /// Values as nodes and kernels as clusters, equal layers once, edges by bytes; for Graphviz.
 std::string ledger_dot(const Compiled& compiled, std::string_view only = {});
-/// One page that needs no other file.
-std::string ledger_html(const Compiled& compiled, const ReportHeader& header = {});
+/// Parts of the page beside the ledger.
+struct PageParts {
+  bool module_text = false;
+  bool kernel_text = true;  // where the page stays below its largest size
+  std::string comparison;   // comparison_json(); empty: none
+};
+/// One page that needs no other file (driver/page). It has no weights.
+std::string ledger_html(const Compiled& compiled, const ReportHeader& header = {},
+                        const ReportInputs& inputs = {}, PageParts parts = {});
 
 }  // namespace sinter
