@@ -75,6 +75,7 @@ class EntryPage {
     for (size_t i = 0; i < sections_.size(); ++i)
       json["sections"].push_back({{"title", section_title(sections_, i)},
                                   {"repeats", repeats_text(sections_[i])},
+                                  {"stack", sections_[i].stack},
                                   {"layer", sections_[i].layer},
                                   {"count", sections_[i].repeats + 1},
                                   {"steps", section_steps(sections_[i])}});
@@ -307,11 +308,15 @@ class EntryPage {
     for (const RefusalWorth& worth : ledger_.worths) {
       const LedgerDecision& d = ledger_.decisions[worth.first];
       if (worth.seconds <= 0 && !matter.contains(&worth)) continue;
-      Json json = {{"a", number_of(d.a)},      {"b", number_of(d.b)},
-                   {"count", worth.count},     {"reason", texts_.number(d.text + "\n" + d.reason)},
-                   {"seconds", worth.seconds}, {"bytes", bytes_json(worth.bytes)}};
+      Json json = {{"a", number_of(d.a)},
+                   {"b", number_of(d.b)},
+                   {"count", worth.count},
+                   {"reason", texts_.number(d.text + "\n" + d.reason)},
+                   {"seconds", worth.seconds},
+                   {"stated", stated_text(worth)},
+                   {"share", ledger_.seconds() > 0 ? stated_s(worth) / ledger_.seconds() : 0}};
       if (matter.contains(&worth)) json["matters"] = true;
-      if (const std::string option = option_text(worth); !option.empty()) json["option"] = option;
+      if (!worth.option.empty()) json["option"] = worth.option;
       list.push_back(std::move(json));
     }
     return list;
@@ -364,10 +369,10 @@ class EntryPage {
 
   /// The lines of the entry, equal layers once.
   std::string module_text() const {
-    std::map<int64_t, const LayerSection*> repeated;
+    std::map<std::pair<std::string, int64_t>, const LayerSection*> repeated;
     for (const LayerSection& section : sections_)
       for (size_t k = 1; k <= section.repeats; ++k)
-        repeated[section.layer + static_cast<int64_t>(k)] = &section;
+        repeated[{section.stack, section.layer + static_cast<int64_t>(k)}] = &section;
     llvm::SmallVector<llvm::StringRef, 0> lines;
     const std::string printed = print_graph(graph_, compiled_.module.symbols);
     llvm::StringRef(printed).rtrim().split(lines, '\n');
@@ -376,7 +381,7 @@ class EntryPage {
     size_t line = 1;
     for (const Op& op : graph_.ops()) {
       if (op.kind == OpKind::input) continue;
-      const auto at = repeated.find(layer_of(op.name));
+      const auto at = repeated.find({std::string(stack_of(op.name)), layer_of(op.name)});
       if (at == repeated.end())
         text += line < lines.size() ? lines[line].str() + '\n' : "";
       else if (std::exchange(told, at->second) != at->second)

@@ -37,7 +37,7 @@ Pairs asked_pairs(const Graph& graph, const std::vector<ValueId>& values) {
   return pairs;
 }
 
-std::string reason_text(const LedgerDecision& d) { return d.text + "\n" + d.reason; }
+std::string reason_lines(const LedgerDecision& d) { return d.text + "\n" + d.reason; }
 
 }  // namespace
 
@@ -62,9 +62,9 @@ Json page_answers(const WhyAnswers& answers, const Compiled& compiled, size_t en
         if (path.empty() || path.back() != at->second) path.push_back(at->second);
     Json refusal = 0;
     if (const auto& first = why.first_refusal)
-      refusal = {texts.number(first->a), texts.number(first->b), texts.number(reason_text(*first)),
+      refusal = {texts.number(first->a), texts.number(first->b), texts.number(reason_lines(*first)),
                  texts.number(first->detail), texts.number(first->change)};
-    Json answer = {texts.number(reason_text(d)),
+    Json answer = {texts.number(reason_lines(d)),
                    texts.number(d.detail),
                    texts.number(d.change),
                    path.empty() ? Json(0) : path,

@@ -99,8 +99,8 @@ function markdown() {
     if (answer.first) lines.push("- first on the path, " + span(answer.first.a) + " and " + span(answer.first.b) + " do not share a kernel: " +
       plain(answer.first.text) + " (" + span(answer.first.id) + ")");
     const worth = entry.worthOf.get(Math.min(a, b) + "," + Math.max(a, b));
-    if (worth && !answer.same) lines.push("- worth " + duration(worth.seconds) + " of " + duration(entry.fused.total.seconds) + " in " + worth.count + " places" +
-      (worth.option ? "; " + plain(worth.option) : ""));
+    if (worth && !answer.same) lines.push("- worth " + worth.stated + " of " + duration(entry.fused.total.seconds) + " in " + counted(worth.count, "place") +
+      (worth.option ? ", by " + span(worth.option) : ""));
     if (answer.fusion) lines.push("- fusion " + answer.fusion[0] + " brought them together; it saves " + (answer.fusion[1] > 0 ? withUnit(answer.fusion[1], "B") : "a launch"));
     lines.push("", "| value | op | type | kernel | source |", "| --- | --- | --- | --- | --- |");
     for (const value of [a, b]) {
@@ -119,9 +119,9 @@ function markdown() {
     if (matter.length) lines.push("| worth | of the time | places | values | reason |", "| ---: | ---: | ---: | --- | --- |");
     for (const worth of matter) {
       const [text, id] = reasonOf(worth.reason);
-      lines.push("| " + duration(worth.seconds) + " | " + percent(worth.seconds / entry.fused.total.seconds) + " | " + worth.count + " | " +
+      lines.push("| " + worth.stated + " | " + percent(worth.share) + " | " + worth.count + " | " +
         span(nameOf(entry, worth.a)) + " and " + span(nameOf(entry, worth.b)) + " | " + plain(text) + " (" + span(id) + ")" +
-        (worth.option ? "; " + plain(worth.option) : "") + " |");
+        (worth.option ? "; by " + span(worth.option) : "") + " |");
     }
   }
   return lines.join("\n") + "\n\n" + origin();
@@ -131,7 +131,7 @@ function markdown() {
 
 const clip = (text, room) => { const most = Math.max(1, Math.floor(room / CHARACTER)); return text.length > most ? text.slice(0, most - 1) + "…" : text; };
 
-/// The kind of a value that no kernel of the entry computes.
+/// The kind of a value that no kernel of the entry computes, for its colour.
 const givenKind = op => op === "weight" ? "weight" : op === "input" ? "given" : "state";
 
 /// Rows of chips, each [value, x, width].
@@ -152,7 +152,7 @@ function chipRows(entry, values) {
 function picture(number, kind) {
   const entry = entries[number], plan = entry[kind], steps = plan.steps;
   const most = { time: Math.max(...steps.map(stepTime), 1e-12), bytes: Math.max(...steps.map(step => step.read + step.written), 1) };
-  const widest = Math.max(...plan.edges.map(edge => edge[3]), 1), thick = bytes => Math.max(1, 9 * Math.sqrt(bytes / widest));
+  const widest = Math.max(...plan.edges.map(edge => edge[3]), 1), thick = bytes => Math.max(1, 14 * Math.sqrt(bytes / widest));
   const stubs = steps.map(() => []), between = [];
   for (const edge of plan.edges) (edge[0] < 0 ? stubs[edge[1]] : between).push(edge);
 
@@ -179,7 +179,7 @@ function picture(number, kind) {
     const info = entry.sections[i], top = y;
     if (info.title) y += 22;
     for (const step of section) {
-      const rows = kind === "fused" || true ? chipRows(entry, steps[step].values) : [];
+      const rows = chipRows(entry, steps[step].values);
       const height = Math.max(34 + rows.length * (CHIP + 4) + 4, stubs[step].length * 15 + 12);
       boxes[step] = { y, height, rows };
       y += height + 20;
@@ -220,7 +220,7 @@ function picture(number, kind) {
     s("rect", { class: "time", x: 8, y: 22, width: Math.max(1, (COLUMN - 16) * stepTime(step) / most.time), height: 3 }),
     s("rect", { class: "track", x: 8, y: 27, width: COLUMN - 16, height: 3 }),
     s("rect", { class: "bytes", x: 8, y: 27, width: Math.max(1, (COLUMN - 16) * bytes / most.bytes), height: 3 }, s("title", {}, withUnit(bytes, "B"))));
-    box.rows.forEach((row, k) => row.forEach(([value, x, wide]) => shape.append(s("g", { class: "chip", tabindex: 0, role: "button",
+    box.rows.forEach((row, k) => row.forEach(([value, x, wide]) => shape.append(s("g", { class: "chip" + (entry.values[value][1] === "kv_append" ? " state" : ""), tabindex: 0, role: "button",
       "data-value": value, "data-entry": number, transform: `translate(${x} ${34 + k * (CHIP + 4)})`, "aria-label": "value " + nameOf(entry, value),
       click: event => { event.stopPropagation(); pickValue(number, value); } },
       s("title", {}, nameOf(entry, value) + " = " + entry.values[value][1] + " : " + entry.values[value][2]),
@@ -303,8 +303,8 @@ function verdictPanel(number, a, b) {
     rows.push(...sourceLine(nameOf(entry, value)));
   }
   if (answer.detail) row("what decided", h("code", {}, answer.detail));
-  if (worth && !answer.same) row("worth", duration(worth.seconds), ", ", percent(worth.seconds / entry.fused.total.seconds), ", in ", counted(worth.count, "place"),
-    worth.option ? "; " + worth.option : "");
+  if (worth && !answer.same) row("worth", worth.stated, ", ", percent(worth.share), " of the entry, in ", counted(worth.count, "place"),
+    worth.option ? [", by ", h("code", {}, worth.option)] : "");
   if (answer.fusion) row("fusion", `${answer.fusion[0]} brought them together`,
     answer.fusion[2].filter(value => value !== a && value !== b).length ? ", with " : "",
     answer.fusion[2].filter(value => value !== a && value !== b).flatMap(value => [valueLink(number, value), " "]),
@@ -342,11 +342,11 @@ function kernelPanel(number, at) {
     h("h3", {}, "Ops"), h("table", {}, step.values.map(value => h("tr", {}, h("td", {}, valueLink(number, value)), h("td", { class: "mono" },
       entry.values[value][1] + " " + (entry.values[value][4] || []).map(operand => nameOf(entry, operand)).join(", ") + " : " + entry.values[value][2],
       sourceOf(nameOf(entry, value)) ? h("div", { class: "dim" }, sourceOf(nameOf(entry, value))) : "")))),
+    cuda ? [h("h3", {}, "CUDA text"), h("pre", { id: "cuda", tabindex: 0 }, cuda)] : step.kind === "kernel" ? h("p", { class: "dim" },
+      "The page would be too large with the kernels' text; `sinter compile -o FOLDER` writes it.") : "",
     h("h3", {}, "Decisions about them"), h("table", { id: "about" }, verdicts.slice(0, 60).map(one => h("tr", { class: "go", tabindex: 0, click: () => pickPair(number, one[1], one[2]),
       keydown: event => { if (event.key === "Enter") pickPair(number, one[1], one[2]); } },
-      h("td", { class: one[0] ? "good" : "bad" }, one[0] ? "fused" : "refused"), h("td", { class: "mono" }, nameOf(entry, one[1]), h("br"), nameOf(entry, one[2])), h("td", {}, reasonOf(one[4])[0])))),
-    cuda ? [h("h3", {}, "CUDA text"), h("pre", { id: "cuda", tabindex: 0 }, cuda)] : step.kind === "kernel" ? h("p", { class: "dim" },
-      "The page would be too large with the kernels' text; `sinter compile -o FOLDER` writes it.") : "", buttons()];
+      h("td", { class: one[0] ? "good" : "bad" }, one[0] ? "fused" : "refused"), h("td", { class: "mono" }, nameOf(entry, one[1]), h("br"), nameOf(entry, one[2])), h("td", {}, reasonOf(one[4])[0])))), buttons()];
 }
 
 function valuePanel(number, value) {
@@ -362,8 +362,8 @@ function valuePanel(number, value) {
 function payPanel(number) {
   const entry = entries[number], matter = entry.worths.filter(worth => worth.matters);
   return [h("h2", {}, "What would pay"), h("p", { class: "dim" }, entry.headline), entry.choices.map(text => h("p", { class: "dim" }, text)),
-    matter.length ? tableOf(["worth", "", "", "values and reason"], matter.map(worth => [duration(worth.seconds), percent(worth.seconds / entry.fused.total.seconds), worth.count + "×",
-      h("div", {}, h("code", {}, nameOf(entry, worth.a)), " and ", h("code", {}, nameOf(entry, worth.b)), ": ", reasonOf(worth.reason)[0], worth.option ? h("b", {}, "; " + worth.option) : "")]),
+    matter.length ? tableOf(["worth", "", "", "values and reason"], matter.map(worth => [worth.stated, percent(worth.share), worth.count + "×",
+      h("div", {}, h("code", {}, nameOf(entry, worth.a)), " and ", h("code", {}, nameOf(entry, worth.b)), ": ", reasonOf(worth.reason)[0], worth.option ? ["; by ", h("b", { class: "mono" }, worth.option)] : "")]),
       [0, 1, 2], i => pickPair(number, matter[i].a, matter[i].b)) : h("p", {}, "No refusal that a kernel could lift costs 0.5 % of the time."),
     h("p", { class: "dim" }, "Click a value and then another one to ask why they share a kernel or not; click a kernel for its ops, launch and CUDA text."), buttons()];
 }
@@ -452,18 +452,15 @@ function showTables() {
 
 // ---- search ----------------------------------------------------------------------------------
 
-/// The number of a value by its name, or by that of the layer that stands in its place.
+/// The number of a value by its name, or by that of the layer that stands in its place; -1: none.
 function find(entry, name) {
   if (entry.number.has(name)) return entry.number.get(name);
-  const parts = name.split(".");
-  for (let i = 0; i < parts.length; ++i) {
-    const own = /^l?(\d+)$/.exec(parts[i]);
-    if (!own) continue;
-    for (const section of entry.sections) {
-      if (section.layer < 0 || Number(own[1]) < section.layer || Number(own[1]) >= section.layer + section.count) continue;
-      const other = [...parts.slice(0, i), parts[i].replace(own[1], section.layer), ...parts.slice(i + 1)].join(".");
-      if (entry.number.has(other)) return entry.number.get(other);
-    }
+  for (const section of entry.sections) {
+    if (section.layer < 0 || !name.startsWith(section.stack)) continue;
+    const layer = parseInt(name.slice(section.stack.length), 10);
+    if (!(layer >= section.layer && layer < section.layer + section.count)) continue;
+    const other = section.stack + section.layer + name.slice(section.stack.length + String(layer).length);
+    if (entry.number.has(other)) return entry.number.get(other);
   }
   return -1;
 }

@@ -16,7 +16,7 @@ function element(space, tag, attributes, children) {
   return made;
 }
 const h = (tag, attributes, ...children) => element(null, tag, attributes, children);
-const s = (tag, attributes, ...children) => element("http" + "://www.w3.org/2000/svg", tag, attributes, children);
+const s = (tag, attributes, ...children) => element("http://www.w3.org/2000/svg", tag, attributes, children);
 
 /// Three digits and a unit, as the reports for terminals have them.
 function withUnit(amount, unit) {
@@ -64,8 +64,7 @@ async function copyText(text, button) {
 /// The place behind the # of the address, as a list of names; set() does not load the page anew.
 const place = {
   get() {
-    try { return decodeURIComponent === undefined ? [] : location.hash.slice(1).split("/").map(decodeURIComponent); }
-    catch (error) { return []; }
+    try { return location.hash.slice(1).split("/").map(decodeURIComponent); } catch (error) { return []; }
   },
   set(parts) {
     const hash = "#" + parts.map(encodeURIComponent).join("/");
