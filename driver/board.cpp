@@ -89,7 +89,8 @@ std::optional<BoardRates> kept_board(const std::string& device) {
 Status keep_board(const BoardRates& rates) {
   const std::string path = board_path(rates.device);
   if (path.empty())
-    return fail("no place to keep the rates is set", "", "set SINTER_CACHE_DIR, XDG_CACHE_HOME or HOME");
+    return fail("no place to keep the rates is set", "",
+                "set SINTER_CACHE_DIR, XDG_CACHE_HOME or HOME");
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   return write_text(path, board_json(rates));

@@ -54,8 +54,8 @@ std::string case_title(const BenchCase& one) {
 }
 
 std::string bench_against_text(const BenchReport& report, const SavedBench& against) {
-  std::string text = fmt::format("beside {} on {}\n", printable(against.model),
-                                 printable(against.device));
+  std::string text =
+      fmt::format("beside {} on {}\n", printable(against.model), printable(against.device));
   TextTable table("llrrr");
   table.add({"", "plan", "here", "there", ""});
   for_each_plan(report, &against,
@@ -68,28 +68,28 @@ std::string bench_against_text(const BenchReport& report, const SavedBench& agai
 }
 
 std::string bench_markdown(const BenchReport& report, const SavedBench* against) {
-  std::string text =
-      fmt::format("**{}**{} on {}, {} samples\n\n", cell(report.model),
-                  report.dtype.empty() ? "" : ", " + report.dtype, cell(report.machine.device),
-                  report.repeat);
+  std::string text = fmt::format("**{}**{} on {}, {} samples\n\n", cell(report.model),
+                                 report.dtype.empty() ? "" : ", " + report.dtype,
+                                 cell(report.machine.device), report.repeat);
   text += "| case | plan | median | predicted | p95 | of ceiling | launches | speedup |";
   text += against ? " there | change |\n" : "\n";
   text += "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |";
   text += against ? " ---: | ---: |\n" : "\n";
-  for_each_plan(report, against, [&](const BenchCase& one, const char* plan, const PlanTimes& times,
-                                     double there) {
-    const double here = median(times.device_s);
-    const bool first = &times == &one.fused;
-    text += fmt::format(
-        "| {} | {} | {} | {} | {} | {:.1f} % | {} | {} |", first ? cell(case_title(one)) : "", plan,
-        duration(here), times.predicted_s ? duration(*times.predicted_s) : "–",
-        duration(quantile(times.device_s, kTailShare)), 100 * one.of_ceiling(times), times.launches,
-        first ? fmt::format("{:.2f}", one.speedup()) : "");
-    if (against)
-      text += fmt::format(" {} | {} |", there > 0 ? duration(there) : "–",
-                          change_text(here, there));
-    text += '\n';
-  });
+  for_each_plan(report, against,
+                [&](const BenchCase& one, const char* plan, const PlanTimes& times, double there) {
+                  const double here = median(times.device_s);
+                  const bool first = &times == &one.fused;
+                  text += fmt::format("| {} | {} | {} | {} | {} | {:.1f} % | {} | {} |",
+                                      first ? cell(case_title(one)) : "", plan, duration(here),
+                                      times.predicted_s ? duration(*times.predicted_s) : "–",
+                                      duration(quantile(times.device_s, kTailShare)),
+                                      100 * one.of_ceiling(times), times.launches,
+                                      first ? fmt::format("{:.2f}", one.speedup()) : "");
+                  if (against)
+                    text += fmt::format(" {} | {} |", there > 0 ? duration(there) : "–",
+                                        change_text(here, there));
+                  text += '\n';
+                });
   if (against)
     text += fmt::format("\nthere: {} on {}\n", cell(against->model), cell(against->device));
   return text;
@@ -99,20 +99,21 @@ std::string bench_csv(const BenchReport& report, const SavedBench* against) {
   std::string text =
       "model,device,case,sizes,plan,median_s,p95_s,host_median_s,predicted_s,of_ceiling,launches";
   text += against ? ",there_median_s\n" : "\n";
-  for_each_plan(report, against, [&](const BenchCase& one, const char* plan, const PlanTimes& times,
-                                     double there) {
-    std::string sizes;
-    for (const auto& [name, value] : one.sizes)
-      sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value);
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{}", field(report.model), field(report.machine.device),
-        field(one.name), field(sizes), plan, median(times.device_s),
-        quantile(times.device_s, kTailShare), median(times.host_s),
-        times.predicted_s ? fmt::format("{}", *times.predicted_s) : "", one.of_ceiling(times),
-        times.launches);
-    if (against) text += there > 0 ? fmt::format(",{}", there) : ",";
-    text += '\n';
-  });
+  for_each_plan(report, against,
+                [&](const BenchCase& one, const char* plan, const PlanTimes& times, double there) {
+                  std::string sizes;
+                  for (const auto& [name, value] : one.sizes)
+                    sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value);
+                  text +=
+                      fmt::format("{},{},{},{},{},{},{},{},{},{},{}", field(report.model),
+                                  field(report.machine.device), field(one.name), field(sizes), plan,
+                                  median(times.device_s), quantile(times.device_s, kTailShare),
+                                  median(times.host_s),
+                                  times.predicted_s ? fmt::format("{}", *times.predicted_s) : "",
+                                  one.of_ceiling(times), times.launches);
+                  if (against) text += there > 0 ? fmt::format(",{}", there) : ",";
+                  text += '\n';
+                });
   return text;
 }
 

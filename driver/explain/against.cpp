@@ -231,8 +231,8 @@ std::string entry_text(const ComparedEntry& entry) {
         text += fmt::format("         {}  {}\n", side, printable(kernel, kLongestLine));
   }
   if (unseen > 0)
-    text += fmt::format("  {} more that take as long (--json lists them)\n",
-                        counted(unseen, "set of kernels", "sets of kernels"));
+    text += fmt::format("  {}, equally fast (--json lists them)\n",
+                        counted(unseen, "other set of kernels", "other sets of kernels"));
   if (!entry.decisions.empty()) text += "\ndecisions that differ\n";
   for (const ComparedDecision& d : entry.decisions)
     text += fmt::format("  {:>4}×  {} and {}\n         here   {}\n         there  {}\n", d.count,

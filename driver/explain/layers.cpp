@@ -39,8 +39,16 @@ LayerKey layer_key_of(const LedgerStep& step) {
   return {std::string(stack_of(value)), layer_of(value)};
 }
 
-/// "l7.res2 l8.norm1" of layer 7 -> "l+0.res2 l+1.norm1".
+/// True for the name of a value that has none of its own: "t19".
+bool is_numbered(std::string_view value) {
+  return value.size() > 1 && value[0] == 't' &&
+         value.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
+/// "l7.res2 l8.norm1" of layer 7 -> "l+0.res2 l+1.norm1"; values without a name of their own are
+/// equal.
 std::string relative(const std::string& value, int64_t layer) {
+  if (is_numbered(value)) return "t";
   return with_layer(value, fmt::format("{:+}", layer_of(value) - layer));
 }
 
@@ -73,10 +81,19 @@ std::vector<Stretch> stretches(const std::vector<std::string>& path) {
   return result;
 }
 
+/// True if relative() gives the same for `x` of layer `of_x` and `y` of layer `of_y`.
+bool same_relative(const std::string& x, int64_t of_x, const std::string& y, int64_t of_y) {
+  const auto a = layer_number(x), b = layer_number(y);
+  if (!a || !b) return a.has_value() == b.has_value() && (x == y || (is_numbered(x) && is_numbered(y)));
+  const std::string_view end_x = std::string_view(x).substr(a->begin + a->text.size()),
+                         end_y = std::string_view(y).substr(b->begin + b->text.size());
+  return end_x == end_y && stack_of(x) == stack_of(y) && layer_of(x) - of_x == layer_of(y) - of_y;
+}
+
 bool same_way(const std::vector<std::string>& path, const Stretch& x, const Stretch& y) {
   if (x.layer < 0 || y.layer < 0 || x.end - x.begin != y.end - y.begin) return false;
   for (size_t i = 0; i < x.end - x.begin; ++i)
-    if (relative(path[x.begin + i], x.layer) != relative(path[y.begin + i], y.layer)) return false;
+    if (!same_relative(path[x.begin + i], x.layer, path[y.begin + i], y.layer)) return false;
   return true;
 }
 
@@ -98,8 +115,7 @@ std::string_view stack_of(std::string_view value) {
 std::string with_layer(const std::string& value, const std::string& layer) {
   const auto number = layer_number(value);
   if (!number) return value;
-  return value.substr(0, number->begin) + layer +
-         value.substr(number->begin + number->text.size());
+  return value.substr(0, number->begin) + layer + value.substr(number->begin + number->text.size());
 }
 
 std::vector<LayerSection> layer_sections(const EntryLedger& ledger) {

@@ -52,27 +52,30 @@ Json page_answers(const WhyAnswers& answers, const Compiled& compiled, size_t en
                   const std::vector<ValueId>& values, const llvm::StringMap<size_t>& shown,
                   PageTexts& texts) {
   const Graph& graph = compiled.module.entries[entry].graph;
-  Json json = Json::object();
+  Json json = Json::array();
   for (const auto& [i, j] : asked_pairs(graph, values)) {
     const Why why = answers.of(entry, values[i], values[j]);
     const LedgerDecision& d = why.decision;
     Json path = Json::array();
+    std::set<size_t> on_path;  // a path through equal layers meets the same shown values again
     for (const std::string& value : d.path)
-      if (const auto at = shown.find(value); at != shown.end())
-        if (path.empty() || path.back() != at->second) path.push_back(at->second);
+      if (const auto at = shown.find(value); at != shown.end() && on_path.insert(at->second).second)
+        path.push_back(at->second);
     Json refusal = 0;
     if (const auto& first = why.first_refusal)
       refusal = {texts.number(first->a), texts.number(first->b), texts.number(reason_lines(*first)),
                  texts.number(first->detail), texts.number(first->change)};
-    Json answer = {texts.number(reason_lines(d)),
+    Json answer = {i,
+                   j,
+                   texts.number(reason_lines(d)),
                    texts.number(d.detail),
                    texts.number(d.change),
                    path.empty() ? Json(0) : path,
                    texts.number(path_text(d.path)),
                    refusal,
                    d.merge};
-    while (answer.size() > 1 && answer.back() == 0) answer.erase(answer.size() - 1);
-    json[fmt::format("{},{}", i, j)] = std::move(answer);
+    while (answer.size() > 3 && answer.back() == 0) answer.erase(answer.size() - 1);
+    json.push_back(std::move(answer));
   }
   return json;
 }

@@ -25,11 +25,12 @@ class PageTexts {
 /// those about values of which one reads the other, or that one op reads.
 inline constexpr size_t kMostValuesWithAllAnswers = 120;
 
-/// {"i,j": answer} about values of an entry, ascending in the graph, by their numbers in `values`.
-/// An answer is [reason, detail, change, path, path text, first refusal, fusion] without zeros at
-/// its end: texts by number; `path` the numbers of the shown values on it; a first refusal
-/// [a, b, reason, detail, change]; a fusion by its place among the entry's, from 1. `shown` gives
-/// the number in `values` of any value of the graph, or of the one that stands in its place.
+/// A list of answers about values of an entry, ascending in the graph. An answer is [i, j, reason,
+/// detail, change, path, path text, first refusal, fusion] without zeros at its end: the two values
+/// by their numbers in `values`, i < j; texts by number; `path` the numbers of the shown values on
+/// it; a first refusal [a, b, reason, detail, change]; a fusion by its place among the entry's,
+/// from 1. `shown` gives the number in `values` of any value of the graph, or of the one that
+/// stands in its place.
 nlohmann::ordered_json page_answers(const WhyAnswers& answers, const Compiled& compiled,
                                     size_t entry, const std::vector<ValueId>& values,
                                     const llvm::StringMap<size_t>& shown, PageTexts& texts);

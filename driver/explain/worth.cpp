@@ -181,7 +181,10 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
       list[at->second] = &worth;
   }
   llvm::stable_sort(list, [](const RefusalWorth* x, const RefusalWorth* y) {
-    return stated_s(*x) > stated_s(*y);
+    const auto key = [](const RefusalWorth* worth) {
+      return std::pair(!worth->option.empty(), stated_s(*worth));
+    };
+    return key(x) > key(y);
   });
   if (list.size() > kMostShown) list.resize(kMostShown);
   return list;

@@ -23,7 +23,8 @@ double stated_s(const RefusalWorth& worth);
 std::string stated_text(const RefusalWorth& worth);
 
 /// The refusals that matter: of different pairs of kernels, none unasked or final, from
-/// kLeastShare of the entry's time on. By stated_s(), at most kMostShown.
+/// kLeastShare of the entry's time on. Those that an option lifts come first; by stated_s(), at
+/// most kMostShown.
 std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry);
 inline constexpr double kLeastShare = 0.005;
 inline constexpr size_t kMostShown = 6;

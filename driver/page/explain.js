@@ -13,6 +13,7 @@ for (const entry of entries) {
   entry.isComputed = value => entry.values[value].length > 3;
   entry.stepOf = value => entry.isComputed(value) ? entry.fused.steps[entry.values[value][3]] : null;
   entry.worthOf = new Map(entry.worths.map(worth => [Math.min(worth.a, worth.b) + "," + Math.max(worth.a, worth.b), worth]));
+  entry.answerOf = new Map(entry.answers.map(answer => [answer[0] + "," + answer[1], answer]));
   entry.sectionOf = [];
   entry.sections.forEach((section, i) => section.steps.forEach(step => { entry.sectionOf[step] = i; }));
 }
@@ -48,7 +49,7 @@ function pathBetween(entry, a, b) {
 /// What is known about two values: {same, text, id, detail, change, path, pathText, first, fusion}.
 /// `stored` is false for a pair of a large entry that nobody asked about.
 function answerOf(entry, a, b) {
-  const key = Math.min(a, b) + "," + Math.max(a, b), stored = entry.answers[key];
+  const key = Math.min(a, b) + "," + Math.max(a, b), stored = entry.answerOf.get(key);
   const same = entry.values[a][3] === entry.values[b][3];
   if (!stored) {
     const path = pathBetween(entry, a, b);
@@ -56,7 +57,7 @@ function answerOf(entry, a, b) {
              detail: "", change: "", path, pathText: path.map(value => nameOf(entry, value)).join(" → "),
              first: null, fusion: null };
   }
-  const [reason, detail = 0, change = 0, path = 0, pathText = 0, first = 0, merge = 0] = stored;
+  const [, , reason, detail = 0, change = 0, path = 0, pathText = 0, first = 0, merge = 0] = stored;
   const [text, id] = reasonOf(reason);
   const fusion = merge ? entry.fusions.find(one => one[0] === merge) : null;
   let way = path || [];
@@ -152,7 +153,7 @@ function chipRows(entry, values) {
 function picture(number, kind) {
   const entry = entries[number], plan = entry[kind], steps = plan.steps;
   const most = { time: Math.max(...steps.map(stepTime), 1e-12), bytes: Math.max(...steps.map(step => step.read + step.written), 1) };
-  const widest = Math.max(...plan.edges.map(edge => edge[3]), 1), thick = bytes => Math.max(1, 14 * Math.sqrt(bytes / widest));
+  const widest = Math.max(...plan.edges.map(edge => edge[3]), 1), thick = bytes => Math.max(1, (LANE - 2) * Math.sqrt(bytes / widest));
   const stubs = steps.map(() => []), between = [];
   for (const edge of plan.edges) (edge[0] < 0 ? stubs[edge[1]] : between).push(edge);
 

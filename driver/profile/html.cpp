@@ -38,11 +38,10 @@ std::string profile_page_json(const Profile& profile) {
       if (kernel.step < profile.steps.size())
         if (const auto at = row_of.find(profile.steps[kernel.step].title); at != row_of.end())
           row = static_cast<int64_t>(at->second);
-      launches.push_back({static_cast<double>(record.start_ns - begin) * 1e-9,
-                          static_cast<double>(std::max(record.end_ns, record.start_ns) -
-                                              record.start_ns) *
-                              1e-9,
-                          row, record.stream});
+      launches.push_back(
+          {static_cast<double>(record.start_ns - begin) * 1e-9,
+           static_cast<double>(std::max(record.end_ns, record.start_ns) - record.start_ns) * 1e-9,
+           row, record.stream});
     }
   }
   json["launches"] = std::move(launches);
