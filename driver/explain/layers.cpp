@@ -84,7 +84,8 @@ std::vector<Stretch> stretches(const std::vector<std::string>& path) {
 /// True if relative() gives the same for `x` of layer `of_x` and `y` of layer `of_y`.
 bool same_relative(const std::string& x, int64_t of_x, const std::string& y, int64_t of_y) {
   const auto a = layer_number(x), b = layer_number(y);
-  if (!a || !b) return a.has_value() == b.has_value() && (x == y || (is_numbered(x) && is_numbered(y)));
+  if (!a || !b)
+    return a.has_value() == b.has_value() && (x == y || (is_numbered(x) && is_numbered(y)));
   const std::string_view end_x = std::string_view(x).substr(a->begin + a->text.size()),
                          end_y = std::string_view(y).substr(b->begin + b->text.size());
   return end_x == end_y && stack_of(x) == stack_of(y) && layer_of(x) - of_x == layer_of(y) - of_y;
