@@ -212,8 +212,8 @@ def default_scale(q: torch.Tensor, scale: float | None) -> float:
 def laid_out(x: torch.Tensor, placing: Placing) -> torch.Tensor:
     """x with its axes in this order of memory, as a slice of a wider tensor where rows have a gap. A clone has
     the strides of eager's result for axes of one element as well."""
-    order, gap = placing
-    dense = x.permute(order)
+    order, dense = placing.order, x.permute(placing.order)
+    gap = placing.gap if isinstance(dense.shape[-1], int) else 0  # that of another width is not known
     dense = F.pad(dense, (0, gap))[..., :-gap] if gap else dense.clone(memory_format=torch.contiguous_format)
     return dense.permute(Layout(tuple(order)).inverse)
 
