@@ -289,6 +289,33 @@ TEST_CASE("two fusions that fail only together are named within 8 log2(fusions) 
   MESSAGE(found, " pairs among ", fusions.size(), " fusions, at most ", most, " checks");
 }
 
+TEST_CASE("a kernel that is wrong without fusion too: a choice that avoids it is named") {
+  const OpenedModel model = golden("llama", DType::f32);
+  BisectOptions options;
+  options.backend = cpu();
+  options.reference = SINTER_TESTS_DIR "/golden/llama/reference.safetensors";
+  CHECK(value(bisect(model, options)).verdict == BisectReport::Verdict::right);
+  for (const bool attention_alone : {true, false}) {
+    options.planted = [&](const Compiled& compiled) -> std::shared_ptr<const Program> {
+      auto program = std::make_shared<Program>(*compiled.program);
+      for (Kernel& kernel : program->kernels) {
+        const bool attends = llvm::any_of(
+            kernel.group.ops(), [](const Op& op) { return op.kind == OpKind::attention; });
+        if (attention_alone && !attends) continue;
+        for (uint32_t i = 0; i < kernel.group.outputs.size(); ++i)
+          if (!llvm::is_contained(kernel.appends, i)) shift(kernel.group, i);
+      }
+      return program;
+    };
+    const BisectReport report = value(bisect(model, options));
+    CAPTURE(bisect_text(report));
+    CHECK(report.guilty.empty());
+    CHECK(report.verdict ==
+          (attention_alone ? BisectReport::Verdict::choice : BisectReport::Verdict::other));
+    CHECK(report.choice == (attention_alone ? "--attention composed" : ""));
+  }
+}
+
 TEST_CASE("two faults that have nothing to do with one another are both named") {
   FusionSearch search;
   search.context = [](int64_t) { return FusionSet(); };
