@@ -7,8 +7,8 @@
 
 namespace sinter {
 
-/// A step has the first class that fits one of its ops: a kernel that joins a norm to a product is a
-/// product.
+/// A step has the first class that fits one of its ops: a kernel that joins a norm to a product is
+/// a product.
 enum class StepClass : uint8_t {
   attention,    // scores, results and gradients
   products,     // matrix products, by a library or by an own kernel

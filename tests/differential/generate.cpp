@@ -1,6 +1,7 @@
 #include "differential/generate.h"
 
 #include "differential/graph_generator.h"
+#include "ir/attention_operands.h"
 #include "ir/infer.h"
 
 namespace sinter {
@@ -61,6 +62,21 @@ Case generate(uint64_t seed) {
   generator.grow(static_cast<size_t>(random.between(14, 50)));
   generator.choose_outputs();
   return result;
+}
+
+Case generate_attention_gradients(uint64_t seed) {
+  Case result;
+  result.module.name = "gradients";
+  Random random(seed);
+  fill_symbols(result, random);
+  GraphGenerator generator(result, random.next());
+  generator.grow_around_gradients(static_cast<size_t>(random.between(1, 10)));
+  generator.choose_outputs();
+  return result;
+}
+
+Generate generator_of(std::string_view name) {
+  return name == kGradientGraphs ? generate_attention_gradients : generate;
 }
 
 GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
@@ -133,6 +149,15 @@ void GraphGenerator::grow(size_t count) {
       choice -= weight;
     }
   }
+}
+
+void GraphGenerator::grow_around_gradients(size_t count) {
+  main_dtype_ = random_.pick(std::array{DType::f16, DType::bf16});
+  const auto has_gradient = [&] {
+    return llvm::any_of(graph_.ops(), [](const Op& op) { return is_attention_gradient(op); });
+  };
+  for (int tries = 0; tries < 100 && !has_gradient(); ++tries) attention_gradients();
+  grow(graph_.size() + count);
 }
 
 void GraphGenerator::choose_outputs() {
