@@ -110,6 +110,8 @@ llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op) {
 
 bool gradient_addresses(const Graph& graph, const Op& op, size_t operand) {
   if (operand < 3 || operand == kGradOperand) return attention_rows(graph, op, operand).has_value();
+  if (operand == kLogSumOperand || operand == kDeltaOperand)
+    return is_dense(graph, op.operands[operand]);
   return operand < kGradientMaskOperand || attention_mask(graph, op, operand).has_value();
 }
 

@@ -1,6 +1,7 @@
 #include "differential/generate.h"
 
 #include "differential/graph_generator.h"
+#include "ir/attention_operands.h"
 #include "ir/infer.h"
 
 namespace sinter {
@@ -69,6 +70,22 @@ Case generate_quantized(uint64_t seed) {
     for (const Weight& weight : made.module.weights)
       if (weight.init[weight.init.outputs.front()].kind == OpKind::pack_codes) return made;
   }
+}
+
+Case generate_attention_gradients(uint64_t seed) {
+  Case result;
+  result.module.name = "gradients";
+  Random random(seed);
+  fill_symbols(result, random);
+  GraphGenerator generator(result, random.next());
+  generator.grow_around_gradients(static_cast<size_t>(random.between(1, 10)));
+  generator.choose_outputs();
+  return result;
+}
+
+Generate generator_of(std::string_view name) {
+  if (name == kQuantizedGraphs) return generate_quantized;
+  return name == kGradientGraphs ? generate_attention_gradients : generate;
 }
 
 GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
@@ -141,6 +158,15 @@ void GraphGenerator::grow(size_t count) {
       choice -= weight;
     }
   }
+}
+
+void GraphGenerator::grow_around_gradients(size_t count) {
+  main_dtype_ = random_.pick(std::array{DType::f16, DType::bf16});
+  const auto has_gradient = [&] {
+    return llvm::any_of(graph_.ops(), [](const Op& op) { return is_attention_gradient(op); });
+  };
+  for (int tries = 0; tries < 100 && !has_gradient(); ++tries) attention_gradients();
+  grow(graph_.size() + count);
 }
 
 void GraphGenerator::choose_outputs() {

@@ -26,12 +26,22 @@ struct Case {
 Case generate(uint64_t seed);
 
 /// The first case with a quantized matrix among those of seeds that follow from this one
-/// (`--products quantized`).
+/// (`--graphs quantized`).
 Case generate_quantized(uint64_t seed);
 
 /// The case of a seed of one to three products of 16-bit elements, of up to 1 to 290 tokens, by
 /// Sinter's own kernels (`--products own`): biases, residuals, activations, casts, SiLU(gate) · up,
 /// rotations and writes to caches are in their epilogues.
 Case generate_own_products(uint64_t seed);
+
+/// The case of a seed around gradients of attention of a 16-bit type, as a rule all three: with
+/// grouped heads, windows, packed sequences and cross-attention. At most ten ops beside them.
+Case generate_attention_gradients(uint64_t seed);
+
+/// The generator of a name that the programs' option --graphs takes; empty: generate().
+using Generate = Case (*)(uint64_t seed);
+Generate generator_of(std::string_view name);
+inline constexpr std::string_view kGradientGraphs = "attention_gradients";
+inline constexpr std::string_view kQuantizedGraphs = "quantized";
 
 }  // namespace sinter

@@ -33,6 +33,8 @@ class GraphGenerator {
 
   /// Adds ops until there are about `count`, then chooses results.
   void grow(size_t count);
+  /// The same in a 16-bit type, after gradients of an attention.
+  void grow_around_gradients(size_t count);
   void choose_outputs();
 
  private:

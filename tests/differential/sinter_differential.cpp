@@ -3,6 +3,7 @@
 //
 //   sinter_differential --seed 0 --count 2000 --mode shim     seeds 0 .. 1999
 //   sinter_differential --products own --count 3000 --mode shim    products by Sinter's own kernels
+//   sinter_differential --graphs attention_gradients --count 2000 --mode shim
 //   sinter_differential --seed 17 --print                     the module of a seed
 //   sinter_differential --sir f.sir --symbols 3,16,2          a module from a file
 //
@@ -54,7 +55,7 @@ constexpr int kShrinkSeconds = 20;           // for one run of a smaller case
 
 struct Options {
   uint64_t seed = 0, count = 100, data_seed = 0;
-  std::string mode = "host", products, sir, fault,
+  std::string mode = "host", products, graphs, sir, fault,
               out = std::filesystem::temp_directory_path().string();
   std::vector<int64_t> symbols;
   std::vector<std::string> needs;
@@ -69,8 +70,8 @@ struct Options {
 };
 
 Case case_of(uint64_t seed, const Options& options) {
-  if (options.products == "own") return generate_own_products(seed);
-  return options.products == "quantized" ? generate_quantized(seed) : generate(seed);
+  return options.products == "own" ? generate_own_products(seed)
+                                   : generator_of(options.graphs)(seed);
 }
 
 std::optional<Fault> parse_fault(std::string_view name) {
@@ -206,8 +207,9 @@ void work(uint64_t first, uint64_t last, ItemReport& report, const Options& opti
 }
 
 std::string flags(const Options& options) {
-  return fmt::format("--mode {}{}{}{}", options.mode,
+  return fmt::format("--mode {}{}{}{}{}", options.mode,
                      options.products.empty() ? "" : " --products " + options.products,
+                     options.graphs.empty() ? "" : " --graphs " + options.graphs,
                      options.numerics == Numerics::fast ? " --fast" : "",
                      options.fault.empty() ? "" : " --fault " + options.fault);
 }
@@ -415,11 +417,13 @@ int run(int argc, char** argv) {
       "fast numerics: plans are run, and kernel text is compared with the host");
   app.add_option("--mode", options.mode, "host: plans on the host; shim: also kernel text")
       ->check(CLI::IsMember({"host", "shim"}));
-  app.add_option(
-         "--products", options.products,
-         "own: graphs of products by Sinter's own kernels, with their epilogues; quantized: "
-         "graphs with quantized matrices")
-      ->check(CLI::IsMember({"own", "quantized"}));
+  app.add_option("--products", options.products,
+                 "own: graphs of products by Sinter's own kernels, with their epilogues")
+      ->check(CLI::IsMember({"own"}));
+  app.add_option("--graphs", options.graphs,
+                 "attention_gradients: graphs around gradients of attention; quantized: graphs with "
+                 "quantized matrices")
+      ->check(CLI::IsMember({std::string(kGradientGraphs), std::string(kQuantizedGraphs)}));
   app.add_option("--needs", options.needs, "lines of the tally that must not be missing")
       ->delimiter(',');
   app.add_option("--sir", options.sir, "a module instead of seeds");

@@ -24,13 +24,14 @@ struct Options {
   uint64_t seed = 0, count = 1000, batch = 8, check_host = 0;
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   int device = 0;
-  std::string arch = "sm_90a", products;
+  std::string arch = "sm_90a", products, graphs;
   bool compile_only = false;
 };
 
 std::string replay(uint64_t seed, const Options& options) {
-  return fmt::format("  replay: sinter_differential_gpu --seed {} --count 1 --check-host 1{}\n",
-                     seed, options.products.empty() ? "" : " --products " + options.products);
+  return fmt::format("  replay: sinter_differential_gpu --seed {} --count 1 --check-host 1{}{}\n",
+                     seed, options.products.empty() ? "" : " --products " + options.products,
+                     options.graphs.empty() ? "" : " --graphs " + options.graphs);
 }
 
 // The text that a failed check or a fault of the host prints before the process ends.
@@ -115,7 +116,8 @@ class Differential {
   }
 
   Case make_case(uint64_t seed) const {
-    return options_.products == "own" ? generate_own_products(seed) : generate(seed);
+    return options_.products == "own" ? generate_own_products(seed)
+                                      : generator_of(options_.graphs)(seed);
   }
 
   void work_on(uint64_t first, uint64_t last, const std::optional<CaseRunner>& runner) {
@@ -224,6 +226,9 @@ int run(int argc, char** argv) {
   app.add_option("--products", options.products,
                  "own: graphs of products by Sinter's own kernels, with their epilogues")
       ->check(CLI::IsMember({"own"}));
+  app.add_option("--graphs", options.graphs,
+                 "attention_gradients: graphs around gradients of attention")
+      ->check(CLI::IsMember({std::string(kGradientGraphs), std::string(kQuantizedGraphs)}));
   app.add_flag("--compile-only", options.compile_only, "plan and compile; needs no device");
   app.add_option("--arch", options.arch, "what to compile for where there is no device")
       ->capture_default_str();
