@@ -243,25 +243,31 @@ TEST_CASE("the memory that a gemv wants holds a stage of every row that a warp r
           if (*codes != 0) product.codes = *parse_code_format(codes);
           const auto config = schedule_gemv(product, 1, device);
           REQUIRE(config.has_value());
-          const bool fits = tokens * length * bytes <= config->operand_bytes;
+          const bool packed = product.codes.has_value(), tiles = tokens > 1 && bytes == 2;
+          const int operand_bytes =
+              gemv_operand_bytes(static_cast<int>(length), static_cast<int>(bytes), packed,
+                                 static_cast<int>(tokens), static_cast<int>(config->operand_bytes));
+          const bool fits = tokens * operand_bytes <= config->operand_bytes;
           const GemvLayout layout =
               gemv_layout({.warps = static_cast<int>(config->warps),
                            .rows = static_cast<int>(ceil_div(rows, config->blocks)),
                            .splits = 1,
                            .tokens = static_cast<int>(tokens),
-                           .operand_bytes = static_cast<int>(fits ? length * bytes : 0),
+                           .operand_bytes = fits ? operand_bytes : 0,
                            .element_bytes = static_cast<int>(bytes),
                            .step_length = static_cast<int>(product.step_length()),
                            .step_bytes = static_cast<int>(product.step_bytes()),
                            .stage_length = static_cast<int>(config->stage_length),
-                           .tiles = tokens > 1 && bytes == 2 && !product.codes,
+                           .packed = packed,
+                           .tiles = tiles,
                            .pipelined = true,
                            .stages = static_cast<int>(config->stages)});
           const int64_t wanted =
               std::min(config->shared_bytes, config->pipeline_bytes + tokens * config->token_bytes);
           const int stages =
               layout.stages(static_cast<int>(wanted), static_cast<int>(config->warps));
-          CHECK(stages >= layout.rows_at_once);
+          CHECK(stages >= (packed && tiles ? 0 : 1));  // tiles of codes have none
+          CHECK(layout.run_bytes % 16 == 0);
           CHECK(layout.pipelines + stages * config->warps * layout.stage_bytes <= wanted);
           CHECK(layout.stage_bytes % 16 == 0);  // what bulk copies ask of addresses
           CHECK(layout.pipelines % 16 == 0);
