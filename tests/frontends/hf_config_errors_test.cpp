@@ -171,7 +171,7 @@ TEST_CASE("families, activations, element types") {
 TEST_CASE("features that change the result") {
   refuses(with(llama_config(), "quantization_config", R"({"quant_method": "gguf"})"),
           "config.json: /quantization_config/quant_method: weights quantized by 'gguf' are not "
-          "supported; supported: gptq, awq, compressed-tensors, fp8");
+          "supported; supported: gptq, awq, compressed-tensors, fp8, modelopt");
   refuses(with(llama_config(), "sliding_window", "4096"),
           "config.json: /sliding_window: expected no such key for this model_type, got 4096; "
           "if it does not change the model's results, remove the key or give --ignore-key "
