@@ -40,7 +40,11 @@ Result<std::string> text_of(const sinter_plan& plan, const std::string& what) {
   SINTER_LET(decisions, asked_decisions(plan));
   const Compiled& compiled = decisions->compiled;
   if (what == "module") return print_module(compiled.module);
-  if (what == "ledger.html") return ledger_html(compiled);
+  if (what == "ledger.html" || what == "ledger-with-module.html") {
+    PageParts parts;
+    parts.module_text = what != "ledger.html";
+    return ledger_html(compiled, {}, {}, parts);
+  }
   if (what == "ledger.json" || what == "ledger.txt") {
     SINTER_LET(relaxed, relaxed_savings(plan.source.model, plan.options, compiled));
     if (what == "ledger.json") return ledger_json(compiled, {}, {relaxed});
@@ -50,7 +54,9 @@ Result<std::string> text_of(const sinter_plan& plan, const std::string& what) {
     return text;
   }
   return fail(fmt::format("a plan has no text \"{}\"", printable(what)), {},
-              "ask for plan.json, module, ledger.json, ledger.txt or ledger.html", ExitCode::usage);
+              "ask for plan.json, module, ledger.json, ledger.txt, ledger.html or "
+              "ledger-with-module.html",
+              ExitCode::usage);
 }
 
 /// The items of "a,b".

@@ -960,7 +960,8 @@ class Plan {
     sinter_decision_free(decision);
     return answer;
   }
-  /// "plan.json", "module" (after all passes), "ledger.json", "ledger.txt" or "ledger.html".
+  /// "plan.json", "module" (after all passes), "ledger.json", "ledger.txt", "ledger.html" or
+  /// "ledger-with-module.html".
   Result<std::string> text(const std::string& what) const {
     char* text = nullptr;
     if (Status done = detail::status(sinter_plan_text(get(), what.c_str(), &text)); !done)

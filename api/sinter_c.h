@@ -217,7 +217,7 @@ SINTER_API void sinter_plan_free(sinter_plan* plan);
 
 SINTER_API const char* sinter_plan_target(const sinter_plan* plan);
 /** A text of the plan: "plan.json", "module" (after all passes), "ledger.json", "ledger.txt" (of
- *  all entries), "ledger.html". */
+ *  all entries), "ledger.html", "ledger-with-module.html" (a page with the module's text). */
 SINTER_MAY_FAIL sinter_error* sinter_plan_text(const sinter_plan* plan, const char* what,
                                                char** text);
 

@@ -17,8 +17,8 @@ struct BenchCommand : CommandOptions {
   std::vector<IntegerList<int64_t>> prompts;
   int64_t context = 0;  // 0: not given
   std::vector<std::string> symbols;
-  std::string save_record;
-  bool tune = false;
+  std::string save_record, against, html;
+  bool tune = false, markdown = false, csv = false;
   BenchOptions bench;
 };
 
@@ -41,12 +41,24 @@ Result<BenchOptions> bench_options(const BenchCommand& options) {
 }
 
 Status bench_command(const BenchCommand& options) {
+  std::optional<SavedBench> against;
+  if (!options.against.empty()) {
+    SINTER_LET(saved, read_bench(options.against));
+    against = std::move(saved);
+  }
   SINTER_LET(bench_with, bench_options(options));
   SINTER_LET(backend, open_backend(options, options.tune));
   bench_with.backend = backend;
   bench_with.tuned = options.tune;
   SINTER_LET(report, bench(options.model, bench_with));
-  print_result(options.json ? bench_json(report) : bench_text(report));
+  const SavedBench* there = against ? &*against : nullptr;
+  print_result(options.json       ? bench_json(report)
+               : options.markdown ? bench_markdown(report, there)
+               : options.csv      ? bench_csv(report, there)
+                                  : bench_text(report));
+  if (there && !options.json && !options.markdown && !options.csv)
+    print_result("\n" + bench_against_text(report, *there));
+  if (!options.html.empty()) SINTER_TRY(write_text(options.html, bench_html(report, there)));
   if (!options.save_record.empty())
     SINTER_TRY(write_text(options.save_record, backend->record().to_json()));
   return {};
@@ -87,9 +99,21 @@ void add_bench(CLI::App& program, Action& action) {
       "products of few tokens stream their weights, by the time of a decoded token");
   command.add_option("--save-record", options->save_record, "write the decisions that were made")
       ->type_name("FILE");
+  command
+      .add_option("--against", options->against,
+                  "what `bench --json` printed of another version, device or plan: its medians "
+                  "stand beside those of the same cases")
+      ->type_name("FILE");
+  command.add_option("--html", options->html, "write the figures as a page, too")
+      ->type_name("FILE");
+  CLI::Option* markdown =
+      command.add_flag("--markdown", options->markdown, "the cases as a table of Markdown");
+  CLI::Option* csv = command.add_flag("--csv", options->csv, "the cases as CSV, times in seconds");
+  csv->excludes(markdown);
   add_compiling(command, *options);
   add_device(command, *options);
   add_json(command, *options);
+  for (CLI::Option* form : {markdown, csv}) form->excludes("--json");
   add_verbosity(command);
   command.callback([options, &action] { action = [options] { return bench_command(*options); }; });
 }

@@ -16,7 +16,7 @@ struct ProfileCommand : CommandOptions {
   int64_t count = 16, batch = 1;
   uint64_t seed = 1;
   std::vector<std::string> symbols;
-  std::string trace;
+  std::string trace, html;
   bool tune = false;
 };
 
@@ -45,8 +45,9 @@ Status profile_command(const ProfileCommand& options) {
   request.load.sequences = std::max(options.batch, kUsualSequences);
   SINTER_LET(model, open_model(request.path, request.load));
   SINTER_LET(profiled, profile(model, profiling));
-  // The file comes last: what was printed stands even if it cannot be written.
+  // Files come last: what was printed stands even if they cannot be written.
   print_result(options.json ? profile_json(profiled) : profile_text(profiled));
+  if (!options.html.empty()) SINTER_TRY(write_text(options.html, profile_html(profiled)));
   if (!options.trace.empty()) SINTER_TRY(write_text(options.trace, profile_trace(profiled)));
   return {};
 }
@@ -80,6 +81,10 @@ void add_profile(CLI::App& program, Action& action) {
   command
       .add_option("--trace", options->trace,
                   "write a timeline for ui.perfetto.dev or chrome://tracing")
+      ->type_name("FILE");
+  command
+      .add_option("--html", options->html,
+                  "write a page: time by kernel and by class, a roofline, launches on a time line")
       ->type_name("FILE");
   command.add_flag("--tune", options->tune,
                    "choose the fastest implementation of each matrix product by timing, and the "

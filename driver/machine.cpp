@@ -1,10 +1,12 @@
 #include "driver/machine.h"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "device/named_devices.h"
 #include "driver/text_table.h"
+#include "ir/c_locale.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "runtime/cuda/nvrtc_library.h"
@@ -65,6 +67,48 @@ std::string devices_json() {
                      {"cuda_driver", load_cuda().has_value()},
                      {"runs_on", devices_that_run()}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Result<std::vector<BoardRates>> measure_devices(
+    const std::function<void(const std::string&)>& on_stage) {
+  const Result<int> count = cuda_device_count();
+  if (!count || *count == 0)
+    return fail("rates are measured on a GPU, and this machine has none that runs", "--measure",
+                count ? "" : count.error().what, ExitCode::device);
+  std::vector<BoardRates> all;
+  for (int ordinal = 0; ordinal < *count; ++ordinal) {
+    SINTER_LET(device, CudaDevice::open(ordinal));
+    if (std::any_of(all.begin(), all.end(),
+                    [&](const BoardRates& rates) { return rates.device == device->name(); }))
+      continue;
+    on_stage("measuring " + device->name());
+    SINTER_LET(rates, measure_board(device));
+    SINTER_TRY(keep_board(rates));
+    all.push_back(std::move(rates));
+  }
+  return all;
+}
+
+std::string rates_text(const std::vector<BoardRates>& rates) {
+  TextTable table("lrrrrrl");
+  table.add({"board", "memory", "cache", "tensor arithmetic", "float32", "launch", "kept in"});
+  for (const BoardRates& one : rates)
+    table.add({printable(one.device), with_unit(one.memory_bytes_per_s, "B/s"),
+               with_unit(one.cache_bytes_per_s, "B/s"), with_unit(one.tensor_flops_per_s, "FLOP/s"),
+               with_unit(one.float_flops_per_s, "FLOP/s"), duration(one.launch_s),
+               board_path(one.device)});
+  return table.str();
+}
+
+std::string rates_json(const std::vector<BoardRates>& rates) {
+  const CLocale numbers_with_a_point;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const BoardRates& one : rates) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(board_json(one));
+    json["file"] = board_path(one.device);
+    list.push_back(std::move(json));
+  }
+  return list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 Result<std::string> cache_status() {

@@ -4,8 +4,21 @@
 
 namespace sinter {
 
-FusionCosts::FusionCosts(const Fusion& fusion, llvm::ArrayRef<int64_t> sizes)
-    : fusion_(fusion), problem_(fusion.state->problem.at(sizes)) {}
+namespace {
+
+FusionProblem problem_at(const FusionProblem& problem, llvm::ArrayRef<int64_t> sizes,
+                         const DeviceDescription* board) {
+  if (!board) return problem.at(sizes);
+  return FusionProblem(problem.graph(), problem.symbols(), *board, problem.numerics(),
+                       problem.families())
+      .at(sizes);
+}
+
+}  // namespace
+
+FusionCosts::FusionCosts(const Fusion& fusion, llvm::ArrayRef<int64_t> sizes,
+                         const DeviceDescription* board)
+    : fusion_(fusion), problem_(problem_at(fusion.state->problem, sizes, board)) {}
 
 std::vector<PartView> FusionCosts::parts(const Group& group) const {
   const Groups& groups = fusion_.state->groups;

@@ -18,8 +18,10 @@ struct GroupMerge {
 
 class FusionCosts {
  public:
-  /// `sizes`: a value for each symbol, in its range.
-  FusionCosts(const Fusion& fusion, llvm::ArrayRef<int64_t> sizes);
+  /// `sizes`: a value for each symbol, in its range. `board`: whose rates give the times; null: the
+  /// device's for which fusion decided.
+  FusionCosts(const Fusion& fusion, llvm::ArrayRef<int64_t> sizes,
+              const DeviceDescription* board = nullptr);
 
   /// The traffic of a group of the fusion's grouping: an element that several ops of the kernel
   /// read is read once.

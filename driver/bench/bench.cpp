@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "driver/bench/parts.h"
+#include "driver/board.h"
 #include "driver/tune/form_tuner.h"
 #include "kernels/library.h"
 #include "runtime/cuda/cupti.h"
@@ -52,6 +53,10 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   report.seconds.emplace_back("kernels", kernels_s);
   report.seconds.emplace_back("weights", loading_s - kernels_s);
   plans.frozen = std::move(frozen);
+  if (const auto rates = kept_board(plans.device()->name())) {
+    SINTER_LET(device, find_device(compiling.target));
+    plans.board = with_rates(std::move(device), *rates);
+  }
   // An encoder's entry is measured as a module's is.
   if (model.spec && !model.spec->encoder) plans.spec = model.spec;
   plans.model = std::move(model);
@@ -213,6 +218,7 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
   if (plans.spec) report.dtype = to_string(plans.spec->dtype);
   report.weight_bytes = static_cast<double>(plans.fused->weights().bytes());
   report.machine = describe_machine(*plans.device(), *options.backend);
+  report.measured_board = plans.board.has_value();
   SINTER_TRY(check_kernels(plans, options));
   SINTER_LET(ceilings, CudaCeilings::create(plans.device(), kernel_library()));
   if (plans.spec) {

@@ -66,6 +66,7 @@ struct BenchReport {
   std::string dtype;                     // of a language model
   Numerics numerics = Numerics::strict;  // of the fused plan
   BenchMachine machine;
+  bool measured_board = false;  // predictions are made with the rates that it was measured at
   int64_t repeat = 0;
   bool tuned = false;
   double weight_bytes = 0;                              // all weights on the device

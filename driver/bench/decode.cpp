@@ -1,7 +1,6 @@
 #include "driver/bench/costs.h"
 #include "driver/bench/parts.h"
 #include "driver/compile/plan_summary.h"
-#include "driver/compile/predicted.h"
 
 namespace sinter {
 
@@ -37,8 +36,8 @@ Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, i
                              .launches;
   for (auto [compiled, times] :
        {std::pair(&plans.compiled, &result.fused), {&plans.apart, &result.unfused}}) {
-    const auto decode = predicted_seconds(*compiled, "decode", fused.symbol_values());
-    const auto sample = predicted_seconds(*compiled, "sample", fused.symbol_values());
+    const auto decode = plans.predicted(*compiled, "decode", fused.symbol_values());
+    const auto sample = plans.predicted(*compiled, "sample", fused.symbol_values());
     if (decode && sample) times->predicted_s = *decode + *sample;
   }
   for (int64_t i = 0; i < options.repeat; ++i)

@@ -5,7 +5,6 @@
 #include "driver/bench/calls.h"
 #include "driver/bench/parts.h"
 #include "driver/compile/plan_summary.h"
-#include "driver/compile/predicted.h"
 #include "driver/generate/decoder.h"
 #include "ir/variants.h"
 #include "runtime/random_inputs.h"
@@ -108,8 +107,8 @@ Result<std::vector<BenchCase>> bench_entries(BenchPlans& plans, const BenchOptio
     result.sizes.insert(result.sizes.end(), {{"sets", sets}, {"calls", call.calls()}});
     result.amount = costs.bytes;
     result.fused.launches = costs.launches;
-    result.fused.predicted_s = predicted_seconds(plans.compiled, entry.name, sizes);
-    result.unfused.predicted_s = predicted_seconds(plans.apart, entry.name, sizes);
+    result.fused.predicted_s = plans.predicted(plans.compiled, entry.name, sizes);
+    result.unfused.predicted_s = plans.predicted(plans.apart, entry.name, sizes);
     result.unfused.launches = plan_costs(plans.unfused->program(), unfused, sizes).launches;
     SINTER_TRY(measure(plans, call, inputs, options.repeat, result));
     result.ceiling_name = "copy";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/bench/bench.h"
+#include "driver/compile/predicted.h"
 #include "driver/measure/decode_runs.h"
 
 namespace sinter {
@@ -13,11 +14,17 @@ struct BenchPlans {
   Compiled compiled;  // the fused plan
   Compiled apart;     // the unfused one
   CompileOptions options, apart_options;
-  std::optional<ModelSpec> spec;  // of a language model
+  std::optional<DeviceDescription> board;  // with the rates that were measured of it, if any
+  std::optional<ModelSpec> spec;           // of a language model
   std::shared_ptr<const CudaModel> fused, unfused;
   double first_calls_s = 0;  // of all measurements: deciding the products, warming up
   double forms_s = 0;        // tuning the forms of kernels
 
+  /// Seconds of a call of an entry of one of the two; see predicted_seconds().
+  std::optional<double> predicted(const Compiled& compiled, std::string_view entry,
+                                  llvm::ArrayRef<int64_t> sizes) const {
+    return predicted_seconds(compiled, entry, sizes, board ? &*board : nullptr);
+  }
   const CudaDevicePtr& device() const { return fused->cuda_device(); }
   Numerics numerics() const { return compiled.program->numerics; }
 };

@@ -1,7 +1,6 @@
 #include "driver/bench/calls.h"
 #include "driver/bench/costs.h"
 #include "driver/bench/parts.h"
-#include "driver/compile/predicted.h"
 #include "driver/generate/feed_prompts.h"
 #include "driver/measure/resident_calls.h"
 
@@ -86,7 +85,7 @@ Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, 
     times.launches = calls.size() * plan.program->find_entry("prefill")->steps.size();
     times.predicted_s = 0;
     for (const DecoderCall& call : calls) {
-      const auto seconds = predicted_seconds(plan, "prefill", call.symbol_values);
+      const auto seconds = plans.predicted(plan, "prefill", call.symbol_values);
       times.predicted_s = seconds && times.predicted_s
                               ? std::optional(*times.predicted_s + *seconds)
                               : std::nullopt;

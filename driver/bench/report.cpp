@@ -22,14 +22,6 @@ std::string rate_unit(BenchCase::Work work) {
   return work == BenchCase::Work::bytes ? "B/s" : "FLOP/s";
 }
 
-/// "decode, context 1024, tokens 128", without a batch of one.
-std::string case_name(const BenchCase& one) {
-  std::string name = printable(one.name);
-  for (const auto& [what, value] : one.sizes)
-    if (what != "batch" || value != 1) name += fmt::format(", {} {}", printable(what), value);
-  return name;
-}
-
 std::string table(const BenchReport& report) {
   TextTable table("llrrrrrrrr");
   table.add({"", "plan", "median", "predicted", "p95", "host", "rate", "of ceiling", "launches",
@@ -37,7 +29,7 @@ std::string table(const BenchReport& report) {
   for (const BenchCase& one : report.cases)
     for (const auto& [plan, times] : {std::pair("fused", &one.fused), {"unfused", &one.unfused}}) {
       const bool first = times == &one.fused;
-      table.add({first ? case_name(one) : "", plan, duration(median(times->device_s)),
+      table.add({first ? case_title(one) : "", plan, duration(median(times->device_s)),
                  times->predicted_s ? duration(*times->predicted_s) : "–",
                  duration(quantile(times->device_s, kTail)), duration(median(times->host_s)),
                  with_unit(one.per_s(*times), rate_unit(one.work)),
@@ -154,6 +146,7 @@ std::string bench_json(const BenchReport& report) {
                  {"multiprocessors", report.machine.multiprocessors},
                  {"memory_bytes", report.machine.memory_bytes},
                  {"l2_bytes", report.machine.l2_bytes}}},
+               {"measured_board", report.measured_board},
                {"repeat", report.repeat},
                {"tuned", report.tuned},
                {"seconds", stages},

@@ -6,9 +6,11 @@
 namespace sinter {
 
 /// Seconds of a call of an entry at these sizes: its kernels and library calls one after the other,
-/// as the cost model of the fusion engine has them. nullopt: a stored plan, of which no fusion is
+/// as the cost model of the fusion engine has them, at the rates of `board`; null: of the target.
+/// nullopt: a stored plan, of which no fusion is
 /// kept.
 std::optional<double> predicted_seconds(const Compiled& compiled, std::string_view entry,
-                                        llvm::ArrayRef<int64_t> sizes);
+                                        llvm::ArrayRef<int64_t> sizes,
+                                        const DeviceDescription* board = nullptr);
 
 }  // namespace sinter

@@ -5,18 +5,19 @@
 #include <llvm/ADT/StringMap.h>
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "driver/explain/layers.h"
+#include "driver/json_lists.h"
 #include "driver/text_table.h"
-#include "frontends/files/json.h"
 
 namespace sinter {
 namespace {
 
-constexpr uint64_t kLargestLedger = 256u << 20;
-constexpr double kMostBytes = 1e18, kMostSeconds = 1e6;
+constexpr std::string_view kLedgerFormat = "sinter.ledger";
+constexpr double kMostBytes = 1e18;
 constexpr double kSameTime = 1e-6;  // relative: times of one cost model, printed and read again
 
 Result<LedgerStep> read_step(const JsonView& json) {
@@ -25,12 +26,9 @@ Result<LedgerStep> read_step(const JsonView& json) {
   SINTER_LET(kind, json["kind"].string());
   SINTER_LET(read, json["read_bytes"].number(0, kMostBytes));
   SINTER_LET(written, json["written_bytes"].number(0, kMostBytes));
-  SINTER_LET(predicted, json["predicted_s"].number(0, kMostSeconds));
-  SINTER_LET(values, json["values"].array());
-  for (size_t i = 0; i < values->size(); ++i) {
-    SINTER_LET(value, json["values"][i].string());
-    step.values.push_back(std::move(value));
-  }
+  SINTER_LET(predicted, json["predicted_s"].number(0, kLongestTime));
+  SINTER_LET(values, json_strings(json["values"]));
+  step.values = std::move(values);
   step.name = std::move(name);
   step.kind = std::move(kind);
   step.bytes = {read, written};
@@ -59,20 +57,14 @@ Result<EntryLedger> read_entry(const JsonView& json) {
   SINTER_LET(title, json["title"].string());
   entry.name = std::move(name);
   entry.title = std::move(title);
-  SINTER_LET(steps, json["kernels"].array());
-  for (size_t i = 0; i < steps->size(); ++i) {
-    SINTER_LET(step, read_step(json["kernels"][i]));
-    entry.steps.push_back(std::move(step));
-  }
-  SINTER_LET(decisions, json["decisions"].array());
-  for (size_t i = 0; i < decisions->size(); ++i) {
-    SINTER_LET(decision, read_decision(json["decisions"][i]));
-    entry.decisions.push_back(std::move(decision));
-  }
+  SINTER_LET(steps, json_list<LedgerStep>(json["kernels"], read_step));
+  SINTER_LET(decisions, json_list<LedgerDecision>(json["decisions"], read_decision));
+  entry.steps = std::move(steps);
+  entry.decisions = std::move(decisions);
   return entry;
 }
 
-std::string any_layer(const std::string& value) { return with_layer(value, "l*"); }
+std::string any_layer(const std::string& value) { return with_layer(value, "*"); }
 
 /// "gemm: l*.qkv".
 std::string step_text(const LedgerStep& step) {
@@ -223,14 +215,24 @@ std::string entry_text(const ComparedEntry& entry) {
   add("predicted", entry.seconds[0], entry.seconds[1], [](double s) { return duration(s); });
   std::string text = printable(entry.title) + '\n' + totals.str(2);
   if (entry.kernels.empty() && entry.decisions.empty()) return text + "  the same kernels\n";
+  const auto is_seen = [](const ComparedKernels& kernels) {
+    return duration(std::abs(kernels.here_s - kernels.there_s)) != duration(0);
+  };
+  size_t unseen = 0;
+  for (const ComparedKernels& kernels : entry.kernels)
+    if (!is_seen(kernels)) unseen += kernels.count;
   if (!entry.kernels.empty()) text += "\nkernels that differ, here less there\n";
   for (const ComparedKernels& kernels : entry.kernels) {
+    if (!is_seen(kernels)) continue;
     text += fmt::format("  {:>4}×  {}\n", kernels.count,
                         signed_duration(kernels.here_s - kernels.there_s));
     for (const auto& [side, list] : {std::pair("here ", &kernels.here), {"there", &kernels.there}})
       for (const std::string& kernel : *list)
         text += fmt::format("         {}  {}\n", side, printable(kernel, kLongestLine));
   }
+  if (unseen > 0)
+    text += fmt::format("  {}, equally fast (--json lists them)\n",
+                        counted(unseen, "other set of kernels", "other sets of kernels"));
   if (!entry.decisions.empty()) text += "\ndecisions that differ\n";
   for (const ComparedDecision& d : entry.decisions)
     text += fmt::format("  {:>4}×  {} and {}\n         here   {}\n         there  {}\n", d.count,
@@ -242,10 +244,10 @@ std::string entry_text(const ComparedEntry& entry) {
 }  // namespace
 
 Result<std::vector<EntryLedger>> read_ledger(const std::string& path) {
-  SINTER_LET(document, read_json(path, kLargestLedger));
+  SINTER_LET(document, read_json(path, kLargestReport));
   const JsonView root = document.view();
   SINTER_LET(format, root["format"].string_or(""));
-  if (format != "sinter.ledger")
+  if (format != kLedgerFormat)
     return fail("the file is no ledger", path,
                 "give what `sinter explain --json` printed, or a plan's fusion.json",
                 ExitCode::usage);
@@ -253,13 +255,14 @@ Result<std::vector<EntryLedger>> read_ledger(const std::string& path) {
   if (version != 1)
     return fail(fmt::format("the ledger has version {}, this sinter reads version 1", version),
                 path, "write it again with this sinter");
-  SINTER_LET(list, root["entries"].array());
-  std::vector<EntryLedger> entries;
-  for (size_t i = 0; i < list->size(); ++i) {
-    SINTER_LET(entry, read_entry(root["entries"][i]));
-    entries.push_back(std::move(entry));
-  }
-  return entries;
+  return json_list<EntryLedger>(root["entries"], read_entry);
+}
+
+Result<bool> is_ledger(const std::string& path) {
+  if (!std::filesystem::path(path).extension().string().starts_with(".json")) return false;
+  SINTER_LET(document, read_json(path, kLargestReport));
+  SINTER_LET(format, document.view()["format"].string_or(""));
+  return format == kLedgerFormat;
 }
 
 std::vector<ComparedEntry> compare_ledgers(const std::vector<EntryLedger>& here,

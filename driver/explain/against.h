@@ -1,5 +1,5 @@
-// Two plans side by side: a compilation against a saved ledger, of another model, target, option or
-// version.
+// Two plans side by side: a compilation against another one, or against a saved ledger of another
+// model, target, option or version.
 #pragma once
 
 #include "driver/explain/ledger.h"
@@ -10,6 +10,9 @@ namespace sinter {
 /// titles, values with their steps, steps with kind, values, bytes and predicted times, decisions
 /// with reason and text. Errors: another format, a file that is damaged.
 Result<std::vector<EntryLedger>> read_ledger(const std::string& path);
+
+/// True for a JSON file of that format. Errors: a .json file that is no JSON.
+Result<bool> is_ledger(const std::string& path);
 
 /// Kernels of both plans that compute the same values, where the two plans divide these differently
 /// or predict other times. Equal ones of different layers are counted.

@@ -8,14 +8,19 @@ namespace sinter {
 
 inline constexpr size_t kLongestLine = 1000;  // characters of a line of text
 
-/// The layer of a value that the frontends named ("l12.norm1": 12), -1 for others.
+/// The layer of a value: "l12.norm1" of the frontends and "model.layers.12.norm" of PyTorch's
+/// modules: 12; -1 for others. It is the first part of the name that is a number behind another
+/// part, or one behind the letter l that begins the name.
 int64_t layer_of(std::string_view value);
-/// The name with `layer` in place of its own layer ("l12.norm1", "l*" -> "l*.norm1").
+/// The text before the layer's number: "l", "model.layers."; empty: the value has no layer.
+std::string_view stack_of(std::string_view value);
+/// The name with `layer` in place of its layer's number ("l12.norm1", "*" -> "l*.norm1").
 std::string with_layer(const std::string& value, const std::string& layer);
 
 /// The steps that belong to a layer, by the first value that they compute; -1: to none. Steps
 /// before and after the layers stand apart.
 struct LayerSection {
+  std::string stack;  // stack_of() its values
   int64_t layer = -1;
   std::vector<size_t> steps;
   /// How many sections that follow do the same in layers of their own.

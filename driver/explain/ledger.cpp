@@ -124,11 +124,12 @@ std::vector<EntryLedger> ledger(const Compiled& compiled, std::string_view only,
       entry.values = values_of(graph, fusion.grouping, program.symbols);
       for (const LedgerEntry& e : fusion.ledger) {
         LedgerDecision& d = entry.decisions.emplace_back(decision(graph, e.a, e.b, e.verdict));
-        if (!d.fused) d.change = changes.text(i, e.a, e.b, e.verdict);
+        if (!d.fused && inputs.advice) d.change = changes.text(i, e.a, e.b, e.verdict);
       }
-      add_costs(graph, fusion, FusionCosts(fusion, sizes), entry);
+      const FusionCosts costs(fusion, sizes, inputs.board ? &*inputs.board : nullptr);
+      add_costs(graph, fusion, costs, entry);
       add_measured(inputs.measured, entry);
-      add_worths(compiled, entry);
+      if (inputs.advice) add_worths(compiled, costs, entry);
     }
     result.push_back(std::move(entry));
   }

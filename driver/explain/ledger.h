@@ -107,10 +107,13 @@ struct EntryLedger {
   double seconds() const;  // measured where a step was, else predicted
 };
 
-/// Inputs of reports beside the compilation; both may be empty.
+/// Inputs of reports beside the compilation; all may be empty.
 struct ReportInputs {
   EntrySavings relaxed = {};  // of relaxed_savings()
   MeasuredTimes measured = {};
+  /// The rates of times; absent: those of the target. Decisions stay the target's.
+  std::optional<DeviceDescription> board = {};
+  bool advice = true;  // what refusals cost, and what would have to change
 };
 
 /// One record for each entry of the plan, or for the one that is called `only`.
@@ -140,7 +143,14 @@ std::string ledger_headline(const EntryLedger& ledger);
 std::string ledger_text(const EntryLedger& ledger, bool all);
 /// Values as nodes and kernels as clusters, equal layers once, edges by bytes; for Graphviz.
 std::string ledger_dot(const Compiled& compiled, std::string_view only = {});
-/// One page that needs no other file.
-std::string ledger_html(const Compiled& compiled, const ReportHeader& header = {});
+/// Parts of the page beside the ledger.
+struct PageParts {
+  bool module_text = false;
+  bool kernel_text = true;      // where the page stays below its largest size
+  std::string comparison = {};  // comparison_json(); empty: none
+};
+/// One page that needs no other file (driver/page). It has no weights.
+std::string ledger_html(const Compiled& compiled, const ReportHeader& header = {},
+                        const ReportInputs& inputs = {}, PageParts parts = {});
 
 }  // namespace sinter

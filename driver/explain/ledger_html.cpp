@@ -1,249 +1,460 @@
-// The ledger as a web page: kernels, decisions, the module and the kernels' text, linked.
-#include <llvm/ADT/StringMap.h>
-#include <llvm/ADT/StringRef.h>
+// The ledger as a page: its records as JSON, equal layers once, for driver/page/explain.js.
+#include <llvm/ADT/STLExtras.h>
 
 #include <map>
+#include <set>
 
-#include "driver/explain/html.h"
 #include "driver/explain/layers.h"
-#include "driver/text_table.h"
+#include "driver/explain/page_answers.h"
+#include "driver/explain/worth.h"
+#include "driver/page/page.h"
+#include "ir/c_locale.h"
 #include "ir/text.h"
+#include "ir/variants.h"
+#include "kernels/registry.h"
 
 namespace sinter {
 namespace {
 
-/// The row of a kernel.
-std::string step_id(size_t entry, size_t step) { return fmt::format("e{}k{}", entry, step); }
+using Json = nlohmann::ordered_json;
 
-/// The parts of the page about one entry.
+Json bytes_json(double bytes) { return static_cast<int64_t>(bytes); }
+
+/// The texts of kernels: each line once, a text as the numbers of its lines.
+class KernelTexts {
+ public:
+  /// The number of the kernel's text in texts().
+  size_t add(const std::string& text) {
+    const auto [at, is_new] = known_.try_emplace(text, texts_.size());
+    if (!is_new) return at->second;
+    llvm::SmallVector<llvm::StringRef, 0> lines;
+    llvm::StringRef(text).split(lines, '\n');
+    Json numbers = Json::array();
+    for (llvm::StringRef line : lines) numbers.push_back(lines_.number(line.str()));
+    texts_.push_back(std::move(numbers));
+    return at->second;
+  }
+  const Json& lines() const { return lines_.json(); }
+  const Json& texts() const { return texts_; }
+
+ private:
+  llvm::StringMap<size_t> known_;
+  PageTexts lines_;
+  Json texts_ = Json::array();
+};
+
+/// The records of one entry.
 class EntryPage {
  public:
-  EntryPage(const Compiled& compiled, const EntryLedger& ledger)
+  EntryPage(const Compiled& compiled, const WhyAnswers& answers, const EntryLedger& ledger,
+            const PageParts& parts, PageTexts& texts, KernelTexts& kernels)
       : compiled_(compiled),
+        answers_(answers),
         ledger_(ledger),
+        parts_(parts),
+        texts_(texts),
+        kernels_(kernels),
         graph_(compiled.module.entries[ledger.entry].graph),
-        number_(ledger.entry),
+        sizes_(compiled.sizes_of(ledger.entry)),
         sections_(layer_sections(ledger)),
         shown_(shown_steps(ledger, sections_)) {
-    for (uint32_t i = 0; i < graph_.size(); ++i) value_[graph_.ops()[i].name] = i;
-    for (size_t i = 0; i < ledger.steps.size(); ++i)
-      for (const std::string& value : ledger.steps[i].values) step_of_[value] = i;
-    for (const bool fused : {true, false})
-      for (const DecisionReason& reason : decisions_by_reason(ledger, fused))
-        for (const DecisionKind& kind : reason.kinds) {
-          for (const LedgerDecision* decision : kind.all)
-            for (const std::string& value : {decision->a, decision->b})
-              if (const auto at = step_of_.find(value); at != step_of_.end()) {
-                std::vector<size_t>& about = decisions_of_[shown_[at->second]];
-                if (about.empty() || about.back() != decisions_.size())
-                  about.push_back(decisions_.size());
-              }
-          decisions_.push_back(kind);
-        }
+    for (uint32_t i = 0; i < graph_.size(); ++i) value_[graph_.ops()[i].name] = {i};
+    number_values();
   }
 
-  std::string run() const {
-    return fmt::format("<h2>{}</h2>\n<p>{}</p>\n", html(ledger_.title),
-                       html(ledger_headline(ledger_))) +
-           kernels() + decisions() + ir();
+  Json run() {
+    const std::vector<Json> fused = steps();
+    Json json = {{"title", ledger_.title},
+                 {"name", ledger_.name},
+                 {"sizes", ledger_.sizes},
+                 {"headline", ledger_headline(ledger_)},
+                 {"choices", Json::array()},
+                 {"sections", Json::array()},
+                 {"fused", {{"total", total()}, {"steps", fused}, {"edges", edges()}}}};
+    for (const LedgerChoice& choice : ledger_.choices)
+      json["choices"].push_back(choice_text(choice));
+    for (size_t i = 0; i < sections_.size(); ++i)
+      json["sections"].push_back({{"title", section_title(sections_, i)},
+                                  {"repeats", repeats_text(sections_[i])},
+                                  {"stack", sections_[i].stack},
+                                  {"layer", sections_[i].layer},
+                                  {"count", sections_[i].repeats + 1},
+                                  {"steps", section_steps(sections_[i])}});
+    json["unfused"] = unfused();
+    json["worths"] = worths();
+    json["reasons"] = Json::array();
+    for (const ReasonWorth& reason : ledger_.reasons)
+      json["reasons"].push_back({{"reason", reason.reason},
+                                 {"text", reason.text},
+                                 {"count", reason.count},
+                                 {"seconds", reason.seconds},
+                                 {"final", is_final(reason.reason)}});
+    json["decisions"] = decisions();
+    json["fusions"] = fusions();
+    json["answers"] = page_answers(answers_, compiled_, ledger_.entry, computed_, number_, texts_);
+    if (parts_.module_text) json["module"] = module_text();
+    json["values"] = values_;  // last: the parts above add what they show
+    json["views"] = views();
+    return json;
   }
 
  private:
-  std::string step_id(size_t step) const { return sinter::step_id(number_, step); }
-  std::string decision_id(size_t decision) const {
-    return fmt::format("e{}d{}", number_, decision);
-  }
-  std::string value_id(uint32_t value) const { return fmt::format("e{}v{}", number_, value); }
-
-  /// A value's name, linked to its line of the module.
-  std::string to_ir(const std::string& name) const {
+  const Op* find(const std::string& name) const {
     const auto at = value_.find(name);
-    return at == value_.end() ? html(name) : link(value_id(at->second), name);
-  }
-  /// A value's name, linked to the kernel that computes it.
-  std::string to_kernel(const std::string& name) const {
-    const auto at = step_of_.find(name);
-    return at == step_of_.end() ? to_ir(name) : link(step_id(shown_[at->second]), name);
+    return at == value_.end() ? nullptr : &graph_[at->second];
   }
 
-  /// Links to the rows of the decisions about a kernel's values.
-  std::string decisions_about(size_t step) const {
-    std::string text;
-    const auto at = decisions_of_.find(step);
-    if (at == decisions_of_.end()) return text;
-    for (size_t decision : at->second)
-      text += fmt::format("{}<a class=\"{}\" href=\"#{}\">{}</a>", text.empty() ? "" : " ",
-                          decisions_[decision].first().fused ? "fused" : "refused",
-                          decision_id(decision), decision);
-    return text;
-  }
-
-  std::string kernel_row(size_t index) const {
-    const LedgerStep& step = ledger_.steps[index];
-    std::string values;
-    for (const std::string& value : step.values)
-      values += (values.empty() ? "" : " ") + to_ir(value);
-    const std::string name =
-        step.kind == "kernel" ? link("cuda-" + step.name, step.name) : html(step.name);
-    return fmt::format(
-        "<tr id=\"{}\"><td class=\"n\">{}</td><td><code>{}</code></td><td class=\"n\">{}</td>"
-        "<td class=\"n\">{}</td><td><code>{}</code></td><td class=\"links\">{}</td></tr>\n",
-        step_id(index), index, name, with_unit(step.bytes.total(), "B"), duration(step.predicted_s),
-        values, decisions_about(index));
-  }
-
-  std::string kernels() const {
-    std::string text =
-        "<details open><summary>Kernels, in order</summary><table><thead><tr><th class=\"n\">#</th>"
-        "<th>kernel</th><th class=\"n\">bytes</th><th class=\"n\">predicted</th><th>computes</th>"
-        "<th>decisions</th></tr></thead><tbody>\n";
-    const auto title = [&](const std::string& line) {
-      if (!line.empty())
-        text += fmt::format("<tr class=\"layer\"><td colspan=\"6\">{}</td></tr>\n", html(line));
-    };
-    for (size_t i = 0; i < sections_.size(); ++i) {
-      title(section_title(sections_, i));
-      for (size_t step : sections_[i].steps) text += kernel_row(step);
-      title(repeats_text(sections_[i]));
+  /// Numbers the values that shown steps compute, in the graph's order, and gives the values of
+  /// other layers the numbers of those that stand in their place.
+  void number_values() {
+    for (const LayerSection& section : sections_)
+      for (size_t step : section.steps)
+        for (const std::string& name : ledger_.steps[step].values)
+          if (const auto at = value_.find(name); at != value_.end())
+            computed_.push_back(at->second);
+    llvm::sort(computed_);
+    for (ValueId id : computed_) add_value(graph_[id]);
+    for (size_t i = 0; i < ledger_.steps.size(); ++i) {
+      const std::vector<std::string>& own = ledger_.steps[i].values;
+      const std::vector<std::string>& stand_in = ledger_.steps[shown_[i]].values;
+      for (size_t k = 0; k < own.size(); ++k) {
+        if (k < stand_in.size())
+          if (const auto at = number_.find(stand_in[k]); at != number_.end())
+            number_.try_emplace(own[k], at->second);
+        if (shown_[i] == i && number_.contains(own[k])) step_of_[number_[own[k]]] = i;
+      }
     }
-    return text + "</tbody></table></details>\n";
+    for (size_t i = 0; i < computed_.size(); ++i) {
+      Json operands = Json::array();
+      for (ValueId operand : graph_[computed_[i]].operands) {
+        const std::string& root = graph_[root_of(graph_, operand)].name;
+        const size_t number = number_of(root);
+        if (!llvm::is_contained(operands, Json(number))) operands.push_back(number);
+      }
+      values_[i].push_back(place_.at(step_of_.at(i)));
+      values_[i].push_back(std::move(operands));
+    }
   }
 
-  std::string decision_row(size_t index) const {
-    const DecisionKind& kind = decisions_[index];
-    const LedgerDecision& d = kind.first();
-    std::string about = d.detail;
-    const auto add = [&](const std::string& line) {
-      if (!line.empty()) about += (about.empty() ? "" : "\n") + line;
+  size_t add_value(const Op& op) {
+    const size_t number = values_.size();
+    number_[op.name] = number;
+    values_.push_back(
+        {op.name, std::string(algorithm_name(op)), to_string(op.type, compiled_.module.symbols)});
+    return number;
+  }
+
+  size_t number_of(const std::string& name) {
+    if (const auto at = number_.find(name); at != number_.end()) return at->second;
+    const Op* op = find(name);
+    if (op) return add_value(*op);
+    const size_t number = values_.size();
+    number_[name] = number;
+    values_.push_back({name, "", ""});
+    return number;
+  }
+
+  Json section_steps(const LayerSection& section) const {
+    Json list = Json::array();
+    for (size_t step : section.steps) list.push_back(place_.at(step));
+    return list;
+  }
+
+  Json total() const {
+    double bytes = 0;
+    size_t calls = 0;
+    for (const LedgerStep& step : ledger_.steps) {
+      bytes += step.bytes.total();
+      calls += step.kind == "gemm";
+    }
+    return {{"launches", ledger_.steps.size() - calls},
+            {"calls", calls},
+            {"bytes", bytes_json(bytes)},
+            {"seconds", ledger_.seconds()},
+            {"predicted", ledger_.predicted_s()},
+            {"measured", ledger_.measured()}};
+  }
+
+  std::vector<Json> steps() {
+    std::vector<Json> list;
+    for (const LayerSection& section : sections_)
+      for (size_t i : section.steps) list.push_back(step_json(i));
+    return list;
+  }
+
+  Json step_json(size_t index) {
+    const LedgerStep& step = ledger_.steps[index];
+    Json values = Json::array();
+    for (const std::string& value : step.values) values.push_back(number_of(value));
+    Json json = {{"index", index},
+                 {"name", step.name},
+                 {"kind", step.kind},
+                 {"values", values},
+                 {"read", bytes_json(step.bytes.read)},
+                 {"written", bytes_json(step.bytes.written)},
+                 {"predicted", step.predicted_s}};
+    if (step.measured_s) json["measured"] = *step.measured_s;
+    if (!step.early.empty()) {
+      json["early"] = Json::array();
+      for (const std::string& value : step.early) json["early"].push_back(value);
+    }
+    const Program& program = *compiled_.program;
+    const StepFacts facts = step_facts(program, program.entries[ledger_.entry].steps[index]);
+    if (facts.kernel) {
+      const Launch& launch = facts.kernel->launch;
+      json["threads"] = launch.threads;
+      if (const auto grid = grid_of(launch, sizes_)) {
+        json["blocks"] = grid->blocks;
+        if (grid->cluster > 1) json["cluster"] = grid->cluster;
+      }
+      if (const auto bytes = shared_bytes(launch, sizes_)) json["shared"] = *bytes;
+      if (parts_.kernel_text) json["cuda"] = kernels_.add(facts.kernel->source);
+    }
+    if (step.launch)
+      json["launch"] = {{"grid", step.launch->grid},
+                        {"block", step.launch->block},
+                        {"registers", step.launch->registers},
+                        {"shared", step.launch->shared_bytes}};
+    return json;
+  }
+
+  /// [from or -1, to, value, bytes], of a value that a repeated layer takes from the one before it
+  /// with a 1 behind.
+  Json edges() {
+    std::set<std::tuple<int64_t, size_t, size_t>> drawn;
+    Json list = Json::array();
+    for (const bool repeated : {false, true})
+      for (const LedgerEdge& edge : ledger_.edges) {
+        if ((shown_[edge.to] != edge.to) != repeated || (repeated && !edge.from)) continue;
+        const int64_t from =
+            edge.from ? static_cast<int64_t>(place_.at(shown_[*edge.from])) : int64_t{-1};
+        const size_t to = place_.at(shown_[edge.to]), value = number_of(edge.value);
+        const bool leads_back = from >= static_cast<int64_t>(to);
+        if (repeated && !leads_back) continue;
+        if (!drawn.insert({from, to, value}).second) continue;
+        Json one = {from, to, value, bytes_json(edge.bytes)};
+        if (leads_back) one.push_back(1);
+        list.push_back(std::move(one));
+      }
+    return list;
+  }
+
+  /// The plan with a kernel for each op: what stands before fusion.
+  Json unfused() {
+    FusionOptions options;
+    options.enabled = false;
+    const Fusion fusion = fuse(
+        graph_, narrowed(compiled_.module.symbols, compiled_.module.entries[ledger_.entry].range),
+        *find_device(compiled_.program->target), options);
+    const FusionCosts costs(fusion, sizes_);
+    Json steps = Json::array(), edges = Json::array();
+    double bytes = 0, seconds = 0;
+    size_t calls = 0;
+    const auto is_call = [&](const Group& group) {
+      return costs.parts(group)[0].shape.family->kind == KernelFamily::Kind::call;
     };
-    add(path_text(d.path));
-    add(d.change);
-    if (d.fused) add(savings_text(kind));
-    std::string lines;
-    for (char c : html(about)) lines += c == '\n' ? std::string("<br>") : std::string(1, c);
-    return fmt::format(
-        "<tr id=\"{7}\"><td class=\"n\">{8}</td><td class=\"{0}\">{0}</td><td class=\"n\">{1}×</td>"
-        "<td><code>{2}<br>{3}</code></td><td>{4}<br><code>{5}</code></td><td>{6}</td></tr>\n",
-        d.fused ? "fused" : "refused", kind.count(), to_kernel(d.a), to_kernel(d.b), html(d.text),
-        d.reason, lines, decision_id(index), index);
+    for (const Group& group : fusion.grouping.groups) {
+      bytes += costs.bytes(group).total();
+      seconds += costs.seconds(group);
+      calls += is_call(group);
+    }
+    // In the order of the sections, so that both pictures have the same frames.
+    std::map<size_t, size_t> step_of_value;
+    for (const LayerSection& section : sections_) {
+      std::vector<size_t> values;
+      for (size_t step : section.steps)
+        for (const std::string& value : ledger_.steps[step].values)
+          if (const auto at = number_.find(value); at != number_.end())
+            values.push_back(at->second);
+      llvm::sort(values);
+      for (size_t value : values) {
+        const uint32_t at = fusion.grouping.group_of[computed_[value].index];
+        if (at == UINT32_MAX) continue;
+        const Group& group = fusion.grouping.groups[at];
+        const Bytes moved = costs.bytes(group);
+        step_of_value[value] = steps.size();
+        steps.push_back({{"kind", is_call(group) ? "gemm" : "kernel"},
+                         {"values", {value}},
+                         {"read", bytes_json(moved.read)},
+                         {"written", bytes_json(moved.written)},
+                         {"predicted", costs.seconds(group)}});
+      }
+    }
+    for (const auto& [value, to] : step_of_value) {
+      const Group& group = fusion.grouping.groups[fusion.grouping.group_of[computed_[value].index]];
+      for (const auto& [root, read] : costs.reads(group)) {
+        const size_t number = number_of(graph_[root].name);
+        const auto from = step_of_value.find(number);
+        const bool is_computed = from != step_of_value.end();
+        Json one = {is_computed ? Json(from->second) : Json(-1), to, number, bytes_json(read)};
+        if (is_computed && from->second >= to) one.push_back(1);
+        edges.push_back(std::move(one));
+      }
+    }
+    return {{"total",
+             {{"launches", fusion.grouping.groups.size() - calls},
+              {"calls", calls},
+              {"bytes", bytes_json(bytes)},
+              {"seconds", seconds},
+              {"predicted", seconds},
+              {"measured", false}}},
+            {"steps", steps},
+            {"edges", edges}};
   }
 
-  std::string decisions() const {
-    std::string text =
-        "<details open><summary>Decisions</summary><input type=\"search\" "
-        "placeholder=\"search: names, reasons, fused, refused\">"
-        "<table><thead><tr><th class=\"n\">#</th><th></th><th></th><th>values</th><th>reason</th>"
-        "<th>what decided, and what would have to change</th></tr></thead><tbody>\n";
-    for (size_t i = 0; i < decisions_.size(); ++i) text += decision_row(i);
-    return text + "</tbody></table></details>\n";
+  Json worths() {
+    std::set<const RefusalWorth*> matter;
+    for (const RefusalWorth* worth : worths_that_matter(ledger_)) matter.insert(worth);
+    Json list = Json::array();
+    for (const RefusalWorth& worth : ledger_.worths) {
+      const LedgerDecision& d = ledger_.decisions[worth.first];
+      if (worth.seconds <= 0 && !matter.contains(&worth)) continue;
+      Json json = {{"a", number_of(d.a)},
+                   {"b", number_of(d.b)},
+                   {"count", worth.count},
+                   {"reason", texts_.number(d.text + "\n" + d.reason)},
+                   {"seconds", worth.seconds},
+                   {"stated", stated_text(worth)},
+                   {"share", ledger_.seconds() > 0 ? stated_s(worth) / ledger_.seconds() : 0}};
+      if (matter.contains(&worth)) json["matters"] = true;
+      if (!worth.option.empty()) json["option"] = worth.option;
+      list.push_back(std::move(json));
+    }
+    return list;
   }
 
-  /// By layer, the section that says of it "as layer 3".
-  std::map<int64_t, const LayerSection*> repeated_layers() const {
-    std::map<int64_t, const LayerSection*> repeated;
+  /// [fused, a, b, count, reason, detail, path, change or saving]
+  Json decisions() {
+    Json list = Json::array();
+    for (const bool fused : {false, true})
+      for (const DecisionReason& reason : decisions_by_reason(ledger_, fused))
+        for (const DecisionKind& kind : reason.kinds) {
+          const LedgerDecision& d = kind.first();
+          list.push_back({fused ? 1 : 0, number_of(d.a), number_of(d.b), kind.count(),
+                          texts_.number(d.text + "\n" + d.reason), texts_.number(d.detail),
+                          texts_.number(path_text(d.path)),
+                          texts_.number(fused ? savings_text(kind) : d.change)});
+        }
+    return list;
+  }
+
+  /// The fusions that answers name: [place from 1, saving, members by number].
+  Json fusions() {
+    Json list = Json::array();
+    const std::vector<GroupMerge>& merges = answers_.merges(ledger_.entry);
+    const std::set<ValueId> shown(computed_.begin(), computed_.end());
+    for (size_t i = 0; i < merges.size(); ++i) {
+      Json members = Json::array();
+      for (const auto* side : {&merges[i].first, &merges[i].second})
+        for (ValueId id : *side)
+          if (shown.contains(id)) members.push_back(number_of(graph_[id].name));
+      if (members.empty()) continue;
+      list.push_back({i + 1, bytes_json(merges[i].saved_bytes), std::move(members)});
+    }
+    return list;
+  }
+
+  /// [name, the number of the value that it reads]
+  Json views() {
+    Json list = Json::array();
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      const Op& op = graph_.ops()[i];
+      const ValueId root = root_of(graph_, {i});
+      if (root.index == i || number_.contains(op.name)) continue;
+      const auto at = number_.find(graph_[root].name);
+      if (at != number_.end() && values_[at->second][0] == graph_[root].name)
+        list.push_back({op.name, at->second});
+    }
+    return list;
+  }
+
+  /// The lines of the entry, equal layers once.
+  std::string module_text() const {
+    std::map<std::pair<std::string, int64_t>, const LayerSection*> repeated;
     for (const LayerSection& section : sections_)
       for (size_t k = 1; k <= section.repeats; ++k)
-        repeated[section.layer + static_cast<int64_t>(k)] = &section;
-    return repeated;
-  }
-
-  /// The entry's text: equal layers once, else a line for each value that is no input, with the
-  /// kernel that computes it.
-  std::string ir() const {
+        repeated[{section.stack, section.layer + static_cast<int64_t>(k)}] = &section;
     llvm::SmallVector<llvm::StringRef, 0> lines;
     const std::string printed = print_graph(graph_, compiled_.module.symbols);
     llvm::StringRef(printed).rtrim().split(lines, '\n');
-    std::string text = fmt::format("<details><summary>Module</summary><pre>{}\n",
-                                   html(lines.empty() ? "" : lines.front().str()));
-    size_t line = 1;
-    const std::map<int64_t, const LayerSection*> repeated = repeated_layers();
+    std::string text = lines.empty() ? "" : lines[0].str() + '\n';
     const LayerSection* told = nullptr;
-    for (uint32_t i = 0; i < graph_.size(); ++i) {
-      const Op& op = graph_.ops()[i];
-      if (const auto at = repeated.find(layer_of(op.name)); at != repeated.end()) {
-        text += fmt::format("<span id=\"{}\"></span>", value_id(i));
-        if (std::exchange(told, at->second) != at->second)
-          text += html("  // " + repeats_text(*told)) + '\n';
-        ++line;
-        continue;
-      }
-      if (op.kind == OpKind::input) {
-        text += fmt::format("<span id=\"{}\"></span>", value_id(i));
-        continue;
-      }
-      const auto at = step_of_.find(op.name);
-      const std::string kernel =
-          at == step_of_.end()
-              ? ""
-              : "  " + link(step_id(shown_[at->second]), fmt::format("kernel {}", at->second));
-      text += fmt::format("<span id=\"{}\">{}</span>{}\n", value_id(i),
-                          line < lines.size() ? html(lines[line].str()) : "", kernel);
+    size_t line = 1;
+    for (const Op& op : graph_.ops()) {
+      if (op.kind == OpKind::input) continue;
+      const auto at = repeated.find({std::string(stack_of(op.name)), layer_of(op.name)});
+      if (at == repeated.end())
+        text += line < lines.size() ? lines[line].str() + '\n' : "";
+      else if (std::exchange(told, at->second) != at->second)
+        text += "  // " + repeats_text(*told) + '\n';
       ++line;
     }
-    return text + "}</pre></details>\n";
+    return text + "}\n";
   }
 
   const Compiled& compiled_;
+  const WhyAnswers& answers_;
   const EntryLedger& ledger_;
+  const PageParts& parts_;
+  PageTexts& texts_;
+  KernelTexts& kernels_;
   const Graph& graph_;
-  size_t number_;
-  std::vector<LayerSection> sections_;
-  std::vector<size_t> shown_;
-  llvm::StringMap<uint32_t> value_;
-  llvm::StringMap<size_t> step_of_;
-  std::vector<DecisionKind> decisions_;                 // rows of the table
-  std::map<size_t, std::vector<size_t>> decisions_of_;  // by the step that is shown
+  const std::vector<int64_t> sizes_;
+  const std::vector<LayerSection> sections_;
+  const std::vector<size_t> shown_;
+  std::map<size_t, size_t> place_ = places();  // of a shown step in the page's list
+  llvm::StringMap<ValueId> value_;
+  std::vector<ValueId> computed_;     // by shown steps; ascending
+  llvm::StringMap<size_t> number_;    // of a value in values_
+  std::map<size_t, size_t> step_of_;  // of a computed value, by number
+  Json values_ = Json::array();  // [name, op, type], of computed ones also [.., step, operands]
+
+  std::map<size_t, size_t> places() const {
+    std::map<size_t, size_t> places;
+    for (const LayerSection& section : sections_)
+      for (size_t step : section.steps) {
+        const size_t next = places.size();
+        places[step] = next;
+      }
+    return places;
+  }
 };
 
-std::string header_list(const Compiled& compiled, const ReportHeader& header) {
-  std::string text = "<dl>";
-  const auto add = [&](std::string_view what, const std::string& value) {
-    if (!value.empty()) text += fmt::format("<dt>{}</dt><dd>{}</dd>", what, html(value));
-  };
-  add("model", header.model.empty() ? compiled.program->name : header.model);
-  add("target", compiled.program->target);
-  add("numerics", std::string(to_string(compiled.program->numerics)));
-  std::string sizes;
-  for (size_t i = 0; i < compiled.program->symbols.size() && i < compiled.sizes.size(); ++i)
-    sizes +=
-        fmt::format("{}{}={}", i ? " " : "", compiled.program->symbols[i].name, compiled.sizes[i]);
-  add("sizes", sizes);
-  add("sinter", SINTER_VERSION);
-  add("command", header.command);
-  return text + "</dl>\n";
-}
-
-/// The CUDA text of these entries' kernels, with links to where they are launched.
-std::string cuda_texts(const Program& program, llvm::ArrayRef<EntryLedger> ledgers) {
-  llvm::StringMap<std::string> launches;
+std::string page_of(const Compiled& compiled, const ReportHeader& header,
+                    const std::vector<EntryLedger>& ledgers, const WhyAnswers& answers,
+                    const PageParts& parts) {
+  const Program& program = *compiled.program;
+  PageTexts texts;
+  KernelTexts kernels;
+  Json entries = Json::array();
   for (const EntryLedger& entry : ledgers)
-    for (const LayerSection& section : layer_sections(entry))
-      for (size_t step : section.steps)
-        launches[entry.steps[step].name] +=
-            " " + link(step_id(entry.entry, step), fmt::format("{} {}", entry.title, step));
-  std::string text = "<h2>CUDA text</h2>\n";
-  for (const Kernel& kernel : program.kernels)
-    if (const auto at = launches.find(kernel.name); at != launches.end())
-      text += fmt::format(
-          "<details class=\"cuda\" id=\"cuda-{0}\"><summary><code>{0}</code></summary>"
-          "<p>launched as{1}</p><pre>{2}</pre></details>\n",
-          kernel.name, at->second, html(kernel.source));
-  return text;
+    entries.push_back(EntryPage(compiled, answers, entry, parts, texts, kernels).run());
+  Json json = {{"sinter", SINTER_VERSION},
+               {"model", header.model.empty() ? program.name : header.model},
+               {"target", program.target},
+               {"numerics", to_string(program.numerics)},
+               {"command", header.command},
+               {"entries", entries},
+               {"texts", texts.json()},
+               {"cuda", {{"lines", kernels.lines()}, {"texts", kernels.texts()}}}};
+  if (!parts.comparison.empty()) {
+    const CLocale numbers_with_a_point;
+    json["against"] = Json::parse(parts.comparison, nullptr, false);
+  }
+  return page(program.name + ": fusion", "explain.js",
+              json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace
 
-std::string ledger_html(const Compiled& compiled, const ReportHeader& header) {
-  std::string text = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}: fusion "
-      "ledger</title>{1}</head><body>\n<h1>{0}</h1>\n",
-      html(compiled.program->name), html_style());
-  text += header_list(compiled, header);
-  const std::vector<EntryLedger> ledgers = ledger(compiled, header.only);
-  for (const EntryLedger& entry : ledgers) text += EntryPage(compiled, entry).run();
-  text += cuda_texts(*compiled.program, ledgers);
-  text += html_script();
-  return text + "</body></html>\n";
+std::string ledger_html(const Compiled& compiled, const ReportHeader& header,
+                        const ReportInputs& inputs, PageParts parts) {
+  const std::vector<EntryLedger> ledgers = ledger(compiled, header.only, inputs);
+  const WhyAnswers answers(compiled);
+  std::string text = page_of(compiled, header, ledgers, answers, parts);
+  if (text.size() < kMostPageBytes || !parts.kernel_text) return text;
+  parts.kernel_text = false;
+  return page_of(compiled, header, ledgers, answers, parts);
 }
 
 }  // namespace sinter

@@ -68,12 +68,11 @@ std::string what_would_pay(const EntryLedger& ledger) {
   TextTable table("rrrl");
   for (const RefusalWorth* worth : shown) {
     const LedgerDecision& d = ledger.decisions[worth->first];
-    const std::string option = option_text(*worth);
-    table.add({duration(worth->seconds),
-               fmt::format("{:.1f} %", 100 * worth->seconds / ledger.seconds()),
+    table.add({stated_text(*worth),
+               fmt::format("{:.1f} %", 100 * stated_s(*worth) / ledger.seconds()),
                fmt::format("{}×", worth->count),
                printable(fmt::format("{} and {}: {} ({}){}", d.a, d.b, d.text, d.reason,
-                                     option.empty() ? "" : "; " + option),
+                                     worth->option.empty() ? "" : "; by " + worth->option),
                          kLongestLine)});
   }
   return fmt::format("what would pay, of {}: one launch in the place of two\n{}\n",

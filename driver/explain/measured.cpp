@@ -2,46 +2,23 @@
 
 #include <llvm/ADT/StringMap.h>
 
-#include "frontends/files/json.h"
+#include "driver/json_lists.h"
 
 namespace sinter {
 namespace {
-
-constexpr uint64_t kLargestFile = 256u << 20;
-constexpr double kLongest = 1e6;  // seconds of a step or a call
 
 std::string key_of(const std::vector<std::string>& values) {
   return fmt::format("{}", fmt::join(values, " "));
 }
 
-Result<std::vector<std::string>> strings(const JsonView& list) {
-  SINTER_LET(array, list.array());
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < array->size(); ++i) {
-    SINTER_LET(text, list[i].string());
-    texts.push_back(std::move(text));
-  }
-  return texts;
-}
-
-Result<std::vector<int64_t>> integers(const JsonView& list) {
-  SINTER_LET(array, list.array());
-  std::vector<int64_t> numbers;
-  for (size_t i = 0; i < array->size(); ++i) {
-    SINTER_LET(number, list[i].integer(0));
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
 Result<MeasuredStep> step_of(const JsonView& row) {
   MeasuredStep step;
-  SINTER_LET(seconds, row["seconds"].number(0, kLongest));
+  SINTER_LET(seconds, row["seconds"].number(0, kLongestTime));
   SINTER_LET(steps, row["steps"].integer(0));
   step.seconds = seconds / static_cast<double>(std::max<int64_t>(steps, 1));
   if (const JsonView launch = row["first_launch"]; launch.present()) {
-    SINTER_LET(grid, integers(launch["grid"]));
-    SINTER_LET(block, integers(launch["block"]));
+    SINTER_LET(grid, json_counts(launch["grid"]));
+    SINTER_LET(block, json_counts(launch["block"]));
     SINTER_LET(registers, launch["registers"].integer(0));
     SINTER_LET(shared, launch["shared_bytes"].integer(0));
     step.launch = {std::move(grid), std::move(block), registers, shared};
@@ -84,7 +61,7 @@ Status MeasuredTimes::check(const Program& program, const std::string& file) con
 }
 
 Result<MeasuredTimes> read_measured(const std::string& path) {
-  SINTER_LET(document, read_json(path, kLargestFile));
+  SINTER_LET(document, read_json(path, kLargestReport));
   MeasuredTimes times;
   const JsonView root = document.view();
   // A benchmark has a profile in it, or the times of whole calls alone.
@@ -105,7 +82,7 @@ Result<MeasuredTimes> read_measured(const std::string& path) {
       const JsonView step = profile["steps"][i];
       SINTER_LET(entry, step["entry"].string());
       SINTER_LET(kernel, step["kernel"].string());
-      SINTER_LET(values, strings(step["computes"]));
+      SINTER_LET(values, json_strings(step["computes"]));
       const auto row = by_kernel.find(kernel);  // absent: it launched nothing
       times.steps_[{entry, key_of(values)}] = row == by_kernel.end() ? MeasuredStep{} : row->second;
     }
@@ -116,7 +93,7 @@ Result<MeasuredTimes> read_measured(const std::string& path) {
     SINTER_LET(cases, root["cases"].array());
     for (size_t i = 0; i < cases->size(); ++i) {
       SINTER_LET(name, root["cases"][i]["name"].string());
-      SINTER_LET(seconds, root["cases"][i]["fused"]["median_s"].number(0, kLongest));
+      SINTER_LET(seconds, root["cases"][i]["fused"]["median_s"].number(0, kLongestTime));
       times.calls_.try_emplace(name, seconds);
     }
   }

@@ -8,33 +8,37 @@
 #include "driver/explain/between.h"
 #include "driver/explain/change.h"
 #include "driver/explain/layers.h"
-#include "passes/fusion_costs.h"
 
 namespace sinter {
+
+struct WhyAnswers::State {
+  explicit State(const Compiled& compiled)
+      : compiled(compiled), changes(compiled), merges(compiled.fusions.size()) {}
+
+  const Compiled& compiled;
+  const Changes changes;
+  mutable std::vector<std::optional<std::vector<GroupMerge>>> merges;  // by entry
+};
+
 namespace {
 
+bool joins(const GroupMerge& merge, ValueId a, ValueId b) {
+  return (llvm::is_contained(merge.first, a) && llvm::is_contained(merge.second, b)) ||
+         (llvm::is_contained(merge.first, b) && llvm::is_contained(merge.second, a));
+}
+
 /// Adds the merge that brought the two values together to `answer`.
-void add_merge(const Compiled& compiled, size_t entry, ValueId a, ValueId b, Why& answer) {
-  const Graph& graph = compiled.module.entries[entry].graph;
-  const std::vector<GroupMerge> merges =
-      FusionCosts(compiled.fusions[entry], compiled.sizes_of(entry)).merges();
+void add_merge(const std::vector<GroupMerge>& merges, const Graph& graph, ValueId a, ValueId b,
+               Why& answer) {
   answer.fusions = merges.size();
-  for (size_t i = 0; i < merges.size(); ++i) {
-    const GroupMerge& merge = merges[i];
-    const auto joins = [](const std::vector<ValueId>& x, ValueId one, const std::vector<ValueId>& y,
-                          ValueId other) {
-      return llvm::is_contained(x, one) && llvm::is_contained(y, other);
-    };
-    if (!joins(merge.first, a, merge.second, b) && !joins(merge.first, b, merge.second, a))
-      continue;
-    LedgerDecision& d = answer.decision;
-    d.merge = i + 1;
-    d.saved_bytes = merge.saved_bytes;
-    for (const auto* members : {&merge.first, &merge.second})
-      for (ValueId member : *members)
-        if (member != a && member != b) d.with.push_back(graph[member].name);
-    return;
-  }
+  const auto merge = llvm::find_if(merges, [&](const GroupMerge& one) { return joins(one, a, b); });
+  if (merge == merges.end()) return;
+  LedgerDecision& d = answer.decision;
+  d.merge = static_cast<size_t>(merge - merges.begin()) + 1;
+  d.saved_bytes = merge->saved_bytes;
+  for (const auto* members : {&merge->first, &merge->second})
+    for (ValueId member : *members)
+      if (member != a && member != b) d.with.push_back(graph[member].name);
 }
 
 WhyPlace place_of(const Compiled& compiled, size_t entry, ValueId id) {
@@ -49,28 +53,28 @@ WhyPlace place_of(const Compiled& compiled, size_t entry, ValueId id) {
 }
 
 /// The change that would let two ops share a kernel.
-std::string change(const Compiled& compiled, size_t entry, ValueId a, ValueId b,
+std::string change(const Changes& changes, size_t entry, ValueId a, ValueId b,
                    const Verdict& refusal) {
-  return Changes(compiled).text(entry, std::min(a, b), std::max(a, b), refusal);
+  return changes.text(entry, std::min(a, b), std::max(a, b), refusal);
 }
 
 /// The first two neighbours on a path that do not share a kernel.
-std::optional<LedgerDecision> first_refusal(const Compiled& compiled, size_t entry,
-                                            llvm::ArrayRef<ValueId> path) {
+std::optional<LedgerDecision> first_refusal(const Compiled& compiled, const Changes& changes,
+                                            size_t entry, llvm::ArrayRef<ValueId> path) {
   for (size_t i = 0; i + 1 < path.size(); ++i) {
     const ValueId a = path[i], b = path[i + 1];
     const Verdict verdict = compiled.fusions[entry].why(a, b);
     if (verdict.accepted()) continue;
     LedgerDecision refused = decision(compiled.module.entries[entry].graph, a, b, verdict);
-    refused.change = change(compiled, entry, a, b, verdict);
+    refused.change = change(changes, entry, a, b, verdict);
     return refused;
   }
   return std::nullopt;
 }
 
 /// Adds to a refusal what stands between the two values and where it is computed.
-void add_path(const Compiled& compiled, size_t entry, ValueId a, ValueId b, const Verdict& refusal,
-              Why& answer) {
+void add_path(const Compiled& compiled, const Changes& changes, size_t entry, ValueId a, ValueId b,
+              const Verdict& refusal, Why& answer) {
   const Graph& graph = compiled.module.entries[entry].graph;
   const std::vector<ValueId> path = refusal.path.empty() ? path_between(graph, a, b) : refusal.path;
   if (path.size() <= 2) return;
@@ -79,7 +83,7 @@ void add_path(const Compiled& compiled, size_t entry, ValueId a, ValueId b, cons
     answer.decision.path.push_back(graph[id].name);
     answer.path.push_back(place_of(compiled, entry, id));
   }
-  answer.first_refusal = first_refusal(compiled, entry, path);
+  answer.first_refusal = first_refusal(compiled, changes, entry, path);
 }
 
 /// Notes which value a module stands for, and which one a view reads.
@@ -94,8 +98,39 @@ void add_notes(const Graph& graph, ValueId id, llvm::StringRef name, Why& answer
 
 }  // namespace
 
-Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
-                const std::string& b) {
+WhyAnswers::WhyAnswers(const Compiled& compiled) : state_(std::make_unique<State>(compiled)) {}
+WhyAnswers::~WhyAnswers() = default;
+
+const std::vector<GroupMerge>& WhyAnswers::merges(size_t entry) const {
+  const Compiled& compiled = state_->compiled;
+  std::optional<std::vector<GroupMerge>>& own = state_->merges[entry];
+  if (!own) own = FusionCosts(compiled.fusions[entry], compiled.sizes_of(entry)).merges();
+  return *own;
+}
+
+Why WhyAnswers::of(size_t entry, ValueId a, ValueId b) const {
+  const Compiled& compiled = state_->compiled;
+  const Graph& graph = compiled.module.entries[entry].graph;
+  Why answer;
+  answer.entry = compiled.title_of(entry);
+  const Verdict verdict = compiled.fusions[entry].why(a, b);
+  const ValueId root_a = root_of(graph, a), root_b = root_of(graph, b);
+  answer.decision = decision(graph, a, b, verdict);
+  if (verdict.accepted()) {
+    add_merge(merges(entry), graph, root_a, root_b, answer);
+  } else {
+    answer.decision.change = change(state_->changes, entry, root_a, root_b, verdict);
+    add_path(compiled, state_->changes, entry, root_a, root_b, verdict, answer);
+  }
+  answer.a = place_of(compiled, entry, a);
+  answer.b = place_of(compiled, entry, b);
+  return answer;
+}
+
+namespace {
+
+Result<Why> named_why(const WhyAnswers& answers, const Compiled& compiled, size_t entry,
+                      const std::string& a, const std::string& b) {
   const Entry& module_entry = compiled.module.entries[entry];
   const Graph& graph = module_entry.graph;
   const ValueId first = named_value(graph, a), second = named_value(graph, b);
@@ -104,22 +139,17 @@ Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
       return fail(fmt::format("no value or module is called \"{}\"", printable(*name)),
                   printable(module_entry.name), near_value_names(compiled.module, *name),
                   ExitCode::usage);
-  Why answer;
-  answer.entry = compiled.title_of(entry);
-  const Verdict verdict = compiled.fusions[entry].why(first, second);
-  const ValueId root_a = root_of(graph, first), root_b = root_of(graph, second);
-  answer.decision = decision(graph, first, second, verdict);
-  if (verdict.accepted()) {
-    add_merge(compiled, entry, root_a, root_b, answer);
-  } else {
-    answer.decision.change = change(compiled, entry, root_a, root_b, verdict);
-    add_path(compiled, entry, root_a, root_b, verdict, answer);
-  }
-  answer.a = place_of(compiled, entry, first);
-  answer.b = place_of(compiled, entry, second);
+  Why answer = answers.of(entry, first, second);
   add_notes(graph, first, a, answer);
   add_notes(graph, second, b, answer);
   return answer;
+}
+
+}  // namespace
+
+Result<Why> why(const Compiled& compiled, size_t entry, const std::string& a,
+                const std::string& b) {
+  return named_why(WhyAnswers(compiled), compiled, entry, a, b);
 }
 
 Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b,
@@ -132,10 +162,11 @@ Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, con
     if (llvm::none_of(entries, [&](const Entry& entry) { return has(entry, name); }))
       return fail(fmt::format("no value or module is called \"{}\"", printable(name)),
                   printable(only), near_value_names(compiled.module, name), ExitCode::usage);
+  const WhyAnswers all(compiled);
   std::vector<Why> answers;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!has(entries[i], a) || !has(entries[i], b)) continue;
-    SINTER_LET(answer, why(compiled, i, a, b));
+    SINTER_LET(answer, named_why(all, compiled, i, a, b));
     answers.push_back(std::move(answer));
   }
   if (answers.empty())

@@ -1,7 +1,10 @@
 // The answer to "why do these two values (not) share a kernel?" for people and programs.
 #pragma once
 
+#include <memory>
+
 #include "driver/explain/ledger.h"
+#include "passes/fusion_costs.h"
 
 namespace sinter {
 
@@ -26,6 +29,23 @@ struct Why {
   /// Refused, with others on the path: the first two neighbours on it that do not share a kernel.
   std::optional<LedgerDecision> first_refusal;
   std::vector<std::string> notes;  // "l0.q is a way of reading l0.qkv"
+};
+
+/// Answers about one compilation, with what they have in common found once.
+class WhyAnswers {
+ public:
+  /// Keeps a reference to `compiled`.
+  explicit WhyAnswers(const Compiled& compiled);
+  ~WhyAnswers();
+
+  /// The answer of an entry about two values of its graph, without notes.
+  Why of(size_t entry, ValueId a, ValueId b) const;
+  /// The fusions of an entry, in the order in which they were made.
+  const std::vector<GroupMerge>& merges(size_t entry) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 /// An answer for each entry that has both values, or of the entry `only`. Names are those

@@ -104,11 +104,10 @@ bool reads(const FusionProblem& problem, ValueId a, ValueId b) {
 
 }  // namespace
 
-void add_worths(const Compiled& compiled, EntryLedger& entry) {
+void add_worths(const Compiled& compiled, const FusionCosts& costs, EntryLedger& entry) {
   const Fusion& fusion = compiled.fusions[entry.entry];
   const Graph& graph = compiled.module.entries[entry.entry].graph;
   const std::vector<uint32_t>& group_of = fusion.grouping.group_of;
-  const FusionCosts costs(fusion, compiled.sizes_of(entry.entry));
   const JoinedCosts joined(fusion, costs);
   JoinedPlans plans(entry, joined);
   OptionLifts options(compiled, entry.entry, costs);
@@ -173,7 +172,7 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
   std::map<Pair, size_t> place;
   for (const RefusalWorth& worth : entry.worths) {
     if (worth.unasked || is_final(entry.decisions[worth.first].reason) ||
-        worth.seconds < kLeastShare * entry.seconds())
+        stated_s(worth) < kLeastShare * entry.seconds())
       continue;
     const auto [at, is_new] = place.try_emplace(worth.kernels, list.size());
     if (is_new)
@@ -181,10 +180,22 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
     else if (rank(worth) > rank(*list[at->second]))
       list[at->second] = &worth;
   }
-  llvm::stable_sort(
-      list, [](const RefusalWorth* x, const RefusalWorth* y) { return x->seconds > y->seconds; });
+  llvm::stable_sort(list, [](const RefusalWorth* x, const RefusalWorth* y) {
+    const auto key = [](const RefusalWorth* worth) {
+      return std::pair(!worth->option.empty(), stated_s(*worth));
+    };
+    return key(x) > key(y);
+  });
   if (list.size() > kMostShown) list.resize(kMostShown);
   return list;
+}
+
+double stated_s(const RefusalWorth& worth) {
+  return worth.option.empty() ? worth.seconds : worth.option_s;
+}
+
+std::string stated_text(const RefusalWorth& worth) {
+  return (worth.option.empty() ? "at most " : "") + duration(stated_s(worth));
 }
 
 std::string option_text(const RefusalWorth& worth) {

@@ -9,6 +9,10 @@ namespace sinter {
 std::string profile_text(const Profile& profile);
 /// The same with all numbers, launch configurations and the device's function names.
 std::string profile_json(const Profile& profile);
+/// A page (driver/page): time by kernel and by class, a roofline, the launches of the last token.
+std::string profile_html(const Profile& profile);
+/// Its data: profile_json() without the steps, with the launches.
+std::string profile_page_json(const Profile& profile);
 /// Both runs in the trace event format that Perfetto (ui.perfetto.dev) and chrome://tracing open: a
 /// process for each run, a track for each stream, an event for each kernel and copy.
 std::string profile_trace(const Profile& profile);

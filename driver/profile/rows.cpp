@@ -11,6 +11,8 @@ namespace {
 // From this share of written bytes on, a copy is a fairer measure of a kernel than a read.
 constexpr double kCopyShare = 1.0 / 3;
 
+constexpr std::string_view kOutside = "(outside the plan)";  // the title of kernels without a step
+
 void add_once(std::vector<std::string>& list, const std::string& item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
 }
@@ -55,8 +57,8 @@ class Rows {
     for (size_t i = 0; i < token.kernels.size(); ++i) {
       const ProfiledKernel& kernel = token.kernels[i];
       const bool known = kernel.step < of_step_.size();
-      if (!known) at("(outside the plan)");
-      const size_t index = known ? of_step_[kernel.step] : index_["(outside the plan)"];
+      if (!known) at(std::string(kOutside));
+      const size_t index = known ? of_step_[kernel.step] : index_[std::string(kOutside)];
       ProfileRow& row = rows_[index];
       if (row.launches == 0) row.first = kernel.record;
       add_once(row.functions, kernel.record.name);
@@ -112,6 +114,13 @@ std::string_view to_string(Bound bound) {
       break;
   }
   return "latency";
+}
+
+std::string_view class_of(const ProfileRow& row) {
+  if (row.title == kOutside) return "outside the plan";
+  if (row.title.starts_with("copy ")) return "copies";
+  if (row.title.find("attention") != std::string::npos) return "attention";
+  return row.cost.flops > 0 ? "products" : "rows and elements";
 }
 
 std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps,

@@ -88,11 +88,16 @@ def open_plan(folder: str | os.PathLike[str]) -> Compiled:
     return compile(folder)
 
 
+# The element of a page in which the lines of the user's source stand.
+_NO_SOURCES = '<script type="application/json" id="sinter-sources">{}</script>'
+
+
 class Compiled:
     """A compiled plan of all entries. Immutable; several threads may use it.
 
     model: what was compiled. plan: its handle in the library. symbols: those whose values calls
-    have. states: types by name.
+    have. states: types by name. sources: lines of the user's source by the name of the value that
+    they made, for explain_html(); of PyTorch's graphs.
     """
 
     def __init__(
@@ -116,6 +121,7 @@ class Compiled:
             self.model, self.plan = model, Plan(pointer)
         self.symbols: dict[str, Symbol] = self.plan.symbols
         self.states: dict[str, str] = self.plan.states
+        self.sources: dict[str, str] = {}
         self._options, self._weights = options, weights
         self._lock = threading.Lock()
         self._unfused: Compiled | None = None
@@ -175,9 +181,15 @@ class Compiled:
         ledger: dict[str, Any] = json.loads(self._text("ledger.json"))
         return ledger
 
-    def explain_html(self) -> str:
-        """A page with the graph, kernels, decisions and the module."""
-        return self._text("ledger.html")
+    def explain_html(self, with_text: bool = False) -> str:
+        """A page with the kernels as a picture and the answer about any two values: one file that loads
+        nothing. It has no weights, and the module's text only `with_text`."""
+        page = self._text("ledger-with-module.html" if with_text else "ledger.html")
+        if not self.sources:
+            return page
+        # Characters that end a script element are escaped.
+        lines = json.dumps(self.sources).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+        return page.replace(_NO_SOURCES, _NO_SOURCES.replace("{}", lines), 1)
 
     def _repr_html_(self) -> str:
         # In a frame, so that neither page's style reaches the other.

@@ -182,6 +182,23 @@ Result<Ceiling> CudaCeilings::read(size_t bytes) const {
   return summarize(std::move(seconds), static_cast<double>(whole), "kernel");
 }
 
+Result<Ceiling> CudaCeilings::cached_read(size_t bytes) const {
+  const size_t whole = bytes / kWordBytes * kWordBytes;
+  if (whole == 0) return fail(fmt::format("a read of {} bytes", bytes), "measuring a ceiling");
+  SINTER_LET(places, make_places(whole));
+  SINTER_LET(seconds, time_calls(kMaxCalls, [&](size_t) {
+               return launch_read(places.at(0), whole, flushed_.address());
+             }));
+  return summarize(std::move(seconds), static_cast<double>(whole), "kernel");
+}
+
+Result<double> CudaCeilings::launch_seconds() const {
+  SINTER_LET(seconds, time_calls(kMaxCalls, [&](size_t) {
+               return launch_read(flushed_.address(), kWordBytes, flushed_.address());
+             }));
+  return median(seconds);
+}
+
 Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
   if (!is_float(dtype))
     return fail(fmt::format("a product of {}", to_string(dtype)), "measuring a ceiling");

@@ -36,6 +36,11 @@ class CudaCeilings {
   Result<Ceiling> copy(size_t bytes) const;
   /// A kernel that reads `bytes`, rounded down to a multiple of 16, at least that.
   Result<Ceiling> read(size_t bytes) const;
+  /// The kernel that reads, over the same `bytes` in every call: a fourth of the second-level cache
+  /// or less stays in it.
+  Result<Ceiling> cached_read(size_t bytes) const;
+  /// Seconds of one more launch in a chain: of a kernel that reads 16 bytes.
+  Result<double> launch_seconds() const;
   /// Products of n x n matrices of a float type, B transposed as a linear's weight, by the fastest
   /// implementation that the tuner finds. 2 n^3 operations a call.
   Result<Ceiling> gemm(DType dtype, int64_t n) const;

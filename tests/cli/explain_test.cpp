@@ -177,7 +177,6 @@ TEST_CASE("the whole ledger, as text, JSON, page and graph") {
   const std::string page = place.path() + "/ledger.html", graph = place.path() + "/ledger.dot";
   REQUIRE(run_program({"explain", llama, "--html", page, "--dot", graph}).code == 0);
   CHECK(read_whole(page).find("l0.attn_out") != std::string::npos);
-  CHECK(read_whole(page).find("http") == std::string::npos);
   CHECK(read_whole(graph).starts_with("digraph"));
 }
 
@@ -311,27 +310,6 @@ TEST_CASE("the JSON ledger is complete") {
   }
 }
 
-TEST_CASE("every link of the page leads somewhere") {
-  const TemporaryDirectory place;
-  const std::string page = place.path() + "/page.html";
-  REQUIRE(run_program({"explain", folder_of({"llama"}), "--html", page}).code == 0);
-  const std::string text = read_whole(page);
-  const auto names = [&](const std::string& before) {
-    std::set<std::string> found;
-    for (size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
-      const size_t begin = at + before.size();
-      found.insert(text.substr(begin, text.find('"', begin) - begin));
-    }
-    return found;
-  };
-  const std::set<std::string> ids = names(" id=\""), links = names("href=\"#");
-  CHECK(links.size() > 100);
-  for (const std::string& link : links) CHECK_MESSAGE(ids.contains(link), link);
-  for (const char* part : {"<dt>command</dt>", "<dt>sizes</dt>", "<dt>sinter</dt>",
-                           "convexity.path", "no kernel can hold both"})
-    CHECK(text.find(part) != std::string::npos);
-}
-
 TEST_CASE("the graph has the repeating layer once") {
   const TemporaryDirectory place;
   const std::string graph = place.path() + "/graph.dot";
@@ -347,32 +325,6 @@ TEST_CASE("the graph has the repeating layer once") {
   CHECK(text.find(R"([lhead=cluster_0_step8, label="22.5 MB", penwidth=4.00])") !=
         std::string::npos);
   CHECK(text.find("style=dashed, constraint=false") != std::string::npos);
-}
-
-TEST_CASE("the page links kernels to their decisions, and its numbers are the text's") {
-  const TemporaryDirectory place;
-  const std::string page = place.path() + "/page.html",
-                    spec = SINTER_SAMPLES_DIR "/llama-2-7b.json";
-  REQUIRE(run_program({"explain", spec, "--html", page}).code == 0);
-  const std::string html = read_whole(page), text = run_program({"explain", spec, "-v"}).out;
-  for (const char* part : {"<td class=\"links\"><a class=\"fused\" href=\"#e0d",
-                           "<p>launched as <a href=\"#e0k0\">prefill 0</a></p>",
-                           "  // layers 1–30: as layer 0\n", "each saves 8.39 MB"})
-    CHECK_MESSAGE(html.find(part) != std::string::npos, part);
-  // Layers that are told once have their lines of the module once.
-  CHECK(html.find("%l0.attn_out = linear") != std::string::npos);
-  CHECK(html.find("%l5.attn_out = linear") == std::string::npos);
-  CHECK(html.size() < 200000);
-  // Every amount with a unit stands in the text, too. The module and the kernels come later.
-  size_t amounts = 0;
-  for (const char* unit : {" KB<", " MB<", " GB<", " µs<", " ms<"})
-    for (size_t at = html.find(unit); at != std::string::npos; at = html.find(unit, at + 1)) {
-      const size_t begin = html.find_last_not_of("0123456789.", at - 1) + 1;
-      const std::string amount = html.substr(begin, at - begin + std::string(unit).size() - 1);
-      CHECK_MESSAGE(text.find(" " + amount) != std::string::npos, amount);
-      ++amounts;
-    }
-  CHECK(amounts > 90);
 }
 
 TEST_CASE("the ledger says how attention is computed, and why") {
@@ -471,7 +423,7 @@ TEST_CASE("names cannot write into the page or the graph") {
   const ProgramRun run = run_program({"explain", module, "--html", page, "--dot", graph});
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK(read_whole(page).find("<b>") == std::string::npos);
-  CHECK(read_whole(page).find("&lt;b&gt;&quot;&amp;") != std::string::npos);
+  CHECK(read_whole(page).find(R"(\u003cb\u003e\"\u0026)") != std::string::npos);
   CHECK(read_whole(graph).find(R"(label="<b>\"&")") != std::string::npos);
 }
 

@@ -104,6 +104,9 @@ constexpr Row kRows[] = {
     {"reduce", "--tries", "--tries 1", Change::result},
     {"explain", "--why", "--why l0.norm1 l0.res1", Change::result},
     {"explain", "--against", "--against zzz", Change::refused},
+    {"explain", "--against-options", "--against-options \"--numerics fast\"", Change::result},
+    {"explain", "--board", "--board zzz", Change::refused},
+    {"explain", "--with-text", "--with-text", Change::result, "--html FOLDER/html"},
     {"explain", "--measured", "--measured zzz", Change::refused},
     {"explain", "--html", "--html FOLDER/html", Change::result},
     {"explain", "--dot", "--dot FOLDER/dot", Change::result},
@@ -196,8 +199,13 @@ constexpr Row kRows[] = {
     {"bench", "--repeat", "", Change::gpu},
     {"bench", "--kernels", "", Change::gpu},
     {"bench", "--save-record", "", Change::gpu},
+    {"bench", "--against", "--against zzz", Change::refused},
+    {"bench", "--markdown", "", Change::gpu},
+    {"bench", "--csv", "", Change::gpu},
+    {"bench profile", "--html", "", Change::gpu},
     {"profile", "--phase", "", Change::gpu},
     {"profile", "--trace", "", Change::gpu},
+    {"devices", "--measure", "", Change::gpu},
 };
 
 /// The command before the options; FOLDER as in rows.

@@ -1,12 +1,14 @@
 // The report of `bench` on samples, and the least work that it counts for a model.
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "driver/bench/costs.h"
 #include "driver/bench/report.h"
 #include "driver/compile/compile.h"
 #include "driver/profile/report.h"
+#include "runtime/temporary_directory.h"
 #include "support/result.h"
 
 namespace sinter {
@@ -92,6 +94,50 @@ ceilings  read 4.00 TB/s (kernel, 1.00 GB a call)
 decode, context 1024  fused    2.00 ms    1.90 ms  2.80 ms  4.00 ms  3.00 TB/s      75.0 %       100     2.50
                       unfused  5.00 ms          –  13.0 ms  7.00 ms  1.20 TB/s      30.0 %       300
 )");
+}
+
+TEST_CASE("Markdown and CSV have a line for each plan of a case") {
+  BenchReport report = made_up();
+  report.model = "a|b,c";
+  CHECK(bench_markdown(report) == R"(**a\|b,c**, bf16 on Some GPU, 5 samples
+
+| case | plan | median | predicted | p95 | of ceiling | launches | speedup |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| decode, context 1024 | fused | 2.00 ms | 1.90 ms | 2.80 ms | 75.0 % | 100 | 2.50 |
+|  | unfused | 5.00 ms | – | 13.0 ms | 30.0 % | 300 |  |
+)");
+  CHECK(
+      bench_csv(report) ==
+      "model,device,case,sizes,plan,median_s,p95_s,host_median_s,predicted_s,of_ceiling,launches\n"
+      "\"a|b,c\",Some GPU,decode,context=1024 batch=1,fused,0.002,0.0028,0.004,0.0019,0.75,100\n"
+      "\"a|b,c\",Some GPU,decode,context=1024 batch=1,unfused,0.005,0.013,0.007,,0.3,300\n");
+}
+
+TEST_CASE("a saved benchmark stands beside another one") {
+  const TemporaryDirectory place;
+  const std::string file = place.path() + "/result.json";
+  BenchReport report = made_up();
+  std::ofstream(file) << bench_json(report);
+  const auto saved = read_bench(file);
+  REQUIRE(saved);
+  REQUIRE(saved->cases.size() == 1);
+  CHECK(saved->cases[0].fused_s == 2e-3);
+  report.cases[0].fused.device_s = {1e-3};
+  CHECK(bench_against_text(report, *saved) == R"(beside toy on Some GPU
+                        plan        here    there
+  decode, context 1024  fused    1.00 ms  2.00 ms  -50.0 %
+                        unfused  5.00 ms  5.00 ms   +0.0 %
+)");
+  CHECK(bench_markdown(report, &*saved).find("| 2.00 ms | -50.0 % |\n") != std::string::npos);
+  CHECK(bench_csv(report, &*saved).find(",0.002\n") != std::string::npos);
+  CHECK(bench_html(report, &*saved).find("\"cases\":[[0.002,0.005]]") != std::string::npos);
+  // Other sizes are another case.
+  report.cases[0].sizes[0].second = 2048;
+  CHECK(bench_against_text(report, *saved).find("–") != std::string::npos);
+  for (const char* wrong : {"{}", "[]", R"({"machine":{},"cases":[{}]})"}) {
+    std::ofstream(file) << wrong;
+    CHECK_FALSE(read_bench(file));
+  }
 }
 
 TEST_CASE("the profile of a token follows the table and is in the JSON") {

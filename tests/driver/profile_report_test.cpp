@@ -109,6 +109,19 @@ TEST_CASE("the JSON holds all numbers") {
   CHECK(json["steps"].size() == 2);
 }
 
+TEST_CASE("the page has the rows with their class, and the launches of the last token") {
+  const Profile profile = made_up();
+  const auto json = nlohmann::json::parse(profile_page_json(profile));
+  CHECK(json["rows"].size() == profile.rows.size());
+  CHECK(json["launches"].size() == profile.recorded.tokens.back().kernels.size());
+  for (const auto& launch : json["launches"]) CHECK(launch[2] < profile.rows.size());
+  CHECK_FALSE(json.contains("steps"));
+  for (const auto& row : json["rows"]) CHECK(row["class"].is_string());
+  const std::string page = profile_html(profile);
+  CHECK(page.starts_with("<!DOCTYPE html>"));
+  CHECK(page.find("roofline") != std::string::npos);
+}
+
 TEST_CASE("the timeline has every kernel and copy of both runs, in microseconds from its first") {
   Profile profile = made_up();
   profile.steps[0].values = {"l0.res1\xff\n"};  // names are a file's

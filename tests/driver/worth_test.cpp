@@ -164,18 +164,45 @@ TEST_CASE("what matters: no pair of kernels twice, nothing that no kernel can li
   for (const std::string& path : models())
     for (const EntryLedger& entry : ledger(plan_of(path))) {
       std::set<std::pair<uint32_t, uint32_t>> pairs;
-      double last = INFINITY;
+      std::pair<bool, double> last(true, INFINITY);
       for (const RefusalWorth* worth : worths_that_matter(entry)) {
         const LedgerDecision& d = entry.decisions[worth->first];
         CHECK(pairs.insert(worth->kernels).second);
         CHECK_FALSE(worth->unasked);
         CHECK_FALSE(is_final(d.reason));
-        CHECK(worth->seconds >= kLeastShare * entry.seconds());
-        CHECK(worth->seconds <= last);
-        last = worth->seconds;
+        CHECK(stated_s(*worth) >= kLeastShare * entry.seconds());
+        const std::pair key(!worth->option.empty(), stated_s(*worth));
+        CHECK(key <= last);
+        last = key;
       }
       CHECK(pairs.size() <= kMostShown);
     }
+}
+
+TEST_CASE("the rates of a board change times, not decisions") {
+  const Compiled plan = plan_of(SINTER_TESTS_DIR "/golden/llama");
+  ReportInputs inputs;
+  inputs.board = *find_device("sm_90a");
+  const std::vector<EntryLedger> usual = ledger(plan), same = ledger(plan, {}, inputs);
+  inputs.board->launch_s *= 2;
+  inputs.board->memory_bytes_per_s /= 2;
+  const std::vector<EntryLedger> slow = ledger(plan, {}, inputs);
+  for (size_t i = 0; i < usual.size(); ++i) {
+    CHECK(usual[i].predicted_s() == same[i].predicted_s());
+    CHECK(slow[i].predicted_s() > usual[i].predicted_s());
+    CHECK(slow[i].decisions.size() == usual[i].decisions.size());
+    CHECK(slow[i].steps.size() == usual[i].steps.size());
+  }
+}
+
+TEST_CASE("a comparison needs no worths") {
+  const Compiled plan = plan_of(SINTER_TESTS_DIR "/golden/llama");
+  ReportInputs inputs;
+  inputs.advice = false;
+  for (const EntryLedger& entry : ledger(plan, {}, inputs)) {
+    CHECK(entry.worths.empty());
+    for (const LedgerDecision& d : entry.decisions) CHECK(d.change.empty());
+  }
 }
 
 TEST_CASE("measured times stand in the place of predicted ones") {

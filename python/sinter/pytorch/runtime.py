@@ -228,6 +228,7 @@ class CompiledEntry:
             model = module.model()
         given = {"target": place.target or None, **options, "device-inputs": True}
         self.compiled = Compiled(model, given, [], [], None, None)
+        self.compiled.sources = self.locations
         self.executable = Executable(self.compiled.plan, place, None)
         self._sources = symbol_sources(graph, leaves)
         position = {node: i for i, node in enumerate(leaves)}

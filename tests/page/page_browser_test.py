@@ -1,0 +1,130 @@
+"""The page of `sinter explain --html` in a headless Chromium: clicks, search, permalinks, keyboard, print.
+
+Usage: page_browser_test.py SINTER SAMPLES. Prints "skipped: " and the reason where there is no browser.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import browser  # noqa: E402
+
+checks = failures = 0
+
+
+def check(condition: object, what: str) -> None:
+    global checks, failures
+    checks += 1
+    if not condition:
+        failures += 1
+        print("failed:", what)
+
+
+def chip(tab: browser.Tab, name: str) -> str:
+    """The selector of a value in the picture."""
+    number = tab.value(f"entries[state.entry].number.get({json.dumps(name)})")
+    return f".chip[data-value='{number}']"
+
+
+def panel(tab: browser.Tab) -> str:
+    return tab.value("document.getElementById('panel').innerText")
+
+
+def check_answers(tab: browser.Tab, sinter: str, model: str) -> None:
+    """The answers beside the picture are those of `--why`."""
+    tab.click(chip(tab, "l0.norm1"))
+    check("Choose a second value" in panel(tab), "one value is chosen")
+    tab.click(chip(tab, "l0.res1"))
+    said = panel(tab)
+    answers = json.loads(subprocess.run([sinter, "explain", model, "--json", "--phase", "prefill", "--why",
+                                         "l0.norm1", "l0.res1"], capture_output=True, check=True).stdout)
+    why = answers["answers"][0]
+    for part in (why["text"], why["reason"], why["change"], *why["path"], why["first_refusal"]["text"]):
+        check(part in said, f"the panel has {part!r}")
+    lit = tab.value("[...document.querySelectorAll('.chip.path, .chip.pick')].map(c => c.textContent)")
+    for value in why["path"]:
+        check(any(text.endswith(value) for text in lit), f"{value} is lit")
+    check(tab.value("document.querySelectorAll('.edge.path').length") > 0, "edges are lit")
+    check(tab.value("decodeURIComponent(location.hash)") == "#why/prefill/l0.norm1/l0.res1", "the permalink")
+    text = tab.value("markdown()")
+    check("`l0.norm1`" in text and why["reason"] in text and "| value | op |" in text, "the Markdown")
+    # Two that share a kernel.
+    tab.press("Escape")
+    check("What would pay" in panel(tab), "Escape clears")
+    tab.click(chip(tab, "l0.res1"))
+    tab.click(chip(tab, "l0.norm2"))
+    check("They share a kernel" in panel(tab), "l0.res1 and l0.norm2 share a kernel")
+
+
+def check_kernels(tab: browser.Tab) -> None:
+    tab.value("document.querySelector('.box.kernel').focus()")
+    tab.press("Enter", "\r")
+    said = panel(tab)
+    for part in ("Ops", "predicted", "grid", "CUDA text", "__global__"):
+        check(part in said, f"a kernel's panel has {part}")
+    check(tab.value("location.hash").startswith("#kernel/"), "a kernel has a permalink")
+    tab.press("f", "f")
+    check(tab.value("document.querySelectorAll('.box').length") > 0, "the unfused plan")
+    check(tab.value("document.querySelector('svg .box').dataset.kind") == "unfused", "f shows the unfused plan")
+    tab.press("f", "f")
+    check(tab.value("document.querySelectorAll('.picture').length") == 2, "side by side")
+    tab.press("f", "f")
+    tab.press("2", "2")
+    check(tab.value("entries[state.entry].title") == tab.value("entries[1].title"), "2 shows the second entry")
+    tab.press("1", "1")
+
+
+def check_search(tab: browser.Tab) -> None:
+    tab.press("/")
+    check(tab.value("document.activeElement.id") == "search", "/ goes to the search")
+    tab.type("attn_out")
+    check(tab.value("document.querySelectorAll('#found div').length") > 0, "attn_out is found")
+    tab.press("Enter", "\r")
+    check("attn_out" in panel(tab), "Enter takes what was found")
+    for query, kind in (("add_rms_norm", "kernel"), ("convexity", "reason"), ("l1.attn", "value")):
+        kinds = tab.value(f"searchAll({json.dumps(query)}).map(one => one.kind)")
+        check(kind in kinds, f"{query} finds a {kind}")
+
+
+def check_paper(tab: browser.Tab) -> None:
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    check(tab.value("getComputedStyle(document.querySelector('.bar')).display") == "none", "no buttons on paper")
+    check(tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "white paper")
+    tab.call("Emulation.setEmulatedMedia", media="")
+    check(tab.printed().startswith(b"%PDF"), "it prints")
+    tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    dark = tab.value("getComputedStyle(document.body).backgroundColor")
+    check(dark == "rgb(20, 24, 31)", f"dark: {dark}")
+    tab.press("t", "t")
+    check(tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "t: light")
+
+
+def run(program: str, sinter: str, samples: str) -> None:
+    model = samples + "/small-llama"
+    with tempfile.TemporaryDirectory() as folder, browser.Browser(program) as chromium:
+        page = pathlib.Path(folder) / "page.html"
+        subprocess.run([sinter, "explain", model, "--html", str(page)], check=True)
+        tab = browser.Tab(chromium, page.as_uri())
+        check_answers(tab, sinter, model)
+        check_kernels(tab)
+        check_search(tab)
+        check_paper(tab)
+        check(not tab.failures(), "\n".join(tab.failures()))
+        linked = browser.Tab(chromium, page.as_uri() + "#why/prefill/l0.norm1/l0.res1")
+        check("They do not share a kernel" in panel(linked), "a permalink opens its verdict")
+        check(not linked.failures(), "\n".join(linked.failures()))
+
+
+if __name__ == "__main__":
+    found = browser.find()
+    if found is None:
+        print("skipped: no Chromium; `./dev test page` installs it")
+        sys.exit(0)
+    run(found, *sys.argv[1:3])
+    print(f"{checks - failures} checks passed, {failures} failed")
+    sys.exit(1 if failures else 0)
