@@ -6,6 +6,7 @@
 
 #include "device/named_devices.h"
 #include "driver/text_table.h"
+#include "ir/c_locale.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "runtime/cuda/nvrtc_library.h"
@@ -100,6 +101,7 @@ std::string rates_text(const std::vector<BoardRates>& rates) {
 }
 
 std::string rates_json(const std::vector<BoardRates>& rates) {
+  const CLocale numbers_with_a_point;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const BoardRates& one : rates) {
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(board_json(one));

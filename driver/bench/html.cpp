@@ -4,11 +4,13 @@
 #include "driver/bench/report.h"
 #include "driver/page/page.h"
 #include "driver/profile/report.h"
+#include "ir/c_locale.h"
 
 namespace sinter {
 
 std::string bench_html(const BenchReport& report, const SavedBench* against) {
   using Json = nlohmann::ordered_json;
+  const CLocale numbers_with_a_point;
   // The texts are Sinter's own, so that parsing them again cannot fail.
   Json json = {{"sinter", SINTER_VERSION}, {"bench", Json::parse(bench_json(report))}};
   json["bench"].erase("decode_kernels");

@@ -104,14 +104,14 @@ std::string bench_csv(const BenchReport& report, const SavedBench* against) {
                   std::string sizes;
                   for (const auto& [name, value] : one.sizes)
                     sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value);
-                  text +=
-                      fmt::format("{},{},{},{},{},{},{},{},{},{},{}", field(report.model),
-                                  field(report.machine.device), field(one.name), field(sizes), plan,
-                                  median(times.device_s), quantile(times.device_s, kTailShare),
-                                  median(times.host_s),
-                                  times.predicted_s ? fmt::format("{}", *times.predicted_s) : "",
-                                  one.of_ceiling(times), times.launches);
-                  if (against) text += there > 0 ? fmt::format(",{}", there) : ",";
+                  text += fmt::format(
+                      "{},{},{},{},{},{:.9g},{:.9g},{:.9g},{},{:.9g},{}", field(report.model),
+                      field(report.machine.device), field(one.name), field(sizes), plan,
+                      median(times.device_s), quantile(times.device_s, kTailShare),
+                      median(times.host_s),
+                      times.predicted_s ? fmt::format("{:.9g}", *times.predicted_s) : "",
+                      one.of_ceiling(times), times.launches);
+                  if (against) text += there > 0 ? fmt::format(",{:.9g}", there) : ",";
                   text += '\n';
                 });
   return text;

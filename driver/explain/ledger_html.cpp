@@ -8,6 +8,7 @@
 #include "driver/explain/page_answers.h"
 #include "driver/explain/worth.h"
 #include "driver/page/page.h"
+#include "ir/c_locale.h"
 #include "ir/text.h"
 #include "ir/variants.h"
 #include "kernels/registry.h"
@@ -436,7 +437,10 @@ std::string page_of(const Compiled& compiled, const ReportHeader& header,
                {"entries", entries},
                {"texts", texts.json()},
                {"cuda", {{"lines", kernels.lines()}, {"texts", kernels.texts()}}}};
-  if (!parts.comparison.empty()) json["against"] = Json::parse(parts.comparison, nullptr, false);
+  if (!parts.comparison.empty()) {
+    const CLocale numbers_with_a_point;
+    json["against"] = Json::parse(parts.comparison, nullptr, false);
+  }
   return page(program.name + ": fusion", "explain.js",
               json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }

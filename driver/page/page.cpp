@@ -10,7 +10,7 @@ namespace sinter {
 namespace {
 
 constexpr EmbeddedHeader kFiles[] = {
-#include "driver/page.inc"
+#include "driver/page/files.inc"
 };
 
 std::string_view file(std::string_view name) {

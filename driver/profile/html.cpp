@@ -5,6 +5,7 @@
 
 #include "driver/page/page.h"
 #include "driver/profile/report.h"
+#include "ir/c_locale.h"
 
 namespace sinter {
 namespace {
@@ -17,6 +18,7 @@ constexpr size_t kMostLaunches = 20000;
 }  // namespace
 
 std::string profile_page_json(const Profile& profile) {
+  const CLocale numbers_with_a_point;
   Json json = Json::parse(profile_json(profile));
   json.erase("steps");
   std::map<std::string, size_t> row_of;
@@ -50,6 +52,7 @@ std::string profile_page_json(const Profile& profile) {
 }
 
 std::string profile_html(const Profile& profile) {
+  const CLocale numbers_with_a_point;
   const Json json = {{"sinter", SINTER_VERSION},
                      {"profile", Json::parse(profile_page_json(profile))}};
   return page(profile.model + ": " + profile.phase, "measured.js",

@@ -11,7 +11,7 @@ namespace {
 // From this share of written bytes on, a copy is a fairer measure of a kernel than a read.
 constexpr double kCopyShare = 1.0 / 3;
 
-const std::string kOutside = "(outside the plan)";  // the title of kernels without a step
+constexpr std::string_view kOutside = "(outside the plan)";  // the title of kernels without a step
 
 void add_once(std::vector<std::string>& list, const std::string& item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
@@ -58,8 +58,8 @@ class Rows {
     for (size_t i = 0; i < token.kernels.size(); ++i) {
       const ProfiledKernel& kernel = token.kernels[i];
       const bool known = kernel.step < of_step_.size();
-      if (!known) at(kOutside);
-      const size_t index = known ? of_step_[kernel.step] : index_[kOutside];
+      if (!known) at(std::string(kOutside));
+      const size_t index = known ? of_step_[kernel.step] : index_[std::string(kOutside)];
       ProfileRow& row = rows_[index];
       if (row.launches == 0) row.first = kernel.record;
       add_once(row.functions, kernel.record.name);

@@ -120,6 +120,18 @@ def test_the_ledger_is_text_data_and_a_page(block):
     assert "<html" not in shown  # it is escaped
 
 
+def test_the_page_has_lines_of_source_and_the_text_where_it_is_asked_for(block):
+    assert '"module":' not in block.explain_html()
+    assert '"module":' in block.explain_html(with_text=True)
+    block.sources = {"n": "model.py:7: x = '</script>'"}
+    try:
+        page = block.explain_html()
+    finally:
+        block.sources = {}
+    assert page.count("</script>") == block.explain_html().count("</script>") == 3
+    assert "model.py:7: x = '\\u003c/script\\u003e'" in page
+
+
 def test_texts_before_and_after_the_passes(block):
     assert block.text.startswith("module @block")
     assert "rms_norm" in block.optimized_text

@@ -109,6 +109,12 @@ class TestExplain(unittest.TestCase):
         (graph,) = sinter.pytorch.explain(function).graphs
         self.assertFalse(graph.entries[0].compiled.why("0", "2"))
 
+    def test_the_page_names_the_line_that_made_a_value(self):
+        function = compiled(lambda x: torch.tanh(x) + 1)
+        function(randn(4))
+        (graph,) = sinter.pytorch.explain(function).graphs
+        self.assertIn("test_backend.py:", graph.entries[0].compiled.explain_html())
+
 
 class TestRandomNumbers(unittest.TestCase):
     def test_dropout_and_random_tensors_are_torchs_under_the_same_seed(self):
