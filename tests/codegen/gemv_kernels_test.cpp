@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "codegen/kernel_trials.h"
-#include "ir/scalar_math.h"
+#include "codegen/small_integers.h"
 #include "kernels/gemv/schedule.h"
 
 namespace sinter {
@@ -36,16 +36,6 @@ TunedForms other_form(const DeviceDescription& device, const GroupText& group, D
   }
   REQUIRE(forms.size() == 1);
   return forms;
-}
-
-/// -2 .. 2, in a pattern of no short period.
-void make_small_integers(HostTensor& tensor) {
-  for (int64_t i = 0; i < tensor.volume(); ++i) {
-    const float value = static_cast<float>((i * i + i / 7) % 5 - 2);
-    if (tensor.dtype == DType::f32) tensor.data<float>()[i] = value;
-    if (tensor.dtype == DType::f16) tensor.data<uint16_t>()[i] = math::float_to_f16(value);
-    if (tensor.dtype == DType::bf16) tensor.data<uint16_t>()[i] = math::float_to_bf16(value);
-  }
 }
 
 }  // namespace

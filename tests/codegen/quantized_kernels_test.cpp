@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "codegen/kernel_trials.h"
-#include "ir/scalar_math.h"
+#include "codegen/small_integers.h"
 #include "support/nvrtc.h"
 #include "support/packed_weights.h"
 
@@ -58,16 +58,6 @@ std::string replaced(std::string text, std::string_view marker, const std::strin
        at = text.find(marker, at + with.size()))
     text.replace(at, marker.size(), with);
   return text;
-}
-
-/// -2 .. 2, in a pattern of no short period.
-void make_small_integers(HostTensor& tensor) {
-  for (int64_t i = 0; i < tensor.volume(); ++i) {
-    const float value = static_cast<float>((i * i + i / 7) % 5 - 2);
-    if (tensor.dtype == DType::f32) tensor.data<float>()[i] = value;
-    if (tensor.dtype == DType::f16) tensor.data<uint16_t>()[i] = math::float_to_f16(value);
-    if (tensor.dtype == DType::bf16) tensor.data<uint16_t>()[i] = math::float_to_bf16(value);
-  }
 }
 
 class QuantizedTrials {

@@ -420,9 +420,10 @@ int run(int argc, char** argv) {
   app.add_option("--products", options.products,
                  "own: graphs of products by Sinter's own kernels, with their epilogues")
       ->check(CLI::IsMember({"own"}));
-  app.add_option("--graphs", options.graphs,
-                 "attention_gradients: graphs around gradients of attention; quantized: graphs with "
-                 "quantized matrices")
+  app.add_option(
+         "--graphs", options.graphs,
+         "attention_gradients: graphs around gradients of attention; quantized: graphs with "
+         "quantized matrices")
       ->check(CLI::IsMember({std::string(kGradientGraphs), std::string(kQuantizedGraphs)}));
   app.add_option("--needs", options.needs, "lines of the tally that must not be missing")
       ->delimiter(',');
