@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import current_thread, main_thread
 from typing import Any, Callable, Iterable, Optional
 
 from sinter._bindings import lib, sinter_options, sinter_progress
@@ -42,7 +43,9 @@ class Options(Handle):
         for required, pairs in ((1, require), (0, forbid)):
             for a, b in pairs:
                 check(lib.sinter_options_pair(self.pointer, required, encoded(a), encoded(b)))
-        if interrupts is None:
+        # Ctrl-C reaches the main thread alone. No other thread is called without need: a callback that
+        # a daemon thread makes after the interpreter's end is a fault of ctypes.
+        if interrupts is None or (progress is None and current_thread() is not main_thread()):
             return
 
         def step(user: Any, stage: bytes, done: int, total: int) -> int:
