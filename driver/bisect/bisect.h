@@ -14,8 +14,8 @@ struct BisectOptions {
   CompileOptions compile;
   RunsOptions runs;
 
-  // What makes a plan wrong. Without a reference, a command and a time: a value that the plan
-  // stores, an output or a state is not the unfused plan's, bit for bit.
+  // A plan without a reference, a command and a time is wrong where a value that it stores, an
+  // output or a state is not the unfused plan's, bit for bit.
   /// Right results: of a module the outputs of each entry's last call; of a language model what
   /// ReferenceFile describes, for float32.
   std::string reference;

@@ -33,8 +33,8 @@ class PlanJudge {
 
   /// How many of so many runs are wrong; with `stop` no runs follow a wrong one.
   Result<int64_t> wrong_runs(const PlanChoice& choice, int64_t runs, bool stop);
-  /// What is wrong with a plan: the first element that differs from the unfused plan, in at most so
-  /// many runs, or how it fails.
+  /// The fault of a plan: the first element that differs from the unfused plan, in at most so many
+  /// runs, or how it fails.
   Result<std::pair<std::optional<ElementDifference>, std::string>> difference(
       const PlanChoice& choice, int64_t runs);
   int64_t runs_made() const { return made_; }

@@ -13,7 +13,7 @@ struct RunsOptions {
   CallsOptions calls;  // of a module
   uint64_t seed = 1;   // of random tokens and inputs
   int64_t steps = 4;   // of decoding after a language model's prompt
-  /// What a language model reads in one call, with no steps after it; empty: seeded tokens.
+  /// Tokens that a language model reads in one call, with no steps after it; empty: seeded ones.
   std::vector<std::vector<int32_t>> sequences;
 };
 
@@ -25,7 +25,7 @@ struct ElementDifference {
   BitDifference bits;  // a: of the plan, b: of the reference
 };
 
-/// What one call left: values by name, in the order of the entry's ops, then the states.
+/// The values that one call left, by name, in the order of the entry's ops, then the states.
 using CallValues = std::vector<std::pair<std::string, HostTensor>>;
 
 /// The calls of one session: those of a module's entries, or a prompt and decoding steps of a
@@ -45,7 +45,7 @@ class PlanRuns {
   /// All calls. `keep`: the values of a variant that are returned beside its outputs; null: those
   /// that it stores. Poison fills memory without a value.
   Result<std::vector<CallValues>> run(const Model& model) const;
-  /// What call `number` finds and computes: these values, and all states as they are before it.
+  /// Values that call `number` computes, and all states as they are before it.
   struct Captured {
     std::vector<std::pair<std::string, HostTensor>> values, states;
   };

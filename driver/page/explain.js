@@ -46,7 +46,7 @@ function pathBetween(entry, a, b) {
   return path;
 }
 
-/// What is known about two values: {same, text, id, detail, change, path, pathText, first, fusion}.
+/// The stored answer about two values: {same, text, id, detail, change, path, pathText, first, fusion}.
 /// `stored` is false for a pair of a large entry that nobody asked about.
 function answerOf(entry, a, b) {
   const key = Math.min(a, b) + "," + Math.max(a, b), stored = entry.answerOf.get(key);

@@ -1,4 +1,4 @@
-// What rounding weights cost: how well a model predicts the text of `verify --self` before and
+// The cost of rounded weights: how well a model predicts the text of `verify --self` before and
 // after.
 #pragma once
 

@@ -157,7 +157,7 @@ struct Search {
   bool planted = false;
 };
 
-/// What the search says of a golden model in which the kernels of these fusions are wrong.
+/// The search's report of a golden model in which the kernels of these fusions are wrong.
 Search search(const OpenedModel& model, const std::vector<NumberedFusion>& wrong, Fault fault,
               const std::string& output = {}) {
   std::vector<std::pair<std::string, std::string>> pairs;

@@ -34,7 +34,7 @@ from .shared_memory import SharedMemory
 from .tensor import Tensor
 from .tensor_file import write_tensors
 
-# What a search for the option at fault changes, one at a time.
+# Options that a search for the one at fault changes, one at a time.
 CHOICES: tuple[tuple[str, Any], ...] = (("graphs", False), ("pack", False), ("attention", "composed"))
 
 
