@@ -45,7 +45,6 @@ Json launch_json(const KernelRecord& record) {
 
 Json row_json(const ProfileRow& row) {
   return {{"kernel", row.title},
-          {"class", class_of(row)},
           {"functions", row.functions},
           {"computes", row.values},
           {"steps", row.steps},

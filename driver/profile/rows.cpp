@@ -117,13 +117,6 @@ std::string_view to_string(Bound bound) {
   return "latency";
 }
 
-std::string_view class_of(const ProfileRow& row) {
-  if (row.title == kOutside) return "outside the plan";
-  if (row.title.starts_with("copy ")) return "copies";
-  if (row.title.find("attention") != std::string::npos) return "attention";
-  return row.cost.flops > 0 ? "products" : "rows and elements";
-}
-
 std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps,
                                      const std::vector<ProfiledToken>& tokens,
                                      const ProfileCeilings& ceilings) {

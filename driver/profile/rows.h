@@ -53,10 +53,6 @@ struct ProfileRow {
   double flops_per_s() const { return seconds > 0 ? cost.flops / seconds : 0; }
 };
 
-/// The kind of work of a row: "attention", "products", "copies", "outside the plan", or "rows and
-/// elements" of everything else.
-std::string_view class_of(const ProfileRow& row);
-
 /// Longest first. Kernels without a step have a row of their own, "(outside the plan)". Steps that
 /// launched nothing have none.
 std::vector<ProfileRow> profile_rows(const std::vector<ProfiledStep>& steps,

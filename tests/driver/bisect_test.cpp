@@ -119,7 +119,10 @@ class Planted {
       members.insert(graph[member].name);
     auto program = std::make_shared<Program>(*compiled.program);
     for (Step& step : program->entries[entry].steps) {
-      auto* run = std::get_if<KernelStep>(&step.run);
+      KernelStep* const run = visit(
+          step, [](KernelStep& kernel) { return &kernel; },
+          [](GemmStep&) -> KernelStep* { return nullptr; },
+          [](CopyStep&) -> KernelStep* { return nullptr; });
       if (!run || llvm::none_of(step.values, [&](const auto& v) { return members.contains(v); }))
         continue;
       Kernel kernel = program->kernels[run->kernel];

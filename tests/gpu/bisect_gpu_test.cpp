@@ -41,7 +41,10 @@ std::shared_ptr<const Program> delayed(const Compiled& compiled, const std::stri
   auto program = std::make_shared<Program>(*compiled.program);
   for (EntryPlan& entry : program->entries)
     for (Step& step : entry.steps) {
-      auto* run = std::get_if<KernelStep>(&step.run);
+      KernelStep* const run = visit(
+          step, [](KernelStep& kernel) { return &kernel; },
+          [](GemmStep&) -> KernelStep* { return nullptr; },
+          [](CopyStep&) -> KernelStep* { return nullptr; });
       const Graph& graph = compiled.module.entries[0].graph;
       const std::vector<uint32_t>& group_of = compiled.fusions[0].grouping.group_of;
       const ValueId x = graph.find(a), y = graph.find(b);
