@@ -31,10 +31,10 @@ class PlanJudge {
   const PlanRuns& runs() const { return runs_; }
   Result<Compiled> compile_choice(const PlanChoice& choice) const;
 
-  /// How many of so many runs are wrong; with `stop` no runs follow a wrong one.
+  /// The number of wrong runs among `runs`; with `stop` no runs follow a wrong one.
   Result<int64_t> wrong_runs(const PlanChoice& choice, int64_t runs, bool stop);
-  /// The fault of a plan: the first element that differs from the unfused plan, in at most so many
-  /// runs, or how it fails.
+  /// The fault of a plan: the first element that differs from the unfused plan, in at most
+  /// `runs` runs, or how it fails.
   Result<std::pair<std::optional<ElementDifference>, std::string>> difference(
       const PlanChoice& choice, int64_t runs);
   int64_t runs_made() const { return made_; }

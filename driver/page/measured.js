@@ -107,10 +107,7 @@ function choose(row) {
 
 function profileParts() {
   if (!profile) return [];
-  const classes = new Map();
-  for (const row of profile.rows) classes.set(row.class, (classes.get(row.class) || 0) + row.seconds);
-  const all = [...classes.values()].reduce((sum, seconds) => sum + seconds, 0) || 1;
-  return [h("h2", {}, "Time by class"), bars([...classes].sort((a, b) => b[1] - a[1]).map(([name, seconds]) => [name, seconds, CLASSES[name] || "#98a4b3", duration(seconds) + ", " + percent(seconds / all)])),
+  return [h("h2", {}, "Time by class"), bars(profile.classes.map(one => [one.class, one.seconds, CLASSES[one.class] || "#98a4b3", duration(one.seconds) + ", " + percent(one.share)])),
     h("h2", {}, "Time by kernel"), bars(profile.rows.slice(0, 40).map(row => [row.kernel, row.seconds, colorOf(row), duration(row.seconds) + ", " + percent(row.share) + ", " + row.launches + "×"]), choose),
     h("h2", {}, "Roofline"), roofline(), h("h2", {}, "Launches of a " + unit()), timeLine(),
     h("p", { class: "dim" }, `A ${unit()} takes ${duration(profile.untraced_s)}: kernels run for ${duration(profile.busy_s)}, idle for ${duration(profile.idle_s)}.`)];

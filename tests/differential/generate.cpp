@@ -51,17 +51,25 @@ void fill_symbols(Case& result, Random& random) {
   some = std::min(some, result.symbol_values[kTokens.index]);
 }
 
-}  // namespace
-
-Case generate(uint64_t seed) {
+/// The case of a seed, whose ops `grow(generator, random)` adds.
+template <typename Grow>
+Case grown(const char* name, uint64_t seed, Grow grow) {
   Case result;
-  result.module.name = "random";
+  result.module.name = name;
   Random random(seed);
   fill_symbols(result, random);
   GraphGenerator generator(result, random.next());
-  generator.grow(static_cast<size_t>(random.between(14, 50)));
+  grow(generator, random);
   generator.choose_outputs();
   return result;
+}
+
+}  // namespace
+
+Case generate(uint64_t seed) {
+  return grown("random", seed, [](GraphGenerator& generator, Random& random) {
+    generator.grow(static_cast<size_t>(random.between(14, 50)));
+  });
 }
 
 Case generate_quantized(uint64_t seed) {
@@ -73,14 +81,9 @@ Case generate_quantized(uint64_t seed) {
 }
 
 Case generate_attention_gradients(uint64_t seed) {
-  Case result;
-  result.module.name = "gradients";
-  Random random(seed);
-  fill_symbols(result, random);
-  GraphGenerator generator(result, random.next());
-  generator.grow_around_gradients(static_cast<size_t>(random.between(1, 10)));
-  generator.choose_outputs();
-  return result;
+  return grown("gradients", seed, [](GraphGenerator& generator, Random& random) {
+    generator.grow_around_gradients(static_cast<size_t>(random.between(1, 10)));
+  });
 }
 
 Generate generator_of(std::string_view name) {
