@@ -181,11 +181,14 @@ bool Block::release_named_barriers() {
   return any;
 }
 
-bool Block::release() {
+bool Block::release_exchanges(unsigned first_thread) {
   bool any = false;
-  for (unsigned first = 0; first < thread_count_; first += kWarp)
-    while (error_.empty() && release_exchange(first)) any = true;
-  any |= release_phases();
+  while (error_.empty() && release_exchange(first_thread)) any = true;
+  return any;
+}
+
+bool Block::release() {
+  bool any = release_phases();
   any |= release_named_barriers();
   return error_.empty() ? any | release_barrier() : any;
 }

@@ -40,7 +40,10 @@ class Block {
   void set_error(std::string error) { error_ = std::move(error); }
   bool has_ended() const;
 
-  /// Lets threads go whose barrier or exchange is complete; false: none.
+  /// Lets threads of the warp that begins at `first_thread` go whose exchange is complete; false:
+  /// none.
+  bool release_exchanges(unsigned first_thread);
+  /// Lets threads go whose barrier or phase has ended; false: none.
   bool release();
   /// "threads 0..31 wait at the barrier a.cu:7, threads 32..63 have returned"
   std::string describe_stall() const;

@@ -1,4 +1,5 @@
-// The scheduler: the threads of the blocks that run together take turns.
+// The scheduler: the warps of the blocks that run together take turns, each for as long as its
+// threads wait for one another alone. The stacks of one warp stay in the caches meanwhile.
 #include "shim/block_runner.h"
 
 #include <llvm/ADT/ArrayRef.h>
@@ -62,11 +63,14 @@ class BlockRunner {
   };
 
   std::optional<Failure> run_cluster(const Grid& grid, unsigned first_block,
-                                     llvm::ArrayRef<unsigned> order);
+                                     llvm::ArrayRef<unsigned> warps,
+                                     llvm::ArrayRef<unsigned> lanes);
+  /// Runs a warp until each of its threads has returned or waits for another warp. Returns whether
+  /// one ran; ends early where one fails, with its block's error set.
+  bool run_warp(Block& block, unsigned first_thread, llvm::ArrayRef<unsigned> lanes);
   void switch_to(Thread& thread);
 
   Cluster cluster_;
-  std::vector<Thread*> turns_;
   Thread* current_ = nullptr;
   const Block* block_ = nullptr;  // that the context is of
   // Among all blocks of the process, failed ones included: of the cluster that runs, and the next.
@@ -124,8 +128,23 @@ void BlockRunner::switch_to(Thread& thread) {
   in_fiber_ = false;
 }
 
+bool BlockRunner::run_warp(Block& block, unsigned first_thread, llvm::ArrayRef<unsigned> lanes) {
+  bool ran = false;
+  do {
+    for (unsigned lane : lanes) {
+      const unsigned i = first_thread + lane;
+      if (i >= block.thread_count() || block.thread(i).wait != Wait::none) continue;
+      ran = true;
+      switch_to(block.thread(i));
+      if (!block.error().empty()) return ran;
+    }
+  } while (block.release_exchanges(first_thread) && block.error().empty());
+  return ran;
+}
+
 std::optional<BlockRunner::Failure> BlockRunner::run_cluster(const Grid& grid, unsigned first_block,
-                                                             llvm::ArrayRef<unsigned> order) {
+                                                             llvm::ArrayRef<unsigned> warps,
+                                                             llvm::ArrayRef<unsigned> lanes) {
   const auto body = [](void* self) {
     auto* runner = static_cast<BlockRunner*>(self);
     runner->kernel_(runner->arguments_);
@@ -142,19 +161,19 @@ std::optional<BlockRunner::Failure> BlockRunner::run_cluster(const Grid& grid, u
     cluster_.block(rank).begin(number, position(number, grid.blocks), grid.threads,
                                grid.shared_bytes, body, this);
   }
-  const unsigned threads = cluster_.block(0).thread_count();
-  turns_.clear();
-  for (unsigned i : order) turns_.push_back(&cluster_.block(i / threads).thread(i % threads));
   block_ = nullptr;
-  size_t returned = 0;
-  while (returned < turns_.size()) {
+  const unsigned block_warps = static_cast<unsigned>(warps.size()) / grid.cluster;
+  const auto all_ended = [&] {
+    for (unsigned rank = 0; rank < grid.cluster; ++rank)
+      if (!cluster_.block(rank).has_ended()) return false;
+    return true;
+  };
+  while (!all_ended()) {
     bool ran = false;
-    for (Thread* thread : turns_) {
-      if (thread->wait != Wait::none) continue;
-      ran = true;
-      switch_to(*thread);
-      if (!thread->block->error().empty()) return in_block(*thread->block);
-      returned += thread->wait == Wait::returned;
+    for (unsigned warp : warps) {
+      Block& block = cluster_.block(warp / block_warps);
+      ran |= run_warp(block, warp % block_warps * kWarp, lanes);
+      if (!block.error().empty()) return in_block(block);
     }
     for (unsigned rank = 0; rank < grid.cluster; ++rank) {
       Block& block = cluster_.block(rank);
@@ -191,9 +210,10 @@ Status BlockRunner::run(std::string_view name, sinter_shim::KernelEntry kernel, 
   context.grid_dim = grid.blocks;
   context.cluster = static_cast<int>(grid.cluster);
   const TrapHandler traps;
-  const std::vector<unsigned> thread_turns = turns(grid.cluster * threads, order);
+  const std::vector<unsigned> warps = turns(grid.cluster * ((threads + kWarp - 1) / kWarp), order);
+  const std::vector<unsigned> lanes = turns(kWarp, order);
   for (unsigned cluster : turns(blocks / grid.cluster, order)) {
-    const auto failure = run_cluster(grid, cluster * grid.cluster, thread_turns);
+    const auto failure = run_cluster(grid, cluster * grid.cluster, warps, lanes);
     if (!failure) continue;
     const std::string where =
         failure->first == failure->last
