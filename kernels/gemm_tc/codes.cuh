@@ -137,7 +137,8 @@ class TiledCodes {
     static constexpr int kStepRounds = rounds;
     static constexpr bool kWhole = whole;
   };
-  // Calls each(kind, step, half) for every half of a step that has columns of a row; `kind`: a Step.
+  // Calls each(kind, step, half) for every half of a step that has columns of a row; `kind`: a
+  // Step.
   template <typename Each>
   static SINTER_DEVICE void for_each_half(Each each) {
 #pragma unroll 1
@@ -177,10 +178,10 @@ class TiledCodes {
       for (int row = 0; row < kRows; row += kBox) {
 #pragma unroll
         for (int panel = 0; panel < 2; ++panel)
-          product.copy_box(product.code_panel(panel) + row * kCodesPanelRow, codes,
-                           begin + (half * kCodesHalfLanes + panel * kCodesHalfLanes / 2) *
-                                       lane_bytes,
-                           first_row + row);
+          product.copy_box(
+              product.code_panel(panel) + row * kCodesPanelRow, codes,
+              begin + (half * kCodesHalfLanes + panel * kCodesHalfLanes / 2) * lane_bytes,
+              first_row + row);
         if constexpr (kScaleBytes > 0)
           product.copy_box(product.scale_tile() + row * kScaleBytes, scales,
                            begin + Matrix::layout().scales(rounds), first_row + row);

@@ -28,8 +28,8 @@ struct TransposedResult {
     return kPaired ? Pairs::matrix_row(position, warp) : position + warp * 16;
   }
 
-  // Gives the result the rows of the box at `position`, and the tokens from `token` on. Of 16 tokens
-  // a lane takes one, and 8 of the warp's 16 rows.
+  // Gives the result the rows of the box at `position`, and the tokens from `token` on. Of 16
+  // tokens a lane takes one, and 8 of the warp's 16 rows.
   template <typename T, typename Result>
   static SINTER_DEVICE void store(float (&sums)[kColumns / 2], int position, int token, int tokens,
                                   const T* bias, const Result& result) {
