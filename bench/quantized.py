@@ -59,6 +59,8 @@ ROWS = {
     "1b int4": ("1b", "int4", TOKEN, "1b bf16", 0.60),
     "7b bf16, prefill": ("7b", "", PREFILL, "", None),
     "7b int4, prefill": ("7b", "int4", PREFILL, "7b bf16, prefill", 1.25),
+    "7b fp8, prefill": ("7b", "fp8", PREFILL, "7b bf16, prefill", 1.25),
+    "7b int4 zeros, prefill": ("7b", "int4-zeros", PREFILL, "7b bf16, prefill", 1.25),
     "7b int4, prefill, --dequantize 16": ("7b", "int4", [*PREFILL, "--dequantize", "16"], "7b bf16, prefill", 1.10),
     "70b int4": ("70b", "int4", TOKEN, "", 1.20),
 }

@@ -97,9 +97,10 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->type_name("library|own")
       ->default_str("library");
   command
-      .add_option("--dequantize", options.dequantize,
-                  "quantized matrices of more than eight tokens: 32, in float32, unrounded; or 16, "
-                  "rounded to the tokens' 16-bit type, for the library's products of that type")
+      .add_option(
+          "--dequantize", options.dequantize,
+          "quantized matrices of more than eight tokens: 32, unrounded; or 16, rounded to the "
+          "tokens' 16-bit type, for the library's products of that type")
       ->type_name("32|16")
       ->default_str("32");
   command.add_flag("--no-fuse", options.no_fuse, "a kernel for every op");

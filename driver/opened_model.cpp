@@ -102,9 +102,7 @@ CompileOptions compile_options(const OpenedModel& model, const CompileOptions& w
 Result<Module> frozen_module(const OpenedModel& model, const CompileOptions& wanted,
                              const PassObserver& observer) {
   const CompileOptions options = compile_options(model, wanted);
-  SINTER_LET(frozen,
-             freeze(model.module, options.entries, observer,
-                    {.device_inputs = options.device_inputs, .families = options.families}));
+  SINTER_LET(frozen, freeze(model.module, options.entries, observer, pass_options(options)));
   if (!model.embedded) return std::move(frozen);
   embed_weights(frozen);
   if (observer) observer("embed_weights", frozen);

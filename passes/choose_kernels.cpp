@@ -8,11 +8,19 @@
 namespace sinter {
 namespace {
 
+/// The family of products of many tokens and a matrix that is not rounded.
+constexpr std::string_view kUnrounded = "gemm_codes";
+
+bool may_choose(const KernelFamily& family, const FamilyChoice& choice) {
+  return family.choose && !llvm::is_contained(choice.left_out, family.name) &&
+         (!family.on_request || llvm::is_contained(choice.requested, family.name)) &&
+         !(choice.rounded_matrices && family.name == kUnrounded);
+}
+
 std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens,
                               const FamilyChoice& choice) {
   for (const KernelFamily* family : kernel_families())
-    if (family->choose && !llvm::is_contained(choice.left_out, family->name) &&
-        (!family->on_request || llvm::is_contained(choice.requested, family->name)))
+    if (may_choose(*family, choice))
       if (const auto own = family->choose(builder, op, tokens)) return own;
   return std::nullopt;
 }

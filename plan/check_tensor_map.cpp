@@ -27,7 +27,7 @@ class TensorMapCheck {
  private:
   Status shape() const {
     const DType dtype = input_.type.dtype;
-    if (dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32)
+    if (dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::i32)
       return bad(fmt::format("elements are {}", to_string(dtype)));
     const size_t rank = map_.dims.size();
     if (rank < 1 || rank > kMaxTensorMapDims || map_.strides.size() + 1 != rank ||

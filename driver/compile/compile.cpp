@@ -119,6 +119,14 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
   return module;
 }
 
+PassOptions pass_options(const CompileOptions& options) {
+  PassOptions result{.device_inputs = options.device_inputs, .families = options.families};
+  const Result<DeviceDescription> device = find_device(options.target);
+  if ((device && !device->has.wgmma) || options.families.rounded_matrices)
+    result.families.left_out.emplace_back("gemm_codes");
+  return result;
+}
+
 Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
                                                        const CompileOptions& options) {
   SINTER_LET(device, find_device(options.target));

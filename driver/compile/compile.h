@@ -44,6 +44,10 @@ struct Compiled {
 Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
                       const PassObserver& observer = {}, const PassOptions& options = {});
 
+/// The options of the passes for a plan. Families whose kernels the target cannot run choose no
+/// ops.
+PassOptions pass_options(const CompileOptions& options);
+
 /// Every name is an entry's of the module, and stands there once; else an error, of usage, that
 /// names those that there are.
 Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names);

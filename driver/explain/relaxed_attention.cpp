@@ -28,9 +28,7 @@ Result<EntrySavings> relaxed_savings(const OpenedModel& model, const CompileOpti
   CompileOptions options = compile_options(model, wanted);
   options.families.left_out.clear();
   options.families.relaxed_attention = true;
-  SINTER_LET(module,
-             freeze(model.module, options.entries, {},
-                    {.device_inputs = options.device_inputs, .families = options.families}));
+  SINTER_LET(module, freeze(model.module, options.entries, {}, pass_options(options)));
   SINTER_LET(device, find_device(options.target));
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i]) continue;

@@ -1,9 +1,30 @@
 // The epilogue of a product may need pairs of rows of the matrix: a block computes
 // both, and a lane has the sums of both.
+#include <algorithm>
+
 #include "kernels/colocated_epilogue.h"
 #include "kernels/gemm_tc/schedule.h"
 
 namespace sinter {
+namespace {
+
+bool has_config(const FusionProblem& problem, const Op& op, bool paired) {
+  const Graph& graph = problem.graph();
+  const int64_t most = most_tokens(op, problem.symbols());
+  if (order_of(op) == Order::tiled_codes)
+    return codes_config(graph, op, most, problem.device()).has_value();
+  if (most > kMostFewTokens)
+    return tiled_linear_config(most, op.type.dims.back().constant(), paired, problem.device())
+        .has_value();
+  return few_tokens_config(few_tokens_problem(graph, op, most), problem.device()).has_value();
+}
+
+/// A product of codes has the boxes of few tokens, however many it has.
+int64_t boxes_of_few_tokens(const Op& op, int64_t tokens) {
+  return order_of(op) == Order::tiled_codes ? std::min(tokens, kMostFewTokens) : tokens;
+}
+
+}  // namespace
 
 std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, GroupShape&) {
   const FusionProblem& problem = group.problem;
@@ -12,16 +33,12 @@ std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, Grou
   if (op.type.rank() != 2) return refuse(Reason::port_other_element, problem.name(anchor));
   auto deal = colocated_epilogue(group);
   if (auto* refusal = std::get_if<Verdict>(&deal)) return std::move(*refusal);
-  const int64_t most = most_tokens(op, problem.symbols());
-  const FewTokensProblem product = few_tokens_problem(problem.graph(), op, most);
   const auto& rows = std::get<ColocatedRows>(deal);
-  const bool has_config =
-      most <= kMostFewTokens
-          ? few_tokens_config(product, problem.device()).has_value()
-          : tiled_linear_config(most, product.rows, rows.units == 2, problem.device()).has_value();
-  if (!has_config || !tiled_linear_takes(rows, most))
+  if (!has_config(problem, op, rows.units == 2) ||
+      !tiled_linear_takes(rows, boxes_of_few_tokens(op, most_tokens(op, problem.symbols()))))
     return refuse(Reason::profit_configuration,
-                  fmt::format("the sums of {} rows of {}", product.rows, problem.name(anchor)));
+                  fmt::format("the sums of {} rows of {}", op.type.dims.back().constant(),
+                              problem.name(anchor)));
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// The kernel of a group around tiled_linear: tensor maps of both operands, and an accessor of the
-// result that holds the text of the epilogue. Where an epilogue has other elements
+// The kernel of a group around tiled_linear or tiled_codes: tensor maps of both operands, and an
+// accessor of the result that holds the text of the epilogue. Where an epilogue has other elements
 // than the product, or needs pairs of its rows, the accessor is called for chunks of 8 elements:
 //
 //   struct SectionsResult : PortMemory {
@@ -20,6 +20,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
+#include "codegen/emission/packed_matrix.h"
 #include "ir/integers.h"
 #include "kernels/common/sums_epilogue.h"
 #include "kernels/gemm_tc/layout.h"
@@ -34,7 +35,7 @@ Result<TensorMap> operand_rows(const EmitContext& context, size_t operand) {
   const ValueId id = context.anchor_op().operands[operand];
   const auto matrix = tensor_map_rows(group, id, context.symbols);
   if (!matrix)
-    return fail("tiled_linear reads a matrix that no tensor map describes", {}, {},
+    return fail("a product reads a matrix that no tensor map describes", {}, {},
                 ExitCode::internal_error);
   const DimsRef dims = group[id].type.dims;
   return TensorMap{.input = *input_of(group, id),
@@ -47,7 +48,13 @@ Result<TensorMap> operand_rows(const EmitContext& context, size_t operand) {
 
 constexpr int64_t kPanel = kFewTokensPanelRow / 2;  // elements of 16 bits
 
-/// The text and launch of a kernel around tiled_linear.
+/// Elements of a row of the matrix.
+int64_t matrix_length(const Graph& group, const Op& op) {
+  return op.kind == OpKind::quantized_linear ? op.attrs.get<Dim>(AttrName::size).constant()
+                                             : group[op.operands[1]].type.dims[1].constant();
+}
+
+/// The text and launch of a kernel around tiled_linear or tiled_codes.
 class TiledLinearKernel {
  public:
   explicit TiledLinearKernel(const EmitContext& context)
@@ -55,7 +62,7 @@ class TiledLinearKernel {
         op_(context.anchor_op()),
         tokens_(volume(DimsRef(op_.type.dims).drop_back())),
         columns_(op_.type.dims.back().constant()),
-        length_(context.group[op_.operands[1]].type.dims[1].constant()) {}
+        length_(matrix_length(context.group, op_)) {}
 
   Result<KernelBody> emit() {
     const int64_t most = most_tokens(op_, context_.symbols);
@@ -63,7 +70,11 @@ class TiledLinearKernel {
     SINTER_LET(by_section, this->sections());
     const SumsEpilogue* sections = by_section ? &*by_section : nullptr;
     const int64_t pairs = sections && sections->rows().units == 2 ? sections->rows().stride : 0;
-    if (most <= kMostFewTokens) {
+    if (op_.kind == OpKind::quantized_linear) {
+      const auto config = codes_config(context_.group, op_, most, context_.device);
+      if (!config) return unsupported();
+      SINTER_TRY(write_codes(*config, sections, pairs));
+    } else if (most <= kMostFewTokens) {
       const FewTokensProblem problem = few_tokens_problem(context_.group, op_, most);
       const auto config = few_tokens_config(problem, context_.device);
       if (!config) return unsupported();
@@ -80,7 +91,7 @@ class TiledLinearKernel {
   tl::unexpected<Error> unsupported() const {
     return fail(fmt::format("Sinter's own product on tensor cores does not run on {}",
                             context_.device.name),
-                {}, "compile for sm_90a, or without --products own");
+                {}, "compile for sm_90a");
   }
 
   Status write_many_tokens(const TiledLinearConfig& config, const SumsEpilogue* sections,
@@ -135,25 +146,91 @@ class TiledLinearKernel {
         write_common("few_tokens", config.threads,
                      fmt::format("  static constexpr int kSharedBytes = {};\n", config.stage_bytes),
                      sections, pairs));
-    const Overlap& overlap = context_.overlap;
-    const uint32_t matrix = *input_of(context_.group, op_.operands[1]);
-    const bool early = llvm::is_contained(overlap.early_inputs, matrix);
-    body_.waits = overlap.waits;
-    if (early) body_.early_inputs = {matrix};
+    const bool early = write_early_matrix();
     SINTER_LET(calls, few_tokens_calls(config, pairs, early));
+    write_few_tokens_text(early, "int", calls, sections);
+    set_few_tokens_launch(config.blocks, config.threads,
+                          config.stage_bytes + kFewTokensBarrierBytes);
+    return {};
+  }
+  /// Whether the matrix is read before the wait, which the body then says.
+  bool write_early_matrix() {
+    const uint32_t matrix = *input_of(context_.group, op_.operands[1]);
+    const bool early = llvm::is_contained(context_.overlap.early_inputs, matrix);
+    body_.waits = context_.overlap.waits;
+    if (early) body_.early_inputs = {matrix};
+    return early;
+  }
+  void write_few_tokens_text(bool early, std::string_view count, std::string_view calls,
+                             const SumsEpilogue* sections) {
+    const Overlap& overlap = context_.overlap;
     body_.text = fmt::format(
-        "{}{}{}const auto wait = [] {{\n{}}};\nconst int tokens = static_cast<int>({});\n"
-        "const {} result{{memory}};\n{}{}",
+        "{0}{1}{2}const auto wait = [] {{\n{3}}};\nconst {4} tokens = static_cast<{4}>({5});\n"
+        "const {6} result{{memory}};\n{7}{8}",
         early ? "fence_acq_rel_gpu();\n" : "", kTileMemory, ports_.memory_value,
-        overlap.waits ? indented(wait_text(overlap)) : "", rows_code(), result_type(sections),
-        calls, ports_.stores);
+        overlap.waits ? indented(wait_text(overlap)) : "", count, rows_code(),
+        result_type(sections), calls, ports_.stores);
+  }
+  void set_few_tokens_launch(int64_t blocks, int64_t threads, int64_t shared_bytes) {
     // No tokens, no blocks.
     body_.launch.rows = tokens_;
-    body_.launch.items_per_row = config.blocks;
-    body_.launch.threads = config.threads;
-    body_.launch.shared_bytes = config.stage_bytes + kFewTokensBarrierBytes;
-    body_.launch.most_blocks = config.blocks;
+    body_.launch.items_per_row = blocks;
+    body_.launch.threads = threads;
+    body_.launch.shared_bytes = shared_bytes;
+    body_.launch.most_blocks = blocks;
+  }
+
+  Status write_codes(const CodesConfig& config, const SumsEpilogue* sections, int64_t pairs) {
+    const CodeFormat format = code_format(op_.attrs);
+    SINTER_TRY(
+        write_common("codes", config.threads,
+                     fmt::format("  using Matrix = {};\n"
+                                 "  static constexpr int kSharedBytes = {}, kMostRows = {};\n",
+                                 packed_matrix(format, length_), config.stage_bytes, config.rows),
+                     sections, pairs));
+    const bool early = write_early_matrix();
+    SINTER_LET(matrix, OperandRows(context_).pointer(1));
+    std::string calls;
+    for (size_t i = 0; i < config.forms.size(); ++i) {
+      const FewTokensForm& form = config.forms[i];
+      SINTER_LET(x, many_tokens_map(0, form.columns));
+      const size_t tokens = number_of(std::move(x));
+      const int64_t box = std::min<int64_t>(form.rows, kFewTokensBox);
+      SINTER_LET(codes, packed_map(kCodesPanelRow, kCodesPanelRow, box, pairs));
+      // Rows with one scale have it in their tail.
+      const int scale_bytes = codes_scale_bytes(format.layout());
+      size_t scales = codes;
+      if (scale_bytes > 0) {
+        SINTER_LET(map, packed_map(scale_bytes, 0, box, pairs));
+        scales = map;
+      }
+      body_.globals += fmt::format(
+          "struct Form{} {{\n"
+          "  static constexpr int kRows = {}, kColumns = {};\n"
+          "}};\n",
+          i, form.rows, form.columns);
+      const bool last = i + 1 == config.forms.size();
+      calls += fmt::format(
+          "{}multiply_codes<Config, Form{}, {}>(t{}, t{}, t{}, {}, {}, tokens, result, "
+          "shared_memory, wait);\n{}",
+          last ? "" : fmt::format("if (tokens <= {}) ", form.most_tokens), i, early, tokens, codes,
+          scales, matrix, bias_, last ? "" : "else ");
+    }
+    body_.moves_registers = true;
+    write_few_tokens_text(early, "long long", calls, sections);
+    set_few_tokens_launch(config.blocks, config.threads, config.stage_bytes + kCodesBarrierBytes);
     return {};
+  }
+  /// The number of the packed matrix's map in boxes of `bytes` and `box` rows.
+  Result<size_t> packed_map(int64_t bytes, int64_t swizzle, int64_t box, int64_t pairs) {
+    SINTER_LET(map, operand_rows(context_, 1));
+    map.swizzle = swizzle;
+    const int64_t words = bytes / 4;
+    if (pairs > 0)
+      interleave_pairs(map, pairs, box, words);
+    else
+      map.box = {words, box};
+    return number_of(std::move(map));
   }
 
   /// The calls of the forms, each for its numbers of tokens; defines the forms.
@@ -193,6 +270,10 @@ class TiledLinearKernel {
   /// panel. Dimensions: elements, rows of a chunk, both rows of a pair, chunks of a run, runs.
   Result<TensorMap> paired_map(int64_t apart, int64_t box) {
     SINTER_LET(map, operand_rows(context_, 1));
+    interleave_pairs(map, apart, box, kPanel);
+    return map;
+  }
+  void interleave_pairs(TensorMap& map, int64_t apart, int64_t box, int64_t elements) const {
     const SymExpr row = map.strides[0];
     const int64_t of_run = apart / kFewTokensChunk, chunks = box / 2 / kFewTokensChunk,
                   in_run = std::min(of_run, chunks);
@@ -200,8 +281,7 @@ class TiledLinearKernel {
                 SymExpr(columns_ / (2 * apart))};
     map.strides = {row, row * SymExpr(apart), row * SymExpr(kFewTokensChunk),
                    row * SymExpr(2 * apart)};
-    map.box = {kPanel, kFewTokensChunk, 2, in_run, chunks / in_run};
-    return map;
+    map.box = {elements, kFewTokensChunk, 2, in_run, chunks / in_run};
   }
   Result<size_t> paired_number(int64_t apart, int64_t box) {
     SINTER_LET(map, paired_map(apart, box));
@@ -215,7 +295,7 @@ class TiledLinearKernel {
   size_t number_of(TensorMap map) {
     const auto same = [&](const TensorMap& other) {
       return other.input == map.input && other.offset == map.offset && other.dims == map.dims &&
-             other.strides == map.strides && other.box == map.box;
+             other.strides == map.strides && other.box == map.box && other.swizzle == map.swizzle;
     };
     const auto found = llvm::find_if(body_.tensor_maps, same);
     const auto number = static_cast<size_t>(found - body_.tensor_maps.begin());

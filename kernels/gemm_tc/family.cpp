@@ -1,4 +1,5 @@
-// Products of 16-bit elements on tensor cores, with an epilogue.
+// Products on tensor cores, with an epilogue: of 16-bit elements where they are requested, and of
+// matrices of codes.
 #include "kernels/family.h"
 
 #include <algorithm>
@@ -13,10 +14,11 @@ namespace sinter {
 EmitKernel emit_tiled_linear;
 std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, GroupShape& merged);
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens);
+std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
 
-constexpr Order kOrders[] = {Order::tiled_linear};
+constexpr Order kOrders[] = {Order::tiled_linear}, kCodesOrders[] = {Order::tiled_codes};
 
 /// Operands come from memory, by tensor maps; the result goes to the epilogue by tile, or
 /// by sections of the matrix's rows (admit.cpp).
@@ -47,24 +49,44 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
                       config->threads);
 }
 
+std::optional<KernelCost> tiled_codes_cost(const GroupView& group, int64_t) {
+  const FusionProblem& problem = group.problem;
+  const Op& op = problem.graph()[group.anchor()];
+  const auto config =
+      codes_config(problem.graph(), op, most_tokens(op, problem.symbols()), problem.device());
+  if (!config) return std::nullopt;
+  const double tokens = problem.count(volume(DimsRef(op.type.dims).drop_back()));
+  const FewTokensForm& form = config->forms.back();
+  const auto row_tiles = static_cast<double>(ceil_div(op.type.dims.back().constant(), form.rows));
+  return product_cost(group, std::max(1.0, tokens / static_cast<double>(form.columns)) * row_tiles,
+                      config->threads);
+}
+
 bool tiled_linear_addresses(const Graph& graph, const Op& op, size_t operand,
                             llvm::ArrayRef<Symbol> symbols) {
   const ValueId id = op.operands[operand];
   return operand < 2 ? tensor_map_rows(graph, id, symbols).has_value() : is_dense(graph, id);
 }
 
-/// Few tokens: the matrix is copied while earlier kernels run.
+/// Few tokens, or a packed matrix: it is copied while earlier kernels run.
 EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols) {
   const Op& op = group[anchor];
   const std::optional<uint32_t> matrix = input_of(group, op.operands[1]);
   EarlyWish wish;
-  if (matrix && most_tokens(op, symbols) <= kMostFewTokens && is_never_empty(group, symbols))
+  if (matrix &&
+      (order_of(op) == Order::tiled_codes || most_tokens(op, symbols) <= kMostFewTokens) &&
+      is_never_empty(group, symbols))
     wish.needed.push_back(*matrix);
   return wish;
 }
 
 KernelChoice explain_choice(const Op& own) {
   return {"product", fmt::format("--products own, of {}", to_string(own.type.dtype))};
+}
+
+KernelChoice explain_codes(const Op& own) {
+  return {"product",
+          fmt::format("{}, more than 8 tokens", code_info(code_format(own.attrs).code).name)};
 }
 
 }  // namespace
@@ -81,6 +103,21 @@ constinit const KernelFamily gemm_tc_family{
     .on_request = true,
     .choose = choose_tiled_linear,
     .explain_choice = explain_choice,
+    .addresses = tiled_linear_addresses,
+    .early_reads = early_reads,
+};
+
+extern const KernelFamily gemm_codes_family;
+constinit const KernelFamily gemm_codes_family{
+    .name = "gemm_codes",
+    .kind = KernelFamily::Kind::anchored,
+    .orders = kCodesOrders,
+    .make = emit_tiled_linear,
+    .cost = tiled_codes_cost,
+    .ports = tiled_linear_ports,
+    .admits_epilogue = admits_tiled_linear_epilogue,
+    .choose = choose_tiled_codes,
+    .explain_choice = explain_codes,
     .addresses = tiled_linear_addresses,
     .early_reads = early_reads,
 };

@@ -28,11 +28,9 @@
 #pragma once
 
 #include "kernels/gemm_tc/layout.h"
-#include "kernels/gemm_tc/port_rows.cuh"
+#include "kernels/gemm_tc/transposed_result.cuh"
 #include "kernels/isa/tensor_map.cuh"
-#include "kernels/tile/fragment.cuh"
 #include "kernels/tile/pipeline.cuh"
-#include "kernels/tile/ports.cuh"
 #include "kernels/tile/product.cuh"
 #include "kernels/tile/roles.cuh"
 #include "kernels/tile/scheduler.cuh"
@@ -50,9 +48,8 @@ class FewTokens {
   static constexpr int kStages = few_tokens_stages(Config::kSharedBytes, kStageBytes);
   static constexpr int kSteps = (Config::kLength + kDepth - 1) / kDepth;
   static constexpr int kRowTiles = (Config::kResultColumns + kRows - 1) / kRows;
-  static constexpr int kBox = kRows < kFewTokensBox ? kRows : kFewTokensBox;
-  static constexpr bool kPaired = Config::kPairs > 0;
-  using Pairs = PairedRows<kPaired ? Config::kPairs : kBox, kBox>;
+  using Stored = TransposedResult<Config, kRows, kColumns>;
+  static constexpr int kBox = Stored::kBox;
 
  public:
   // The warpgroups that multiply. With 32 rows two of the warps have sums of whatever follows the
@@ -98,7 +95,7 @@ class FewTokens {
       float sums[kColumns / 2];
       multiply_tile(sums, group);
       const Tile tile = tile_of(round);
-      store(sums, tile.row + 64 * group, tile.token, bias, result);
+      Stored::store(sums, tile.row + 64 * group, tile.token, tokens_, bias, result);
     }
   }
 
@@ -123,7 +120,7 @@ class FewTokens {
       return {step * kDepth, row, 0};
   }
   SINTER_DEVICE void copy_box(unsigned char* to, const TensorMap& w, int step, int position) const {
-    if constexpr (kPaired) {
+    if constexpr (Stored::kPaired) {
       const int pair = position / 2;
 #pragma unroll
       for (int panel = 0; panel < kDepth / 64; ++panel)
@@ -170,56 +167,6 @@ class FewTokens {
     }
     wgmma_wait_group<0>(sums);
     read_.consumer_release();
-  }
-
-  // Gives the result 64 rows of the matrix, those of the box at `position`, and the tokens from
-  // `token` on. Of 16 tokens a lane takes one, and 8 of the warp's 16 rows.
-  template <typename Result>
-  SINTER_DEVICE void store(float (&sums)[kColumns / 2], int position, int token, const T* bias,
-                           const Result& result) const {
-    const int warp = thread_in_warpgroup() / 32, lane = static_cast<int>(threadIdx.x) % 32;
-    if (kRows < 64 && warp * 16 >= kRows) return;
-    // The matrix's rows of the warp's first 8 sums, and of the 8 others.
-    const int first = kPaired ? Pairs::matrix_row(position, warp) : position + warp * 16;
-    constexpr int apart = kPaired ? Config::kPairs : 8;
-    if constexpr (Config::kBias) add_bias(sums, bias, first + lane / 4, apart);
-    const int row = first + lane % 2 * apart;
-#pragma unroll
-    for (int i = 0; i < kColumns / 2; i += 8) {
-      if (token + 2 * i >= tokens_) break;
-      Chunk values;
-      transpose_chunk(values, static_cast<const typename Config::ResultElement*>(nullptr),
-                      *reinterpret_cast<const float(*)[8]>(sums + i), lane);
-      give(values, token + 2 * i + lane % 4 / 2 * 8 + lane / 4, row, result);
-    }
-  }
-  // Gives the result a token's 8 rows of the matrix from `row` on. All lanes of the warp call it.
-  template <typename Result>
-  SINTER_DEVICE void give(const Chunk& values, long long token, int row,
-                          const Result& result) const {
-    constexpr int columns = Config::kResultColumns;
-    const bool is_there = token < tokens_ && row < columns;
-    if constexpr (Config::kSections) {
-      PortRows<kPaired> rows(token * columns + row, values);
-      rows.take_partner();
-      if (is_there) result(token, row, rows);
-    } else if (is_there) {
-      write_port<columns % 8 == 0>(result, token * columns + row, columns - row, values);
-    }
-  }
-  // `row`: the first of the lane's rows of the matrix; the other is `apart` rows on.
-  static SINTER_DEVICE void add_bias(float (&sums)[kColumns / 2], const T* bias, int row,
-                                     int apart) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      if (row + apart * half >= Config::kResultColumns) break;
-      const float added = load(bias + row + apart * half);
-#pragma unroll
-      for (int i = 2 * half; i < kColumns / 2; i += 4) {
-        sums[i] = math::add(sums[i], added);
-        sums[i + 1] = math::add(sums[i + 1], added);
-      }
-    }
   }
 
   PipelineState<kStages> stage_;  // that is filled, or multiplied, next

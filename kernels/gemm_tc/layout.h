@@ -1,6 +1,7 @@
 // The layout on which schedule and kernels of tiled_linear agree.
 #pragma once
 
+#include "ir/packed_codes.h"
 #include "ir/scalar_math.h"
 
 namespace sinter {
@@ -51,6 +52,33 @@ struct PairedRows {
 SINTER_DEVICE constexpr int few_tokens_stages(int shared_bytes, int stage_bytes) {
   const int fit = shared_bytes / stage_bytes;
   return fit < kMostFewTokensStages ? fit : kMostFewTokensStages;
+}
+
+/// Stages of codes (codes.cuh): half of the lanes of a step, of each row two panels of the codes of
+/// 8 lanes, then the scales of the step. A panel is swizzled as those of kernels/tile/layout.h.
+constexpr int kCodesPanelRow = 128, kCodesHalfBytes = 2 * kCodesPanelRow;
+/// Tokens come in windows of so many columns.
+constexpr int kCodesWindow = 64;
+/// Scales and zeros of a step of a row.
+SINTER_DEVICE constexpr int codes_scale_bytes(const CodeLayout& layout) {
+  return layout.step_bytes() - layout.code_bytes(layout.step_rounds());
+}
+SINTER_DEVICE constexpr int codes_stage_bytes(const CodeLayout& layout, int rows) {
+  return (rows * (kCodesHalfBytes + codes_scale_bytes(layout)) + 1023) / 1024 * 1024;
+}
+/// Stages of the two pipelines; at least two and three, else there is too little memory.
+struct CodesStages {
+  int codes, tokens;
+};
+constexpr int kMostCodeStages = 16, kMostTokenStages = 8;
+constexpr int kCodesBarrierBytes = 16 * (kMostCodeStages + kMostTokenStages);
+/// As many stages of tokens as fit beside two of codes, and the rest for codes.
+SINTER_DEVICE constexpr CodesStages codes_stages(int shared_bytes, int code_stage,
+                                                 int token_stage) {
+  const int fit = (shared_bytes - 2 * code_stage) / token_stage;
+  const int tokens = fit < kMostTokenStages ? fit : kMostTokenStages;
+  const int codes = (shared_bytes - tokens * token_stage) / code_stage;
+  return {codes < kMostCodeStages ? codes : kMostCodeStages, tokens};
 }
 
 /// Whether rows are whole panels. The dimensions of an operand's tensor map are then the elements

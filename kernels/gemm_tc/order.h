@@ -1,18 +1,30 @@
-// The order of operations of tiled_linear, the same text on host and device.
+// The orders of operations of tiled_linear and tiled_codes, the same text on host and device.
 //
-// An element of the result is one float32 sum over K, a step of 16 elements after the other,
-// ascending; K is filled up with zeros to a whole number of steps. The bias is added to the sum,
-// which is rounded once to the type of the result. The order in which tensor cores add the products
-// of a step is their own; the host, and the CPU of the tests, add them in float64, elements
-// ascending, and round once a step. Neither the tile that computes an element nor the other rows
-// and columns change its bits.
+// tiled_linear: an element of the result is one float32 sum over K, a step of 16 elements after the
+// other, ascending; K is filled up with zeros to a whole number of steps. The bias is added to the
+// sum, which is rounded once to the type of the result. The order in which tensor cores add the
+// products of a step is their own; the host, and the CPU of the tests, add them in float64,
+// elements ascending, and round once a step. Neither the tile that computes an element nor the
+// other rows and columns change its bits.
+//
+// tiled_codes: the matrix is packed (ir/packed_codes.h), and w a code less its zero, exactly where
+// the operand's type has it: up to 256 in bf16 and 2048 in f16, which no zero among the codes' own
+// values exceeds; beyond it is rounded. A run is the 128 neighbouring columns of 16 lanes in a
+// round. A step's runs of the first 16 lanes come first, by round, then those of the others: of 4
+// rounds the columns from 0, 256, 512, 768, 128, 384, 640 and 896 on. A group of a run, ascending,
+// has the sum s1 of its products in steps of 16 as above, from +0; then sum = fma(scale, s1, sum),
+// from +0. Where a row has one scale, s1 is one sum of all its runs. Bias and rounding as above.
 #pragma once
 
+#include "ir/packed_codes.h"
 #include "ir/scalar_math.h"
 
 namespace sinter {
 
 constexpr int kTiledLinearStep = 16;  // elements
+
+/// Lanes of a half of a packed step, and the columns that they have in a round.
+constexpr int kCodesHalfLanes = kCodeLanes / 2, kCodesRun = kCodesHalfLanes * kCodeChunk;
 
 // Tensor maps take rows of a multiple of 16 bytes.
 constexpr int kTiledLinearMultiple = 8;  // elements of a row

@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "ir/integers.h"
@@ -36,6 +37,11 @@ int64_t many_tokens_cost(const TiledLinearConfig& config, int64_t rows, int64_t 
 }
 
 constexpr int64_t kTileAlignment = 1024;
+constexpr int64_t kTensorMapRowBytes = 16;  // rows begin at multiples of it
+// The times of codes_time(): of a window, and in it of a warpgroup and of each of its tokens; bytes
+// that a multiprocessor gets in a clock.
+constexpr double kWindowClocks = 272, kPairClocks = 78, kColumnClocks = 1.75;
+constexpr double kMemoryBytesPerClock = 14, kCacheBytesPerClock = 40;
 // Rows of the matrix in a box of its tensor map: of the smallest tiles, and of the others.
 constexpr int64_t kBoxes[] = {32, kFewTokensBox};
 // A warpgroup's sums of 256 columns leave registers for two such warpgroups.
@@ -83,7 +89,94 @@ std::vector<FewTokensForm> few_tokens_forms(const FewTokensProblem& problem, int
   }
 }
 
+/// Clocks of the slowest block for 64 columns of K, measured: pairs of codes and products of its
+/// warpgroups, or the copies. A matrix that is read once comes from memory.
+double codes_time(const FewTokensForm& form, int64_t rows, int64_t bits, int64_t multiprocessors) {
+  const auto columns = static_cast<double>(form.columns);
+  const auto warpgroups = static_cast<double>(ceil_div(form.rows, int64_t{64}));
+  const bool once = form.most_tokens <= form.columns;
+  const double copies = static_cast<double>(form.rows * 8 * bits) /
+                            (once ? kMemoryBytesPerClock : kCacheBytesPerClock) +
+                        128 * columns / kCacheBytesPerClock;
+  const double of_tile =
+      std::max(kWindowClocks + warpgroups * (kPairClocks + kColumnClocks * columns), copies);
+  return static_cast<double>(ceil_div(form.tiles(rows), multiprocessors)) * of_tile;
+}
+
+/// The most columns of a kernel with tiles of up to `rows` rows: the sums, two sets of them for
+/// groups, are in registers.
+int64_t most_codes_columns(int64_t rows, const CodeLayout& layout) {
+  return rows > 128 ? 128 : layout.group > 0 ? 192 : 256;
+}
+
+/// The least stages fit into `bytes`.
+bool codes_fit(const FewTokensForm& form, const CodeLayout& layout, int64_t bytes) {
+  const CodesStages stages =
+      codes_stages(static_cast<int>(bytes), codes_stage_bytes(layout, static_cast<int>(form.rows)),
+                   tile_bytes(static_cast<int>(form.columns), kCodesWindow));
+  return stages.codes >= 2 && stages.tokens >= kLeastStages;
+}
+
+/// The form of least time for up to `tokens` tokens whose stages have `bytes`; of a kernel with
+/// tiles of up to `most_rows` rows. No rows: none fits.
+FewTokensForm codes_form(int64_t tokens, int64_t rows, int64_t most_rows, const CodeLayout& layout,
+                         int64_t bytes, int64_t multiprocessors) {
+  FewTokensForm best;
+  double least = INFINITY;
+  for (const int64_t columns : {16, 32, 64, 128, 160, 192, 256})
+    for (const int64_t of_tile : {64, 32, 128, 192}) {
+      if (columns > std::max<int64_t>(16, tokens) || of_tile > most_rows ||
+          columns > most_codes_columns(most_rows, layout))
+        continue;
+      const FewTokensForm form{tokens, of_tile, columns, 0};
+      if (!codes_fit(form, layout, bytes)) continue;
+      const double clocks = codes_time(form, rows, layout.bits, multiprocessors);
+      if (clocks < 0.99 * least) best = form, least = clocks;
+    }
+  return best;
+}
+
 }  // namespace
+
+std::optional<CodesConfig> codes_config(const Graph& graph, const Op& product, int64_t tokens,
+                                        const DeviceDescription& device) {
+  if (!device.has.wgmma) return std::nullopt;
+  const CodeFormat format = code_format(product.attrs);
+  const int64_t rows = graph[product.operands[1]].type.dims[0].constant();
+  CodesConfig config;
+  const int64_t fit = device.max_shared_bytes - kDeclaredBytes - kCodesBarrierBytes;
+  config.stage_bytes = fit / kTileAlignment * kTileAlignment;
+  const auto form_of = [&](int64_t most, int64_t most_rows) {
+    return codes_form(most, rows, most_rows, format.layout(), config.stage_bytes,
+                      device.multiprocessors);
+  };
+  // The most tokens decide which tiles the kernel has.
+  const FewTokensForm wide = form_of(tokens, 128), tall = form_of(tokens, 192);
+  const auto time = [&](const FewTokensForm& form) {
+    return form.rows == 0 ? INFINITY
+                          : codes_time(form, rows, format.bits(), device.multiprocessors);
+  };
+  const int64_t most_rows = time(tall) < time(wide) ? 192 : 128;
+  // Few tokens have a form for each power of two; for more the kernel would take long to compile.
+  const int64_t factor = tokens <= kMostFewTokens ? 2 : 4;
+  for (int64_t most = tokens <= 16 ? 16 : 32;; most *= factor) {
+    if (most > kMostFewTokens) most = tokens;
+    const FewTokensForm form = form_of(most, most_rows);
+    if (form.rows == 0) return std::nullopt;
+    if (!config.forms.empty() && config.forms.back().has_tiles_of(form))
+      config.forms.back().most_tokens = most;
+    else
+      config.forms.push_back(form);
+    if (most >= tokens) break;
+  }
+  for (const FewTokensForm& form : config.forms) {
+    config.rows = std::max<int64_t>({64, config.rows, form.rows});
+    config.blocks = std::max(config.blocks, form.tiles(rows));
+  }
+  config.threads = 2 * config.rows + kWarpgroupThreads;
+  config.blocks = std::min(config.blocks, device.multiprocessors);
+  return config;
+}
 
 std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns, bool paired,
                                                      const DeviceDescription& device) {
@@ -173,8 +266,9 @@ std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
     rows = strided_rows(graph, id);
   else if (is_dense(graph, id))
     rows = {root_of(graph, id), 0, SymExpr(dims.back()), 1};
+  const int64_t bytes = whole_bytes(graph[id].type.dtype);
   const auto aligned = [&](const SymExpr& elements) {
-    return elements.divisor(symbols) % kTiledLinearMultiple == 0;
+    return elements.divisor(symbols) * bytes % kTensorMapRowBytes == 0;
   };
   if (!rows || !rows->column_stride.is(1) || !aligned(rows->row_stride) || !aligned(rows->offset))
     return std::nullopt;

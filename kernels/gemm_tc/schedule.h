@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "ir/code_format.h"
 #include "ir/colocation.h"
 #include "ir/contraction.h"
 
@@ -58,6 +59,21 @@ FewTokensProblem few_tokens_problem(const Graph& graph, const Op& product, int64
 /// nullopt: the device has no products of warpgroups, or too little shared memory.
 std::optional<FewTokensConfig> few_tokens_config(const FewTokensProblem& problem,
                                                  const DeviceDescription& device);
+
+/// The configuration of a tiled_codes kernel; threads: a warpgroup for 64 rows, and one that
+/// copies.
+struct CodesConfig {
+  std::vector<FewTokensForm> forms;  // by most_tokens, ascending; depth is not used
+  int64_t rows = 0;                  // the most of a tile
+  int64_t threads = 0;               // of a block
+  int64_t stage_bytes = 0;           // of shared memory: all stages
+  int64_t blocks = 0;                // the most that a form has use for
+};
+/// For `product` of up to `tokens` tokens. nullopt: the device has no products of warpgroups, or
+/// too little shared memory.
+std::optional<CodesConfig> codes_config(const Graph& graph, const Op& product, int64_t tokens,
+                                        const DeviceDescription& device);
+
 /// Whether the epilogue of a product of up to `tokens` tokens can have these rows: a lane has
 /// chunks of 8 rows, or of 8 pairs.
 bool tiled_linear_takes(const ColocatedRows& rows, int64_t tokens);

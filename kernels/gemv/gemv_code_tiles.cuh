@@ -8,6 +8,7 @@
 //   |
 #pragma once
 
+#include "kernels/common/code_pairs.cuh"
 #include "kernels/common/packed_matrix.cuh"
 #include "kernels/gemv/order.h"
 #include "kernels/isa/mma.cuh"
@@ -63,11 +64,6 @@ SINTER_DEVICE void code_pairs(codes::uint4, const T* type, unsigned (&out)[4],
   nibble_pairs<less>(type, out, word[0]);
 }
 #if SINTER_HAS_FP8_CONVERSION
-SINTER_DEVICE unsigned f16_pair(const f16*, unsigned pair) { return pair; }
-SINTER_DEVICE unsigned f16_pair(const bf16* type, unsigned pair) {
-  const f16* from = nullptr;
-  return pack(type, low_half(from, pair & 0xffffu), low_half(from, pair >> 16));
-}
 template <int less, typename T>
 SINTER_DEVICE void code_pairs(codes::e4m3, const T* type, unsigned (&out)[4],
                               const unsigned (&word)[2]) {

@@ -1,8 +1,8 @@
 // gemv: products whose shapes its kernel can take, and quantized_linear. Constraint:
-//   C31  quantized_linear: x [N, K] and bias [M] of one float type, K a multiple of 8, 1 to 8 rows;
-//   a
-//        packed matrix i32 [M, words of a packed row], M >= 1; `codes` names a format and `size` is
-//        K; splits a power of two, 1 .. 16; a result of the type of x or f32
+//   C31  quantized_linear: x [..., K] and bias [M] of one float type, K a multiple of 8; a packed
+//        matrix i32 [M, words of a packed row], M >= 1; `codes` names a format and `size` is K; a
+//        result of the type of x or f32; without an order x [N, K], 1 to 8 rows, and splits a power
+//        of two, 1 .. 16
 #include "ir/infer_codes.h"
 #include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
@@ -44,15 +44,20 @@ Result<TensorType> infer_quantized_linear(const Inference& op) {
   const TensorType &x = op.operands[0], &matrix = op.operands[1];
   SINTER_LET(packed, infer_packed_codes(op, 31));
   SINTER_TRY(packed.check_matrix(op, 31, matrix));
-  SINTER_TRY(check_gemv_launch(op, 31));
+  if (!order_of(op.attrs)) {
+    if (!op.attrs.has(AttrName::splits)) return op.reject(31, "splits are missing");
+    SINTER_TRY(check_gemv_launch(op, 31));
+  }
   const Dim rows = matrix.dims[0];
   const bool has_bias = op.operands.size() == 3;
-  if (!is_float(x.dtype) || !x.dims[1].is(packed.length) || packed.length % kChunk != 0 ||
-      rows.is(0) || (has_bias && op.operands[2] != TensorType{x.dtype, {rows}}))
+  if (!is_float(x.dtype) || x.rank() == 0 || !x.dims.back().is(packed.length) ||
+      packed.length % kChunk != 0 || rows.is(0) ||
+      (has_bias && op.operands[2] != TensorType{x.dtype, {rows}}))
     return op.reject(
         31, fmt::format("x {}, matrix {} of {} codes a row{}", op.show(x), op.show(matrix),
                         packed.length, has_bias ? ", bias " + op.show(op.operands[2]) : ""));
-  TensorType result{x.dtype, {x.dims[0], rows}};
+  TensorType result = x;
+  result.dims.back() = rows;
   if (!op.attrs.has(AttrName::dtype)) return result;
   result.dtype = op.attrs.get<DType>(AttrName::dtype);
   if (result.dtype != x.dtype && result.dtype != DType::f32)

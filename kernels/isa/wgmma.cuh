@@ -111,50 +111,63 @@ struct Wgmma;
 #define SINTER_OUT_240(s) SINTER_OUT_224(s), SINTER_OUT_8(s, 112)
 #define SINTER_OUT_256(s) SINTER_OUT_240(s), SINTER_OUT_8(s, 120)
 
-// type: of the operands; a .. e: the numbers of the operands after the sums.
-#define SINTER_WGMMA(columns, element, type, a, b, c, d, e)                                    \
-  template <>                                                                                  \
-  struct Wgmma<columns, element> {                                                             \
-    /* sums = A B, or sums += A B if `adds`; A in shared memory, both K-major. */              \
-    static SINTER_DEVICE void mma_async_ss(float (&sums)[columns / 2], MatrixDescriptor first, \
-                                           MatrixDescriptor second, bool adds) {               \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                     \
-                   ", 0;\n"                                                                    \
-                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type       \
-                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}"         \
-                   : SINTER_OUT_##columns(sums)                                                \
-                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));      \
-    }                                                                                          \
-    /* sums += A B; A in registers, B MN-major. */                                             \
-    static SINTER_DEVICE void mma_async_rs(float (&sums)[columns / 2], const unsigned* first,  \
-                                           MatrixDescriptor second) {                          \
-      asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type       \
-                   " {" SINTER_SUMS_##columns "}, {%" #a ", %" #b ", %" #c ", %" #d "}, %" #e  \
-                                              ", 1, 1, 1, 1;"                                  \
-                   : SINTER_OUT_##columns(sums)                                                \
-                   : "r"(first[0]), "r"(first[1]), "r"(first[2]), "r"(first[3]),               \
-                     "l"(second.bits()));                                                      \
-    }                                                                                          \
+// type: of the operands; a .. f: the numbers of the operands after the sums.
+#define SINTER_WGMMA(columns, element, type, a, b, c, d, e, f)                                     \
+  template <>                                                                                      \
+  struct Wgmma<columns, element> {                                                                 \
+    /* sums = A B, or sums += A B if `adds`; A in shared memory, both K-major. */                  \
+    static SINTER_DEVICE void mma_async_ss(float (&sums)[columns / 2], MatrixDescriptor first,     \
+                                           MatrixDescriptor second, bool adds) {                   \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                         \
+                   ", 0;\n"                                                                        \
+                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type           \
+                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}"             \
+                   : SINTER_OUT_##columns(sums)                                                    \
+                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));          \
+    }                                                                                              \
+    /* The same with A in registers. */                                                            \
+    static SINTER_DEVICE void mma_async_rs_k_major(float (&sums)[columns / 2],                     \
+                                                   const unsigned* first, MatrixDescriptor second, \
+                                                   bool adds) {                                    \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #f                                         \
+                   ", 0;\n"                                                                        \
+                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type           \
+                   " {" SINTER_SUMS_##columns "}, {%" #a ", %" #b ", %" #c ", %" #d "}, %" #e      \
+                                              ", p, 1, 1, 0;\n}"                                   \
+                   : SINTER_OUT_##columns(sums)                                                    \
+                   : "r"(first[0]), "r"(first[1]), "r"(first[2]), "r"(first[3]),                   \
+                     "l"(second.bits()), "r"(static_cast<int>(adds)));                             \
+    }                                                                                              \
+    /* sums += A B; A in registers, B MN-major. */                                                 \
+    static SINTER_DEVICE void mma_async_rs(float (&sums)[columns / 2], const unsigned* first,      \
+                                           MatrixDescriptor second) {                              \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type           \
+                   " {" SINTER_SUMS_##columns "}, {%" #a ", %" #b ", %" #c ", %" #d "}, %" #e      \
+                                              ", 1, 1, 1, 1;"                                      \
+                   : SINTER_OUT_##columns(sums)                                                    \
+                   : "r"(first[0]), "r"(first[1]), "r"(first[2]), "r"(first[3]),                   \
+                     "l"(second.bits()));                                                          \
+    }                                                                                              \
   };
-#define SINTER_WGMMAS(columns, a, b, c, d, e)      \
-  SINTER_WGMMA(columns, f16, "f16", a, b, c, d, e) \
-  SINTER_WGMMA(columns, bf16, "bf16", a, b, c, d, e)
-SINTER_WGMMAS(16, 8, 9, 10, 11, 12)
-SINTER_WGMMAS(32, 16, 17, 18, 19, 20)
-SINTER_WGMMAS(48, 24, 25, 26, 27, 28)
-SINTER_WGMMAS(64, 32, 33, 34, 35, 36)
-SINTER_WGMMAS(80, 40, 41, 42, 43, 44)
-SINTER_WGMMAS(96, 48, 49, 50, 51, 52)
-SINTER_WGMMAS(112, 56, 57, 58, 59, 60)
-SINTER_WGMMAS(128, 64, 65, 66, 67, 68)
-SINTER_WGMMAS(144, 72, 73, 74, 75, 76)
-SINTER_WGMMAS(160, 80, 81, 82, 83, 84)
-SINTER_WGMMAS(176, 88, 89, 90, 91, 92)
-SINTER_WGMMAS(192, 96, 97, 98, 99, 100)
-SINTER_WGMMAS(208, 104, 105, 106, 107, 108)
-SINTER_WGMMAS(224, 112, 113, 114, 115, 116)
-SINTER_WGMMAS(240, 120, 121, 122, 123, 124)
-SINTER_WGMMAS(256, 128, 129, 130, 131, 132)
+#define SINTER_WGMMAS(columns, a, b, c, d, e, f)      \
+  SINTER_WGMMA(columns, f16, "f16", a, b, c, d, e, f) \
+  SINTER_WGMMA(columns, bf16, "bf16", a, b, c, d, e, f)
+SINTER_WGMMAS(16, 8, 9, 10, 11, 12, 13)
+SINTER_WGMMAS(32, 16, 17, 18, 19, 20, 21)
+SINTER_WGMMAS(48, 24, 25, 26, 27, 28, 29)
+SINTER_WGMMAS(64, 32, 33, 34, 35, 36, 37)
+SINTER_WGMMAS(80, 40, 41, 42, 43, 44, 45)
+SINTER_WGMMAS(96, 48, 49, 50, 51, 52, 53)
+SINTER_WGMMAS(112, 56, 57, 58, 59, 60, 61)
+SINTER_WGMMAS(128, 64, 65, 66, 67, 68, 69)
+SINTER_WGMMAS(144, 72, 73, 74, 75, 76, 77)
+SINTER_WGMMAS(160, 80, 81, 82, 83, 84, 85)
+SINTER_WGMMAS(176, 88, 89, 90, 91, 92, 93)
+SINTER_WGMMAS(192, 96, 97, 98, 99, 100, 101)
+SINTER_WGMMAS(208, 104, 105, 106, 107, 108, 109)
+SINTER_WGMMAS(224, 112, 113, 114, 115, 116, 117)
+SINTER_WGMMAS(240, 120, 121, 122, 123, 124, 125)
+SINTER_WGMMAS(256, 128, 129, 130, 131, 132, 133)
 #undef SINTER_WGMMAS
 #undef SINTER_WGMMA
 

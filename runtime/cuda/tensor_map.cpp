@@ -6,11 +6,12 @@ namespace sinter {
 namespace {
 
 // Values of the driver's C interface.
-constexpr int kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9;  // CUtensorMapDataType
-constexpr int kPromote256Bytes = 3;                       // CUtensorMapL2promotion
+constexpr int kInt32 = 3, kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9;  // CUtensorMapDataType
+constexpr int kPromote256Bytes = 3;                                   // CUtensorMapL2promotion
 constexpr int kNoInterleave = 0, kFillWithZeros = 0;
 
 int type_of(DType dtype) {
+  if (dtype == DType::i32) return kInt32;
   if (dtype == DType::f16) return kFloat16;
   return dtype == DType::bf16 ? kBfloat16 : kFloat32;
 }

@@ -35,6 +35,27 @@ graph(%x: DTYPE[B, WIDTH], %w: MATRIX) -> (%y) {
   %a = silu %g : DTYPE[B, HALFROWS]
   %y = mul %a, %u : DTYPE[B, HALFROWS]
 })"};
+/// Of any number of tokens; the last one needs pairs of rows.
+constexpr const char* kManyTokens[] = {
+    R"(
+graph(%x: DTYPE[N, WIDTH], %w: MATRIX) -> (%y) {
+  %y = quantized_linear %x, %w {CODES, order = tiled_codes} : DTYPE[N, ROWS]
+})",
+    R"(
+graph(%x: DTYPE[160, WIDTH], %w: MATRIX, %b: DTYPE[ROWS], %r: DTYPE[160, ROWS]) -> (%y) {
+  %p = quantized_linear %x, %w, %b {CODES, order = tiled_codes} : DTYPE[160, ROWS]
+  %y = add %p, %r : DTYPE[160, ROWS]
+})",
+    R"(
+graph(%x: DTYPE[N, WIDTH], %w: MATRIX) -> (%y) {
+  %p = quantized_linear %x, %w {CODES, order = tiled_codes} : DTYPE[N, ROWS]
+  %g = slice %p {axis = 1, begin = 0, size = HALFROWS} : DTYPE[N, HALFROWS]
+  %u = slice %p {axis = 1, begin = HALFROWS, size = HALFROWS} : DTYPE[N, HALFROWS]
+  %a = silu %g : DTYPE[N, HALFROWS]
+  %y = mul %a, %u : DTYPE[N, HALFROWS]
+})"};
+const std::vector<std::vector<int64_t>> kManyCalls = {{9}, {150}};
+
 constexpr const char* kMatrix = R"(
 graph(%w: MATRIX) -> (%y) {
   %y = dequantize %w {CODES} : f32[ROWS, WIDTH]
@@ -152,6 +173,23 @@ TEST_CASE("tiles of several tokens have every product once") {
   all.run({kTokens[1], kTokens[3]}, test::Numbers::few_digits);
 }
 
+// Tiles of every size: the device's multiprocessors and the tokens decide them.
+TEST_CASE("products of many tokens") {
+  QuantizedTrials all;
+  all.trials.played = {.mma = true, .fp8_conversion = true, .bulk_copy = true, .wgmma = true};
+  all.trials.every_order = all.trials.special_values = false;
+  size_t turn = 0;
+  for (const CodeFormat& format : test::code_formats()) {
+    if (format.minima) continue;
+    constexpr int64_t kWidths[] = {8, 264, 2056, 72, 1096, 1024};
+    constexpr int64_t kRows[] = {70, 256, 32, 208, 22, 320};
+    all.add(kManyTokens[turn % 3], format, kRows[turn % 6], kWidths[turn / 2 % 6],
+            kFloats[turn / 2 % 2 + 1], device_of("sm_90a", 1 + static_cast<int64_t>(turn % 3)));
+    ++turn;
+  }
+  all.run({kManyCalls[0], kManyCalls[1]});
+}
+
 TEST_CASE("packed matrices are dequantized") {
   QuantizedTrials all;
   size_t turn = 0;
@@ -173,6 +211,9 @@ TEST_CASE("kernels of packed matrices compile" * doctest::test_suite("nvrtc")) {
     for (const CodeFormat& format : test::code_formats()) {
       all.add(kProducts[turn % 3], format, 22, 2056, kFloats[turn % 3], *find_device(arch));
       all.add(kMatrixWithReaders, format, 5, 264, DType::f32, *find_device(arch));
+      if (arch == std::string_view("sm_90a") && !format.minima && turn % 3 == 0)
+        all.add(kManyTokens[turn / 3 % 3], format, 4096, 2056, kFloats[turn % 2 + 1],
+                *find_device(arch));
       ++turn;
     }
     std::vector<KernelSource> sources;

@@ -152,18 +152,20 @@ ValueId GraphGenerator::packed_weight(const CodeFormat& format, int64_t rows, in
 }
 
 /// A quantized matrix as models have it, dequantized before a product of any number of tokens; or
-/// as the passes write the product of few.
+/// as the passes write the product of few, or of many on tensor cores.
 void GraphGenerator::quantized() {
   static constexpr std::string_view kFormats[] = {
       "int8 row f32",         "e4m3 row bf16", "int4 g128 f16",
       "uint4 g128 f16 zeros", "e2m1 g16 f32",  "e2m1 g32 bf16",
       "uint8 row f16 zeros",  "e4m3 g128 f32", "uint4 g32 f16 minima"};
   const CodeFormat format = *parse_code_format(random_.pick(kFormats));
-  const bool chosen = random_.chance(40);
-  const bool few = chosen || random_.chance(50);
+  const bool chosen = random_.chance(60);
+  const bool tiles =
+      chosen && dtype_info(main_dtype_).bits == 16 && !format.minima && random_.chance(60);
+  const bool few = !tiles && (chosen || random_.chance(50));
   const Dim tokens =
       !few || most(rows_) <= kFewTokens ? rows_ : Dim(mostly({1, 3, 8}, 1, kFewTokens));
-  if (chosen && most(tokens) > kFewTokens) return;
+  if (chosen && !tiles && most(tokens) > kFewTokens) return;
   const int64_t width = mostly({8, 17}, 1, 30);
   int64_t inner = 8 * mostly({1, 4, 33}, 1, 40);
   if (!chosen && random_.chance(20)) inner += 3;
@@ -173,7 +175,10 @@ void GraphGenerator::quantized() {
   llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {tokens, Dim(inner)}}), packed};
   if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
   if (chosen) {
-    attrs.set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
+    if (tiles)
+      attrs.set(AttrName::order, Order::tiled_codes);
+    else
+      attrs.set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
     if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
     op(OpKind::quantized_linear, operands, std::move(attrs));
     return;

@@ -465,6 +465,15 @@ constexpr OpExample kExamples[] = {
   entry @e(%x: bf16[4, 1024]) -> (%y) {
     %y = quantized_linear %x, %w {size = 1024, splits = 1, codes = "int4 g128 f16"}
   })"},
+    {{OpKind::quantized_linear, Order::tiled_codes},
+     "quantized_linear(x [..., size], matrix, bias [M]?) {order = tiled_codes} -> [..., M]",
+     "`linear` of any number of rows of a 16-bit type with a matrix of codes, on tensor cores. "
+     "Within a group the products of x and code - zero are added in steps of 16, and the sum is "
+     "then multiplied by the scale. A pass chooses it for more than eight rows.",
+     R"(  weight %w : i32[256, 132] = file {tensor = "proj.packed"}
+  entry @e(%x: bf16[N, 1024]) -> (%y) {
+    %y = quantized_linear %x, %w {size = 1024, codes = "int4 g128 f16", order = tiled_codes}
+  })"},
     {{OpKind::custom},
      "custom(operands ...) -> what the registered op says",
      "An op that the program which reads the module has registered under the name `op`, with its "

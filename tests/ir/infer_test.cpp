@@ -735,6 +735,26 @@ TEST_CASE("C31 quantized_linear") {
   rejects(31, kind, {i32({8, 1024}), i32({5, 132})}, attrs(1024, 1));
 }
 
+TEST_CASE("C32 tiled_codes") {
+  const auto attrs = [](const char* format) {
+    return with(AttrName::size, Dim(1024)).set(AttrName::codes, std::string(format));
+  };
+  const Order order = Order::tiled_codes;
+  const Attributes int4 = attrs("int4 g128 f16");
+  const auto with_more = [&](AttrName name, AttrValue value) {
+    return Attributes(int4).set(name, std::move(value));
+  };
+  gives(order, {f16({kN, 1024}), i32({5, 132})}, int4, f16({kN, 5}));
+  gives(order, {f16({2, 3, 1024}), i32({5, 132}), f16({5})}, int4, f16({2, 3, 5}));
+  gives(order, {f16({kN, 1024}), i32({5, 132})}, with_more(AttrName::dtype, DType::f32),
+        f32({kN, 5}));
+  rejects(31, order, {f16({kN, 1016}), i32({5, 132})}, int4);
+  rejects(31, order, {f16({kN, 1024}), i32({5, 131})}, int4);
+  rejects(32, order, {f32({kN, 1024}), i32({5, 132})}, int4);
+  rejects(32, order, {f16({kN, 1024}), i32({5, 132})}, with_more(AttrName::splits, int64_t{1}));
+  rejects(32, order, {f16({kN, 1024}), i32({5, 136})}, attrs("int4 g128 f16 minima"));
+}
+
 TEST_CASE("C21 sample") {
   const Types good = {f16({kN, 100}), f32({kN}), i32({kN}), f32({kN}), i32({kN}), i32({kN})};
   gives(OpKind::sample, good, {}, i32({kN}));

@@ -99,6 +99,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"custom", "8 value"},
     {"gemv", "row stream bias"},
     {"tiled_linear", "row matrix bias"},
+    {"tiled_codes", "row stream bias"},
     {"decode_attention", "row cache cache first(1) last(1) value"},
     {"tiled_attention", "row cache cache first(1) last(1) value value"},
     {"float_attention", "row cache cache first(1) last(1) value"},

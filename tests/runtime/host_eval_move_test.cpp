@@ -312,6 +312,9 @@ TEST_CASE("every op takes empty tensors") {
        "= 0x1p+0} : "
        "f32[N, 4]"},
       {"%x: f16[N, 8], %w: f16[3, 8]", "%y = linear %x, %w {order = tiled_linear} : f16[N, 3]"},
+      {"%x: f16[N, 8], %w: i32[3, 68]",
+       "%y = quantized_linear %x, %w {size = 8, codes = \"int8 row f32\", order = tiled_codes} : "
+       "f16[N, 3]"},
       {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"},
       {"%x: f16[N, 4]", "%y = cumulative_sum %x {axis = 1} : f16[N, 4]"},
       {"%x: f16[N, 4], %w: f16[4]",
@@ -358,8 +361,8 @@ TEST_CASE("every op takes empty tensors") {
   for (const test::Algorithm& algorithm : test::all_algorithms())
     if (algorithm.op_class() != OpClass::leaf && algorithm.kind != OpKind::file &&
         algorithm.kind != OpKind::pack_codes &&
-        algorithm.kind != OpKind::quantized_linear &&  // as gemv
-        algorithm.order != Order::gemv)                // which has tokens and rows always
+        (algorithm.kind != OpKind::quantized_linear || algorithm.order) &&  // as gemv
+        algorithm.order != Order::gemv)  // which has tokens and rows always
       CHECK_MESSAGE(seen.contains(algorithm), algorithm.name());
 }
 

@@ -23,13 +23,15 @@ Module dequantized(const StoredCodes& stored) {
                   to_string(stored.format), stored.rows, stored.length));
 }
 
-Module product(const StoredCodes& stored, std::string_view dtype, int64_t splits) {
+/// `how`: "splits = N", or an order.
+Module product(const StoredCodes& stored, std::string_view dtype, std::string_view how) {
   return module_of(
       fmt::format("%x: {}[3, {}], %p: i32[{}, {}], %b: {}[{}]", dtype, stored.length, stored.rows,
                   row_words(stored.format, stored.length), dtype, stored.rows),
-      fmt::format("%y = quantized_linear %x, %p, %b {{size = {}, splits = {}, codes = \"{}\"}} : "
+      fmt::format("%y = quantized_linear %x, %p, %b {{size = {}, {}, codes = \"{}\"}} : "
                   "{}[3, {}]",
-                  stored.length, splits, to_string(stored.format), dtype, stored.rows));
+                  stored.length, how, to_string(stored.format),
+                  how.starts_with("dtype = f32") ? "f32" : dtype, stored.rows));
 }
 
 TEST_CASE("every code has its value, of every place in a word") {
@@ -75,8 +77,12 @@ TEST_CASE("products of packed rows are those of the dequantized matrix") {
         const DType type = *parse_dtype(dtype);
         const HostTensor x = random_tensor(type, {3, length}, -1, 1, seed);
         const HostTensor bias = random_tensor(type, {5}, -1, 1, seed + 1);
-        const int64_t splits = int64_t{1} << seed % 3;
-        const Module module = product(stored, dtype, splits);
+        // A zero that is none of the codes' own values is rounded by the order of tensor cores.
+        const bool tiles = seed % 2 == 0 && type != DType::f32 && !format.minima &&
+                           (format.code != Code::uint8 || type == DType::f16);
+        const std::string how =
+            tiles ? "order = tiled_codes" : fmt::format("splits = {}", int64_t{1} << seed % 3);
+        const Module module = product(stored, dtype, how);
         const std::vector<HostTensor> inputs = {x, stored.packed(), bias};
         const auto got = values_of(evaluated(module, inputs));
         const auto precise = values_of(evaluated(module, inputs, {0, 0}, {.precise = true}));
@@ -106,7 +112,8 @@ TEST_CASE("each group is added by itself, in the order of lanes") {
       random_codes(*parse_code_format("uint4 g128 f32 zeros minima"), 1, 264, 7);
   const HostTensor x = random_tensor(DType::f32, {3, 264}, -1, 1, 8);
   const HostTensor bias = tensor(DType::f32, {1}, {0.25});
-  const auto got = values_of(evaluated(product(stored, "f32", 1), {x, stored.packed(), bias}));
+  const auto got =
+      values_of(evaluated(product(stored, "f32", "splits = 1"), {x, stored.packed(), bias}));
   const auto* scales = reinterpret_cast<const float*>(stored.scales.data());
   const auto* minima = reinterpret_cast<const float*>(stored.minima.data());
   for (int n = 0; n < 3; ++n) {
@@ -130,6 +137,35 @@ TEST_CASE("each group is added by itself, in the order of lanes") {
     for (int stride = 1; stride < 32; stride *= 2)
       for (int l = 0; l < 32; l += 2 * stride) lanes[l] += lanes[l + stride];
     CHECK(got[static_cast<size_t>(n)] == lanes[0] + 0.25f);
+  }
+}
+
+TEST_CASE("tiled_codes adds the runs of each half of a step, and a group by itself") {
+  const StoredCodes stored = random_codes(*parse_code_format("uint4 g64 f32 zeros"), 1, 520, 9);
+  const HostTensor x = random_tensor(DType::f16, {3, 520}, -1, 1, 10);
+  const HostTensor bias = tensor(DType::f16, {1}, {0.25});
+  const Module module = product(stored, "f16", "dtype = f32, order = tiled_codes");
+  const auto elements = values_of(x);
+  const auto got = values_of(evaluated(module, {x, stored.packed(), bias}));
+  const auto* scales = reinterpret_cast<const float*>(stored.scales.data());
+  for (int n = 0; n < 3; ++n) {
+    float sum = 0;
+    for (const int run : {0, 256, 512, 128, 384})
+      for (int group = run; group < std::min(run + 128, 520); group += 64) {
+        float s1 = 0;
+        for (int step = group; step < std::min(group + 64, 520); step += 16) {
+          double exact = s1;
+          for (int k = step; k < std::min(step + 16, 520); ++k) {
+            const auto code =
+                static_cast<uint32_t>(stored.words[static_cast<size_t>(k / 8)]) >> k % 8 * 4 & 15;
+            exact += (code - static_cast<double>(stored.zeros[static_cast<size_t>(k / 64)])) *
+                     elements[static_cast<size_t>(n * 520 + k)];
+          }
+          s1 = static_cast<float>(exact);
+        }
+        sum = std::fma(scales[group / 64], s1, sum);
+      }
+    CHECK(got[static_cast<size_t>(n)] == sum + 0.25f);
   }
 }
 

@@ -88,7 +88,11 @@ struct Wgmma {
   }
   static void mma_async_rs(float (&sums)[columns / 2], const unsigned* first,
                            MatrixDescriptor second) {
-    begin_product({multiply_registers, sums, second, first, second, true});
+    begin_product({multiply_registers<false>, sums, second, first, second, true});
+  }
+  static void mma_async_rs_k_major(float (&sums)[columns / 2], const unsigned* first,
+                                   MatrixDescriptor second, bool adds) {
+    begin_product({multiply_registers<true>, sums, second, first, second, adds});
   }
 
  private:
@@ -100,20 +104,23 @@ struct Wgmma {
           [&](int k) { return element(second.k_major(column, k)); });
     });
   }
+  template <bool k_major>
   static void multiply_registers(float* sums, const MatrixDescriptor&, const unsigned* first,
-                                 const MatrixDescriptor& second, bool) {
+                                 const MatrixDescriptor& second, bool adds) {
     WarpWords& warp = words_of_warp();
     const int lane = threadIdx.x % 32;
     for (int i = 0; i < 4; ++i) warp.words[lane][i] = first[i];
     __syncwarp();
     each(sums, [&](float& sum, int row, int column) {
       sum = multiply_step(
-          sum,
+          adds ? sum : 0.0f,
           [&](int k) {
             const unsigned word = warp.words[4 * (row % 8) + k % 8 / 2][row % 16 / 8 + k / 8 * 2];
             return element(static_cast<unsigned short>(k % 2 == 0 ? word : word >> 16));
           },
-          [&](int k) { return element(second.mn_major(column, k)); });
+          [&](int k) {
+            return element(k_major ? second.k_major(column, k) : second.mn_major(column, k));
+          });
     });
     __syncwarp();
   }
