@@ -24,6 +24,7 @@ from .padding import call
 
 aten = torch.ops.aten
 
+SMALL = 16  # a matrix of so many times the elements of a product's result may be packed with any
 ALIGNMENT = 16  # bytes; where the parameters and the columns of a packed product begin
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 PARAMETER = "sinter_parameter"  # of an argument's node: it is a parameter
@@ -76,6 +77,8 @@ class Group:
     def name(self) -> str:
         """layers.0.attn.q, layers.0.attn.k, layers.0.attn.v -> layers.0.attn.qkv"""
         stem, dot, _ = self.products[0].name.rpartition(".")
+        if not all(product.name.startswith(stem + dot) for product in self.products):  # of several modules
+            return f"{self.products[0].name}_and_{len(self.products) - 1}_more"
         last = [product.name.removeprefix(stem + dot) for product in self.products]
         return stem + dot + ("" if all(len(part) == 1 for part in last) else "_").join(last)
 
@@ -89,13 +92,14 @@ class Packing:
 
 
 def find_packing(graph: fx.Graph) -> Packing:
-    """Groups are products of one module, such as an attention, so that no result is kept for long. The
+    """Groups are products of one module, such as an attention, so that no large result is kept for long. The
     graph's parameters are marked."""
     alike: dict[tuple, list[Product]] = {}
+    values = equal_values(graph)
     for node in graph.nodes:
         product = product_of(node)
         if product is not None:
-            alike.setdefault(key_of(product), []).append(product)
+            alike.setdefault(key_of(product, values), []).append(product)
     packing = Packing()
     for products in alike.values():
         if len(products) > 1:
@@ -134,13 +138,32 @@ def product_of(node: fx.Node) -> Product | None:
     return product if is_plain else None
 
 
-def key_of(product: Product) -> tuple:
-    """Equal for products that may be one: of one value, in one module."""
-    x = product.x
-    sizes = tuple(expression_of(size) for size in x.meta["val"].shape)
+def equal_values(graph: fx.Graph) -> dict[fx.Node, fx.Node]:
+    """For each node the first one that computes the same of the same values."""
+    first: dict[tuple, fx.Node] = {}
+    values: dict[fx.Node, fx.Node] = {}
+    for node in graph.nodes:
+        key = (node,)
+        if node.op == "call_function" and not node.is_impure() and not is_random(node):
+            # A text tells 1 from 1.0 and True, and has the names of nodes.
+            key = node.target, repr(fx.map_arg((node.args, node.kwargs), values.__getitem__))
+        values[node] = first.setdefault(key, node)
+    return values
+
+
+def is_random(node: fx.Node) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def key_of(product: Product, values: dict[fx.Node, fx.Node]) -> tuple:
+    """Equal for products that may be one: of one value, in one module, or in any where the results are small
+    beside the matrices, as those of a condition in each layer are."""
+    x = values[product.x]
+    rows, depth = (expression_of(size) for size in x.meta["val"].shape)
+    is_small = isinstance(rows, int) and SMALL * rows <= depth
     while x.target in RESHAPES:
         x = x.args[0]
-    return x, sizes, module_path(product.node).rpartition(".")[0]
+    return x, rows, depth, None if is_small else module_path(product.node).rpartition(".")[0]
 
 
 def obstacle(product: Product) -> str | None:
@@ -200,6 +223,7 @@ def packed_copy(module: fx.GraphModule, groups: Sequence[Group]) -> fx.GraphModu
         pack(graph, Group(tuple(
             Product(*[copies.get(node) for node in (one.node, one.x, one.transposed, one.bias)])
             for one in group.products)))
+    graph.eliminate_dead_code()  # operands of the same value
     return _make_graph_module(module, graph)
 
 
