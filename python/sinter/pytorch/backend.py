@@ -37,7 +37,7 @@ from .partition import EagerOp, Part, partition, rewritten
 from .recording import RecordedCall, mark_static, recorded
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
-from .saved_values import keep_roots
+from .saved_values import keep_roots, note_ranges
 from .shared_memory import SharedMemory, memory_of
 from .simplify import skip_idle_casts, slice_operands
 
@@ -253,6 +253,7 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     pad_products(joint)
     forward, backward = min_cut_rematerialization_partition(joint, inputs, **options)
     keep_roots(forward, backward, options["num_fwd_outputs"])
+    note_ranges(forward, backward)
     output = next(node for node in forward.graph.nodes if node.op == "output")
     output.meta[VISIBLE_COUNT] = options["num_fwd_outputs"]
     return forward, backward
