@@ -1,11 +1,11 @@
 // Tiles of 16-bit elements in shared memory, as ldmatrix and wgmma read them; shared by schedules
 // and kernels.
 //
-// A tile's rows are padded with zeros to a multiple of 16 elements, those of more than 64 to one of
-// 32, and cut into panels of 64, 32 or 16 elements, the most that divide the row. A panel holds its
-// part of all rows, one after the other. The 16-byte chunks of a panel are swizzled: chunk c of row
-// r stands in place c xor (r * row_bytes / 128), so that the same chunk of 8 rows is in different
-// banks. A tile begins at a multiple of 1024 bytes.
+// A tile's rows are padded with zeros to a multiple of 16 elements and cut into panels of 64, 32 or
+// 16 elements, the most that divide the row. A panel holds its part of all rows, one after the
+// other. The 16-byte chunks of a panel are swizzled: chunk c of row r stands in place
+// c xor (r * row_bytes / 128), so that the same chunk of 8 rows is in different banks. A tile
+// begins at a multiple of 1024 bytes.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -13,10 +13,7 @@
 namespace sinter {
 
 /// Elements of a row of a tile of `width` elements a row.
-SINTER_DEVICE constexpr int tile_padded(int width) {
-  const int step = width > 64 ? 32 : 16;
-  return (width + step - 1) / step * step;
-}
+SINTER_DEVICE constexpr int tile_padded(int width) { return (width + 15) / 16 * 16; }
 
 /// Bytes of a row of a panel: 128, 64 or 32.
 SINTER_DEVICE constexpr int tile_panel_row(int padded) {

@@ -70,15 +70,19 @@ class Group:
         return [list(pack) for pack in zip(*(product.parameters for product in self.products))]
 
     @property
+    def spans_modules(self) -> bool:
+        return len({product.name.rpartition(".")[0] for product in self.products}) > 1
+
+    @property
     def nbytes(self) -> int:
         return sum(node.meta["val"].nbytes for pack in self.packs for node in pack)
 
     @property
     def name(self) -> str:
         """layers.0.attn.q, layers.0.attn.k, layers.0.attn.v -> layers.0.attn.qkv"""
-        stem, dot, _ = self.products[0].name.rpartition(".")
-        if not all(product.name.startswith(stem + dot) for product in self.products):  # of several modules
+        if self.spans_modules:
             return f"{self.products[0].name}_and_{len(self.products) - 1}_more"
+        stem, dot, _ = self.products[0].name.rpartition(".")
         last = [product.name.removeprefix(stem + dot) for product in self.products]
         return stem + dot + ("" if all(len(part) == 1 for part in last) else "_").join(last)
 
@@ -238,8 +242,9 @@ def pack(graph: fx.Graph, group: Group) -> None:
     begin = 0
     for product in group.products:
         with graph.inserting_before(product.node):
-            part = call(graph, product.node, aten.slice_copy.Tensor, joined, 1, begin,
-                        begin + product.rows)
+            part = call(graph, product.node, torch.ops.sinter.part_of_rows.default, joined, begin,
+                        begin + product.rows) if group.spans_modules else call(
+                graph, product.node, aten.slice_copy.Tensor, joined, 1, begin, begin + product.rows)
         product.node.replace_all_uses_with(part)
         begin += product.rows
     for product in group.products:
