@@ -96,16 +96,22 @@ class Packing:
 
 
 def find_packing(graph: fx.Graph) -> Packing:
-    """Groups are products of one module, such as an attention, so that no large result is kept for long. The
-    graph's parameters are marked."""
-    alike: dict[tuple, list[Product]] = {}
+    """Groups are products of one value in one module, such as an attention, so that no large result is kept for
+    long; single products of several modules are one group where their results are small beside the matrices, as
+    those of a condition in each layer are. The graph's parameters are marked."""
     values = equal_values(graph)
+    of_modules: dict[tuple, list[Product]] = {}
     for node in graph.nodes:
         product = product_of(node)
         if product is not None:
-            alike.setdefault(key_of(product, values), []).append(product)
+            key = key_of(product, values), module_path(product.node).rpartition(".")[0]
+            of_modules.setdefault(key, []).append(product)
+    of_many: dict[tuple, list[Product]] = {}
+    for (key, _), products in of_modules.items():
+        if len(products) == 1 and is_small(products[0]):
+            of_many.setdefault(key, []).append(products[0])
     packing = Packing()
-    for products in alike.values():
+    for products in (*of_modules.values(), *of_many.values()):
         if len(products) > 1:
             add_groups(packing, products)
     return packing
@@ -160,14 +166,18 @@ def is_random(node: fx.Node) -> bool:
 
 
 def key_of(product: Product, values: dict[fx.Node, fx.Node]) -> tuple:
-    """Equal for products that may be one: of one value, in one module, or in any where the results are small
-    beside the matrices, as those of a condition in each layer are."""
+    """Equal for products of one value."""
     x = values[product.x]
-    rows, depth = (expression_of(size) for size in x.meta["val"].shape)
-    is_small = isinstance(rows, int) and SMALL * rows <= depth
+    sizes = tuple(expression_of(size) for size in x.meta["val"].shape)
     while x.target in RESHAPES:
         x = x.args[0]
-    return x, rows, depth, None if is_small else module_path(product.node).rpartition(".")[0]
+    return x, sizes
+
+
+def is_small(product: Product) -> bool:
+    """Whether the result has few elements beside the matrix."""
+    rows, depth = product.x.meta["val"].shape
+    return isinstance(rows, int) and SMALL * rows <= depth
 
 
 def obstacle(product: Product) -> str | None:
