@@ -33,8 +33,11 @@ Result<std::unique_ptr<sinter_executable>> load_plan(const sinter_plan& plan,
                                                      const sinter_device& device,
                                                      const sinter_weights* weights,
                                                      const sinter_options* options) {
-  SINTER_TRY(OptionReader(options).finish());
+  OptionReader reader(options);
   LoadPlanOptions load;
+  SINTER_LET(tune, reader.flag("tune", false));
+  SINTER_TRY(reader.finish());
+  if (tune) load.products = GemmPolicy::tune;
   load.source = plan.source.model.tensors.get();
   if (weights) {
     load.host_weights = weights->host;

@@ -1117,10 +1117,13 @@ class Weights {
 class Executable {
  public:
   /// Compiles what machine code is missing and computes the weights from the model's files and from
-  /// `weights`, which come first.
+  /// `weights`, which come first. `tune`: on a GPU matrix products are chosen by timing
+  /// (sinter_load).
   static Result<Executable> load(const Plan& plan, const Device& device,
-                                 const Weights& weights = {}, const Progress& progress = {}) {
+                                 const Weights& weights = {}, const Progress& progress = {},
+                                 bool tune = false) {
     detail::Options all(progress);
+    if (tune) all.set("tune", "true");
     if (!all.made()) return all.made().error();
     auto tensors = weights.handle();
     if (!tensors) return tensors.error();

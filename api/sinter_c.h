@@ -378,7 +378,11 @@ SINTER_MAY_FAIL sinter_error* sinter_weights_add(sinter_weights* weights, const 
 SINTER_API void sinter_weights_free(sinter_weights* weights);
 
 /** Loads a plan: compiles what machine code is missing and computes the weights from the model's
- *  files and from `weights` (may be null), which come first. Progress: stage "weights", bytes. */
+ *  files and from `weights` (may be null), which come first. Options: tune (flag, false: on a GPU
+ * the library's implementations of each matrix product are timed when a call of new sizes is
+ * prepared, and the fastest is taken, for all plans that are loaded so on this device; another
+ * process may choose another one, whose sums have another order). Progress: stage "weights", bytes.
+ */
 SINTER_MAY_FAIL sinter_error* sinter_load(const sinter_plan* plan, const sinter_device* device,
                                           const sinter_weights* weights,
                                           const sinter_options* options,

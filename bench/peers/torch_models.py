@@ -4,7 +4,8 @@
         [--device cpu --tiny]
 
 Random weights in bf16, without gradients. The modes take turns in one run; "sinter-recorded" and
-"inductor-recorded", which are run where they are named, are mode="reduce-overhead". The file is written
+"inductor-recorded", which are run where they are named, are mode="reduce-overhead", "sinter-tuned" is
+mode="max-autotune". The file is written
 after each row; rows that it has are skipped, so that a run goes on where one ended. Of each mode it says
 the time on the device between two events around a call and the sum of its kernels, the time of the host
 to queue a call, that of the first call, the peak of memory, launches, and the errors beside eager in
@@ -39,7 +40,8 @@ from torch_backend import LlamaBlock  # noqa: E402
 # Arguments of torch.compile, or None.
 MODES = {"eager": None, "inductor": {"backend": "inductor"}, "sinter": {"backend": compile_graph},
          "inductor-recorded": {"backend": "inductor", "mode": "reduce-overhead"},
-         "sinter-recorded": {"backend": compile_graph, "mode": "reduce-overhead"}}
+         "sinter-recorded": {"backend": compile_graph, "mode": "reduce-overhead"},
+         "sinter-tuned": {"backend": compile_graph, "mode": "max-autotune"}}
 USUAL_MODES = ("eager", "inductor", "sinter")
 TURNS, CALLS = 5, 4  # samples of a mode, and calls whose queueing a sample times
 

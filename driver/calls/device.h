@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/cuda/memory.h"
+#include "runtime/cuda/gemm.h"
 
 namespace sinter {
 
@@ -40,11 +40,14 @@ class CallDevice {
   const CudaDevicePtr& cuda() const { return cuda_; }  // null: the CPU
   /// For CudaContextGuard; null: the CPU.
   const CudaApi* cuda_api() const { return cuda_ ? &cuda_->api() : nullptr; }
+  /// Decisions of the products that plans on this device tune.
+  const std::shared_ptr<TunedProducts>& tuned() const { return tuned_; }
 
  private:
   CallDevice() = default;
 
   CudaDevicePtr cuda_;
+  std::shared_ptr<TunedProducts> tuned_ = std::make_shared<TunedProducts>();
 };
 
 }  // namespace sinter

@@ -46,6 +46,7 @@ Status LoadedPlan::load_on_gpu(const LoadPlanOptions& options) {
   cuda_ = std::move(model);
   machine_code_ = options.machine_code;
   record_ = options.record;
+  products_ = options.products;
   return {};
 }
 
@@ -57,8 +58,9 @@ LoadedPlan::~LoadedPlan() {
 
 Result<std::shared_ptr<CudaGemm>> LoadedPlan::products_in(CudaApi::Stream stream) const {
   if (!has_products(*program_)) return nullptr;
-  SINTER_LET(products, CudaGemm::create(device_->cuda(), kernel_library(), record_,
-                                        GemmPolicy::first, KernelCache::of_user(), stream));
+  SINTER_LET(products, CudaGemm::create(device_->cuda(), kernel_library(), record_, products_,
+                                        KernelCache::of_user(), stream));
+  products->share(device_->tuned());
   products->add_machine_code(machine_code_);
   return std::move(products);
 }

@@ -23,8 +23,9 @@ struct LoadPlanOptions {
   std::map<std::string, TensorView> device_weights;
   /// The machine code of a stored plan; kernels that it lacks are compiled from their text.
   MachineCodeByText machine_code;
-  /// GPU: how matrix products are computed; others by the library's first proposal.
+  /// GPU: how matrix products are computed, and how those are decided that the record lacks.
   GemmRecord record;
+  GemmPolicy products = GemmPolicy::first;
   /// Bytes of weights, those that stay where they are left out.
   WeightProgress progress;
 };
@@ -60,6 +61,7 @@ class LoadedPlan {
   std::shared_ptr<const CudaModel> cuda_;
   MachineCodeByText machine_code_;
   GemmRecord record_;
+  GemmPolicy products_ = GemmPolicy::first;
 };
 
 }  // namespace sinter

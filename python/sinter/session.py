@@ -51,12 +51,21 @@ class Weights(Handle):
 
 
 class Executable(Handle):
-    """A plan on a device, with its weights. Immutable; several threads may use it."""
+    """A plan on a device, with its weights. Immutable; several threads may use it.
+
+    tune: on a GPU the library's implementations of each product are timed, and the fastest is taken.
+    """
 
     def __init__(
-        self, plan: Plan, device: Device, weights: Weights | None, progress: Progress = None
+        self,
+        plan: Plan,
+        device: Device,
+        weights: Weights | None,
+        progress: Progress = None,
+        tune: bool = False,
     ) -> None:
-        with Interrupts() as interrupts, Options({}, interrupts, progress) as options:
+        given = {"tune": True} if tune else {}
+        with Interrupts() as interrupts, Options(given, interrupts, progress) as options:
             pointer = sinter_executable()
             interrupts.check(
                 lib.sinter_load(

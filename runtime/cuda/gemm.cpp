@@ -30,6 +30,14 @@ std::optional<size_t> proposal_of(const std::optional<CublasLtProduct>& product,
 
 }  // namespace
 
+Result<GemmChoice> TunedProducts::choice(const std::string& key,
+                                         llvm::function_ref<Result<GemmChoice>()> tune) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = choices_.find(key); known != choices_.end()) return known->second;
+  SINTER_LET(tuned, tune());
+  return choices_[key] = std::move(tuned);
+}
+
 Result<std::shared_ptr<CudaGemm>> CudaGemm::create(CudaDevicePtr device,
                                                    llvm::ArrayRef<EmbeddedHeader> kernel_library,
                                                    GemmRecord record, GemmPolicy policy,
@@ -135,7 +143,7 @@ Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementati
   record_.choices.erase(key);  // what it decides cannot be used, and it would come before the class
   if (policy_ == GemmPolicy::tune) {
     const auto begin = Clock::now();
-    Result<GemmChoice> tuned = tune(problem.longest());
+    Result<GemmChoice> tuned = tuned_->choice(class_key, [&] { return tune(problem.longest()); });
     tuning_seconds_ += seconds_since(begin);
     if (!tuned) return tl::make_unexpected(std::move(tuned.error()));
     record_.choices[class_key] = *tuned;
@@ -195,6 +203,9 @@ Result<GemmChoice> CudaGemm::tune(const GemmProblem& problem) {
   SINTER_LET(product, library_product(problem, CublasLtProduct::kFewProposals));
   if (!product || product->proposals().empty()) return GemmChoice();
   implementation.product = std::move(product);
+  // The allocator may give memory that work in the stream for which it was freed still uses.
+  for (CudaApi::Stream stream : {stream_, CudaApi::Stream()})
+    SINTER_TRY(CudaStream::borrow(device_, stream).synchronize("tuning a matrix product"));
   const std::vector<GemmChoice>& proposals = implementation.product->proposals();
   for (const GemmChoice& proposal : proposals) SINTER_TRY(make_workspace(proposal.workspace_bytes));
   std::vector<GemmCandidate> candidates;

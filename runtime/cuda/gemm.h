@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "device/embedded_header.h"
@@ -26,6 +27,19 @@ enum class GemmPolicy : uint8_t {
 };
 
 struct StridedGemmKernel;
+
+/// Decisions that GemmPolicy::tune made on a device. Those who share them compute a product with
+/// the same bits. Thread-safe.
+class TunedProducts {
+ public:
+  /// The decision of a key; `tune` makes it where there is none. One product is tuned at a time,
+  /// since work beside it would disturb the timing.
+  Result<GemmChoice> choice(const std::string& key, llvm::function_ref<Result<GemmChoice>()> tune);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, GemmChoice> choices_;
+};
 
 /// One for a device, shared by the models on it. One thread at a time, and its work in one stream
 /// at a time: all products work in the same memory.
@@ -63,6 +77,8 @@ class CudaGemm {
     for (const auto& [family, own] : forms)
       for (const auto& [key, form] : own) record_.forms[family][key] = form;
   }
+  /// Takes part in the decisions of others, before the first product is prepared.
+  void share(std::shared_ptr<TunedProducts> tuned) { tuned_ = std::move(tuned); }
   /// Machine code of own kernels, to be taken instead of compiling them.
   void add_machine_code(const MachineCodeByText& ready) {
     ready_.insert(ready.begin(), ready.end());
@@ -107,6 +123,7 @@ class CudaGemm {
   KernelCache cache_{std::string()};
   MachineCodeByText ready_;
   GemmRecord record_;
+  std::shared_ptr<TunedProducts> tuned_ = std::make_shared<TunedProducts>();
   double tuning_seconds_ = 0;
   CudaApi::Stream stream_ = nullptr;    // of create()
   std::vector<CudaMemory> workspaces_;  // ascending; products use the last

@@ -54,10 +54,10 @@ void run(const Capabilities& played, const char* arch, llvm::ArrayRef<int64_t> w
 
 }  // namespace
 
-TEST_CASE("attention by products of warps") { run({}, "sm_80", {80, 96, 128, 256}); }
+TEST_CASE("attention by products of warps") { run({}, "sm_80", {72, 80, 96, 128, 256}); }
 
 TEST_CASE("attention by products of warpgroups") {
-  run({.mma = true, .wgmma = true}, "sm_90a", {80, 96, 128, 256});
+  run({.mma = true, .wgmma = true}, "sm_90a", {72, 80, 96, 128, 256});
 }
 
 TEST_CASE("sequences and masks by products of warps") { run_sequences({}, "sm_80"); }

@@ -238,6 +238,23 @@ TEST_CASE("the fastest algorithm of a class is not taken if it is wrong") {
   CHECK(algorithm_of(*gemm, linear, 2048) == 1);
 }
 
+TEST_CASE("those who share decisions take what the first of them tuned, whatever is faster then") {
+  library().propose(propose);
+  const Linear linear;
+  const auto shared = std::make_shared<TunedProducts>();
+  const auto first = make_gemm(GemmPolicy::tune), second = make_gemm(GemmPolicy::tune);
+  first->share(shared);
+  second->share(shared);
+  CHECK(algorithm_of(*first, linear, 2048) == 5);
+  library().propose([](uint64_t rows, int index, FakeAlgorithm& out) {
+    const bool proposed = propose(rows, index, out);
+    if (out.id == 7) out.milliseconds = 0.5;
+    return proposed;
+  });
+  CHECK(algorithm_of(*second, linear, 2000) == 5);
+  CHECK(algorithm_of(*make_gemm(GemmPolicy::tune), linear, 2048) == 7);
+}
+
 TEST_CASE("an own kernel that was decided for a class computes all its lengths") {
   library().propose([](uint64_t rows, int index, FakeAlgorithm& out) {
     return rows != 2048 && propose(rows, index, out);

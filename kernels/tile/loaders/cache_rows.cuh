@@ -29,11 +29,12 @@ SINTER_DEVICE void load_cache_rows(unsigned char* tile, const T* from, long long
     return *reinterpret_cast<uint4*>(tile + tile_offset(rows, padded, row, chunk));
   };
   const T* const own = from + (first + row0) * stride + 8 * chunk;
-  if (aligned && width == padded && first >= range.low && first + (rows - 1) <= range.high) {
+  if (aligned && width % 8 == 0 && first >= range.low && first + (rows - 1) <= range.high) {
+    const bool inside = width == padded || 8 * chunk < width;  // else zeros
 #pragma unroll
     for (int row = 0; row < rows; row += step)
       if (row + step <= rows || row + row0 < rows)
-        cp_async(&place(row + row0), own + row * stride, true);
+        cp_async(&place(row + row0), inside ? own + row * stride : from, inside);
     return;
   }
 #pragma unroll 1

@@ -9,9 +9,10 @@ from .backend import OPTIONS, compile_graph, register
 from .bisection import Bisection, WrongFusion, WrongOp, bisect
 from .comparison import CheckReport, check
 from .export import TorchModel, from_torch
+from .recorded_module import RecordedModule
 from .report import Explanation, GraphReport, explain, reset
 
-__all__ = ["Bisection", "CheckReport", "Explanation", "GraphReport", "OPTIONS", "TorchModel", "WrongFusion",
-           "WrongOp", "bisect", "check", "compile_graph", "explain", "from_torch", "reset"]
+__all__ = ["Bisection", "CheckReport", "Explanation", "GraphReport", "OPTIONS", "RecordedModule", "TorchModel",
+           "WrongFusion", "WrongOp", "bisect", "check", "compile_graph", "explain", "from_torch", "reset"]
 
 register()

@@ -37,7 +37,7 @@ from .partition import EagerOp, Part, partition, rewritten
 from .recording import RecordedCall, mark_static, recorded
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
-from .saved_values import keep_roots
+from .saved_values import keep_roots, note_ranges
 from .shared_memory import SharedMemory, memory_of
 from .simplify import skip_idle_casts, slice_operands
 
@@ -55,13 +55,15 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "pack": (True, "without gradients, products of a module that read one value are one, by parameters "
                    "whose data move into one tensor; False: parameters stay where they are"),
     "graphs": (False, "on a GPU calls are recorded as CUDA graphs and replayed"),
+    "tune": (False, "on a GPU the library's implementations of each product are timed, and the fastest is "
+                    "taken"),
     "target": (None, "the architecture to compile for; the default: the device's"),
 }
 
 # Modes of torch.compile: name -> options.
 MODES: dict[str, dict[str, Any]] = {
-    "default": {}, "reduce-overhead": {"graphs": True}, "max-autotune": {"graphs": True},
-    "max-autotune-no-cudagraphs": {},
+    "default": {}, "reduce-overhead": {"graphs": True}, "max-autotune": {"graphs": True, "tune": True},
+    "max-autotune-no-cudagraphs": {"tune": True},
 }
 
 
@@ -75,7 +77,7 @@ def read_options(options: dict[str, Any] | None, mode: str | None = None) -> dic
         raise usage(f"torch.compile: backend sinter has no option '{unknown[0]}'",
                     hint="it has " + ", ".join(OPTIONS))
     chosen = {name: given.get(name, default) for name, (default, _) in OPTIONS.items()}
-    for name in ("pack", "graphs"):
+    for name in ("pack", "graphs", "tune"):
         if not isinstance(chosen[name], bool):
             raise usage(f'"{chosen[name]}" is neither True nor False', f"option {name}")
     return chosen
@@ -172,8 +174,8 @@ def compile_parts(parts: list[Part], device: torch.device, options: dict[str, An
     entries: list[CompiledEntry] = []
     for part in parts:
         try:
-            entries.append(CompiledEntry(part.graph, part.leaves, device, compile_options(options),
-                                         options["check"], memory))
+            entries.append(CompiledEntry.compile(part.graph, part.leaves, device, compile_options(options),
+                                                 options["check"], memory, options["tune"]))
         except SinterError as error:
             if error.code != Code.BAD_INPUT or importer.RAISES_FAULTS:
                 raise
@@ -251,6 +253,7 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     pad_products(joint)
     forward, backward = min_cut_rematerialization_partition(joint, inputs, **options)
     keep_roots(forward, backward, options["num_fwd_outputs"])
+    note_ranges(forward, backward)
     output = next(node for node in forward.graph.nodes if node.op == "output")
     output.meta[VISIBLE_COUNT] = options["num_fwd_outputs"]
     return forward, backward

@@ -15,6 +15,7 @@ from torch.utils._pytree import TreeSpec
 from ..compiled import Compiled, compile
 from ..errors import usage
 from ..module import Model
+from ..session import Weights
 from .caches import explained
 from .chunks import join_chunks
 from .complex_pairs import split_complex
@@ -22,6 +23,7 @@ from .decompositions import export_decompositions
 from .dtypes import in_memory
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
+from .recorded_module import RecordedModule
 from .simplify import skip_assertions, skip_empty_operands, slice_operands
 from .unsupported import Unsupported
 
@@ -42,6 +44,7 @@ class TorchModel:
     def __init__(self, graph: ImportedGraph, weights: dict[str, torch.Tensor]) -> None:
         with graph.module as module:
             self.model: Model = module.model()
+        self._graph = graph
         self.text = self.model.text
         self.weights = weights
         self.locations = graph.locations
@@ -75,10 +78,11 @@ class TorchModel:
             lines.append(f"{line}  // {place}" if place else line)
         return "\n".join(lines) + "\n"
 
-    def compile(self, **options: Any) -> Compiled:
+    def compile(self, *, graphs: bool = False, **options: Any) -> Compiled | RecordedModule:
         """`sinter.compile` of the module with its weights. Pairs of `require` and `forbid` are values or
-        modules."""
-        return compile(self.model, weights=self.weights, **options)
+        modules. graphs: runs on a GPU are recorded; the result is a `RecordedModule`."""
+        compiled = compile(self.model, weights=self.weights, **options)
+        return RecordedModule(compiled, self._graph, Weights(self.weights)) if graphs else compiled
 
 
 def from_torch(module: Exported, args: tuple = (), kwargs: dict[str, Any] | None = None, *,

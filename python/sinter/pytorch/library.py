@@ -235,3 +235,15 @@ def joined_slices(tensors: Sequence[torch.Tensor], axis: int, begins: Sequence[i
 def _(tensors, axis, begins, ends):
     return torch.cat([torch.ops.aten.slice.Tensor(x, axis, begin, end)
                       for x, begin, end in zip(tensors, begins, ends)], axis)
+
+
+@custom_op("sinter::part_of_rows", mutates_args=())
+def part_of_rows(x: torch.Tensor, begin: int, end: int) -> torch.Tensor:
+    """Columns begin .. end - 1 of a matrix, in memory of their own: kernels that read parts of one matrix
+    have texts of their own, and one for all where each part is dense."""
+    return x[:, begin:end].contiguous()
+
+
+@part_of_rows.register_fake
+def _(x, begin, end):
+    return x.new_empty((x.shape[0], end - begin))

@@ -24,6 +24,7 @@ from .padding import call
 
 aten = torch.ops.aten
 
+SMALL = 16  # a matrix of so many times the elements of a product's result may be packed with any
 ALIGNMENT = 16  # bytes; where the parameters and the columns of a packed product begin
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 PARAMETER = "sinter_parameter"  # of an argument's node: it is a parameter
@@ -69,12 +70,18 @@ class Group:
         return [list(pack) for pack in zip(*(product.parameters for product in self.products))]
 
     @property
+    def spans_modules(self) -> bool:
+        return len({product.name.rpartition(".")[0] for product in self.products}) > 1
+
+    @property
     def nbytes(self) -> int:
         return sum(node.meta["val"].nbytes for pack in self.packs for node in pack)
 
     @property
     def name(self) -> str:
         """layers.0.attn.q, layers.0.attn.k, layers.0.attn.v -> layers.0.attn.qkv"""
+        if self.spans_modules:
+            return f"{self.products[0].name}_and_{len(self.products) - 1}_more"
         stem, dot, _ = self.products[0].name.rpartition(".")
         last = [product.name.removeprefix(stem + dot) for product in self.products]
         return stem + dot + ("" if all(len(part) == 1 for part in last) else "_").join(last)
@@ -89,15 +96,22 @@ class Packing:
 
 
 def find_packing(graph: fx.Graph) -> Packing:
-    """Groups are products of one module, such as an attention, so that no result is kept for long. The
-    graph's parameters are marked."""
-    alike: dict[tuple, list[Product]] = {}
+    """Groups are products of one value in one module, such as an attention, so that no large result is kept for
+    long; single products of several modules are one group where their results are small beside the matrices, as
+    those of a condition in each layer are. The graph's parameters are marked."""
+    values = equal_values(graph)
+    of_modules: dict[tuple, list[Product]] = {}
     for node in graph.nodes:
         product = product_of(node)
         if product is not None:
-            alike.setdefault(key_of(product), []).append(product)
+            key = key_of(product, values), module_path(product.node).rpartition(".")[0]
+            of_modules.setdefault(key, []).append(product)
+    of_many: dict[tuple, list[Product]] = {}
+    for (key, _), products in of_modules.items():
+        if len(products) == 1 and is_small(products[0]):
+            of_many.setdefault(key, []).append(products[0])
     packing = Packing()
-    for products in alike.values():
+    for products in (*of_modules.values(), *of_many.values()):
         if len(products) > 1:
             add_groups(packing, products)
     return packing
@@ -134,13 +148,36 @@ def product_of(node: fx.Node) -> Product | None:
     return product if is_plain else None
 
 
-def key_of(product: Product) -> tuple:
-    """Equal for products that may be one: of one value, in one module."""
-    x = product.x
+def equal_values(graph: fx.Graph) -> dict[fx.Node, fx.Node]:
+    """For each node the first one that computes the same of the same values."""
+    first: dict[tuple, fx.Node] = {}
+    values: dict[fx.Node, fx.Node] = {}
+    for node in graph.nodes:
+        key = (node,)
+        if node.op == "call_function" and not node.is_impure() and not is_random(node):
+            # A text tells 1 from 1.0 and True, and has the names of nodes.
+            key = node.target, repr(fx.map_arg((node.args, node.kwargs), values.__getitem__))
+        values[node] = first.setdefault(key, node)
+    return values
+
+
+def is_random(node: fx.Node) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def key_of(product: Product, values: dict[fx.Node, fx.Node]) -> tuple:
+    """Equal for products of one value."""
+    x = values[product.x]
     sizes = tuple(expression_of(size) for size in x.meta["val"].shape)
     while x.target in RESHAPES:
         x = x.args[0]
-    return x, sizes, module_path(product.node).rpartition(".")[0]
+    return x, sizes
+
+
+def is_small(product: Product) -> bool:
+    """Whether the result has few elements beside the matrix."""
+    rows, depth = product.x.meta["val"].shape
+    return isinstance(rows, int) and SMALL * rows <= depth
 
 
 def obstacle(product: Product) -> str | None:
@@ -200,6 +237,7 @@ def packed_copy(module: fx.GraphModule, groups: Sequence[Group]) -> fx.GraphModu
         pack(graph, Group(tuple(
             Product(*[copies.get(node) for node in (one.node, one.x, one.transposed, one.bias)])
             for one in group.products)))
+    graph.eliminate_dead_code()  # operands of the same value
     return _make_graph_module(module, graph)
 
 
@@ -214,8 +252,9 @@ def pack(graph: fx.Graph, group: Group) -> None:
     begin = 0
     for product in group.products:
         with graph.inserting_before(product.node):
-            part = call(graph, product.node, aten.slice_copy.Tensor, joined, 1, begin,
-                        begin + product.rows)
+            part = call(graph, product.node, torch.ops.sinter.part_of_rows.default, joined, begin,
+                        begin + product.rows) if group.spans_modules else call(
+                graph, product.node, aten.slice_copy.Tensor, joined, 1, begin, begin + product.rows)
         product.node.replace_all_uses_with(part)
         begin += product.rows
     for product in group.products:

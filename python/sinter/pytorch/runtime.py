@@ -218,18 +218,13 @@ class CompiledEntry:
     """
 
     def __init__(self, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device,
-                 options: dict, is_checked: bool = False, memory: SharedMemory | None = None) -> None:
+                 compiled: Compiled, executable: Executable, is_checked: bool = False,
+                 memory: SharedMemory | None = None) -> None:
         self.graph = graph
         self.device = device
         self.name = graph.module.name
         self.locations = graph.locations
-        place = TorchDevice.of(device)
-        with graph.module as module:
-            model = module.model()
-        given = {"target": place.target or None, **options, "device-inputs": True}
-        self.compiled = Compiled(model, given, [], [], None, None)
-        self.compiled.sources = self.locations
-        self.executable = Executable(self.compiled.plan, place, None)
+        self.compiled, self.executable = compiled, executable
         self._sources = symbol_sources(graph, leaves)
         position = {node: i for i, node in enumerate(leaves)}
         places = [Place(i, position[operand.node], self._converted_type(operand),
@@ -248,6 +243,20 @@ class CompiledEntry:
         self._lock = threading.Lock()  # of the known addresses
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked
+
+    @classmethod
+    def compile(cls, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device, options: dict,
+                is_checked: bool = False, memory: SharedMemory | None = None,
+                tune: bool = False) -> CompiledEntry:
+        """Of a graph without weights. options: of the compilation. tune: products, by timing."""
+        place = TorchDevice.of(device)
+        with graph.module as module:
+            model = module.model()
+        given = {"target": place.target or None, **options, "device-inputs": True}
+        compiled = Compiled(model, given, [], [], None, None)
+        compiled.sources = graph.locations
+        executable = Executable(compiled.plan, place, None, tune=tune)
+        return cls(graph, leaves, device, compiled, executable, is_checked, memory)
 
     def __call__(self, *arguments):
         return self.launch(arguments, self._sessions)

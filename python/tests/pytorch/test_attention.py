@@ -445,6 +445,20 @@ def test_grouped_heads_whose_numbers_only_the_call_knows() -> None:
     assert eager_ops() == []
 
 
+def test_grouped_heads_whose_numbers_only_the_call_knows_have_gradients() -> None:
+    reset()
+    ours = compiled(lambda q, k, v: attend(q, k, v, enable_gqa=True), dynamic=True)
+    for heads, groups in ((6, 2), (8, 4), (9, 3)):
+        given = [randn(2, heads, 5, 8), randn(2, groups, 7, 8), randn(2, groups, 7, 8)]
+        gradients = []
+        for function in (ours, lambda q, k, v: attend(q, k, v, enable_gqa=True)):
+            leaves = [x.clone().requires_grad_() for x in given]
+            function(*leaves).square().sum().backward()
+            gradients.append([x.grad for x in leaves])
+        torch.testing.assert_close(*gradients)
+    assert eager_ops() == []
+
+
 def test_heads_that_eager_pads_are_a_slice(monkeypatch) -> None:
     """As kernels of a GPU leave them: rows of 8 elements, of which some are not used."""
     q, k = randn(2, 3, 5, 4), randn(2, 3, 7, 4)

@@ -109,6 +109,38 @@ class TestPacking(unittest.TestCase):
         self.assertIn("it is a result of the graph", packing().refused.values())
         self.assertEqual(packing().calls, 0)
 
+    def test_products_of_equal_values_in_several_modules_are_one_where_their_results_are_small(self):
+        class Block(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.condition = nn.Linear(64, 16)
+
+            def forward(self, x, c):
+                return torch.tanh(x * self.condition(nn.functional.silu(c)).unsqueeze(1))
+
+        blocks = nn.Sequential(*(Block() for _ in range(3)))
+        x = randn(4, 5, 16)
+        for rows, packed in ((4, (3, 1)), (5, (0, 0))):
+            def apply(x, c):
+                for block in blocks:
+                    x = block(x, c)
+                return x
+            reset()
+            x, c = randn(rows, 5, 16), randn(rows, 64)
+            assert_same(compiled(apply)(x, c), apply(x, c))
+            self.assertEqual((packing().products, packing().calls), packed)
+        self.assertTrue(is_packed(blocks, *(f"{i}.condition.weight" for i in range(3))))
+
+    def test_random_operands_are_not_equal(self):
+        module = Mixer()
+        dropped = nn.functional.dropout
+        function = lambda x: module.q(dropped(x)).tanh() + torch.cat([module.k(dropped(x)).tanh()] * 2, -1)
+        torch.manual_seed(0)
+        result = compiled(function)(self.x)
+        torch.manual_seed(0)
+        assert_same(result, function(self.x))
+        self.assertEqual(packing().calls, 0)
+
     def test_a_change_in_place_is_read_anew(self):
         function = self.pack()
         self.module.k.weight.mul_(2)

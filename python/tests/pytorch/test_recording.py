@@ -13,7 +13,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import sinter.pytorch
-from sinter.pytorch import recording, report
+from sinter.pytorch import from_torch, recording, report
+from sinter.pytorch.backend import read_options
 
 randn = torch.randn
 
@@ -40,6 +41,68 @@ def block() -> nn.Module:
     return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16)).requires_grad_(False)
 
 
+class TestFromTorch(unittest.TestCase):
+    """Runs of `from_torch(...).compile(graphs=True)`."""
+
+    def setUp(self):
+        reset()
+        self.block, self.x = block(), randn(3, 8)
+        size = torch.export.Dim("N", max=32)
+        self.model = from_torch(self.block, (self.x,), dynamic_shapes=({0: size},))
+
+    def module(self):
+        self.enterContext(recorded_on_cpu())
+        return self.model.compile(graphs=True)
+
+    def test_the_second_run_of_a_size_is_recorded_and_the_bits_are_those_of_others(self):
+        module, plain = self.module(), self.model.compile()
+        kept = []
+        for size, held in ((3, 0), (3, 1), (5, 1), (3, 1), (5, 2), (5, 2)):
+            x = randn(size, 8)
+            result = module.run(input=x)
+            kept.append((result, plain.run(input=x)))
+            self.assertIn(f"recorded: {held} recording", str(module))
+        for result, wanted in kept:
+            self.assertTrue(torch.equal(result, wanted))
+        (call,) = module._calls.values()
+        self.assertEqual(call._recorder.replays, 4)
+
+    def test_reset_drops_the_recordings(self):
+        module = self.module()
+        for drop in (module.reset, sinter.pytorch.reset):
+            for _ in range(2):
+                module.run(input=self.x)
+            self.assertIn("1 recording,", str(module))
+            drop()
+            self.assertIn("0 recordings", str(module))
+        assert_same(module.run(input=self.x), self.block(self.x))
+
+    def test_several_results_have_their_names(self):
+        class Two(nn.Module):
+            def forward(self, a, *, b):
+                return {"sum": a + b, "difference": a - b}
+        module = from_torch(Two(), (self.x,), {"b": self.x}).compile(graphs=True)
+        results = module.run({"a": self.x, "b": self.x})
+        self.assertEqual([one.sum().item() for one in results.values()], [2 * self.x.sum().item(), 0])
+        self.assertEqual(list(results), list(module.compiled.entry().outputs))
+
+    def test_a_cpu_records_nothing(self):
+        module = self.model.compile(graphs=True)
+        self.assertEqual(str(module), "nothing has run")
+        assert_same(module.run(input=self.x), self.block(self.x))
+        self.assertEqual(str(module), "cpu: not recorded: it runs on the CPU")
+
+    def test_other_inputs_are_errors(self):
+        module = self.module()
+        for given, message in (({"x": self.x}, 'no input is called "x"'), ({}, "no tensor is given"),
+                               ({"input": 3}, "a int is given"), ({"input": self.x.double()}, "float64"),
+                               ({"input": self.x[0]}, r"\[8\] on cpu is given"),
+                               ({"input": randn(3, 9)}, r"\[3, 9\] on cpu is given"),
+                               ({"input": randn(33, 8)}, "symbol N is 33, 1 to 32 is wanted")):
+            with self.subTest(message), self.assertRaisesRegex(sinter.SinterError, message):
+                module.run(given)
+
+
 class TestModes(unittest.TestCase):
     def setUp(self):
         reset()
@@ -50,6 +113,13 @@ class TestModes(unittest.TestCase):
             reset()
             compiled(lambda x: x + 1, mode=mode)(randn(3))
             self.assertEqual(len(calls()), count, mode)
+
+    def test_max_autotune_tunes(self):
+        for mode, tunes in (("default", False), ("reduce-overhead", False), ("max-autotune", True),
+                            ("max-autotune-no-cudagraphs", True)):
+            self.assertEqual(read_options(None, mode)["tune"], tunes, mode)
+        with self.assertRaisesRegex(Exception, 'option tune: "yes" is neither True nor False'):
+            compiled(lambda x: x + 1, options={"tune": "yes"})(randn(3))
 
     def test_a_cpu_records_nothing_and_explain_says_so(self):
         function = record(lambda x: x + 1)

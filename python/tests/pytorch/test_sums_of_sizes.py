@@ -46,6 +46,22 @@ class TestSums(unittest.TestCase):
                     self.assertEqual(eager_ops(), [])
         train_beside_eager(Function(written), randn(4, 5, 3).requires_grad_(), dynamic=False)
 
+    def test_elements_by_index_of_each_row_have_gradients(self):
+        n = torch.tensor([1, 3, -2, 0])
+        for name, function in {
+            "of each row": lambda x, n: x[torch.arange(x.shape[0]), n],
+            "of each row and column": lambda x, n: x[torch.arange(x.shape[0])[:, None],
+                                                     torch.arange(x.shape[1]), n[:, None].expand(-1, x.shape[1])],
+            "behind": lambda x, n: x[:, torch.arange(x.shape[1]), n],
+            "all": lambda x, n: x[torch.arange(x.shape[0])[:, None], torch.arange(x.shape[1])] + n[0],
+        }.items():
+            for shape in ((4, 4, 4), (4, 4, 5)):
+                with self.subTest(name, shape=shape):
+                    reset()
+                    train_beside_eager(Function(lambda x: function(x, n) * 2), randn(shape).requires_grad_(),
+                                       dynamic=True)
+                    self.assertEqual(eager_ops(), [])
+
     def test_results_share_no_memory_with_arguments(self):
         def cut(x):
             return F.pad(x, (0, 0, 0, -1)), F.pad(x[:, 1:], (0, 0, 1, 0))

@@ -41,15 +41,17 @@ def repeated(x: Tensor, q: Tensor) -> Tensor:
 
 def group_of_head(q: Tensor, k: Tensor) -> Tensor:
     """i32 [H]: which of the G heads of keys each query head reads, for numbers that only the call knows."""
-    return q.g.map("div_floor", q.places(1).flatten() * k.extent(1), q.extent(1))
+    return q.g.map("div_floor", q.places(1).squeeze([1, 2]) * k.extent(1), q.extent(1))
 
 
-def grouped_sum(grad: Tensor, groups: int) -> Tensor:
-    """The gradient of keys or values from that of `repeated`."""
-    if grad.size(1) == groups:
+def grouped_sum(grad: Tensor, x: Tensor) -> Tensor:
+    """The gradient of keys or values x from that of `repeated`."""
+    if grad.product(1) == x.product(1):
         return grad
-    times = grad.size(1) // groups
-    return grad.unflatten(1, [groups, times]).sum([2])
+    if not (grad.product(1).is_number and x.product(1).is_number):
+        is_read = group_of_head(grad, x).equals(x.places(1).squeeze([2]))  # [G, H]
+        return x.g.where(is_read.unsqueeze(-1).unsqueeze(-1), grad.unsqueeze(1), 0.0).sum([2])
+    return grad.unflatten(1, [x.size(1), grad.size(1) // x.size(1)]).sum([2])
 
 
 def fits_op(q: Tensor, k: Tensor, v: Tensor) -> bool:
@@ -117,7 +119,8 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
     """Gradients of q, k and v. The scores are computed again, in blocks of queries whose memory is
     bounded: P = softmax(scores), dV = P' dO, dP = dO V', dS = P (dP - sum(P dP)), dQ = dS K,
     dK = dS' Q."""
-    groups, k, v = k.size(1), repeated(k, q), repeated(v, q)
+    keys, values = k, v
+    k, v = repeated(k, q), repeated(v, q)
     blocks = query_blocks(q, k)
     parts = [backward_block(c, grad, q, k, v, mask, causal, scale, begin, end)
              for begin, end in blocks]
@@ -125,7 +128,7 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
     dk, dv = parts[0][1:]
     for part in parts[1:]:
         dk, dv = dk + part[1], dv + part[2]
-    dk, dv = grouped_sum(dk, groups), grouped_sum(dv, groups)
+    dk, dv = grouped_sum(dk, keys), grouped_sum(dv, values)
     return dq.to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 
@@ -93,9 +94,38 @@ def elements_at(c: Conversion, x: Tensor, axis: int, index: Tensor, from_end: bo
 
 def indexed_by_counting(c: Conversion, x: Tensor, axes: list[int],
                         indices: list[Tensor]) -> Tensor | None:
-    """x at indices that count 0, 1, 2, ... along axes of their own, but for one index at most, which
-    varies along these only: the axes of x move to the places of these, and the other index takes an
-    element. None: the indices are others, or rows of a table are cheaper."""
+    """x at indices of a `counting_order`: the axes of x move to the places of those that count, and the
+    other index takes an element. None: the indices are others, or rows of a table are cheaper."""
+    counting = counting_order(c, x, axes, indices)
+    if counting is None or counting.others and x.is_number:
+        return None
+    before, behind = list(range(axes[0])), list(range(axes[-1] + 1, x.rank))
+    order = before + counting.axes + counting.others + behind
+    moved = x.permute(order)
+    if counting.others:
+        moved = element_along(c, moved, order, len(before) + len(counting.axes), counting.index)
+    for missing in sorted(set(range(counting.rank)) - set(counting.places)):
+        moved = moved.unsqueeze(len(before) + missing)
+    return moved.expand(c.shape)
+
+
+class Counting(NamedTuple):
+    """Indices along axes of a tensor that count 0, 1, 2, ... along axes of their own, but for one at most.
+
+    axes: of the tensor, those whose index counts, in the order of `places`, along which they do. others: the
+    one whose index does not count, if there is one. index: that one, over the axes `places` alone. rank: of
+    the broadcast indices."""
+
+    axes: list[int]
+    others: list[int]
+    places: list[int]
+    index: Tensor | None
+    rank: int
+
+
+def counting_order(c: Conversion, x: Tensor, axes: list[int], indices: list[Tensor]) -> Counting | None:
+    """How the indices of the node count along the axes of x. None: they do not, or the other index varies
+    along further axes."""
     rank = max(index.rank for index in indices)
     place = {axis: place_of(c.node.args[1][axis], x, axis, rank) for axis in axes}
     counted = sorted((axis for axis in axes if place[axis] is not None), key=place.get)
@@ -103,17 +133,8 @@ def indexed_by_counting(c: Conversion, x: Tensor, axes: list[int],
     places = [place[axis] for axis in counted]
     if len(others) > 1 or not counted or len(set(places)) < len(places):
         return None
-    before, behind = list(range(axes[0])), list(range(axes[-1] + 1, x.rank))
-    order = before + counted + others + behind
-    moved = x.permute(order)
-    if others:
-        index = without_axes(indices[axes.index(others[0])], rank, places)
-        if x.is_number or index is None:
-            return None
-        moved = element_along(c, moved, order, len(before) + len(counted), index)
-    for missing in sorted(set(range(rank)) - set(places)):
-        moved = moved.unsqueeze(len(before) + missing)
-    return moved.expand(c.shape)
+    index = without_axes(indices[axes.index(others[0])], rank, places) if others else None
+    return None if others and index is None else Counting(counted, others, places, index, rank)
 
 
 def without_axes(index: Tensor, rank: int, kept: list[int]) -> Tensor | None:

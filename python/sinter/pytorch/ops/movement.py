@@ -37,6 +37,11 @@ def copy(c: Conversion, x: Tensor, source: Tensor, *ignored) -> Tensor:
     return source.to(c.dtype).expand(c.shape)
 
 
+@converts(torch.ops.sinter.part_of_rows.default)
+def part_of_rows(c: Conversion, x: Tensor, begin, end) -> Tensor:
+    return x.slice(1, begin, end).copy()
+
+
 @converts(aten("permute.default"), aten("permute_copy.default"))
 def permute(c: Conversion, x: Tensor, order) -> Tensor:
     return x.permute(order)

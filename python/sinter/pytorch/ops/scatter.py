@@ -8,7 +8,7 @@ from ..dtypes import is_real
 from ..row_ops import checked_rows, row_numbers, sum_rows
 from ..tensor import Tensor
 from ..unsupported import Unsupported
-from .indexing import MAX_ROWS, chosen_places, joined_numbers, one_of_each_row
+from .indexing import MAX_ROWS, chosen_places, counting_order, joined_numbers, one_of_each_row
 from .overwriting import put
 from .registry import Conversion, aten, converts
 
@@ -83,6 +83,9 @@ def index_put(c: Conversion, x: Tensor, indices, values: Tensor, accumulate=Fals
         raise Unsupported("values are added where a mask is true")
     if axes != list(range(axes[0], axes[0] + len(axes))):
         raise Unsupported("indices along axes that are no neighbours")
+    added = added_by_counting(c, x, axes, [indices[i] for i in axes], values)
+    if added is not None:
+        return added
     order = axes + [i for i in range(x.rank) if i not in axes]
     number = joined_numbers([indices[i] for i in axes], [x.size(i) for i in axes])
     lead, shape = axes[0], [x.size(i) for i in order]
@@ -98,3 +101,30 @@ def index_put(c: Conversion, x: Tensor, indices, values: Tensor, accumulate=Fals
     added = sum_rows(number.reshape([count]), updates, rows, from_end=True).reshape(shape)
     added = added.permute([order.index(i) for i in range(x.rank)])
     return (x.f32() + added).to(c.dtype)
+
+
+def added_by_counting(c: Conversion, x: Tensor, axes: list[int], indices: list[Tensor],
+                      values: Tensor) -> Tensor | None:
+    """x with values added where all indices but one at most count 0, 1, 2, ... along axes of their own, so
+    that they name no place twice, as in the gradient of x[arange(n), label]. None: the indices are others,
+    or all sizes are numbers."""
+    counting = counting_order(c, x, axes, indices)
+    if counting is None or x.is_number or len(counting.places) < counting.rank:
+        return None
+    lead, behind = axes[0], list(range(axes[-1] + 1, x.rank))
+    order = [*range(lead), *counting.axes, *counting.others, *behind]
+    moved = x.f32().permute(order)
+    axis = lead + len(counting.axes)  # of the index that does not count
+    shape = c.node.args[0].meta["val"].shape
+    values = values.f32().expand([shape[i] for i in (*range(lead), *counting.axes, *behind)])
+    if counting.others:
+        (other,) = counting.others
+        rows = checked_rows(counting.index, shape[other], from_end=True)
+        for _ in behind:
+            rows = rows.unsqueeze(-1)
+        place = c.g.iota(shape[other])
+        for _ in behind:
+            place = place.unsqueeze(-1)
+        chosen = rows.unsqueeze(len(counting.axes)).equals(place)
+        values = c.g.where(chosen, values.unsqueeze(axis), 0.0)
+    return (moved + values).permute([order.index(i) for i in range(x.rank)]).to(c.dtype)
