@@ -113,7 +113,14 @@ TEST_CASE("of many rows that keep much, more threads share the registers, in blo
   CHECK(form_of(rows_of(1024, 8192, 1)) == Form(4, 1024));  // the same
   CHECK(form_of(rows_of(1024, 4096, 1, 3)).first == 1);     // few rows
 
-  SUBCASE("which prefetch what later blocks read, if they have one result") {
+  SUBCASE("with half the threads where nothing of an element is a result") {
+    RowProblem problem{100000, {{1024, 8192, 2}}, 1};
+    problem.wide_results = 0;
+    CHECK(form_of(problem) == Form(4, 512));
+    problem.wide_results = 1;
+    CHECK(form_of(problem) == Form(4, 1024));
+  }
+  SUBCASE("which prefetch what later blocks read, if they have no more than one result") {
     const auto distance = [](int64_t chunks, int64_t results, const char* device) {
       RowProblem problem = rows_of(1024, chunks, 1);
       problem.wide_results = results;
@@ -122,7 +129,7 @@ TEST_CASE("of many rows that keep much, more threads share the registers, in blo
     CHECK(distance(4096, 1, "sm_90a") == 132);
     CHECK(distance(4096, 1, "sm_100") == 148);
     CHECK(distance(4096, 1, "sm_120") == 0);  // has no bulk copies
-    CHECK(distance(4096, 0, "sm_90a") == 0);
+    CHECK(distance(4096, 0, "sm_90a") == 132);
     CHECK(distance(4096, 2, "sm_90a") == 0);
     CHECK(distance(2048, 1, "sm_90a") == 0);  // one block
   }
