@@ -21,6 +21,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from torch_models import LLAMA_1B, MODES, DiT, between_events, synchronize, toke
 
 USUAL_MODES = ("inductor", "sinter", "inductor-recorded", "sinter-recorded")
 STEPS, QUEUED = 8, 10  # samples of a step, and steps that are queued together
+COMPILING = 0.75  # of the time that is given: what has not compiled by then is left for another run
 # The class of a kernel is the first that its name fits, in lower case; what fits none is memory-bound
 # work that a compiler wrote.
 CLASSES = {
@@ -243,9 +245,9 @@ def measure(step: Callable, device: str) -> dict:
 def measure_row(name: str, mode: str, device: str, tiny: bool, turn: Callable[[], None]) -> dict:
     """A row in a mode. `turn` returns when it has the device for itself."""
     torch.manual_seed(1)
-    row = ROWS[name](tiny)
-    row = Row(row.model.train().to(device),
-              {key: x.to(device) for key, x in row.arguments.items()}, row.units)
+    with torch.device(device):
+        row = ROWS[name](tiny)
+    row.model.train()
     step = Step(row, torch.optim.AdamW(row.model.parameters(), lr=1e-4, fused=True), mode, device)
     begin = time.perf_counter()
     try:
@@ -409,13 +411,22 @@ def main() -> int:
         group, remaining = remaining[:given.at_once], remaining[given.at_once:]
         outs = [given.out.with_suffix(f".{number}.part") for number in range(len(group))]
         runs = [start(*one, given, out) for one, out in zip(group, outs)]
-        for run in runs:  # all have compiled before one is measured
-            run.stdout.readline()
+        ready = [threading.Thread(target=run.stdout.readline, daemon=True) for run in runs]
+        for thread in ready:
+            thread.start()
+        for thread in ready:  # all have compiled before one is measured
+            thread.join(max(0.0, COMPILING * given.seconds - spent()))
+        for thread, run in zip(ready, runs):
+            if thread.is_alive():
+                run.kill()
         report.progress(f"compiled after {spent():.0f} s")
         for (name, mode), run, out in zip(group, runs, outs):
             if spent() > given.seconds:
                 run.kill()
-            run.communicate("go\n")
+            try:
+                run.communicate("go\n")
+            except BrokenPipeError:
+                run.wait()
             if not out.is_file():
                 continue
             one = report.read_json(out)

@@ -163,8 +163,12 @@ TEST_CASE("rows stay on chip while registers and unrolled text allow") {
   CHECK(schedule(rows_of(1024, 4096, 1)).on_chip);  // 4 chunks, 32 registers
   CHECK(schedule(rows_of(1024, 4096, 2)).on_chip);  // of a cluster
   CHECK_FALSE(schedule(rows_of(1024, 4096, 2, 1)).on_chip);
-  CHECK_FALSE(schedule(rows_of(1024, 16384, 0)).on_chip);  // 16 unrolled chunks
-  CHECK(schedule(rows_of(256, 256, 12)).on_chip);          // 96 registers
+  RowProblem longer = rows_of(1024, 16384, 0);
+  CHECK(schedule(longer)
+            .on_chip);  // 16 chunks in each thread, where nothing of an element is a result
+  longer.wide_results = 1;
+  CHECK_FALSE(schedule(longer).on_chip);           // 16 unrolled chunks
+  CHECK(schedule(rows_of(256, 256, 12)).on_chip);  // 96 registers
   CHECK_FALSE(schedule(rows_of(256, 256, 13)).on_chip);
 }
 
