@@ -2,7 +2,8 @@
 // gradient of a product whose result was split into queries, keys and values is such a value:
 //
 //   %c = concat %q, %k, %v {axis = 0} : [3, H, N, 8]
-//   %t = transpose %c {axes = [2, 0, 1, 3]}                =>   %t = concat %q', %k', %v' {axis = 1}
+//   %t = transpose %c {axes = [2, 0, 1, 3]}                =>   %t = concat %q', %k', %v' {axis =
+//   1}
 //
 // Rows of the last axis stay whole. What reads %t, a product for one, then needs no copy of it.
 #pragma once

@@ -140,7 +140,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                          wrapped: Callable[[CompiledEntry], Callable] | None = None) -> CompiledGraph:
     """Compiles a graph, which it changes. wrapped: what the graph calls in the place of an entry."""
     device = device_of(module)
-    visible, kept = visible_results(module, phase), kept_results(module)
+    visible, lent = visible_results(module, phase), lent_results(module, phase)
     targets = take_copies(module)
     writings = take_writings(module, targets)
     constants = take_constants(module, device) if device.type != "cpu" else []
@@ -157,7 +157,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
         entries = compile_parts(parts, device, options, refused, memory)
     calls = [recorded(entry, part.leaves, options["check"],
                       written_results(module, targets, part),
-                      {i for i, node in enumerate(part.results) if node in kept})
+                      {i for i, node in enumerate(part.results) if node in lent}, phase == "backward")
              for entry, part in zip(entries, parts)] if options["graphs"] else []
     called = calls or ([wrapped(entry) for entry in entries] if wrapped is not None else entries)
     whole = whole_graph(module, parts, called)
@@ -195,11 +195,12 @@ def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:
     return [node for node in results if isinstance(node, fx.Node)]
 
 
-def kept_results(module: fx.GraphModule) -> set[fx.Node]:
-    """The results of a forward graph that are kept for the backward pass, and not visible."""
+def lent_results(module: fx.GraphModule, phase: str) -> set[fx.Node]:
+    """The results of a forward graph that are kept for the backward pass, and not visible; of a backward
+    graph all, gradients."""
     output = next(node for node in module.graph.nodes if node.op == "output")
-    count = output.meta.get(VISIBLE_COUNT)
-    if count is None:
+    count = 0 if phase == "backward" else output.meta.get(VISIBLE_COUNT)
+    if count is None or not isinstance(output.args[0], (tuple, list)):
         return set()
     return {node for node in output.args[0][count:] if isinstance(node, fx.Node)} - {*output.args[0][:count]}
 
