@@ -38,6 +38,7 @@ from .recording import RecordedCall, mark_static, recorded
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
 from .saved_values import keep_roots
+from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
 from .simplify import skip_idle_casts, slice_operands
 
@@ -262,6 +263,7 @@ def prepare(module: fx.GraphModule) -> None:
     read_roots(module)
     split_complex(module.graph)
     join_chunks(module.graph)
+    join_selects(module.graph)
     slice_operands(module.graph)
 
 
