@@ -38,6 +38,8 @@ def parts_of(total: fx.Node) -> list[fx.Node] | None:
     parts, pending = [], [total]
     while pending:
         node = pending.pop()
+        if not isinstance(node, fx.Node):
+            return None
         if node.target is aten.add.Tensor and len(node.args) == 2 and not node.kwargs \
                 and (node is total or len(node.users) == 1):
             pending += node.args
@@ -52,9 +54,9 @@ def parts_of(total: fx.Node) -> list[fx.Node] | None:
     return parts if alike and places == [*range(len(parts))] and len(parts) == shape[axis] else None
 
 
-def is_part(node) -> bool:
+def is_part(node: fx.Node) -> bool:
     """Zeros with one place of an axis written."""
-    if not isinstance(node, fx.Node) or node.target is not aten.select_scatter.default or node.kwargs:
+    if node.target is not aten.select_scatter.default or node.kwargs:
         return False
     zeros, _, axis, place = node.args
     return (isinstance(zeros, fx.Node) and zeros.target is aten.full.default and zeros.args[1] == 0
