@@ -99,12 +99,14 @@ llvm::SmallVector<uint32_t, 2> row_number_inputs(const Graph& group, ValueId num
 
 llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op) {
   llvm::SmallVector<ValueId, 7> operands(op.operands.begin(), op.operands.end());
-  if (operands.size() < 6 || is_whole_mask(b.type(operands[kMaskOperand]).dims, op.type.dims))
+  const size_t place = mask_operand(op);
+  const Dims queries = b.type(operands[0]).dims;
+  if (operands.size() <= place || is_whole_mask(b.type(operands[place]).dims, queries))
     return operands;
-  Dims dims(DimsRef(op.type.dims).drop_back(2));
-  llvm::append_range(dims, DimsRef(b.type(operands[kMaskOperand]).dims).take_back(3));
-  operands[kMaskOperand] = b.op(OpKind::broadcast, {operands[kMaskOperand]},
-                                Attributes().set(AttrName::dims, dims), op.name + ".mask");
+  Dims dims(DimsRef(queries).drop_back(2));
+  llvm::append_range(dims, DimsRef(b.type(operands[place]).dims).take_back(3));
+  operands[place] = b.op(OpKind::broadcast, {operands[place]},
+                         Attributes().set(AttrName::dims, dims), op.name + ".mask");
   return operands;
 }
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "ir/attention_heads.h"
+#include "ir/attention_operands.h"
 #include "ir/float_constant.h"
 #include "passes/key_ranges.h"
 #include "passes/rewrite_graph.h"
@@ -15,7 +15,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMask = 5;            // operand
 constexpr double kNoScore = -0x1p100;  // numbers below it hide a key whose score is finite
 
 /// The mask of one attention.
@@ -24,6 +23,7 @@ class MaskReader {
   MaskReader(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols)
       : graph_(graph),
         op_(op),
+        mask_(mask_operand(op)),
         dims_(attention_score_dims(graph[op.operands[0]].type, graph[op.operands[1]].type,
                                    op.attrs.get<int64_t>(AttrName::heads))),
         terms_(graph, dims_, symbols),
@@ -44,9 +44,9 @@ class MaskReader {
 
   /// The operands of the attention with the range, in the builder's graph; `op` has operands of
   /// that graph.
-  llvm::SmallVector<ValueId, 6> rewritten(Builder& b, const Op& op,
+  llvm::SmallVector<ValueId, 9> rewritten(Builder& b, const Op& op,
                                           llvm::function_ref<ValueId(ValueId)> moved) {
-    llvm::SmallVector<ValueId, 6> operands(op.operands.begin(), op.operands.end());
+    llvm::SmallVector<ValueId, 9> operands(op.operands.begin(), op.operands.end());
     const std::vector<uint32_t> axes = token_axes();
     TermBuilder build(b, terms_, axes, moved, true);
     operands[3] = first(b, build, op);
@@ -54,20 +54,20 @@ class MaskReader {
     if (rest_.empty()) {
       operands.pop_back();
     } else if (llvm::all_of(rest_, [&](const Term& t) { return can_build(t, score_axes()); })) {
-      operands[kMask] = rest_of_mask(b, op, moved);
+      operands[mask_] = rest_of_mask(b, op, moved);
     }
     return operands;
   }
 
  private:
   std::optional<Term> read_mask() {
-    const DimsRef own = graph_[op_.operands[kMask]].type.dims;
+    const DimsRef own = graph_[op_.operands[mask_]].type.dims;
     IndexMap coords(own.size());
     for (uint32_t axis = 0; axis < own.size(); ++axis)
       if (!own[axis].is(1)) coords[axis] = IndexExpr::variable(axis);
-    if (graph_[op_.operands[kMask]].type.dtype == DType::i1)
-      return terms_.read(op_.operands[kMask], coords);
-    return read_numbers(op_.operands[kMask], coords);
+    if (graph_[op_.operands[mask_]].type.dtype == DType::i1)
+      return terms_.read(op_.operands[mask_], coords);
+    return read_numbers(op_.operands[mask_], coords);
   }
 
   /// A mask of numbers that are 0 where the truth value holds, and else hide the key.
@@ -155,7 +155,7 @@ class MaskReader {
   bool fits_op(const KeyRange& range) const {
     if (op_.attrs.has(AttrName::window) && !range.highs.empty()) return false;
     if (range.sink == 0) return range.lows.empty() || attention_sink(op_.attrs) == 0;
-    return attention_sink(op_.attrs) == 0 && sees_from_first(op_);
+    return op_.kind == OpKind::attention && attention_sink(op_.attrs) == 0 && sees_from_first(op_);
   }
 
   bool every_token_sees_a_key() {
@@ -236,6 +236,7 @@ class MaskReader {
 
   const Graph& graph_;
   const Op& op_;
+  size_t mask_;  // operand
   Dims dims_;
   PositionTerms terms_;
   uint32_t head_;  // the loop variable that is the query head; the token and the key follow
@@ -249,7 +250,9 @@ class MaskReader {
 
 bool attention_masks(Module& module) {
   const auto has_mask = [](const Op& op) {
-    return is_without_order(op, OpKind::attention) && op.operands.size() > kMask;
+    const bool of_scores = is_without_order(op, OpKind::attention) ||
+                           op.kind == OpKind::attention_log_sum || is_attention_gradient(op);
+    return of_scores && op.operands.size() > mask_operand(op);
   };
   return rewrite_graphs(
       module, has_mask, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
@@ -260,6 +263,7 @@ bool attention_masks(Module& module) {
           if (!mask.read()) return rewriter.add(std::move(op));
           found = true;
           op.operands = mask.rewritten(builder, op, [&](ValueId old) { return rewriter[old]; });
+          if (op.kind != OpKind::attention) op.operands = with_whole_mask(builder, op);
           op.attrs.set(AttrName::any_range, int64_t{1});
           if (mask.sink() > 0) op.attrs.set(AttrName::sink, mask.sink());
           return rewriter.add(std::move(op));

@@ -5,6 +5,7 @@
 //   =>
 //   %y = attention %q, %keys, %values, %zero, %q {any_range = 1, ...}
 //
+// So do those of log-sums and of gradients, which have no sink.
 // A mask is read as a conjunction. Conditions that leave each token of a sequence one range of
 // keys, for all values of the symbols, become the operands first and slot: comparisons of the key's
 // position with positions or with values that are given for each token. A constant number of

@@ -13,6 +13,7 @@
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
 #include "passes/padded_formulas.h"
+#include "passes/permuted_concats.h"
 #include "passes/recognize_attention.h"
 #include "passes/recompute_parts.h"
 #include "passes/shared_heads.h"
@@ -54,6 +55,7 @@ constexpr Pass kPipeline[] = {
     {"entry_variants", entry_variants_of},
     {"choose_kernels", choose_kernels_of},
     {"expand_attention", plain<expand_attention>},
+    {"permuted_concats", plain<permuted_concats>},
     {"materialize", plain<materialize>},
     {"cleanup", plain<canonicalize>},
     {"recompute_parts", plain<recompute_parts>},

@@ -4,7 +4,8 @@
 
 The time is that of all kernels of a backward pass in torch's profile, the median of 20 passes; the error
 the largest of q, k and v, over the largest element, beside eager's, on a call of one sequence and one
-head of keys.
+head of keys. Tokens are the second axis of operands and of the result, and heads the third, as the
+products around an attention have them.
 """
 
 import argparse
@@ -30,13 +31,14 @@ KERNELS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENT
 
 
 def operands(batch, tokens, heads, kv_heads, width, dtype=torch.bfloat16):
-    shape = lambda count: (batch, tokens, count, width)
-    make = lambda count: torch.randn(shape(count), device="cuda", dtype=dtype).transpose(1, 2)
+    make = lambda count: torch.randn((batch, tokens, count, width), device="cuda", dtype=dtype)
     return make(heads), make(kv_heads), make(kv_heads), make(heads)
 
 
 def attention(q, k, v, causal):
-    return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=causal,
+                                          enable_gqa=q.shape[1] != k.shape[1]).transpose(1, 2)
 
 
 def gradients(function, q, k, v, grad, causal):

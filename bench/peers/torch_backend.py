@@ -1,12 +1,11 @@
 """torch.compile(backend="sinter") beside eager and torch.compile's default, on a CUDA device.
 
-    python bench/peers/torch_backend.py [--json FILE] [--parts calls,kernels,block,training,models]
+    python bench/peers/torch_backend.py [--json FILE] [--parts calls,kernels,block,models]
 
 Each part prints a table and adds to the JSON file, so that parts can run one at a time.
   calls     host time of a call: an empty graph and a graph of one op, beside backend="aot_eager"
   kernels   memory-bound functions written in primitives, many calls in one CUDA graph
   block     a block of Llama-2-7B: prefill of 2,048 tokens, and a token with 1,024 in the cache
-  training  a training step of GPT-2 124M, bf16, batch 32 x 1,024 (--batch to change it)
   models    the models of python/tests/pytorch/models.py on CUDA, beside eager
 """
 
@@ -30,8 +29,6 @@ import sinter.pytorch  # noqa: E402
 from sinter.pytorch import compile_graph  # noqa: E402
 
 BACKENDS = {"eager": None, "inductor": "inductor", "sinter": compile_graph}
-# A training step is measured with recorded calls too.
-RECORDED = {"inductor recorded": "inductor", "sinter recorded": compile_graph}
 
 
 def compiled(function, backend, **options):
@@ -228,93 +225,7 @@ def block() -> dict:
     return result
 
 
-# ---- a training step of GPT-2
-
-class GPT2Block(nn.Module):
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.attn, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.fc, self.out = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        q, k, v = (t.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-                   for t in self.attn(self.norm1(x)).chunk(3, -1))
-        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.proj(a.transpose(1, 2).flatten(-2))
-        return x + self.out(F.gelu(self.fc(self.norm2(x)), approximate="tanh"))
-
-
-class GPT2(nn.Module):
-    def __init__(self, vocabulary=50257, context=1024, width=768, layers=12, heads=12) -> None:
-        super().__init__()
-        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
-        self.blocks = nn.ModuleList(GPT2Block(width, heads) for _ in range(layers))
-        self.norm = nn.LayerNorm(width)
-
-    def forward(self, ids, targets):
-        x = self.tokens(ids) + self.places(torch.arange(ids.shape[1], device=ids.device))
-        for layer in self.blocks:
-            x = layer(x)
-        logits = F.linear(self.norm(x), self.tokens.weight)
-        return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
-
-
-def training(batch: int) -> dict:
-    result = {}
-    ids = torch.randint(0, 50257, (batch, 1024), device="cuda")
-    targets = torch.randint(0, 50257, (batch, 1024), device="cuda")
-    for backend, given in {**BACKENDS, **RECORDED}.items():
-        mode = {"mode": "reduce-overhead"} if backend in RECORDED else {}
-        model = forward = optimizer = None  # of the backend before
-        torch.cuda.empty_cache()
-        torch.manual_seed(1)
-        model = GPT2().cuda()
-        sinter.pytorch.reset()
-        begin = time.perf_counter()
-        forward = compiled(model, given, **mode)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-
-        def step():
-            torch.compiler.cudagraph_mark_step_begin()
-            with torch.autocast("cuda", torch.bfloat16):
-                loss = forward(ids, targets)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            return loss
-
-        torch.cuda.reset_peak_memory_stats()
-        try:
-            losses = [step().item()]
-            first = time.perf_counter() - begin
-            losses += [step().item() for _ in range(3)]
-            ms = device_milliseconds(step, 8, 1)
-        except torch.OutOfMemoryError as error:
-            print(f"{backend:9} out of memory: {str(error)[:150]}", flush=True)
-            result[backend] = {"error": "out of memory"}
-            continue
-        memory = torch.cuda.max_memory_allocated() / 1e9
-        result[backend] = {"milliseconds": ms, "first step seconds": first, "losses": losses,
-                           "peak gigabytes": memory}
-        print(f"{backend:17} {ms:7.1f} ms a step, {batch * 1024 / ms * 1e3 / 1e3:6.0f}k tokens/s, first "
-              f"step {first:.1f} s, peak {memory:.1f} GB, losses "
-              + " ".join(f"{loss:.4f}" for loss in losses), flush=True)
-        if backend == "sinter":
-            print(sinter.pytorch.explain(), flush=True)
-        from torch.profiler import ProfilerActivity, profile
-        with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as trace:
-            step()
-            torch.cuda.synchronize()
-        events = sorted(((event.key, event.self_device_time_total / 1e3, event.count)
-                         for event in trace.key_averages() if event.self_device_time_total),
-                        key=lambda event: -event[1])
-        result[backend]["kernels"] = events[:40]
-        for key, spent, count in events[:24]:
-            print(f"    {spent:8.2f} ms {count:5} {key[:110]}", flush=True)
-    return result
-
+# ---- models of the tests
 
 def models() -> dict:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python/tests/pytorch"))
@@ -342,8 +253,7 @@ def models() -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json")
-    parser.add_argument("--parts", default="calls,kernels,block,training,models")
-    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--parts", default="calls,kernels,block,models")
     parser.add_argument("--backends", default=",".join(BACKENDS))
     given = parser.parse_args()
     for name in set(BACKENDS) - set(given.backends.split(",")):
@@ -357,7 +267,7 @@ def main() -> None:
     for part in given.parts.split(","):
         print(f"== {part}", flush=True)
         try:
-            kept[part] = training(given.batch) if part == "training" else globals()[part]()
+            kept[part] = globals()[part]()
         except Exception as error:  # the other parts go on
             import traceback
             traceback.print_exc()

@@ -1,7 +1,9 @@
 // Parts of a concat without branches.
 //
 // Where the parts' formulas are alike, one formula is computed whose loads are of the element's own
-// part: both halves of rotated heads, for one. In chunks that hold elements of several parts which
+// part: both halves of rotated heads, for one, or tensors side by side, whose address is chosen. A
+// thread's loads of several rows are under way together then, which a branch around each would not
+// allow. In chunks that hold elements of several parts which
 // are not alike, every formula is computed, and a result is chosen. A part's formula is then
 // computed for elements of other parts too: its loads stay inside their tensors, and what it makes
 // of them is not used.
@@ -27,7 +29,8 @@ bool is_number(const Op& op) {
 bool are_alike(const Graph& graph, ValueId a, ValueId b) {
   const Op &x = graph[a], &y = graph[b];
   const bool formulas = op_class(x) == OpClass::elementwise && op_class(y) == OpClass::elementwise;
-  if (x.kind == OpKind::input || y.kind == OpKind::input) return a == b;
+  if (x.kind == OpKind::input || y.kind == OpKind::input)
+    return x.kind == y.kind && x.type.dtype == y.type.dtype;
   if (is_number(x) || is_number(y) || (x.kind != y.kind && !formulas)) return false;
   return x.type.dtype == y.type.dtype &&
          std::equal(
@@ -69,8 +72,9 @@ bool ValueEmitter::have_one_formula(ValueId a, ValueId b) const {
   };
   a = viewed(a), b = viewed(b);
   const Op &x = form_.graph[a], &y = form_.graph[b];
-  if (x.kind == OpKind::input) return a == b;
-  if (!is_formula(x) || !are_alike(form_.graph, a, b)) return false;
+  if (!are_alike(form_.graph, a, b)) return false;
+  if (x.kind == OpKind::input) return true;
+  if (!is_formula(x)) return false;
   for (size_t k = 0; k < x.operands.size(); ++k)
     if (!have_one_formula(x.operands[k], y.operands[k])) return false;
   return true;
@@ -103,14 +107,15 @@ IndexMap ValueEmitter::clamped(const Alternative& part) {
 
 ValueCode ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts, bool whole) {
   const ValueId id = parts[0].value;
-  const DimsRef dims = form_.graph[id].type.dims;
+  const bool one_tensor =
+      llvm::all_of(parts, [&](const Alternative& part) { return part.value == id; });
   llvm::SmallVector<IndexMap, 4> coords;
   llvm::SmallVector<IndexExpr, 4> places;
   for (const Alternative& part : parts) {
     coords.push_back(clamped(part));
-    places.push_back(space_.lower(linearize(dims, coords.back())));
+    places.push_back(space_.lower(linearize(form_.graph[part.value].type.dims, coords.back())));
   }
-  if (llvm::all_equal(places)) return value(id, coords[0]);
+  if (one_tensor && llvm::all_equal(places)) return value(id, coords[0]);
 
   // The terms that all places share are added outside the choice.
   const DType dtype = form_.graph[id].type.dtype;
@@ -121,21 +126,31 @@ ValueCode ValueEmitter::choose_load(llvm::ArrayRef<Alternative> parts, bool whol
     if (llvm::all_of(places,
                      [&](const IndexExpr& e) { return llvm::is_contained(e.terms(), term); }))
       common += IndexExpr::from_atom(term.atom) * term.coefficient;
-  std::string at;
-  for (size_t k = parts.size(); k-- > 0;) {
-    const std::string code = space_.code(places[k] + common * SymExpr(-1), whole);
-    at = at.empty() ? code : fmt::format("({} ? {} : {})", parts[k].not_behind, code, at);
-  }
-  if (!common.terms().empty()) at = space_.code(common, whole) + " + " + at;
+  /// One of the parts' codes, by the part that an element is of.
+  const auto chosen = [&](auto&& code_of) {
+    std::string text;
+    for (size_t k = parts.size(); k-- > 0;) {
+      const std::string code = code_of(k);
+      text = text.empty() ? code : fmt::format("({} ? {} : {})", parts[k].not_behind, code, text);
+    }
+    return text;
+  };
+  std::string at = llvm::all_equal(places) ? space_.code(places[0], whole) : chosen([&](size_t k) {
+    return space_.code(places[k] + common * SymExpr(-1), whole);
+  });
+  if (!common.terms().empty() && !llvm::all_equal(places))
+    at = space_.code(common, whole) + " + " + at;
+  const auto tensor = [&](size_t k) { return fmt::format("x{}", input_number(parts[k].value)); };
+  const std::string from = one_tensor ? tensor(0) : chosen(tensor);
   if (!whole) {
     loads_single_ = true;
-    return choose_code(dtype, fmt::format("load(x{} + {})", input_number(id), at));
+    return choose_code(dtype, fmt::format("load({} + {})", from, at));
   }
-  const std::string key = fmt::format("chosen chunk of x{} + {}", input_number(id), at);
+  const std::string key = fmt::format("chosen chunk of {} + {}", from, at);
   if (const ValueCode* known = current_->find(&CodeScope::values, key)) return *known;
   CodeScope& chunk = current_->place(Level::chunk);
   const std::string name = new_chunk(dtype, chunk);
-  chunk.line("load_chunk({}, x{} + {}{});", name, input_number(id), at, tail_ ? ", valid" : "");
+  chunk.line("load_chunk({}, {} + {}{});", name, from, at, tail_ ? ", valid" : "");
   return chunk.values[key] = ValueCode::in_array(name);
 }
 

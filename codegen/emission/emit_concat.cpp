@@ -7,9 +7,10 @@
 //   } else { ... }
 //
 // and elsewhere the same for one element, inside the loop over e. There is no branch where one
-// formula computes all parts (emit_choice.cpp), as it does both halves of rotated heads: only what
-// it loads is chosen. Chunks that hold elements of several parts get a branch of their own, in
-// which an element's part is chosen without branches where that is possible:
+// formula computes all parts (emit_choice.cpp), as it does both halves of rotated heads and whole
+// tensors side by side: only what it loads is chosen. Chunks that hold elements of several parts
+// get a branch of their own, in which an element's part is chosen without branches where that is
+// possible:
 //
 //   if (a2 < 24) {
 //     for (e) v7[e] = ... load(x1 + (a2 + e < 10 ? a2 + e : a2 + e - 10)) ...

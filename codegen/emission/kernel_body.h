@@ -24,6 +24,7 @@ struct KernelBody {
   Launch launch;
   int64_t resident_blocks = 1;   // that a multiprocessor must have room for at a time
   bool moves_registers = false;  // its warpgroups hand registers to one another (setmaxnreg)
+  bool takes_registers = false;  // of all that resident_blocks leave, even where that is one block
   uint32_t minimum_arch = 70;    // of the oldest device that runs it
 };
 

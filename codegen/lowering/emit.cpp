@@ -109,7 +109,8 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
                   parameters_of(kernel.group, kernel.symbols.size(), !overlap.waits,
                                 kernel.tensor_maps.size(), kernel.in_place),
                   indented(text + body.text));
-  const bool has_residency = body.resident_blocks > 1 || body.moves_registers;
+  const bool has_residency =
+      body.resident_blocks > 1 || body.moves_registers || body.takes_registers;
   const std::string function = function_head(body.launch, has_residency ? body.resident_blocks : 0);
   // Kernels of other symbols are other kernels, even with the same text.
   std::string hashed = role + '\n' + comment + definitions + function + tail;

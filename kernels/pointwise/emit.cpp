@@ -32,17 +32,21 @@ constexpr int64_t kFewLongFunctions = 1 << 21;
 // Chunks of a thread where arithmetic bounds a kernel: the instructions that place a chunk, a tenth
 // of all, are shared. One H100, tanh-GELU of bf16 [16384, 16384] by 1, 2 and 4 chunks: 395, 373 and
 // 364 us; where memory is the bound SiLU(x) y takes 526, 531 and 539 us, tanh-GELU of f32 718, 741
-// and 769.
+// and 769. One H200, the gradient of a row's log-sum and label, bf16 [32768, 50264], 1 and 2: 2319
+// and 1997 us.
 constexpr int64_t kChunksOfArithmetic = 2;
-// Bytes an element that take as long to move as a function of some thirty instructions.
-constexpr int64_t kBytesOfArithmetic = 4;
+// Bytes an element that take as long to move as so many instructions, about.
+constexpr int64_t kBytesOfArithmetic = 4, kInstructionsOfArithmetic = 20;
 
 bool is_long(OpKind kind) {
   return kind == OpKind::sin || kind == OpKind::cos || kind == OpKind::pow;
 }
 
-bool takes_many_instructions(OpKind kind) {
-  return kind == OpKind::tanh || kind == OpKind::erf || is_long(kind);
+/// Of an op for an element, about.
+int64_t instructions(const Op& op) {
+  if (op.kind == OpKind::tanh || op.kind == OpKind::erf || is_long(op.kind)) return 30;
+  if (op.kind == OpKind::exp || op.kind == OpKind::exp_neg_abs) return 12;
+  return op_class(op) == OpClass::elementwise || op.kind == OpKind::where ? 1 : 0;
 }
 
 /// Whether a stage's results need a long function.
@@ -72,8 +76,10 @@ bool is_bound_by_arithmetic(const GroupForm& form) {
   };
   for (ValueId id : graph.inputs) add_bits(id);
   for (ValueId id : graph.outputs) add_bits(id);
-  return bits <= 8 * kBytesOfArithmetic &&
-         llvm::any_of(graph.ops(), [](const Op& op) { return takes_many_instructions(op.kind); });
+  int64_t count = 0;
+  for (const Op& op : graph.ops())
+    if (volume(op.type.dims) == form.stages[0].width) count += instructions(op);
+  return bits <= 8 * kBytesOfArithmetic && count >= kInstructionsOfArithmetic;
 }
 
 /// Chunks of a stage, as code.

@@ -113,7 +113,14 @@ TEST_CASE("of many rows that keep much, more threads share the registers, in blo
   CHECK(form_of(rows_of(1024, 8192, 1)) == Form(4, 1024));  // the same
   CHECK(form_of(rows_of(1024, 4096, 1, 3)).first == 1);     // few rows
 
-  SUBCASE("which prefetch what later blocks read, if they have one result") {
+  SUBCASE("with half the threads where nothing of an element is a result") {
+    RowProblem problem{100000, {{1024, 8192, 2}}, 1};
+    problem.wide_results = 0;
+    CHECK(form_of(problem) == Form(4, 512));
+    problem.wide_results = 1;
+    CHECK(form_of(problem) == Form(4, 1024));
+  }
+  SUBCASE("which prefetch what later blocks read, if they have no more than one result") {
     const auto distance = [](int64_t chunks, int64_t results, const char* device) {
       RowProblem problem = rows_of(1024, chunks, 1);
       problem.wide_results = results;
@@ -122,7 +129,7 @@ TEST_CASE("of many rows that keep much, more threads share the registers, in blo
     CHECK(distance(4096, 1, "sm_90a") == 132);
     CHECK(distance(4096, 1, "sm_100") == 148);
     CHECK(distance(4096, 1, "sm_120") == 0);  // has no bulk copies
-    CHECK(distance(4096, 0, "sm_90a") == 0);
+    CHECK(distance(4096, 0, "sm_90a") == 132);
     CHECK(distance(4096, 2, "sm_90a") == 0);
     CHECK(distance(2048, 1, "sm_90a") == 0);  // one block
   }
@@ -156,8 +163,12 @@ TEST_CASE("rows stay on chip while registers and unrolled text allow") {
   CHECK(schedule(rows_of(1024, 4096, 1)).on_chip);  // 4 chunks, 32 registers
   CHECK(schedule(rows_of(1024, 4096, 2)).on_chip);  // of a cluster
   CHECK_FALSE(schedule(rows_of(1024, 4096, 2, 1)).on_chip);
-  CHECK_FALSE(schedule(rows_of(1024, 16384, 0)).on_chip);  // 16 unrolled chunks
-  CHECK(schedule(rows_of(256, 256, 12)).on_chip);          // 96 registers
+  RowProblem longer = rows_of(1024, 16384, 0);
+  CHECK(schedule(longer)
+            .on_chip);  // 16 chunks in each thread, where nothing of an element is a result
+  longer.wide_results = 1;
+  CHECK_FALSE(schedule(longer).on_chip);           // 16 unrolled chunks
+  CHECK(schedule(rows_of(256, 256, 12)).on_chip);  // 96 registers
   CHECK_FALSE(schedule(rows_of(256, 256, 13)).on_chip);
 }
 

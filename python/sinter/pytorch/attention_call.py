@@ -115,7 +115,7 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
         mask = batched(mask, batch if len(batch) > 1 else mask.shape[:-3], mask.shape[-3])
     scale = default_scale(q, scale)
     if keeps_log_sum(q, k, v, mask):
-        result, _ = AttentionWithLogSum.apply(q, k, v, is_causal, scale)
+        result, _ = AttentionWithLogSum.apply(q, k, v, mask, is_causal, scale)
     else:
         result = Attention.apply(q, k, v, mask, is_causal, scale)
     result = result.transpose(1, 2)
@@ -156,27 +156,27 @@ def keeps_log_sum(q, k, v, mask) -> bool:
 
 
 class AttentionWithLogSum(torch.autograd.Function):
-    """`sinter::attention` without a mask, and the log-sums from which its gradient is computed."""
+    """`sinter::attention`, and the log-sums from which its gradient is computed; the mask has none."""
 
     @staticmethod
-    def forward(ctx, q, k, v, causal, scale):
-        result, log_sum = torch.ops.sinter.attention_with_log_sum(q, k, v, causal, scale)
+    def forward(ctx, q, k, v, mask, causal, scale):
+        result, log_sum = torch.ops.sinter.attention_with_log_sum(q, k, v, mask, causal, scale)
         ctx.causal, ctx.scale = causal, scale
-        ctx.save_for_backward(q, k, v, result, log_sum)
+        ctx.save_for_backward(q, k, v, mask, result, log_sum)
         ctx.mark_non_differentiable(log_sum)
         return result, log_sum
 
     @staticmethod
     def backward(ctx, grad, _):
         """grad [B, S, H, E]. A gradient that may be differentiated again is made of torch's ops."""
-        q, k, v, result, log_sum = ctx.saved_tensors
+        *operands, result, log_sum = ctx.saved_tensors  # q, k, v and the mask
         grad = grad.transpose(1, 2)
         if torch.is_grad_enabled():
-            grads = library.gradients(grad, q, k, v, None, ctx.causal, ctx.scale)
+            grads = library.gradients(grad, *operands, ctx.causal, ctx.scale)
         else:
-            grads = torch.ops.sinter.attention_gradients(grad, result, log_sum, q, k, v, ctx.causal,
+            grads = torch.ops.sinter.attention_gradients(grad, result, log_sum, *operands, ctx.causal,
                                                          ctx.scale)
-        return *grads, None, None
+        return *grads, None, None, None
 
 
 def mask_gradient(grad, q, k, v, mask, causal, scale) -> torch.Tensor:

@@ -38,6 +38,7 @@ from .recording import RecordedCall, mark_static, recorded
 from .report import GraphReport, calling, record
 from .runtime import CompiledEntry
 from .saved_values import keep_roots, note_ranges
+from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
 from .simplify import skip_idle_casts, slice_operands
 
@@ -142,7 +143,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                          wrapped: Callable[[CompiledEntry], Callable] | None = None) -> CompiledGraph:
     """Compiles a graph, which it changes. wrapped: what the graph calls in the place of an entry."""
     device = device_of(module)
-    visible, kept = visible_results(module, phase), kept_results(module)
+    visible, lent = visible_results(module, phase), lent_results(module, phase)
     targets = take_copies(module)
     writings = take_writings(module, targets)
     constants = take_constants(module, device) if device.type != "cpu" else []
@@ -159,7 +160,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
         entries = compile_parts(parts, device, options, refused, memory)
     calls = [recorded(entry, part.leaves, options["check"],
                       written_results(module, targets, part),
-                      {i for i, node in enumerate(part.results) if node in kept})
+                      {i for i, node in enumerate(part.results) if node in lent}, phase == "backward")
              for entry, part in zip(entries, parts)] if options["graphs"] else []
     called = calls or ([wrapped(entry) for entry in entries] if wrapped is not None else entries)
     whole = whole_graph(module, parts, called)
@@ -197,11 +198,12 @@ def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:
     return [node for node in results if isinstance(node, fx.Node)]
 
 
-def kept_results(module: fx.GraphModule) -> set[fx.Node]:
-    """The results of a forward graph that are kept for the backward pass, and not visible."""
+def lent_results(module: fx.GraphModule, phase: str) -> set[fx.Node]:
+    """The results of a forward graph that are kept for the backward pass, and not visible; of a backward
+    graph all, gradients."""
     output = next(node for node in module.graph.nodes if node.op == "output")
-    count = output.meta.get(VISIBLE_COUNT)
-    if count is None:
+    count = 0 if phase == "backward" else output.meta.get(VISIBLE_COUNT)
+    if count is None or not isinstance(output.args[0], (tuple, list)):
         return set()
     return {node for node in output.args[0][count:] if isinstance(node, fx.Node)} - {*output.args[0][:count]}
 
@@ -264,6 +266,7 @@ def prepare(module: fx.GraphModule) -> None:
     read_roots(module)
     split_complex(module.graph)
     join_chunks(module.graph)
+    join_selects(module.graph)
     slice_operands(module.graph)
 
 

@@ -79,22 +79,22 @@ GRADIENT_WIDTH = 128
 
 def has_gradient_kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                         mask: torch.Tensor | None) -> bool:
-    """Whether kernels compute the gradient from the log-sums of the scores."""
-    return (mask is None and q.dtype in (torch.float16, torch.bfloat16)
+    """Whether kernels compute the gradient from the log-sums of the scores: they do not compute a mask's."""
+    return ((mask is None or not mask.requires_grad) and q.dtype in (torch.float16, torch.bfloat16)
             and all(isinstance(x.shape[-1], int) and 1 <= x.shape[-1] <= GRADIENT_WIDTH for x in (q, v)))
 
 
 @custom_op("sinter::attention_with_log_sum", mutates_args=())
-def attention_with_log_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool,
-                           scale: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attention` without a mask, and log2 of the sum of exp(score) over the keys that a token sees,
-    float32 [B, H, S]. One op, so that a graph's forward part computes both."""
-    log_sum = torch.logsumexp(scores(q, k, None, causal, scale), -1) / math.log(2)
-    return attention(q, k, v, None, causal, scale), log_sum
+def attention_with_log_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
+                           causal: bool, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """`attention`, and log2 of the sum of exp(score) over the keys that a token sees, float32 [B, H, S];
+    -inf where it sees none. One op, so that a graph's forward part computes both."""
+    log_sum = torch.logsumexp(scores(q, k, mask, causal, scale), -1) / math.log(2)
+    return attention(q, k, v, mask, causal, scale), log_sum
 
 
 @attention_with_log_sum.register_fake
-def _(q, k, v, causal, scale):
+def _(q, k, v, mask, causal, scale):
     return (q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[3])),
             q.new_empty(q.shape[:3], dtype=torch.float32))
 
@@ -102,16 +102,16 @@ def _(q, k, v, causal, scale):
 @custom_op("sinter::attention_gradients", mutates_args=())
 def attention_gradients(
         grad: torch.Tensor, result: torch.Tensor, log_sum: torch.Tensor, q: torch.Tensor,
-        k: torch.Tensor, v: torch.Tensor, causal: bool, scale: float,
+        k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, causal: bool, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of q, k and v, in their shapes; axis 2 is the second slowest in memory. grad
     [B, H, S, E]; the result and the log-sums of the attention."""
     return tuple(x.transpose(1, 2).contiguous().transpose(1, 2)
-                 for x in gradients(grad, q, k, v, None, causal, scale))
+                 for x in gradients(grad, q, k, v, mask, causal, scale))
 
 
 @attention_gradients.register_fake
-def _(grad, result, log_sum, q, k, v, causal, scale):
+def _(grad, result, log_sum, q, k, v, mask, causal, scale):
     return tuple(x.new_empty((x.shape[0], x.shape[2], x.shape[1], x.shape[3])).transpose(1, 2)
                  for x in (q, k, v))
 

@@ -4,7 +4,9 @@ A recording serves calls of one size whose parameters lie at the addresses of th
 that have moved from call to call are copied into buffers that the recording reads, and so are numbers in
 host memory; the others are read where they lie, and one that moves later has the call recorded anew, with
 a buffer for it. Results are copied out of the recording into new tensors, so that a replay changes nothing
-that a caller holds. A result that replaces the value of an argument, such as a sum that grows, is
+that a caller holds. What a forward pass keeps for the backward pass is lent, not copied, and so are the
+results of a backward pass, gradients, until a call finds one of the call before alive, as where they are
+summed over several passes: from then on they are copied. A result that replaces the value of an argument, such as a sum that grows, is
 copied to it in the recording, if the argument is read where it lies. An argument whose rows the entry writes
 in place is read where it lies, as a parameter is.
 
@@ -115,15 +117,15 @@ class RecordedCall:
     a session of the stream, which prepares a capture there. reason: why nothing is recorded, or None.
     limits: why some calls are not. written: results that are copied to an argument behind the call and not
     used otherwise, with the argument; a recording that reads the argument where it lies has the copy. lent:
-    results that the backward pass alone sees.
+    results that the backward pass alone sees, or those of a backward pass, which can be copied instead.
     """
 
     def __init__(self, entry: CompiledEntry, leaves: Sequence[fx.Node], recorder: Recorder | None,
                  reason: str | None, written: Mapping[int, int] = MappingProxyType({}),
-                 lent: Collection[int] = ()) -> None:
+                 lent: Collection[int] = (), is_backward: bool = False) -> None:
         self.entry, self.reason = entry, reason
         self._recorder = recorder
-        self._written, self._lent = written, lent
+        self._written, self._lent, self._is_backward = written, lent, is_backward
         tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf.meta["val"], torch.Tensor)]
         self._on_host = {i for i in tensors if leaves[i].meta["val"].device != entry.device}  # numbers
         self._movable = [i for i in tensors if i in self._on_host
@@ -156,8 +158,9 @@ class RecordedCall:
                 place.used = self._calls
             if place is None or stream not in place.streams:
                 recording = self._meet(key, stream, arguments)
-            elif place.recording is not None and (place.recording.lease.is_out()
-                                                  or not place.recording.has_lent_inputs(arguments)):
+            elif place.recording is not None and place.recording.lease.is_out():
+                recording = self._copy_results(key, place, arguments) if self._is_backward else None
+            elif place.recording is not None and not place.recording.has_lent_inputs(arguments):
                 recording = None
             elif place.recording is not None and place.recording.fits(arguments):
                 recording = place.recording
@@ -175,6 +178,11 @@ class RecordedCall:
         if recording is not None:
             return recording.run(arguments)
         return self._recorder.launch(lambda at: self.entry.launch(arguments, self._sessions, at))
+
+    def _copy_results(self, key: tuple, place: Place, arguments) -> Recording | None:
+        """Records anew, because a result of the last call is alive: with results that are copied."""
+        self._lent = ()
+        return self._record(key, place, arguments) if place.recording.has_lent_inputs(arguments) else None
 
     def _meet(self, key: tuple, stream: int, arguments) -> None:
         """Remembers a call that is the first one of its kind."""
@@ -294,13 +302,13 @@ def mark_static(graph: fx.Graph) -> None:
             arguments[i].meta[STATIC] = True
 
 
-def recorded(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool,
-             written: Mapping[int, int], lent: Collection[int]) -> RecordedCall:
+def recorded(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool, written: Mapping[int, int],
+             lent: Collection[int], is_backward: bool) -> RecordedCall:
     """The entry, recorded unless something forbids it."""
     recorder = open_recorder(entry.device)
     reason = "it runs on the CPU" if recorder is None else \
         "the option check waits in every call" if is_checked else None
-    return RecordedCall(entry, leaves, recorder, reason, written, lent)
+    return RecordedCall(entry, leaves, recorder, reason, written, lent, is_backward)
 
 
 _ALL: weakref.WeakSet[RecordedCall] = weakref.WeakSet()

@@ -67,36 +67,42 @@ def attention(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask
     first .. last, i32 [..., S], both included; one that sees no key gets zeros. The mask [..., heads, S, T],
     with 1 in the place of any of them, hides keys where it is false, or is added to the scores."""
     q, k, v, first, last = (x.merged() for x in (q, k, v, first, last))
-    operands = [q, k, v, first, last]
-    if mask is not None:
-        ways = [*q._all_axes[:-2], (heads,), q._axes(-2), k._axes(-2)]
-        operands.append(mask._arranged([(1,) if mask.is_one(axis) else way
-                                        for axis, way in enumerate(ways)]))
+    operands = [q, k, v, first, last, *mask_of(q, k, mask, heads)]
     text = (f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, "
             "any_range = 1, empty_zero = 1")
     return q._like(q.g._add("attention", [x._value for x in operands], text))
 
 
-def attention_log_sum(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, scale: float,
-                      heads: int, kv_heads: int) -> Tensor:
-    """log2 of the sum of exp(score), f32 [B, heads, S], of `attention` of [B, S, ...] without a mask."""
+def mask_of(q: Tensor, k: Tensor, mask: Tensor | None, heads: int) -> list[Tensor]:
+    """The operand that a mask of merged q [..., S, heads * D] and k is, if there is one."""
+    if mask is None:
+        return []
+    ways = [*q._all_axes[:-2], (heads,), q._axes(-2), k._axes(-2)]
+    return [mask._arranged([(1,) if mask.is_one(axis) else way for axis, way in enumerate(ways)])]
+
+
+def attention_log_sum(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask: Tensor | None,
+                      scale: float, heads: int, kv_heads: int) -> Tensor:
+    """log2 of the sum of exp(score), f32 [B, heads, S], of `attention` of [B, S, ...]."""
     operands = [x.merged() for x in (q, k, v, first, last)]
+    operands += mask_of(*operands[:2], mask, heads)
     return operands[0]._like(q.g._add("attention_log_sum", [x._value for x in operands],
-                                      unmasked(scale, heads, kv_heads)))
+                                      of_scores(scale, heads, kv_heads)))
 
 
 def attention_gradients(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, grad: Tensor,
-                        log_sum: Tensor, delta: Tensor, scale: float, heads: int,
+                        log_sum: Tensor, delta: Tensor, mask: Tensor | None, scale: float, heads: int,
                         kv_heads: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of q, k and v of `attention` without a mask. log_sum and delta: f32 [B, heads, S];
-    grad: of the result."""
+    """The gradients of q, k and v of `attention`. log_sum and delta: f32 [B, heads, S]; grad: of the
+    result."""
     operands = [x.merged() for x in (q, k, v, first, last, grad, log_sum, delta)]
-    values, text = [x._value for x in operands], unmasked(scale, heads, kv_heads)
+    operands += mask_of(*operands[:2], mask, heads)
+    values, text = [x._value for x in operands], of_scores(scale, heads, kv_heads)
     return tuple(x._like(q.g._add(f"attention_{of}_gradient", values, text))
                  for x, of in zip(operands, ("query", "key", "value")))
 
 
-def unmasked(scale: float, heads: int, kv_heads: int) -> str:
+def of_scores(scale: float, heads: int, kv_heads: int) -> str:
     return f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, any_range = 1"
 
 

@@ -30,6 +30,20 @@ def attention(q, k, v, causal):
                                           enable_gqa=q.shape[1] != k.shape[1])
 
 
+def masks(batch, tokens, keys, heads):
+    """Of data and of positions, of truth values and of numbers; some hide all keys of a token."""
+    lengths = torch.randint(keys // 2, keys + 1, (batch, 1, 1, 1))
+    seen = torch.arange(keys) < lengths
+    numbers = torch.randn(batch, heads, tokens, keys)
+    causal = torch.arange(keys) <= torch.arange(tokens)[:, None]
+    yield seen, None
+    yield torch.rand(tokens, keys) < 0.5, None
+    yield torch.where(torch.rand(batch, heads, tokens, 1) < 0.1, -torch.inf, numbers), None
+    yield None, lambda q, k: torch.arange(k.shape[2]) <= torch.arange(q.shape[2])[:, None]
+    yield None, lambda q, k: torch.ones(q.shape[0], 1, q.shape[2], k.shape[2], dtype=torch.bool)
+    yield torch.where(causal, 0.0, -torch.inf), None
+
+
 class TestAttentionGradients(unittest.TestCase):
     def setUp(self):
         reset()
@@ -58,6 +72,29 @@ class TestAttentionGradients(unittest.TestCase):
                     self.assertLessEqual((own - right).abs().max(), limit, (case, dtype))
                 again = gradients(compiled, tensors, grad, case[-1])
                 self.assertTrue(all(torch.equal(x, y) for x, y in zip(ours, again)))
+
+    def test_masks(self):
+        for dtype in (torch.float16, torch.bfloat16):
+            for number, (mask, positions) in enumerate(masks(2, 70, 70, 4)):
+                reset()
+                tensors, grad = self.operands(CASES[0], dtype)
+
+                def attention(q, k, v, _):
+                    given = mask if positions is None else positions(q, k)
+                    if given.dtype != torch.bool:
+                        given = given.to(q.dtype)
+                    return F.scaled_dot_product_attention(q, k, v, attn_mask=given)
+
+                ours = gradients(torch.compile(attention, backend="sinter", dynamic=False), tensors, grad, None)
+                eager = gradients(attention, tensors, grad, None)
+                exact = gradients(attention, [x.double() for x in tensors], grad.double(), None)
+                for own, other, right in zip(ours, eager, exact):
+                    scale = right.abs().max()
+                    limit = 1.1 * (other - right).abs().max() + 2 * torch.finfo(dtype).eps * scale
+                    self.assertLessEqual((own - right).abs().max(), limit, (number, dtype))
+                report = str(sinter.pytorch.explain())
+                self.assertIn("attention_log_sum", report, number)
+                self.assertIn("0 ops in eager", report)
 
     def test_the_forward_pass_keeps_log_sums_and_no_op_runs_in_eager(self):
         tensors, grad = self.operands(CASES[0], torch.bfloat16)

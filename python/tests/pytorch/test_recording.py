@@ -464,6 +464,63 @@ class TestLentResults(unittest.TestCase):
             self.check(*self.step(randn(3, 8)))
 
 
+class TestGradients(unittest.TestCase):
+    """Gradients are lent, too, until a step finds those of the step before alive."""
+
+    def setUp(self):
+        reset()
+        self.enterContext(recorded_on_cpu())
+        torch.manual_seed(4)
+        make = lambda: nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4))
+        self.own, self.eager = make(), make()
+        self.eager.load_state_dict(self.own.state_dict())
+        self.ours = record(self.own)
+
+    def backward(self):
+        x = randn(3, 8)
+        for model in (self.ours, self.eager):
+            model(x).square().sum().backward()
+
+    def check(self, clear: bool):
+        for own, other in zip(self.own.parameters(), self.eager.parameters()):
+            assert_same(own.grad, other.grad, 1e-5)
+        for model in (self.own, self.eager) if clear else ():
+            model.zero_grad(set_to_none=True)
+
+    def test_steps_that_drop_gradients_copy_none(self):
+        places = []
+        for _ in range(5):
+            self.backward()
+            places.append([one.grad.data_ptr() for one in self.own.parameters()])
+            self.check(clear=True)
+        _, backward = calls()
+        self.assertEqual(places[-1], places[-2])
+        self.assertEqual(backward.recordings[0]._copied, [])
+        self.assertGreaterEqual(backward._recorder.replays, 3)
+
+    def test_gradients_that_are_summed_over_passes(self):
+        for number in range(12):
+            self.backward()
+            self.check(clear=number % 3 == 2)
+        _, backward = calls()
+        self.assertEqual(backward.recordings[0].lease._results, [])  # copied
+        self.assertGreaterEqual(backward._recorder.replays, 8)
+
+    def test_gradients_that_outlive_their_recording(self):
+        kept = []
+        for _ in range(4):
+            self.backward()
+            kept.append([(own.grad, other.grad.clone()) for own, other in
+                         zip(self.own.parameters(), self.eager.parameters())])
+            self.check(clear=True)
+        recording.reset()
+        gc.collect()
+        self.backward()
+        for pairs in kept:
+            for own, other in pairs:
+                assert_same(own, other, 1e-5)
+
+
 class TestRandomPrograms(unittest.TestCase):
     def test_programs(self):
         reset()

@@ -68,6 +68,13 @@ def has_gradient_ops(q: Tensor, k: Tensor, v: Tensor) -> bool:
             and max(q.size(3), v.size(3)) <= GRADIENT_WIDTH)
 
 
+def of_rank_4(mask):
+    """A mask of any rank, or none, with the axes [B, H, S, T]."""
+    while mask is not None and mask.rank < 4:
+        mask = mask.unsqueeze(0)
+    return mask
+
+
 def token_rows(x: Tensor) -> Tensor:
     """[B, S, H * D] of [B, H, S, D]."""
     return x.permute([0, 2, 1, 3]).flatten(2, 3)
@@ -75,11 +82,8 @@ def token_rows(x: Tensor) -> Tensor:
 
 def attention_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float) -> Tensor:
     heads, groups, width = q.size(1), k.size(1), v.size(3)
-    if mask is not None:
-        for _ in range(4 - mask.rank):
-            mask = mask.unsqueeze(0)
     q, k, v = token_rows(q), token_rows(k), token_rows(v)
-    result = row_ops.attention(q, k, v, *row_ops.key_rows(q, causal), mask, scale, heads, groups)
+    result = row_ops.attention(q, k, v, *row_ops.key_rows(q, causal), of_rank_4(mask), scale, heads, groups)
     return result.unflatten(2, [heads, width])
 
 
@@ -133,31 +137,32 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
 
 
 @converts(torch.ops.sinter.attention_with_log_sum.default)
-def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, causal: bool,
+def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool,
                            scale: float) -> tuple:
     """[B, S, H, E], and float32 [B, H, S]"""
-    result = attention(c, q, k, v, None, causal, scale)
+    result = attention(c, q, k, v, mask, causal, scale)
     if has_gradient_ops(q, k, v):
         rows = [token_rows(x) for x in (q, k, v)]
-        return result, row_ops.attention_log_sum(*rows, *row_ops.key_rows(rows[0], causal), scale,
-                                                 q.size(1), k.size(1))
-    s = scores(c, q, repeated(k, q), None, causal, scale, 0)
+        return result, row_ops.attention_log_sum(*rows, *row_ops.key_rows(rows[0], causal), of_rank_4(mask),
+                                                 scale, q.size(1), k.size(1))
+    s = scores(c, q, repeated(k, q), mask, causal, scale, 0)
     largest = s.max([3], True)
+    largest = s.g.where(largest.equals(-math.inf), 0.0, largest)
     total = (s - largest).apply("exp").sum([3], True).apply("log") + largest
     return result, total.squeeze([3]) * (1 / math.log(2))
 
 
 @converts(torch.ops.sinter.attention_gradients.default)
 def attention_gradients(c: Conversion, grad: Tensor, result: Tensor, log_sum: Tensor, q: Tensor,
-                        k: Tensor, v: Tensor, causal: bool, scale: float) -> tuple:
+                        k: Tensor, v: Tensor, mask, causal: bool, scale: float) -> tuple:
     """Gradients of q, k and v; grad [B, H, S, E], result [B, S, H, E]. The sum of P dP over a row, which
     the gradient of a softmax needs, is that of grad times the result."""
     if not has_gradient_ops(q, k, v):
-        return attention_backward(c, grad, q, k, v, None, causal, scale)
+        return attention_backward(c, grad, q, k, v, mask, causal, scale)
     delta = (grad.f32() * result.permute([0, 2, 1, 3]).f32()).sum([3])
     rows = [token_rows(x) for x in (q, k, v)]
     grads = row_ops.attention_gradients(*rows, *row_ops.key_rows(rows[0], causal), token_rows(grad),
-                                        log_sum, delta, scale, q.size(1), k.size(1))
+                                        log_sum, delta, of_rank_4(mask), scale, q.size(1), k.size(1))
     return tuple(x.unflatten(2, [of.size(1), of.size(3)]).permute([0, 2, 1, 3])
                  for x, of in zip(grads, (q, k, v)))
 
