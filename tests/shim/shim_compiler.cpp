@@ -44,8 +44,9 @@ std::string read_file(const std::filesystem::path& path) {
 namespace {
 
 std::vector<std::string> compiler_words() {
-  // -O0: kernels run for microseconds, so that compiling dominates. Contraction is off as it is on
-  // the host and in NVRTC; loads through vector types alias freely, as NVRTC lets them.
+  // -O0, unless the flags below say otherwise: most kernels run for microseconds, so that compiling
+  // dominates. Contraction is off as it is on the host and in NVRTC; loads through vector types
+  // alias freely, as NVRTC lets them.
   std::vector<std::string> words{SINTER_SHIM_CXX,
                                  "-std=c++17",
                                  "-O0",
