@@ -28,7 +28,7 @@ def counted_axis(node) -> int | None:
     last one, as in broadcasting. None: it is not known to be such a tensor."""
     if not isinstance(node, fx.Node) or node.op != "call_function":
         return node.meta.get(COUNTED) if isinstance(node, fx.Node) else None
-    if node.meta["val"].dtype not in INTEGERS:
+    if not isinstance(node.meta["val"], torch.Tensor) or node.meta["val"].dtype not in INTEGERS:
         return None
     if starts_at_zero(node):
         return -1

@@ -62,6 +62,10 @@ class TestSums(unittest.TestCase):
                                        dynamic=True)
                     self.assertEqual(eager_ops(), [])
 
+    def test_positions_that_the_backward_pass_reads_need_not_count(self):
+        train_beside_eager(Function(lambda x: x.max(1)[0] * x.gather(1, x.argmax(1, True))[:, 0]),
+                           randn(4, 5).requires_grad_())
+
     def test_results_share_no_memory_with_arguments(self):
         def cut(x):
             return F.pad(x, (0, 0, 0, -1)), F.pad(x[:, 1:], (0, 0, 1, 0))
