@@ -181,11 +181,15 @@ TEST_CASE("products of many tokens") {
   size_t turn = 0;
   for (const CodeFormat& format : test::code_formats()) {
     if (format.minima) continue;
-    constexpr int64_t kWidths[] = {8, 264, 2056, 72, 1096, 1024};
-    constexpr int64_t kRows[] = {70, 256, 32, 208, 22, 320};
-    all.add(kManyTokens[turn % 3], format, kRows[turn % 6], kWidths[turn / 2 % 6],
-            kFloats[turn / 2 % 2 + 1], device_of("sm_90a", 1 + static_cast<int64_t>(turn % 3)));
-    ++turn;
+    // Rows that end inside of their first step, and rows of whole steps; one block, and several.
+    constexpr int64_t kShort[] = {8, 264, 72}, kLong[] = {2056, 1096, 1024};
+    constexpr int64_t kRows[] = {70, 22, 32};
+    for (const bool is_long : {false, true}) {
+      all.add(kManyTokens[turn % 3], format, is_long ? 256 : kRows[turn % 3],
+              is_long ? kLong[turn / 2 % 3] : kShort[turn / 2 % 3], kFloats[turn / 2 % 2 + 1],
+              device_of("sm_90a", 1 + static_cast<int64_t>(turn % 3)));
+      ++turn;
+    }
   }
   all.run({kManyCalls[0], kManyCalls[1]});
 }

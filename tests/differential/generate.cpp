@@ -141,7 +141,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::running_sum, 10},
       {&GraphGenerator::gemv, 1},
       {&GraphGenerator::tiled_linear, 2},
-      {&GraphGenerator::quantized, 2},
+      {&GraphGenerator::quantized, 1},
       {&GraphGenerator::attention_softmax, 1},
       {&GraphGenerator::attention_gradients, 1},
       {&GraphGenerator::fan_out, 2},
