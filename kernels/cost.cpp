@@ -17,13 +17,14 @@ namespace {
 // read from shared memory: tiles of 128 rows and columns are 5 % slower than those of 256 rows.
 constexpr double kElementsOfRow = 16;
 
-/// A value's part depends on the value alone, so that it counts the same however ops are grouped.
+/// A value's part depends on its whole size, so that its bytes count the same however the ops that
+/// read it are grouped.
 void add_value(const FusionProblem& problem, ValueId value, double bytes, Moved& to) {
   const OpKind kind = problem.graph()[value].kind;
   const double half = problem.device().cache_bytes / 2;
   const double kept = kind == OpKind::weight || kind == OpKind::state
                           ? 0
-                          : bytes * std::clamp(2 - bytes / half, 0.0, 1.0);
+                          : bytes * std::clamp(2 - problem.bytes(value) / half, 0.0, 1.0);
   to.streamed += bytes - kept;
   to.passed += kept;
 }
