@@ -4,12 +4,14 @@
     bench/worth.py PROGRAM [--board FILE] [--json FILE]
 
 Each case is a module and an option that lifts a refusal of it. `PROGRAM explain` predicts the saving,
-`PROGRAM bench` measures the module without the option and with it. --board: rates of this board, of
-`PROGRAM devices --measure`. Exits 1 if a run fails.
+`PROGRAM bench` measures the module without the option and with it, in turns, --rounds times. The
+measured saving is the median over the rounds: a board's clock changes with its load and its
+temperature. --board: rates of this board, of `PROGRAM devices --measure`. Exits 1 if a run fails.
 """
 import argparse
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -95,12 +97,16 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--board", metavar="FILE")
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--only", action="append", choices=[case[0] for case in CASES])
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--predict-only", action="store_true", help="without a GPU")
     arguments = parser.parse_args()
     records, machine, failed = [], None, False
     print("| refusal | predicted saving | measured | ratio |\n| --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for name, module, size, without, lifted, pair in CASES:
+            if arguments.only and name not in arguments.only:
+                continue
             file = str(pathlib.Path(folder) / "case.sir")
             pathlib.Path(file).write_text(module)
             try:
@@ -108,14 +114,19 @@ def main():
                 if arguments.predict_only:
                     print(f"| {name} | {1e6 * worth:.1f} us |", flush=True)
                     continue
-                before, machine = measured(arguments.program, file, size, without)
-                after, _ = measured(arguments.program, file, size, lifted)
+                rounds = []
+                for _ in range(arguments.rounds):
+                    before, machine = measured(arguments.program, file, size, without)
+                    after, _ = measured(arguments.program, file, size, lifted)
+                    rounds.append((before, after))
             except (RuntimeError, OSError, ValueError, KeyError, IndexError) as error:
                 print(f"{name}: {error}", file=sys.stderr, flush=True)
                 failed = True
                 continue
-            saved = before - after
-            records.append({"name": name, "predicted_s": worth, "measured_s": saved, "before_s": before})
+            saved = statistics.median(before - after for before, after in rounds)
+            before = statistics.median(before for before, _ in rounds)
+            records.append({"name": name, "predicted_s": worth, "measured_s": saved, "before_s": before,
+                            "rounds": rounds})
             print(f"| {name} | {1e6 * worth:.1f} us | {1e6 * saved:.1f} us of {1e6 * before:.0f} | "
                   f"{worth / saved if saved else float('inf'):.2f} |", flush=True)
     if arguments.json:

@@ -14,6 +14,9 @@ namespace {
 // Long enough that the start of a kernel is less than a hundredth of its time.
 constexpr size_t kMemoryBytes = size_t{1} << 30;
 constexpr int64_t kProductSize = 8192, kFloatProductSize = 4096;
+// About half a second of products: a board's clock falls within the first tens of milliseconds, and
+// a model runs for longer.
+constexpr int kProductRepeats = 96;
 constexpr double kLeastRate = 1e6, kMostRate = 1e18, kShortest = 1e-9, kLongest = 1;
 
 struct Field {
@@ -36,7 +39,7 @@ Result<BoardRates> measure_board(const CudaDevicePtr& device) {
   rates.device = device->name();
   SINTER_LET(copy, ceilings.copy(kMemoryBytes));
   SINTER_LET(cached, ceilings.cached_read(device->l2_bytes() / 4));
-  SINTER_LET(half, ceilings.gemm(DType::f16, kProductSize));
+  SINTER_LET(half, ceilings.gemm(DType::f16, kProductSize, kProductRepeats));
   SINTER_LET(whole, ceilings.gemm(DType::f32, kFloatProductSize));
   SINTER_LET(launch_s, ceilings.launch_seconds());
   rates.memory_bytes_per_s = copy.per_s;

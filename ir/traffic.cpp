@@ -1,5 +1,7 @@
 #include "ir/traffic.h"
 
+#include <llvm/ADT/DenseMap.h>
+
 #include <algorithm>
 
 #include "ir/grouping.h"
@@ -103,14 +105,15 @@ Traffic::Traffic(const Graph& graph, llvm::ArrayRef<OpFacts> facts,
 
 llvm::SmallVector<std::pair<ValueId, double>, 4> Traffic::reads(llvm::ArrayRef<ValueId> ops) const {
   llvm::SmallVector<Reached, 8> all;
+  llvm::SmallDenseMap<uint32_t, size_t, 8> place;  // in `all`, by root
   for (ValueId op : ops)
     for (const Reached& own : ops_[op.index].reads) {
       if (std::binary_search(ops.begin(), ops.end(), own.root)) continue;
-      const auto same = llvm::find_if(all, [&](const Reached& r) { return r.root == own.root; });
-      if (same == all.end())
+      const auto [at, is_new] = place.try_emplace(own.root.index, all.size());
+      if (is_new)
         all.push_back(own);
       else
-        same->elements.unite(own.elements);
+        all[at->second].elements.unite(own.elements);
     }
   llvm::SmallVector<std::pair<ValueId, double>, 4> bytes;
   for (const Reached& reached : all)

@@ -28,12 +28,42 @@ struct PartView {
 /// all of them fits the device.
 double kernel_seconds(const FusionProblem& problem, llvm::ArrayRef<PartView> parts);
 
-/// Time in seconds of a launch of `blocks` blocks that moves `bytes` bytes.
-double launch_seconds(const DeviceDescription& device, double blocks, double bytes);
+/// Bytes that a launch moves.
+struct Moved {
+  double streamed = 0;  // from and to memory: weights, states, and what the cache does not keep
+  double passed = 0;    // from and to the second-level cache, between kernels
 
-/// The cost of a kernel of products, of that many blocks: the group's bytes or its anchor's
-/// operations, whichever take longer.
-KernelCost product_cost(const GroupView& group, double blocks, int64_t threads);
+  double total() const { return streamed + passed; }
+  Moved& operator+=(const Moved& other) {
+    streamed += other.streamed;
+    passed += other.passed;
+    return *this;
+  }
+};
+Moved moved(const FusionProblem& problem, Members members);
+
+/// Time in seconds in which a full device moves the bytes. Half of the second-level cache keeps a
+/// value from its writer to its reader: a smaller one is passed. Of one as large as the cache, read
+/// in the order in which it was written, nothing is left when it is needed.
+double memory_seconds(const DeviceDescription& device, const Moved& moved);
+/// Time in seconds of a launch of `blocks` blocks.
+double launch_seconds(const DeviceDescription& device, double blocks, const Moved& moved);
+
+/// The part of a product that one block computes at a time.
+struct ProductWork {
+  double blocks = 0;   // tiles of the result
+  double slowest = 0;  // seconds of the multiprocessor that has most of them, without memory
+  /// Loads that wait for one another in a block: operands, then what ends the tile.
+  int round_trips = 3;
+  bool stores_behind = false;  // the result leaves when the products of its tile have ended
+};
+/// Seconds of the multiprocessor that computes most tiles of this size.
+double slowest_tiles(const DeviceDescription& device, DType operands, double tiles, double rows,
+                     double columns, double length);
+/// The cost of a kernel or a call around products: the bytes of the product, its operations or its
+/// slowest multiprocessor, whatever takes longest; then its epilogue, which begins when a tile's
+/// products have ended, so that its loads and its arithmetic take time of their own.
+KernelCost product_cost(const GroupView& group, const ProductWork& work, int64_t threads = 0);
 /// The cost for families that neighbours cannot join: a full device moves the group's bytes.
 std::optional<KernelCost> streaming_cost(const GroupView& group, int64_t min_threads);
 

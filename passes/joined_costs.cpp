@@ -23,15 +23,15 @@ JoinedCosts::JoinedCosts(const Fusion& fusion, const FusionCosts& costs)
       if (const Op& op = graph[id]; problem.family(id) && !op.operands.empty())
         kernel.operations += flops(graph, op, {problem.symbols(), problem.sizes()}) /
                              flops_per_s(problem.device(), graph[op.operands[0]].type.dtype);
-    kernel.beyond = kernel.seconds - formula(kernel.blocks, problem.traffic(group.members).total(),
-                                             kernel.operations);
+    kernel.beyond =
+        kernel.seconds - formula(kernel.blocks, moved(problem, group.members), kernel.operations);
     kernels_.push_back(kernel);
   }
 }
 
-double JoinedCosts::formula(double blocks, double bytes, double operations) const {
+double JoinedCosts::formula(double blocks, const Moved& moved, double operations) const {
   const DeviceDescription& device = costs_.problem().device();
-  return std::max(launch_seconds(device, blocks, bytes), device.launch_s + operations);
+  return std::max(launch_seconds(device, blocks, moved), device.launch_s + operations);
 }
 
 std::vector<ValueId> JoinedCosts::members(llvm::ArrayRef<uint32_t> groups) const {
@@ -54,7 +54,8 @@ double JoinedCosts::seconds(llvm::ArrayRef<uint32_t> groups) const {
     joined.operations += one.operations;
     joined.beyond += one.beyond;
   }
-  return formula(joined.blocks, bytes(groups).total(), joined.operations) + joined.beyond;
+  return formula(joined.blocks, moved(costs_.problem(), members(groups)), joined.operations) +
+         joined.beyond;
 }
 
 }  // namespace sinter

@@ -27,7 +27,7 @@ class JoinedCosts {
     double operations = 0;  // in seconds at the device's rates
     double beyond = 0;      // seconds that its family counts beside bytes and operations
   };
-  double formula(double blocks, double bytes, double operations) const;
+  double formula(double blocks, const Moved& moved, double operations) const;
   std::vector<ValueId> members(llvm::ArrayRef<uint32_t> groups) const;
 
   const Fusion& fusion_;

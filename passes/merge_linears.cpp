@@ -47,12 +47,13 @@ llvm::StringSet<> weights_read_otherwise(const Module& module) {
   llvm::StringSet<> others;
   for (const Entry& entry : module.entries) {
     const auto users = entry.graph.users();
+    std::vector<bool> is_output(entry.graph.size());
+    for (ValueId id : entry.graph.outputs) is_output[id.index] = true;
     for (uint32_t i = 0; i < entry.graph.size(); ++i) {
       const Op& op = entry.graph.ops()[i];
       if (op.kind != OpKind::weight) continue;
       const auto only_user = [&](ValueId id) {
-        const bool is_output = llvm::is_contained(entry.graph.outputs, id);
-        return users[id.index].size() == 1 && !is_output ? users[id.index][0] : ValueId();
+        return users[id.index].size() == 1 && !is_output[id.index] ? users[id.index][0] : ValueId();
       };
       ValueId parameter{i}, user = only_user(parameter);
       if (user.valid() && entry.graph[user].kind == OpKind::dequantize)

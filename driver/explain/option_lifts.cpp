@@ -12,11 +12,6 @@
 namespace sinter {
 namespace {
 
-// Sinter's own products of many tokens take this much longer than the library's: a prefill of 2,048
-// tokens of Llama-2-7B takes 46.0 ms, the sum of its parts 42.5 (bench/log.md). The cost model
-// gives both the same rate.
-constexpr double kOwnProductsTakeMore = 0.08;
-
 struct Option {
   std::string_view text;
   Numerics numerics;
@@ -57,13 +52,11 @@ std::optional<OptionLifts::Lift> OptionLifts::lift(ValueId a, ValueId b, Reason 
   const Graph& graph = entry_.graph;
   const Grouping& grouping = fusion_.grouping;
   llvm::SmallVector<ValueId, 8> members;
-  double now = 0, calls = 0;  // seconds of both kernels, and of library calls among them
+  double now = 0;  // seconds of both kernels
   for (ValueId id : {a, b}) {
     const Group& group = grouping.groups[grouping.group_of[id.index]];
     llvm::append_range(members, group.members);
-    const double seconds = costs_.seconds(group);
-    now += seconds;
-    if (costs_.parts(group)[0].shape.family->kind == KernelFamily::Kind::call) calls += seconds;
+    now += costs_.seconds(group);
   }
   llvm::sort(members);
   // The two kernels as an entry of its own: what others compute are inputs, what others read are
@@ -98,9 +91,8 @@ std::optional<OptionLifts::Lift> OptionLifts::lift(ValueId a, ValueId b, Reason 
     const Fusion fusion = fuse(*tried, symbols_, costs_.problem().device(), asked);
     const ValueId x = tried->find(name_a), y = tried->find(name_b);
     if (!x.valid() || !y.valid() || !together(fusion, x, y)) continue;
-    double saved =
+    const double saved =
         now - FusionCosts(fusion, costs_.problem().sizes(), &costs_.problem().device()).seconds();
-    if (option.requested) saved -= kOwnProductsTakeMore * calls;
     if (!best || saved > best->seconds) best = Lift{option.text, saved};
   }
   return best;

@@ -40,19 +40,34 @@ Ports ports(const Graph& graph, const Op& op) {
   return ports;
 }
 
-/// (Causal attention of a whole text sees half of the keys; how many a call sees is known to its
-/// inputs alone.)
+// Instructions of a weight of the softmax, counted in machine code.
+constexpr double kWeightInstructions = 20;
+
+/// A block's first item may see all keys; its products and its softmax take turns. (Causal
+/// attention of a whole text sees half of the keys, at about half of the rate; how many a call sees
+/// is known to its inputs alone.)
 std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const Graph& graph = group.problem.graph();
   const Op& op = graph[group.anchor()];
   const AttentionHeads heads = attention_heads(graph, op);
   const auto form = attention_form(heads.width, heads.value_width, group.problem.device());
   if (!form) return std::nullopt;
-  const double tiles =
-      group.problem.count(volume(DimsRef(graph[op.operands[0]].type.dims).drop_back())) /
-      static_cast<double>(form->rows);
-  return product_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count),
-                      form->threads);
+  const FusionProblem& problem = group.problem;
+  const DeviceDescription& device = problem.device();
+  const auto of_item = static_cast<double>(form->rows);
+  const double rows = problem.count(volume(DimsRef(graph[op.operands[0]].type.dims).drop_back())),
+               tiles = std::max(1.0, rows / of_item);
+  const Dims& keys = graph[op.operands[1]].type.dims;
+  const double weights = std::min(rows, of_item) * problem.extent(keys[keys.size() - 2]);
+  const double products = 2 * weights * static_cast<double>(heads.width + heads.value_width) /
+                          device.tensor_peak_flops_per_s,
+               softmax = 2 * kWeightInstructions * weights / device.float_flops_per_s;
+  return product_cost(
+      group,
+      {.blocks = tiles * static_cast<double>(heads.count),
+       .slowest = (products + softmax) * static_cast<double>(device.multiprocessors),
+       .round_trips = 4},
+      form->threads);
 }
 
 KernelChoice explain_choice(const Op& own) {

@@ -34,8 +34,8 @@ std::optional<KernelCost> gradient_cost(const GroupView& group, int64_t) {
   if (!form) return std::nullopt;
   const double rows = group.problem.count(volume(DimsRef(op.type.dims).drop_back()));
   return product_cost(group,
-                      std::max(1.0, rows / static_cast<double>(form->own_rows)) *
-                          static_cast<double>(heads.kv_count),
+                      {.blocks = std::max(1.0, rows / static_cast<double>(form->own_rows)) *
+                                 static_cast<double>(heads.kv_count)},
                       form->threads);
 }
 

@@ -23,7 +23,8 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
   const FloatAttentionForm form = float_attention_form(heads, group.problem.device());
   const double tiles = group.problem.count(volume(DimsRef(op.type.dims).drop_back())) /
                        static_cast<double>(form.rows);
-  return product_cost(group, std::max(1.0, tiles) * static_cast<double>(heads.count), form.threads);
+  return product_cost(group, {.blocks = std::max(1.0, tiles) * static_cast<double>(heads.count)},
+                      form.threads);
 }
 
 KernelChoice explain_choice(const Op&) { return {"attention", "many tokens of f32"}; }

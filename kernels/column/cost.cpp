@@ -32,8 +32,7 @@ std::optional<KernelCost> column_cost(const GroupView& group, int64_t) {
     ++problem.reductions;
     problem.lanes = virtual_lanes(space.dims, op.attrs.get<std::vector<int64_t>>(AttrName::axes));
   }
-  const Bytes moved = fusion.traffic(members);
-  problem.stores_elements = moved.written >= fusion.count(volume(space.dims));
+  problem.stores_elements = fusion.traffic(members).written >= fusion.count(volume(space.dims));
   const auto config = schedule_columns(problem, fusion.symbols(), fusion.device());
   if (!config) return std::nullopt;
   const double blocks =
@@ -43,7 +42,7 @@ std::optional<KernelCost> column_cost(const GroupView& group, int64_t) {
   // A thread has 8 rows under way, as much as four of a kernel of elements; blocks count as that
   // many of theirs, of 256 threads.
   const double busy = blocks * static_cast<double>(config->threads()) / 64;
-  const double seconds = launch_seconds(fusion.device(), busy, moved.total());
+  const double seconds = launch_seconds(fusion.device(), busy, moved(fusion, members));
   return KernelCost{seconds, blocks, config->threads(), true};
 }
 

@@ -43,7 +43,7 @@ std::optional<KernelCost> custom_cost(const GroupView& group, int64_t) {
     return std::nullopt;
   const double blocks = problem.count(custom_rows(op));
   return KernelCost{
-      .seconds = launch_seconds(problem.device(), blocks, problem.traffic(group.members).total()),
+      .seconds = launch_seconds(problem.device(), blocks, moved(problem, group.members)),
       .blocks = blocks,
       .threads = record.threads};
 }

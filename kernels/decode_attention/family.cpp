@@ -32,6 +32,19 @@ bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<
                       : attention_addresses(graph, op, operand, symbols);
 }
 
+/// A block loads what its token sees and the queries, then its keys, and gives its sums to the
+/// block that joins the splits, which stores the result: each step waits for the one before. Nearly
+/// all bytes are of caches, whether they are states or inputs.
+std::optional<KernelCost> decode_attention_cost(const GroupView& group, int64_t) {
+  constexpr int kRoundTrips = 4;
+  const DeviceDescription& device = group.problem.device();
+  const double blocks = 2 * static_cast<double>(device.multiprocessors);
+  const Moved moved{.streamed = group.problem.traffic(group.members).total()};
+  return KernelCost{
+      .seconds = launch_seconds(device, blocks, moved) + kRoundTrips * device.latency_s,
+      .blocks = blocks};
+}
+
 KernelChoice explain_choice(const Op&) {
   return {"attention", "at most 8 tokens, or one of each sequence"};
 }
@@ -44,7 +57,7 @@ constinit const KernelFamily decode_attention_family{
     .kind = KernelFamily::Kind::anchored,
     .orders = kOrders,
     .make = emit_decode_attention,
-    .cost = streaming_cost,
+    .cost = decode_attention_cost,
     .latency_bound = true,
     .ports = row_number_ports,
     .choose = choose_decode_attention,

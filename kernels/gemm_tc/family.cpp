@@ -3,6 +3,7 @@
 #include "kernels/family.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/emission/kernel_body.h"
 #include "ir/grouping.h"
@@ -39,14 +40,25 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
     const auto config =
         few_tokens_config(few_tokens_problem(problem.graph(), op, most), problem.device());
     if (!config) return std::nullopt;
-    return product_cost(group, static_cast<double>(config->blocks), config->threads);
+    return product_cost(group, {.blocks = static_cast<double>(config->blocks)}, config->threads);
   }
   const auto config = tiled_linear_config(most, columns, false, problem.device());
   if (!config) return std::nullopt;
   const double rows = problem.count(volume(DimsRef(dims).drop_back()));
-  const auto column_tiles = static_cast<double>(ceil_div(columns, config->columns));
-  return product_cost(group, std::max(1.0, rows / static_cast<double>(config->rows)) * column_tiles,
-                      config->threads);
+  const auto of_rows = static_cast<double>(config->rows),
+             of_columns = static_cast<double>(config->columns);
+  // A cluster takes tiles side by side.
+  const double tiles =
+      std::max(1.0, std::ceil(rows / of_rows)) *
+      static_cast<double>(ceil_div(columns, config->columns * config->cluster) * config->cluster);
+  const Dims& matrix = problem.graph()[op.operands[1]].type.dims;
+  return product_cost(
+      group,
+      {.blocks = tiles,
+       .slowest = slowest_tiles(problem.device(), problem.graph()[op.operands[0]].type.dtype, tiles,
+                                of_rows, of_columns, static_cast<double>(matrix[1].constant())),
+       .stores_behind = true},
+      config->threads);
 }
 
 std::optional<KernelCost> tiled_codes_cost(const GroupView& group, int64_t) {

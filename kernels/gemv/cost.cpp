@@ -26,8 +26,7 @@ std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t) {
       static_cast<double>(std::min<int64_t>(group.shape.max_blocks, device.multiprocessors));
   const double share = blocks / static_cast<double>(device.multiprocessors);
   const double seconds =
-      device.launch_s +
-      problem.traffic(group.members).total() / (device.memory_bytes_per_s * share) +
+      device.launch_s + memory_seconds(device, moved(problem, group.members)) / share +
       again * static_cast<double>(device.multiprocessors) / device.cache_bytes_per_s;
   return KernelCost{.seconds = seconds, .blocks = blocks};
 }

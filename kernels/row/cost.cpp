@@ -59,8 +59,7 @@ std::optional<KernelCost> row_cost(const GroupView& group, int64_t min_threads) 
       problem.reductions > 0
           ? rows * static_cast<double>(config->blocks) / static_cast<double>(config->rows_per_block)
           : rows * chunks / static_cast<double>(config->threads);
-  const double seconds =
-      launch_seconds(fusion.device(), blocks, fusion.traffic(group.members).total());
+  const double seconds = launch_seconds(fusion.device(), blocks, moved(fusion, group.members));
   return KernelCost{seconds, blocks, config->threads, config->on_chip};
 }
 

@@ -27,7 +27,6 @@ ceiling_read(const uint4* in, unsigned* out, long long count, unsigned never) {
 constexpr size_t kWordBytes = 16;
 constexpr unsigned kThreads = 256, kWordsPerBlock = 256 * 8;  // of bandwidth.cuh
 
-constexpr int kRepeats = 11;
 // Calls of one repeat: enough to move kRepeatBytes, so that what a graph's launch costs is small
 // beside them, within these bounds.
 constexpr size_t kRepeatBytes = size_t{4} << 30;
@@ -131,7 +130,8 @@ Status CudaCeilings::launch_copy(CudaAddress from, CudaAddress to, size_t bytes)
   return launch(copy_, bytes / kWordBytes, parameters);
 }
 
-Result<std::vector<double>> CudaCeilings::time_calls(size_t calls, const Call& call) const {
+Result<std::vector<double>> CudaCeilings::time_calls(size_t calls, const Call& call,
+                                                     int repeats) const {
   SINTER_TRY(device_->make_current());
   SINTER_LET(begin, CudaEvent::create(device_));
   SINTER_LET(end, CudaEvent::create(device_));
@@ -141,7 +141,7 @@ Result<std::vector<double>> CudaCeilings::time_calls(size_t calls, const Call& c
              }));
   SINTER_TRY(graph.launch(stream_));
   std::vector<double> seconds;
-  for (int i = 0; i < kRepeats; ++i) {
+  for (int i = 0; i < repeats; ++i) {
     // Reading leaves nothing in the cache that would have to be written back.
     SINTER_TRY(launch_read(flushed_.address(), flushed_.bytes(), flushed_.address()));
     SINTER_TRY(begin.record(stream_));
@@ -199,7 +199,7 @@ Result<double> CudaCeilings::launch_seconds() const {
   return median(seconds);
 }
 
-Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
+Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n, int repeats) const {
   if (!is_float(dtype))
     return fail(fmt::format("a product of {}", to_string(dtype)), "measuring a ceiling");
   if (n < 1 || n > 32768)
@@ -216,9 +216,10 @@ Result<Ceiling> CudaCeilings::gemm(DType dtype, int64_t n) const {
   step.c = {2, 0, n, 1};
   step.m = step.n = step.k = n;
   SINTER_TRY(gemm->prepare(step, operands, {}, {}));
-  SINTER_LET(seconds, time_calls(kProducts, [&](size_t) {
-               return gemm->run(step, operands, {}, {}, stream_);
-             }));
+  SINTER_LET(
+      seconds,
+      time_calls(
+          kProducts, [&](size_t) { return gemm->run(step, operands, {}, {}, stream_); }, repeats));
   const bool library = llvm::any_of(gemm->record().choices, [](const auto& choice) {
     return choice.second.kind == GemmChoice::Kind::cublaslt;
   });

@@ -26,6 +26,8 @@ struct Ceiling {
 /// Memory holds random numbers.
 class CudaCeilings {
  public:
+  static constexpr int kRepeats = 11;
+
   /// Compiles and loads the kernels. `kernel_library` has what they include.
   static Result<CudaCeilings> create(CudaDevicePtr device,
                                      llvm::ArrayRef<EmbeddedHeader> kernel_library,
@@ -42,8 +44,9 @@ class CudaCeilings {
   /// Seconds of one more launch in a chain: of a kernel that reads 16 bytes.
   Result<double> launch_seconds() const;
   /// Products of n x n matrices of a float type, B transposed as a linear's weight, by the fastest
-  /// implementation that the tuner finds. 2 n^3 operations a call.
-  Result<Ceiling> gemm(DType dtype, int64_t n) const;
+  /// implementation that the tuner finds. 2 n^3 operations a call. The first repeats are at a
+  /// higher clock than later ones, which the board's power limits.
+  Result<Ceiling> gemm(DType dtype, int64_t n, int repeats = kRepeats) const;
 
  private:
   struct Places;
@@ -54,7 +57,8 @@ class CudaCeilings {
   Status launch_copy(CudaAddress from, CudaAddress to, size_t bytes) const;
   Status launch_read(CudaAddress from, size_t bytes, CudaAddress out) const;
   /// Seconds of one call, per repeat.
-  Result<std::vector<double>> time_calls(size_t calls, const Call& call) const;
+  Result<std::vector<double>> time_calls(size_t calls, const Call& call,
+                                         int repeats = kRepeats) const;
 
   CudaDevicePtr device_;
   llvm::ArrayRef<EmbeddedHeader> kernel_library_;

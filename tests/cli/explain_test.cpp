@@ -321,7 +321,7 @@ TEST_CASE("the graph has the repeating layer once") {
   CHECK(text.find("l5.attn_out") == std::string::npos);
   CHECK(text.size() < 40000);
   // Kernels are clusters with bytes and time, edges lead to them with what they read.
-  CHECK(text.find(R"(label="gemm\n117 MB, 70.7 µs";)") != std::string::npos);
+  CHECK(text.find(R"(label="gemm\n117 MB, 73.1 µs";)") != std::string::npos);
   CHECK(text.find(R"([lhead=cluster_0_step8, label="22.5 MB", penwidth=4.00])") !=
         std::string::npos);
   CHECK(text.find("style=dashed, constraint=false") != std::string::npos);

@@ -1,6 +1,8 @@
 // A profile as text, JSON and timeline.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "driver/profile/report.h"
@@ -129,6 +131,8 @@ TEST_CASE("the page has the rows with their class, and the launches of the last 
   const std::string page = profile_html(profile);
   CHECK(page.starts_with("<!DOCTYPE html>"));
   CHECK(page.find("roofline") != std::string::npos);
+  // For the test in a browser, tests/page.
+  if (const char* path = std::getenv("SINTER_PROFILE_PAGE")) std::ofstream(path) << page;
 }
 
 TEST_CASE("the timeline has every kernel and copy of both runs, in microseconds from its first") {

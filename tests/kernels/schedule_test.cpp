@@ -32,7 +32,9 @@ TEST_CASE("a named device can do what its architecture can, and says how large i
     CHECK(device.max_shared_bytes >= device.static_shared_bytes);
     CHECK(device.memory_bytes_per_s > 0);
     CHECK(device.cache_bytes_per_s > device.memory_bytes_per_s);
+    CHECK(device.cache_bytes > 1e6);
     CHECK(device.tensor_flops_per_s > 0);
+    CHECK(device.tensor_peak_flops_per_s >= device.tensor_flops_per_s);
     CHECK(device.launch_s > 0);
   }
 }

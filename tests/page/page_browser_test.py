@@ -1,11 +1,14 @@
-"""The page of `sinter explain --html` in a headless Chromium: clicks, search, permalinks, keyboard, print.
+"""The pages of `sinter explain --html` and `sinter profile --html` in a headless Chromium: clicks, search,
+permalinks, keyboard, print.
 
-Usage: page_browser_test.py SINTER SAMPLES. Prints "skipped: " and the reason where there is no browser.
+Usage: page_browser_test.py SINTER SAMPLES TEST_PROFILE. TEST_PROFILE is the test program that writes the page of a
+profile that is made up. Prints "skipped: " and the reason where there is no browser.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -104,7 +107,36 @@ def check_paper(tab: browser.Tab) -> None:
     check(tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "t: light")
 
 
-def run(program: str, sinter: str, samples: str) -> None:
+def check_profile(tab: browser.Tab) -> None:
+    """The figures of tests/driver/profile_report_test.cpp: two kernels, three launches."""
+    bars = "[...document.querySelectorAll('.bar-row')].map(row => row.getAttribute('aria-label'))"
+    labels = tab.value(bars)
+    for label in ("products, 5.00 µs, 83.3 %", "norms, 1.00 µs, 16.7 %", "gemm 1x64x64 bf16, 5.00 µs, 83.3 %, 2×",
+                  "add_rms_norm_1a2b, 1.00 µs, 16.7 %, 1×"):
+        check(label in labels, f"a bar of {label!r}")
+    check(tab.value("document.querySelectorAll('#timeline rect').length") == 3, "three launches on the time line")
+    check(tab.value("document.querySelectorAll('#roofline .dot').length") == 1, "one kernel counts operations")
+    check("Click a bar" in panel(tab), "no kernel is chosen")
+    tab.click(".bar-row[role='button'][data-row='1'] rect")
+    said = panel(tab)
+    for part in ("add_rms_norm_1a2b", "norms", "l*.res1 l*.norm2", "grid"):
+        check(part in said, f"the panel has {part}")
+    check(tab.value("decodeURIComponent(location.hash)") == "#kernel/add_rms_norm_1a2b", "a kernel has a permalink")
+    faint = "[...document.querySelectorAll('#timeline rect')].filter(r => r.style.opacity === '0.25').length"
+    check(tab.value(faint) == 2, "the other launches are faint")
+    width = tab.value("document.querySelector('#timeline svg').width.baseVal.value")
+    tab.click(".buttons button")
+    check(tab.value("document.querySelector('#timeline svg').width.baseVal.value") == 2 * width, "a longer time line")
+    tab.press("Escape")
+    check("Click a bar" in panel(tab) and tab.value(faint) == 0, "Escape clears")
+    tab.value("document.querySelector('.bar-row[role=\"button\"]').focus()")
+    tab.press("Enter", "\r")
+    check("gemm 1x64x64 bf16" in panel(tab), "Enter chooses a bar")
+    text = tab.value("markdown()")
+    check("| `gemm 1x64x64 bf16` | products | 2 | 5.00 µs | 83.3 % |" in text, "the Markdown")
+
+
+def run(program: str, sinter: str, samples: str, test_profile: str) -> None:
     model = samples + "/small-llama"
     with tempfile.TemporaryDirectory() as folder, browser.Browser(program) as chromium:
         page = pathlib.Path(folder) / "page.html"
@@ -118,6 +150,13 @@ def run(program: str, sinter: str, samples: str) -> None:
         linked = browser.Tab(chromium, page.as_uri() + "#why/prefill/l0.norm1/l0.res1")
         check("They do not share a kernel" in panel(linked), "a permalink opens its verdict")
         check(not linked.failures(), "\n".join(linked.failures()))
+        page = pathlib.Path(folder) / "profile.html"
+        subprocess.run([test_profile, "-tc=the page has the rows*"], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "SINTER_PROFILE_PAGE": str(page)})
+        tab = browser.Tab(chromium, page.as_uri())
+        check_profile(tab)
+        check_paper(tab)
+        check(not tab.failures(), "\n".join(tab.failures()))
 
 
 if __name__ == "__main__":
@@ -125,6 +164,6 @@ if __name__ == "__main__":
     if found is None:
         print("skipped: no Chromium; `./dev test page` installs it")
         sys.exit(0)
-    run(found, *sys.argv[1:3])
+    run(found, *sys.argv[1:4])
     print(f"{checks - failures} checks passed, {failures} failed")
     sys.exit(1 if failures else 0)
