@@ -53,7 +53,7 @@ class RecordedModule:
                 executable = Executable(self.compiled.plan, TorchDevice.of(device), self._weights)
                 entry = CompiledEntry(self._graph, nodes, device, self.compiled, executable,
                                       is_checked=device.type == "cpu")
-                self._calls[device] = recorded(entry, nodes, False, {}, ())
+                self._calls[device] = recorded(entry, nodes, False, {}, (), False)
             return self._calls[device]
 
     def _check(self, arguments: list[torch.Tensor], entry: CompiledEntry) -> None:

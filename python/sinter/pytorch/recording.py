@@ -6,9 +6,9 @@ host memory; the others are read where they lie, and one that moves later has th
 a buffer for it. Results are copied out of the recording into new tensors, so that a replay changes nothing
 that a caller holds. What a forward pass keeps for the backward pass is lent, not copied, and so are the
 results of a backward pass, gradients, until a call finds one of the call before alive, as where they are
-summed over several passes: from then on they are copied. A result that replaces the value of an argument, such as a sum that grows, is
-copied to it in the recording, if the argument is read where it lies. An argument whose rows the entry writes
-in place is read where it lies, as a parameter is.
+summed over several passes: from then on they are copied. A result that replaces the value of an argument,
+such as a sum that grows, is copied to it in the recording, if the argument is read where it lies. An argument
+whose rows the entry writes in place is read where it lies, as a parameter is.
 
 `RecordedCall` decides all of this; `recorder` has the device's part.
 """
