@@ -32,8 +32,6 @@ double kernel_seconds(const FusionProblem& problem, llvm::ArrayRef<PartView> par
 struct Moved {
   double streamed = 0;  // from and to memory: weights, states, and what the cache does not keep
   double passed = 0;    // from and to the second-level cache, between kernels
-
-  double total() const { return streamed + passed; }
   Moved& operator+=(const Moved& other) {
     streamed += other.streamed;
     passed += other.passed;
