@@ -61,6 +61,16 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
   return result;
 }
 
+std::vector<ValueId> rounded_matrices(const Graph& graph) {
+  std::vector<ValueId> casts;
+  for (uint32_t i = 0; i < graph.size(); ++i)
+    if (const Op& op = graph.ops()[i]; op.kind == OpKind::cast &&
+                                       graph[op.operands[0]].kind == OpKind::dequantize &&
+                                       dtype_info(op.type.dtype).bits == 16)
+      casts.push_back(ValueId{i});
+  return casts;
+}
+
 bool choose_kernels(Module& module, const FamilyChoice& choice) {
   bool changed = false;
   for (Entry& entry : module.entries) {

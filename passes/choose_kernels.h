@@ -30,6 +30,9 @@ struct FamilyChoice {
 std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
                                          const FamilyChoice& choice);
 
+/// The casts of quantized matrices to a 16-bit type, which FamilyChoice::rounded_matrices asks for.
+std::vector<ValueId> rounded_matrices(const Graph& graph);
+
 /// True if something changed.
 bool choose_kernels(Module& module, const FamilyChoice& choice = {});
 

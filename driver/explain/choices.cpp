@@ -6,6 +6,7 @@
 
 #include "driver/text_table.h"
 #include "kernels/registry.h"
+#include "passes/choose_kernels.h"
 #include "passes/recognize_attention.h"
 
 namespace sinter {
@@ -37,6 +38,10 @@ std::vector<LedgerChoice> choices_of(const Graph& graph) {
         {"attention", fmt::format("its scores are rounded to {}; --attention relaxed keeps them in "
                                   "float32 and makes it one kernel",
                                   to_string(graph[id].type.dtype))});
+  for (ValueId id : rounded_matrices(graph))
+    add(graph[id], "cast",
+        {"quantized matrix",
+         fmt::format("its elements are rounded to {}", to_string(graph[id].type.dtype))});
   return choices;
 }
 

@@ -38,6 +38,9 @@ std::string dtype_text(const DTypeReport& report) {
                                       ? "bit for bit: " + compared_text(report)
                                       : "NO: " + report.difference});
   facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
+  if (report.rounded_matrices > 0)
+    facts.add({"rounded", fmt::format("elements of quantized matrices, in {}",
+                                      counted(report.rounded_matrices, "place"))});
   if (report.host_checked_calls > 0)
     facts.add({"device = host", fmt::format("bit for bit: every kernel without a contraction, {}",
                                             counted(report.host_checked_calls, "call"))});
@@ -99,6 +102,7 @@ std::string verify_json(const VerifyReport& report) {
                    {"values", one.values},
                    {"elements", one.elements},
                    {"launches", {{"unfused", one.unfused_launches}, {"fused", one.fused_launches}}},
+                   {"rounded_matrices", one.rounded_matrices},
                    {"host_checked_calls", one.host_checked_calls},
                    {"logits_hash", fmt::format("{:016x}", one.logits_hash)},
                    {"reference", std::move(reference)},

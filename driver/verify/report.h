@@ -7,8 +7,8 @@ namespace sinter {
 
 std::string verify_text(const VerifyReport& report);
 /// One object: passed, dtypes: [{dtype, bitwise, difference, values, elements, calls, launches,
-/// float64, reference, tokens, tokens_match}]; of fast numerics bounds: [{value, rms,
-/// mean_max, max, ulp, holds}] instead of bitwise and difference.
+/// rounded_matrices, float64, reference, tokens, tokens_match}]; of fast numerics bounds: [{value,
+/// rms, mean_max, max, ulp, holds}] instead of bitwise and difference.
 std::string verify_json(const VerifyReport& report);
 
 }  // namespace sinter

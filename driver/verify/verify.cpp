@@ -9,6 +9,7 @@
 #include "driver/generate/generator.h"
 #include "driver/verify/parts.h"
 #include "ir/sym_expr.h"
+#include "passes/choose_kernels.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {
@@ -150,6 +151,8 @@ Status verify_one(const OpenedModel& model, const VerifyOptions& options, const 
                   DTypeReport& one) {
   SINTER_LET(plans, make_plans(model, options.compile, *options.backend));
   if (model.spec) one.dtype = model.spec->dtype;
+  for (const Entry& entry : plans.module.entries)
+    one.rounded_matrices += static_cast<int64_t>(rounded_matrices(entry.graph).size());
   for (const EntryPlan& entry : plans.fused->program().entries)
     one.fused_launches += entry.steps.size();
   for (const EntryPlan& entry : plans.unfused->program().entries)

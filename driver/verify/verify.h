@@ -44,6 +44,7 @@ struct DTypeReport {
   std::string difference;          // the first node that differs and how; empty: none
   std::vector<ErrorBound> bounds;  // fast numerics: of every float result
   int64_t fused_launches = 0, unfused_launches = 0;
+  int64_t rounded_matrices = 0;  // of codes, whose elements both plans round, in all entries
   /// The errors against float64 of the first output (logits), for a module of the farthest one;
   /// absent if float64 would take too long.
   std::optional<Accuracy> fused_error, unfused_error;

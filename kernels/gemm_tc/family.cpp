@@ -69,8 +69,16 @@ std::optional<KernelCost> tiled_codes_cost(const GroupView& group, int64_t) {
   if (!config) return std::nullopt;
   const double tokens = problem.count(volume(DimsRef(op.type.dims).drop_back()));
   const FewTokensForm& form = config->forms.back();
-  const auto row_tiles = static_cast<double>(ceil_div(op.type.dims.back().constant(), form.rows));
-  return product_cost(group, std::max(1.0, tokens / static_cast<double>(form.columns)) * row_tiles,
+  const auto of_rows = static_cast<double>(form.rows),
+             of_columns = static_cast<double>(form.columns);
+  const double tiles = std::max(1.0, std::ceil(tokens / of_columns)) *
+                       static_cast<double>(ceil_div(op.type.dims.back().constant(), form.rows));
+  const TensorType& x = problem.graph()[op.operands[0]].type;
+  return product_cost(group,
+                      {.blocks = tiles,
+                       .slowest = slowest_tiles(problem.device(), x.dtype, tiles, of_rows,
+                                                of_columns, problem.extent(x.dims.back())),
+                       .stores_behind = true},
                       config->threads);
 }
 

@@ -58,6 +58,33 @@ TEST_CASE("a module is verified in its own types") {
   CHECK(report["elements"] >= (19 + 16) * 2 * 32 + 24 * 32);
 }
 
+TEST_CASE("matrices that --dequantize 16 rounds are named") {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/codes.sir";
+  write_whole(path, R"(module @codes {
+  symbol N in [9, 64]
+  weight %w : i32[64, 36] = file {tensor = "w"}
+  entry @main(%x: bf16[N, 32]) -> (%y) {
+    %m = dequantize %w {size = 32, codes = "int4 g128 f16"} : f32[64, 32]
+    %y = linear %x, %m : bf16[N, 64]
+  }
+}
+)");
+  for (const char* type : {"16", "32"}) {
+    const bool rounded = std::string_view(type) == "16";
+    const auto says = [&](std::vector<std::string> command, std::string_view words) {
+      command.insert(command.begin() + 1, path);
+      command.insert(command.end(), {"--dequantize", type});
+      const ProgramRun run = run_program(command);
+      CHECK_MESSAGE(run.code == 0, run.err);
+      CHECK_MESSAGE((run.out.find(words) != std::string::npos) == rounded, run.out);
+    };
+    says({"verify", "--random-weights", "3", "--device", "cpu"},
+         "elements of quantized matrices, in 1 place");
+    says({"explain"}, "quantized matrix: 1 by cast (its elements are rounded to bf16)");
+  }
+}
+
 TEST_CASE("fast numerics are bounded against float64") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/mixed.sir";
