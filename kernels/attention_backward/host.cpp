@@ -56,10 +56,12 @@ class AttentionGradients {
   /// P, or dS, of each head of each token and each key: [sequences, heads, tokens, keys].
   Status find_factors(bool probabilities) {
     factors_.assign(static_cast<size_t>(in_.tokens() * heads_.count * in_.rows()), T{0});
+    seen_.assign(static_cast<size_t>(in_.tokens() * in_.rows()), false);
     return in_.for_each_head([&](int64_t token, int64_t head, SeenRows keys) {
       const int64_t place = in_.place_of_head(token, head), kv_head = head / heads_.group();
       for (int64_t j = 0; j < keys.count; ++j) {
         const int64_t row = keys.row(j);
+        seen_[static_cast<size_t>(token * in_.rows() + row)] = true;
         const T dot =
             dot_of_steps(in_.query(token, head), in_.key(token, row, kv_head), heads_.width);
         T factor = probability(dot, log_sums_[place], j);
@@ -105,8 +107,10 @@ class AttentionGradients {
     const auto factor = [&](int64_t other) {
       return of_query ? of_head[row * keys + other] : of_head[other * keys + row];
     };
+    // 0 in the place of a key that a token does not see, and of that token, whatever they are.
     const auto element = [&](int64_t other, int64_t i) {
       const int64_t token = sequence * tokens + (of_query ? row : other);
+      if (!seen_[static_cast<size_t>(token * keys + (of_query ? other : row))]) return T{0};
       if (of_query) return in_.key(token, other, kv_head)[i];
       return of_value ? grad_[(token * heads_.count + head) * width + i]
                       : in_.query(token, head)[i];
@@ -136,6 +140,7 @@ class AttentionGradients {
   T scale_;
   float factor_;
   std::vector<T> factors_;
+  std::vector<bool> seen_;  // [tokens, keys]
 };
 
 Result<HostView> evaluate_gradient(const OpCall& call) {

@@ -19,9 +19,9 @@
 //   gradient of a value   the same of P times the gradient of the attention's result
 //
 // Each is one float32 sum, rounded once at the end. So no bit depends on the sizes of tiles, nor on
-// whether a kernel computes one gradient or two. (An infinity or NaN of a key that a token does not
-// see, in a step with keys that it sees, makes NaN of that token's gradient: it is multiplied with
-// 0. The same holds for tokens that do not see a key.)
+// whether a kernel computes one gradient or two. (A key that is infinite or NaN may make NaN of the
+// gradient of a token that does not see it, if another token of its block does: it is multiplied
+// with 0. The same holds for tokens that do not see a key.)
 #pragma once
 
 #include "kernels/common/attention_score.cuh"

@@ -159,25 +159,35 @@ Result<std::vector<HostTensor>> KernelShim::run(const Kernel& kernel,
 
 namespace {
 
-/// Products of many tokens multiply an infinity or NaN in a row of values with the weight 0 of a
-/// token that does not see the row, if another token of its block does (`tiled_attention` in
-/// ops.def). The host knows no blocks. So where values are not finite, the kernel may also give
-/// what the group makes of attention that is NaN everywhere: these results, none where all is
-/// finite.
+/// The operands of attention on tensor cores, and of its gradients, whose rows are multiplied with
+/// the weight 0 of a token that does not see them, if another token of its block does; none: of
+/// other ops.
+llvm::ArrayRef<uint32_t> operands_beside_zeros(const Op& op) {
+  static constexpr uint32_t kValues[] = {2}, kKeys[] = {1}, kQueries[] = {0}, kGrads[] = {5};
+  if (order_of(op) == Order::tiled_attention) return kValues;
+  if (op.kind == OpKind::attention_query_gradient) return kKeys;
+  if (op.kind == OpKind::attention_key_gradient) return kQueries;
+  if (op.kind == OpKind::attention_value_gradient) return kGrads;
+  return {};
+}
+
+/// An infinity or NaN there makes NaN of the product, and the host, which knows no blocks, leaves
+/// it out. So where they are not finite, the kernel may also give what the group makes of results
+/// that are NaN everywhere: these results, none where all is finite.
 Result<std::vector<HostTensor>> results_of_nan(const Graph& group, llvm::ArrayRef<Symbol> symbols,
                                                llvm::ArrayRef<int64_t> symbol_values,
                                                llvm::ArrayRef<const HostTensor*> inputs) {
-  if (llvm::none_of(group.ops(),
-                    [](const Op& op) { return order_of(op) == Order::tiled_attention; }))
-    return std::vector<HostTensor>();
+  const auto is_finite = [&](ValueId operand) {
+    const auto at = llvm::find(group.inputs, root_of(group, operand)) - group.inputs.begin();
+    return llvm::all_of(to_doubles(*inputs[static_cast<size_t>(at)]),
+                        [](double value) { return std::isfinite(value); });
+  };
   Graph without = group;
   std::vector<HostTensor> nans;
   for (uint32_t i = 0; i < group.size(); ++i) {
     const Op& op = group[ValueId{i}];
-    if (order_of(op) != Order::tiled_attention) continue;
-    const auto at = llvm::find(group.inputs, root_of(group, op.operands[2])) - group.inputs.begin();
-    if (llvm::all_of(to_doubles(*inputs[static_cast<size_t>(at)]),
-                     [](double value) { return std::isfinite(value); }))
+    if (llvm::all_of(operands_beside_zeros(op),
+                     [&](uint32_t operand) { return is_finite(op.operands[operand]); }))
       continue;
     SINTER_LET(nan, tensor_of(op.type, symbol_values));
     std::memset(nan.bytes.data(), 0xff, nan.bytes.size());
