@@ -226,9 +226,9 @@ TEST_CASE("a prepared call only launches, and its first kernel begins in order")
 }
 
 /// A call's tensors in memory of their own, in the entry's order.
-struct Moved {
-  Moved(const EntryPlan& entry, const std::map<std::string, HostTensor>& given,
-        const std::map<std::string, CallerMemory>& bound) {
+struct MovedCall {
+  MovedCall(const EntryPlan& entry, const std::map<std::string, HostTensor>& given,
+            const std::map<std::string, CallerMemory>& bound) {
     for (const uint32_t id : entry.inputs) {
       memory.emplace_back(given.at(entry.buffers[id].value));
       inputs.push_back(memory.back().view().data);
@@ -274,7 +274,7 @@ TEST_CASE("a prepared call moves to other memory and only launches, with outputs
       require(reference.call->run());
       require(session->clear_states());
       require(session->synchronize());
-      const Moved moved(entry, given, step.taken);
+      const MovedCall moved(entry, given, step.taken);
       fake().take_calls();
       require(step.call->set_addresses(moved.inputs, moved.outputs));
       require(step.call->run());
@@ -301,8 +301,8 @@ TEST_CASE("a captured graph keeps its addresses when the call moves") {
   require(session->synchronize());
   const std::vector<std::byte> captured = wide.outputs();
   const EntryPlan& entry = *session->plan().program().find_entry("wide");
-  const Moved moved(entry, {{"w", value(random_tensor(DType::f32, {20, kCallWidth}, 8))}},
-                    wide.taken);
+  const MovedCall moved(entry, {{"w", value(random_tensor(DType::f32, {20, kCallWidth}, 8))}},
+                        wide.taken);
   require(wide.call->set_addresses(moved.inputs, moved.outputs));
   const std::vector<std::byte> untouched = moved.read();
   require(graph.launch(stream));
