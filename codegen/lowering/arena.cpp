@@ -60,7 +60,7 @@ class PlacedPieces {
     }
   }
 
-  /// Those that live in a step of the piece, by their places: they live in its first step, or begin
+  /// The pieces that live in a step of this one, by their places: in its first step, or they begin
   /// in a later one.
   llvm::SmallVector<const Piece*, 16> meeting(const Piece& piece) const {
     llvm::SmallVector<const Piece*, 16> found;

@@ -22,7 +22,7 @@ std::optional<KernelCost> gemm_cost(const GroupView& group, int64_t) {
   const Op& product = graph[group.anchor()];
   const DType operands = graph[product.operands[0]].type.dtype;
   const Dims& dims = product.type.dims;
-  // As many blocks as fill a device: what a tile leaves idle is in the time of the slowest.
+  // The blocks fill a device: what a tile leaves idle is in the time of the slowest.
   ProductWork work{.blocks = static_cast<double>(device.multiprocessors)};
   const double elements = problem.count(volume(dims));
   if (product.kind == OpKind::attention || dims.size() < 2 || elements < 1)

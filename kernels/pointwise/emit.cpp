@@ -35,14 +35,14 @@ constexpr int64_t kFewLongFunctions = 1 << 21;
 // and 769. One H200, the gradient of a row's log-sum and label, bf16 [32768, 50264], 1 and 2: 2319
 // and 1997 us.
 constexpr int64_t kChunksOfArithmetic = 2;
-// Bytes an element that take as long to move as so many instructions, about.
+// Bytes of an element, and instructions that take about as long as moving them.
 constexpr int64_t kBytesOfArithmetic = 4, kInstructionsOfArithmetic = 20;
 
 bool is_long(OpKind kind) {
   return kind == OpKind::sin || kind == OpKind::cos || kind == OpKind::pow;
 }
 
-/// Of an op for an element, about.
+/// The instructions of an op for an element, about.
 int64_t instructions(const Op& op) {
   if (op.kind == OpKind::tanh || op.kind == OpKind::erf || is_long(op.kind)) return 30;
   if (op.kind == OpKind::exp || op.kind == OpKind::exp_neg_abs) return 12;

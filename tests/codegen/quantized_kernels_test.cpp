@@ -35,7 +35,7 @@ graph(%x: DTYPE[B, WIDTH], %w: MATRIX) -> (%y) {
   %a = silu %g : DTYPE[B, HALFROWS]
   %y = mul %a, %u : DTYPE[B, HALFROWS]
 })"};
-/// Of any number of tokens; the last one needs pairs of rows.
+/// Products of any number of tokens; the last one needs pairs of rows.
 constexpr const char* kManyTokens[] = {
     R"(
 graph(%x: DTYPE[N, WIDTH], %w: MATRIX) -> (%y) {

@@ -24,7 +24,7 @@ from .padding import call
 
 aten = torch.ops.aten
 
-SMALL = 16  # a matrix of so many times the elements of a product's result may be packed with any
+SMALL = 16  # a matrix of this many times the elements of a product's result may be packed with any
 ALIGNMENT = 16  # bytes; where the parameters and the columns of a packed product begin
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 PARAMETER = "sinter_parameter"  # of an argument's node: it is a parameter

@@ -57,7 +57,7 @@ class RecordedModule:
             return self._calls[device]
 
     def _check(self, arguments: list[torch.Tensor], entry: CompiledEntry) -> None:
-        """That the tensors have the types and sizes of the inputs; no guard of torch has seen them."""
+        """Refuses tensors of other types and sizes than the inputs have; no guard of torch has seen them."""
         for tensor, operand in zip(arguments, self._graph.inputs):
             wanted = operand.node.meta["val"]
             if tensor.dtype != wanted.dtype or tensor.device != entry.device or tensor.dim() != wanted.dim():
@@ -83,7 +83,7 @@ class RecordedModule:
             call.reset()
 
     def __str__(self) -> str:
-        """What is recorded on each device, and what recordings hold."""
+        """The recordings of each device, and the memory that they hold."""
         return "\n".join(f"{device}: {call}" for device, call in self._calls.items()) or "nothing has run"
 
 
@@ -94,7 +94,7 @@ def tensor_of(value: Any, name: str) -> torch.Tensor:
 
 
 def device_of(arguments: list[torch.Tensor]) -> torch.device:
-    """Of the tensors; of a module without inputs the GPU, if there is one."""
+    """The device of the tensors; of a module without inputs the GPU, if there is one."""
     if arguments:
         return arguments[0].device
     return torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")

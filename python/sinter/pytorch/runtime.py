@@ -248,7 +248,7 @@ class CompiledEntry:
     def compile(cls, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device, options: dict,
                 is_checked: bool = False, memory: SharedMemory | None = None,
                 tune: bool = False) -> CompiledEntry:
-        """Of a graph without weights. options: of the compilation. tune: products, by timing."""
+        """The entry of a graph without weights. options: of the compilation. tune: products, by timing."""
         place = TorchDevice.of(device)
         with graph.module as module:
             model = module.model()

@@ -31,7 +31,7 @@ def attention(q, k, v, causal):
 
 
 def masks(batch, tokens, keys, heads):
-    """Of data and of positions, of truth values and of numbers; some hide all keys of a token."""
+    """Masks of data and of positions, of truth values and of numbers; some hide all keys of a token."""
     lengths = torch.randint(keys // 2, keys + 1, (batch, 1, 1, 1))
     seen = torch.arange(keys) < lengths
     numbers = torch.randn(batch, heads, tokens, keys)
