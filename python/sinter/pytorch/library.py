@@ -241,7 +241,7 @@ def _(tensors, axis, begins, ends):
 def part_of_rows(x: torch.Tensor, begin: int, end: int) -> torch.Tensor:
     """Columns begin .. end - 1 of a matrix, in memory of their own: kernels that read parts of one matrix
     have texts of their own, and one for all where each part is dense."""
-    return x[:, begin:end].contiguous()
+    return x[:, begin:end].clone(memory_format=torch.contiguous_format)
 
 
 @part_of_rows.register_fake

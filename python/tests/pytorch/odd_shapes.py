@@ -521,6 +521,8 @@ odd("sinter.slice_of_joined.default", *[
     lambda k: call([k.x("ab"), k.x("a1"), k.x("ab")], -1, 0, -2))
 odd("sinter.joined_slices.default", lambda k: call([k.x("1b"), k.x("ab")], 0, [0, 0], [2**63 - 1, -1]),
     lambda k: call([k.x("ab"), k.x("a1"), k.x("ab")], 1, [-1, 0, 0], [2**63 - 1, 1, -1]))
+odd("sinter.part_of_rows.default", lambda k: call(k.x("ab"), 0, lambda x: x.shape[1]),
+    lambda k: call(k.x("ab"), 0, 0))
 odd("stack", lambda k: call([k.x("ab"), k.x("ab", torch.int32)], 0))
 odd("repeat", *with_numbers(".", ([],), ([2],), ([2, 3],), ([0],)),
     *with_numbers("ab", ([1, 2],), ([2, 1],), ([3, 1, 2],), ([1, 1],), ([0, 2],), ([1, 0, 1],)))
