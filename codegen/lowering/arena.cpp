@@ -2,9 +2,6 @@
 
 #include <llvm/ADT/STLExtras.h>
 
-#include <algorithm>
-#include <bit>
-
 #include "ir/fault.h"
 #include "plan/step_heights.h"
 
@@ -17,6 +14,7 @@ struct Piece {
   int64_t bytes = 0, begin = 0;
   llvm::SmallVector<uint32_t, 2> buffers = {};
 
+  bool meets(const Piece& other) const { return first <= other.last && other.first <= last; }
   int64_t end() const { return bytes > INT64_MAX - begin ? INT64_MAX : begin + bytes; }
 };
 
@@ -45,44 +43,11 @@ std::vector<Piece> pieces_of(const std::vector<Buffer>& buffers, llvm::ArrayRef<
   return pieces;
 }
 
-/// Placed pieces, found by the steps in which they live: a segment tree over the steps.
-class PlacedPieces {
- public:
-  explicit PlacedPieces(uint32_t steps)
-      : leaves_(std::bit_ceil(std::max(steps, 1u))), throughout_(2 * leaves_), begin_at_(leaves_) {}
-
-  void add(const Piece& piece) {
-    begin_at_[piece.first].push_back(&piece);
-    uint32_t begin = leaves_ + piece.first, end = leaves_ + piece.last + 1;
-    for (; begin < end; begin /= 2, end /= 2) {
-      if (begin % 2 == 1) throughout_[begin++].push_back(&piece);
-      if (end % 2 == 1) throughout_[--end].push_back(&piece);
-    }
-  }
-
-  /// The pieces that live in a step of this one, by their places: in its first step, or they begin
-  /// in a later one.
-  llvm::SmallVector<const Piece*, 16> meeting(const Piece& piece) const {
-    llvm::SmallVector<const Piece*, 16> found;
-    for (uint32_t node = leaves_ + piece.first; node > 0; node /= 2)
-      llvm::append_range(found, throughout_[node]);
-    for (uint32_t step = piece.first + 1; step <= piece.last; ++step)
-      llvm::append_range(found, begin_at_[step]);
-    llvm::sort(found, [](const Piece* a, const Piece* b) { return a->begin < b->begin; });
-    return found;
-  }
-
- private:
-  uint32_t leaves_;
-  std::vector<std::vector<const Piece*>>
-      throughout_;                                   // by node, 1 the root: living in all its steps
-  std::vector<std::vector<const Piece*>> begin_at_;  // by step
-};
-
-/// The lowest place of the piece among those that meet it.
-int64_t lowest_place(const Piece& piece, const PlacedPieces& placed) {
+/// The lowest place of the piece among those that are placed, which are sorted by their begin.
+int64_t lowest_place(const Piece& piece, llvm::ArrayRef<const Piece*> placed) {
   int64_t begin = 0;
-  for (const Piece* other : placed.meeting(piece)) {
+  for (const Piece* other : placed) {
+    if (!piece.meets(*other)) continue;
     if (other->begin >= begin && other->begin - begin >= piece.bytes) break;
     begin = std::max(begin, other->end());
   }
@@ -90,17 +55,17 @@ int64_t lowest_place(const Piece& piece, const PlacedPieces& placed) {
 }
 
 /// Gives each piece a place, the largest first, and returns them by their places.
-std::vector<Piece*> placed(std::vector<Piece>& pieces, uint32_t steps) {
-  std::vector<Piece*> order;
+std::vector<Piece*> placed(std::vector<Piece>& pieces) {
+  std::vector<Piece*> order, placed;
   for (Piece& piece : pieces) order.push_back(&piece);
   llvm::stable_sort(order, [](const Piece* a, const Piece* b) { return a->bytes > b->bytes; });
-  PlacedPieces placed(steps);
   for (Piece* piece : order) {
     piece->begin = lowest_place(*piece, placed);
-    placed.add(*piece);
+    const auto at = llvm::upper_bound(
+        placed, piece->begin, [](int64_t begin, const Piece* p) { return begin < p->begin; });
+    placed.insert(at, piece);
   }
-  llvm::stable_sort(order, [](const Piece* a, const Piece* b) { return a->begin < b->begin; });
-  return order;
+  return placed;
 }
 
 }  // namespace
@@ -111,7 +76,7 @@ void plan_arena(std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols,
   uint32_t steps = 0;
   for (const Piece& piece : pieces) steps = std::max(steps, piece.last + 1);
   StepHeights levels(steps);
-  for (const Piece* piece : placed(pieces, steps)) {
+  for (const Piece* piece : placed(pieces)) {
     const int64_t level = levels.highest(piece->first, piece->last);
     levels.raise(piece->first, piece->last, level + 1);
     for (uint32_t i : piece->buffers)
