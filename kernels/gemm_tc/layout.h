@@ -57,7 +57,7 @@ SINTER_DEVICE constexpr int few_tokens_stages(int shared_bytes, int stage_bytes)
 /// Stages of codes (codes.cuh): half of the lanes of a step, of each row two panels of the codes of
 /// 8 lanes, then the scales of the step. A panel is swizzled as those of kernels/tile/layout.h.
 constexpr int kCodesPanelRow = 128, kCodesHalfBytes = 2 * kCodesPanelRow;
-/// Tokens come in windows of so many columns.
+/// Columns of a window of tokens, the unit in which they are loaded.
 constexpr int kCodesWindow = 64;
 /// Scales and zeros of a step of a row.
 SINTER_DEVICE constexpr int codes_scale_bytes(const CodeLayout& layout) {
@@ -72,7 +72,7 @@ struct CodesStages {
 };
 constexpr int kMostCodeStages = 16, kMostTokenStages = 8;
 constexpr int kCodesBarrierBytes = 16 * (kMostCodeStages + kMostTokenStages);
-/// As many stages of tokens as fit beside two of codes, and the rest for codes.
+/// Tokens get the stages that fit beside two of codes, and codes the rest.
 SINTER_DEVICE constexpr CodesStages codes_stages(int shared_bytes, int code_stage,
                                                  int token_stage) {
   const int fit = (shared_bytes - 2 * code_stage) / token_stage;

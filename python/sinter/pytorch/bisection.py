@@ -378,8 +378,8 @@ def import_apart(graph: WatchedGraph, device: torch.device, is_checked: bool, op
         return None, [], []
     for node in computed:
         importer.add_output(node)
-    entry = CompiledEntry.compile(importer.imported, leaves, device, compile_options({**options, "fuse": False}),
-                          is_checked)
+    entry = CompiledEntry.compile(importer.imported, leaves, device,
+                                  compile_options({**options, "fuse": False}), is_checked)
     return entry, leaves, list(computed)
 
 
