@@ -9,7 +9,7 @@ from ..row_ops import checked_rows, row_numbers, sum_rows
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .indexing import MAX_ROWS, chosen_places, counting_order, joined_numbers, one_of_each_row
-from .overwriting import put
+from .overwriting import put, row_axis
 from .registry import Conversion, aten, converts
 
 
@@ -46,13 +46,15 @@ def index_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor, *,
 @converts(aten("scatter_add.default"))
 def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -> Tensor:
     """x[i, index[i, j], k] += source[i, j, k]: sums of single elements by their place in x."""
-    if x.rank == 0 or not is_real(x.dtype):
-        raise Unsupported("a scatter of no axes, or of integers")
+    if not is_real(x.dtype):
+        raise Unsupported("a scatter of integers")
+    scalar = x.rank == 0
+    x, index, source = row_axis(x), row_axis(index), row_axis(source)  # a scalar is a row of one element
     axis %= x.rank
     for i in range(x.rank):
         if source.shape[i] != index.shape[i]:
             source = source.slice(i, 0, index.size(i))
-    if one_of_each_row(x, axis, index):
+    if not scalar and one_of_each_row(x, axis, index):
         return c.g.where(chosen_places(c, x, axis, index), x.f32() + source.f32(),
                          x.f32()).to(c.dtype)
     sizes = x.sizes
@@ -60,7 +62,7 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
     if total > MAX_ROWS:
         raise Unsupported(f"indices into {total} elements")
     if min(total, count) == 0:
-        return x
+        return x.reshape(c.shape)
     along = checked_rows(index, sizes[axis], from_end=False)
     inside = along.greater_equal(0) & along.less(sizes[axis])
     place, stride = None, 1
@@ -70,7 +72,7 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
         stride *= sizes[i]
     place = c.g.where(inside, place, -1).reshape([count])
     added = sum_rows(place, source.f32().reshape([count, 1]), total).reshape(sizes)
-    return (x.f32() + added).to(c.dtype)
+    return (x.f32() + added).to(c.dtype).reshape(c.shape)
 
 
 @converts(aten("index_put.default"), aten("_unsafe_index_put.default"))
