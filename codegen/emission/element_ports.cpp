@@ -116,9 +116,22 @@ Result<std::string> operand_accessor(const EmitContext& context, size_t operand)
              in_method(chunk.statements));
 }
 
+/// Statements that put what `loads` gives in the place of the members of PortMemory.
+std::string loaded_memory(const Graph& group) {
+  std::string text;
+  const auto add = [&](char name, size_t count) {
+    for (size_t k = 0; k < count; ++k)
+      text += fmt::format("    const auto {0}{1} = loads.of(PortMemory::{0}{1});\n", name, k);
+  };
+  add('x', group.inputs.size());
+  add('y', group.outputs.size());
+  return text;
+}
+
 /// The definition of PortResult. It is made of a graph of the outputs that take the result, which
 /// is the graph's last input.
-Result<std::string> result_accessor(const EmitContext& context, const std::vector<bool>& takes) {
+Result<std::string> result_accessor(const EmitContext& context, const std::vector<bool>& takes,
+                                    bool loads_ahead) {
   const Graph& group = context.group;
   const TensorType& type = context.anchor_op().type;
   Graph graph;
@@ -135,20 +148,36 @@ Result<std::string> result_accessor(const EmitContext& context, const std::vecto
   SINTER_LET(part, AccessedPart::create(context, graph, std::move(names)));
   SINTER_LET(one, part.text(Accessed::element, "result_table", store_outputs));
   SINTER_LET(chunk, part.text(Accessed::chunk, "result_chunk_table", store_outputs));
+  const std::string_view type_code = register_type(type.dtype);
+  const std::string of_chunk = fmt::format(
+      "    PortChunk<{0}> x{1};\n"
+      "    x{1}.first = at;\n"
+      "#pragma unroll\n"
+      "    for (int e = 0; e < 8; ++e) x{1}.values[e] = {2};\n{3}",
+      type_code, group.inputs.size(), rounded_code("given[e]", type.dtype),
+      in_method(chunk.statements));
+  const std::string set_chunk =
+      loads_ahead
+          ? fmt::format(
+                "  template <typename Loads>\n"
+                "  SINTER_DEVICE void set_chunk(long long at, const {0} (&given)[8], Loads loads) "
+                "const {{\n{1}{2}  }}\n"
+                "  SINTER_DEVICE void issue_loads(long long at, AheadWords& words) const {{\n"
+                "    const {0} given[8] = {{}};\n"
+                "    set_chunk(at, given, IssuedLoads(words));\n"
+                "  }}\n",
+                type_code, loaded_memory(group), of_chunk)
+          : fmt::format(
+                "  SINTER_DEVICE void set_chunk(long long at, const {} (&given)[8]) const {{\n"
+                "{}  }}\n",
+                type_code, of_chunk);
   return one.globals + chunk.globals +
          fmt::format(
              "struct PortResult : PortMemory {{\n"
              "  SINTER_DEVICE void set(long long at, {0} given) const {{\n"
-             "    const PortElement<{0}> x{1}{{{2}}};\n{3}  }}\n"
-             "  SINTER_DEVICE void set_chunk(long long at, const {0} (&given)[8]) const {{\n"
-             "    PortChunk<{0}> x{1};\n"
-             "    x{1}.first = at;\n"
-             "#pragma unroll\n"
-             "    for (int e = 0; e < 8; ++e) x{1}.values[e] = {4};\n{5}  }}\n"
-             "}};\n",
-             register_type(type.dtype), group.inputs.size(), rounded_code("given", type.dtype),
-             in_method(one.statements), rounded_code("given[e]", type.dtype),
-             in_method(chunk.statements));
+             "    const PortElement<{0}> x{1}{{{2}}};\n{3}  }}\n{4}}};\n",
+             type_code, group.inputs.size(), rounded_code("given", type.dtype),
+             in_method(one.statements), set_chunk);
 }
 
 /// Adds the statements that store an output which does not take the result.
@@ -202,9 +231,10 @@ Result<PortText> emit_operand_ports(const EmitContext& context, int64_t threads)
   return text;
 }
 
-Result<PortText> emit_ports(const EmitContext& context, int64_t threads) {
+Result<PortText> emit_ports(const EmitContext& context, int64_t threads, bool loads_ahead) {
   SINTER_LET(text, emit_operand_ports(context, threads));
-  SINTER_LET(result, result_accessor(context, takes_result(context)));
+  if (loads_ahead) text.includes += "#include \"kernels/common/ahead_loads.cuh\"\n";
+  SINTER_LET(result, result_accessor(context, takes_result(context), loads_ahead));
   text.accessors += result;
   return std::move(text);
 }

@@ -40,8 +40,12 @@ struct PortText {
 /// By value of the group: whether it depends on the anchor's result.
 std::vector<bool> takes_result(const EmitContext& context);
 
-/// For a group with an anchor, in blocks of `threads` threads.
-Result<PortText> emit_ports(const EmitContext& context, int64_t threads);
+/// For a group with an anchor, in blocks of `threads` threads. loads_ahead: PortResult's chunks
+/// take their 16-bit inputs from words that were loaded ahead (kernels/common/ahead_loads.cuh):
+///
+///     SINTER_DEVICE void set_chunk(long long at, const float (&given)[8], Loads loads) const;
+///     SINTER_DEVICE void issue_loads(long long at, AheadWords& words) const;
+Result<PortText> emit_ports(const EmitContext& context, int64_t threads, bool loads_ahead = false);
 /// Without PortResult, for an anchor whose result goes to memory: outputs that take it are its own.
 Result<PortText> emit_operand_ports(const EmitContext& context, int64_t threads);
 

@@ -8,13 +8,14 @@
 namespace sinter {
 namespace {
 
-bool has_config(const FusionProblem& problem, const Op& op, bool paired) {
+/// pairs: the epilogue needs rows of the matrix so far apart; 0: none.
+bool has_config(const FusionProblem& problem, const Op& op, int64_t pairs) {
   const Graph& graph = problem.graph();
   const int64_t most = most_tokens(op, problem.symbols());
   if (order_of(op) == Order::tiled_codes)
     return codes_config(graph, op, most, problem.device()).has_value();
   if (most > kMostFewTokens)
-    return tiled_linear_config(most, op.type.dims.back().constant(), paired, problem.device())
+    return tiled_linear_config(tiled_linear_problem(graph, op, most, pairs), problem.device())
         .has_value();
   return few_tokens_config(few_tokens_problem(graph, op, most), problem.device()).has_value();
 }
@@ -34,8 +35,8 @@ std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, Grou
   auto deal = colocated_epilogue(group);
   if (auto* refusal = std::get_if<Verdict>(&deal)) return std::move(*refusal);
   const auto& rows = std::get<ColocatedRows>(deal);
-  if (!has_config(problem, op, rows.units == 2) ||
-      !tiled_linear_takes(rows, boxes_of_few_tokens(op, most_tokens(op, problem.symbols()))))
+  if (!tiled_linear_takes(rows, boxes_of_few_tokens(op, most_tokens(op, problem.symbols()))) ||
+      !has_config(problem, op, rows.units == 2 ? rows.stride : 0))
     return refuse(Reason::profit_configuration,
                   fmt::format("the sums of {} rows of {}", op.type.dims.back().constant(),
                               problem.name(anchor)));

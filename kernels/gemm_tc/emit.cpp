@@ -80,7 +80,8 @@ class TiledLinearKernel {
       if (!config) return unsupported();
       SINTER_TRY(write_few_tokens(*config, sections, pairs));
     } else {
-      const auto config = tiled_linear_config(most, columns_, pairs > 0, context_.device);
+      const auto config = tiled_linear_config(
+          tiled_linear_problem(context_.group, op_, most, pairs), context_.device);
       if (!config) return unsupported();
       SINTER_TRY(write_many_tokens(*config, sections, pairs));
     }
@@ -104,8 +105,10 @@ class TiledLinearKernel {
     SINTER_TRY(write_common(
         "gemm_tc", config.threads,
         fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"
-                    "  static constexpr int kCluster = {};\n",
-                    config.rows, config.columns, kTiledLinearDepth, config.stages, config.cluster),
+                    "  static constexpr int kCluster = {};\n"
+                    "  static constexpr bool kInTurns = {};\n",
+                    config.rows, config.columns, kTiledLinearDepth, config.stages, config.cluster,
+                    config.in_turns),
         sections, pairs));
     body_.text = fmt::format(
         "{}{}multiply_matrices<Config>(t0, t1, {}, {}, {}{{memory}}, shared_memory);\n{}",
@@ -310,8 +313,8 @@ class TiledLinearKernel {
       SINTER_LET(pointer, OperandRows(context_).pointer(2));
       bias_ = std::move(pointer);
     }
-    SINTER_LET(ports,
-               sections ? emit_operand_ports(context_, threads) : emit_ports(context_, threads));
+    SINTER_LET(ports, sections ? emit_operand_ports(context_, threads)
+                               : emit_ports(context_, threads, file == "gemm_tc"));
     ports_ = std::move(ports);
     if (sections) SINTER_TRY(write_sections(*sections));
     body_.includes += fmt::format("#include \"kernels/gemm_tc/{}.cuh\"\n", file) + ports_.includes;

@@ -42,7 +42,8 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
     if (!config) return std::nullopt;
     return product_cost(group, {.blocks = static_cast<double>(config->blocks)}, config->threads);
   }
-  const auto config = tiled_linear_config(most, columns, false, problem.device());
+  const auto config =
+      tiled_linear_config(tiled_linear_problem(problem.graph(), op, most, 0), problem.device());
   if (!config) return std::nullopt;
   const double rows = problem.count(volume(DimsRef(dims).drop_back()));
   const auto of_rows = static_cast<double>(config->rows),
@@ -57,7 +58,7 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
       {.blocks = tiles,
        .slowest = slowest_tiles(problem.device(), problem.graph()[op.operands[0]].type.dtype, tiles,
                                 of_rows, of_columns, static_cast<double>(matrix[1].constant())),
-       .stores_behind = true},
+       .stores_behind = !config->in_turns},
       config->threads);
 }
 

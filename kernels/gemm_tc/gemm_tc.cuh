@@ -2,7 +2,11 @@
 //
 // A block computes tiles of the result, one after the other. One thread of the first warpgroup
 // copies tiles of both operands through the stages of a pipeline, by tensor maps, which write zeros
-// where a tile reaches beyond its operand; each of the other warpgroups multiplies 64 rows.
+// where a tile reaches beyond its operand. The other warpgroups share a tile, 64 rows each, or two
+// of them take whole tiles in turns: then one multiplies while the other computes its epilogue.
+//
+//   in turns, warpgroup 0: | multiply tile 0 | epilogue        | multiply tile 2 | epilogue
+//             warpgroup 1:                   | multiply tile 1 | epilogue        | multiply tile 3
 //
 // The blocks of a cluster compute tiles that are neighbours in a row: each copies its part of the
 // rows' tile into the shared memory of all of them, so that the L2 cache is read less. A stage is
@@ -13,16 +17,19 @@
 //   ResultElement    the same, or float
 //   kLength          elements of a row of both operands (K)
 //   kResultColumns   columns of the result: rows of the matrix
-//   kRows, kColumns  of a tile of the result; rows: 64 for each multiplying warpgroup
+//   kRows, kColumns  of a tile of the result; rows: a multiple of 64
+//   kInTurns         two warpgroups take tiles in turns; else kRows / 64 of them share a tile
 //   kDepth           elements of K in a stage
 //   kStages          of the pipeline
 //   kCluster         blocks of a cluster
 //   kBias            the product has a bias
 //   kSections        the result is called with a token, the first of 8 rows of the matrix, and
-//                    their PortRows; else it is a port by chunk (kernels/tile/ports.cuh)
+//                    their PortRows; else it is a port by chunk whose inputs are loaded ahead
+//                    (codegen/emission/element_ports.h)
 //   kPairs           this epilogue needs pairs of rows of the matrix so far apart; 0: none
 #pragma once
 
+#include "kernels/common/ahead_loads.cuh"
 #include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/port_rows.cuh"
 #include "kernels/isa/cluster.cuh"
@@ -48,25 +55,38 @@ class TiledLinear {
   static constexpr int kClusterColumns = kCluster * Config::kColumns;
   static constexpr int kColumnTiles =
       (Config::kResultColumns + kClusterColumns - 1) / kClusterColumns;
-  static constexpr int kMultiplyingWarps = Config::kRows / 16;
+  static constexpr int kTurns = Config::kInTurns ? 2 : 1;
+  // The products of 64 rows that a warpgroup computes of a tile, and the warps that read a stage.
+  static constexpr int kSlabs = Config::kInTurns ? Config::kRows / 64 : 1;
+  static constexpr int kReadingWarps = Config::kRows / 16 / kSlabs;
   // The rows of tiles that are computed at about the same time: the L2 cache keeps their operands.
   static constexpr int kGroup = 2048 / Config::kRows;
   static constexpr bool kPaired = Config::kPairs > 0;
   using Pairs = PairedRows<kPaired ? Config::kPairs : Config::kColumns, Config::kColumns>;
 
  public:
-  using Stages = Pipeline<Config::kStages>;
+  // The barriers of a block. A phase of multiplied[i] ends when warpgroup i has issued the products
+  // of a tile, where warpgroups take turns.
+  struct Barriers {
+    Pipeline<Config::kStages> stages;
+    Barrier multiplied[kTurns];
+  };
 
   // `shared`: the stages' tiles, at a multiple of 1024 bytes. `rows`: of the result.
-  SINTER_DEVICE TiledLinear(Stages& stages, unsigned char* shared, long long rows)
-      : stage_(stages),
+  SINTER_DEVICE TiledLinear(Barriers& barriers, unsigned char* shared, long long rows)
+      : barriers_(barriers),
+        stage_(barriers.stages),
         shared_(shared),
         rows_(rows),
         row_tiles_(static_cast<int>((rows + Config::kRows - 1) / Config::kRows)),
         rank_(static_cast<int>(blockIdx.x) % kCluster),
         tiles_(row_tiles_ * kColumnTiles, kCluster) {}
 
-  static SINTER_DEVICE void init(Stages& stages) { stages.init(1, kMultiplyingWarps * kCluster); }
+  static SINTER_DEVICE void init(Barriers& barriers) {
+    barriers.stages.init(1, kReadingWarps * kCluster);
+    for (Barrier& multiplied : barriers.multiplied)
+      mbarrier_init(cvta_to_shared(&multiplied), kReadingWarps);
+  }
 
   // One thread copies the tiles of both operands. A box of x has the rows of the block's part.
   SINTER_DEVICE void produce(const TensorMap& x, const TensorMap& w) {
@@ -88,25 +108,76 @@ class TiledLinear {
   // Warpgroup `group` of the multiplying ones.
   template <typename Result>
   SINTER_DEVICE void multiply(int group, const T* bias, const Result& result) {
+    const int turn = Config::kInTurns ? group : 0, first_row = Config::kInTurns ? 0 : 64 * group;
+    stage_.advance(turn * kSteps);
 #pragma unroll 1
-    for (int round = 0; tiles_.has(round); ++round) {
-      float sums[Config::kColumns / 2];
-#pragma unroll 1
-      for (int step = 0; step < kSteps; ++step) {
-        stage_.consumer_wait();
-        multiply_tiles<T, Config::kRows, Config::kColumns, Config::kDepth>(
-            sums, row_tile(), 64 * group, column_tile(), step > 0);
-        wgmma_commit_group();
-        wgmma_wait_group<0>(sums);
-        stage_.template consumer_release_cluster<kCluster>();
-      }
+    for (int round = turn; tiles_.has(round); round += kTurns) {
+      Sums sums[kSlabs];
+      if constexpr (Config::kInTurns)
+        multiply_in_turn(turn, round / kTurns, sums);
+      else
+        multiply_beside_others(first_row, sums);
+      stage_.advance((kTurns - 1) * kSteps);  // the other warpgroup's tile
       const Tile tile = tile_of(round);
-      if constexpr (Config::kBias) add_bias(sums, bias, tile.column);
-      store(sums, tile.row + 64 * group + first_row_in_warpgroup(), tile.column, result);
+#pragma unroll
+      for (int slab = 0; slab < kSlabs; ++slab) {
+        if constexpr (Config::kBias) add_bias(sums[slab], bias, tile.column);
+        store(sums[slab], tile.row + first_row + 64 * slab + first_row_in_warpgroup(), tile.column,
+              result);
+      }
     }
   }
 
  private:
+  using Sums = float[Config::kColumns / 2];
+  using Rounded = typename Config::ResultElement;
+  static constexpr int kAheadTurns = 4;  // of an epilogue, whose inputs are in registers
+
+  // A tile of which the warpgroup has 64 rows. It waits for each product: meanwhile the others'
+  // are computed.
+  SINTER_DEVICE void multiply_beside_others(int first_row, Sums (&sums)[kSlabs]) {
+#pragma unroll 1
+    for (int step = 0; step < kSteps; ++step) {
+      stage_.consumer_wait();
+      multiply_stage(first_row, sums, step > 0);
+      wait_for_all_but<0>(sums);
+      stage_.template consumer_release_cluster<kCluster>();
+    }
+  }
+  // A whole tile, the warpgroup's `count`-th. It begins when the other warpgroup has waited for all
+  // stages of the tile before: a wait for a stage tells apart its last two phases only. The
+  // products of a step are issued before those of the last one have ended, so that a stage is
+  // released a step later.
+  SINTER_DEVICE void multiply_in_turn(int turn, int count, Sums (&sums)[kSlabs]) {
+    const unsigned phase = static_cast<unsigned>(count % 2);
+    mbarrier_try_wait_parity(cvta_to_shared(&barriers_.multiplied[1 - turn]),
+                             turn == 0 ? phase ^ 1 : phase);
+    PipelineState<Config::kStages> in_use = stage_;
+#pragma unroll 1
+    for (int step = 0; step < kSteps; ++step) {
+      stage_.consumer_wait();
+      multiply_stage(0, sums, step > 0);
+      wait_for_all_but<1>(sums);
+      if (step > 0) in_use.template consumer_release_cluster<kCluster>();
+      stage_.advance();
+    }
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(cvta_to_shared(&barriers_.multiplied[turn]));
+    wait_for_all_but<0>(sums);
+    in_use.template consumer_release_cluster<kCluster>();
+  }
+  // Issues the products of the stage's tiles, for the rows from `first_row` on.
+  SINTER_DEVICE void multiply_stage(int first_row, Sums (&sums)[kSlabs], bool adds) const {
+    multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth>(sums, row_tile(), first_row,
+                                                                       column_tile(), adds);
+    wgmma_commit_group();
+  }
+  template <int groups>
+  static SINTER_DEVICE void wait_for_all_but(Sums (&sums)[kSlabs]) {
+    wgmma_wait_group<groups>(sums[0]);
+#pragma unroll
+    for (int slab = 1; slab < kSlabs; ++slab) warpgroup_fence_operand(sums[slab]);
+  }
+
   SINTER_DEVICE unsigned char* row_tile() const {
     return shared_ + stage_.stage() * (kRowBytes + kColumnBytes);
   }
@@ -153,8 +224,7 @@ class TiledLinear {
     else
       return column + 8 * chunk;
   }
-  static SINTER_DEVICE void add_bias(float (&sums)[Config::kColumns / 2], const T* bias,
-                                     int first) {
+  static SINTER_DEVICE void add_bias(Sums& sums, const T* bias, int first) {
     const int own = 2 * (static_cast<int>(threadIdx.x) % 4);
 #pragma unroll
     for (int i = 0; i < Config::kColumns / 2; ++i) {
@@ -164,10 +234,16 @@ class TiledLinear {
   }
   // Gives the result a lane's rows, `row` and 8 more.
   template <typename Result>
-  SINTER_DEVICE void store(const float (&sums)[Config::kColumns / 2], int row, int column,
-                           const Result& result) const {
+  SINTER_DEVICE void store(const Sums& sums, int row, int column, const Result& result) const {
+    if constexpr (kPaired || Config::kSections)
+      store_sections(sums, row, column, result);
+    else
+      store_chunks(sums, row, column, result);
+  }
+  template <typename Result>
+  SINTER_DEVICE void store_sections(const Sums& sums, int row, int column,
+                                    const Result& result) const {
     constexpr int columns = Config::kResultColumns;
-    using Rounded = typename Config::ResultElement;
     constexpr int units = kPaired ? 2 : 1;
     take_chunks<Rounded, Config::kColumns / 8, units>(
         sums, [&](int half, int chunk, const Chunk(&values)[units]) {
@@ -179,14 +255,47 @@ class TiledLinear {
             constexpr int apart = Config::kPairs;
             result(own, first, PortRows<true>(at, values[0], values[1]));
             result(own, first + apart, PortRows<true>(at + apart, values[1], values[0]));
-          } else if constexpr (Config::kSections) {
-            result(own, first, PortRows<false>(at, values[0]));
           } else {
-            write_port<columns % 8 == 0>(result, at, columns - first, values[0]);
+            result(own, first, PortRows<false>(at, values[0]));
           }
         });
   }
+  // The inputs of kAheadTurns turns are loaded ahead.
+  template <typename Result>
+  SINTER_DEVICE void store_chunks(const Sums& sums, int row, int column,
+                                  const Result& result) const {
+    constexpr int columns = Config::kResultColumns, chunks = Config::kColumns / 8;
+    constexpr int turns = 2 * turns_of_row(chunks, 1);
+    constexpr bool whole = columns % 8 == 0;
+    AheadWords words[kAheadTurns];
+    const auto has = [&](int half, int chunk) {
+      return chunk < chunks && row + 8 * half < rows_ && matrix_row(column, chunk) < columns;
+    };
+    const auto at = [&](int half, int chunk) {
+      return static_cast<long long>(row + 8 * half) * columns + matrix_row(column, chunk);
+    };
+    const auto load_ahead = [&](int turn) {
+      if (!whole || turn >= turns) return;
+      const int half = turn / (turns / 2);
+      const int chunk = turn % (turns / 2) * 4 + static_cast<int>(threadIdx.x) % 4;
+      if (has(half, chunk)) result.issue_loads(at(half, chunk), words[turn % kAheadTurns]);
+    };
+#pragma unroll
+    for (int turn = 0; turn < kAheadTurns; ++turn) load_ahead(turn);
+    take_chunks_in_turns<Rounded, chunks>(
+        sums, [&](int turn, int half, int chunk, const Chunk(&values)[1]) {
+          if (has(half, chunk)) {
+            if constexpr (whole)
+              result.set_chunk(at(half, chunk), values[0], TakenLoads(words[turn % kAheadTurns]));
+            else
+              write_port<false>(result, at(half, chunk), columns - matrix_row(column, chunk),
+                                values[0]);
+          }
+          load_ahead(turn + kAheadTurns);
+        });
+  }
 
+  Barriers& barriers_;
   PipelineState<Config::kStages> stage_;
   unsigned char* shared_;
   long long rows_;
@@ -208,13 +317,13 @@ template <typename Config, typename Result>
 SINTER_DEVICE void multiply_matrices(const TensorMap& x, const TensorMap& w,
                                      const typename Config::Element* bias, long long rows,
                                      const Result& result, unsigned char* shared) {
-  __shared__ typename TiledLinear<Config>::Stages stages;
+  __shared__ typename TiledLinear<Config>::Barriers barriers;
   if (threadIdx.x == 0) {
-    TiledLinear<Config>::init(stages);
+    TiledLinear<Config>::init(barriers);
     fence_mbarrier_init();
   }
   meet_cluster<Config::kCluster>();
-  TiledLinear<Config> product(stages, shared, rows);
+  TiledLinear<Config> product(barriers, shared, rows);
   const int warpgroup = warpgroup_index();
   if (warpgroup > 0) {
     setmaxnreg_inc<tiled_linear_registers(Config::kRows)>();

@@ -19,21 +19,42 @@ constexpr int64_t kDeclaredBytes = 1024;  // barriers, and the alignment of the 
 constexpr int64_t kLeastStages = 3, kMostStages = 6;
 
 constexpr int64_t kTileCluster = 2, kWarpgroupThreads = 128;
-/// Tiles of many tokens. With 112 columns some numbers of tiles leave fewer multiprocessors idle.
-constexpr std::pair<int64_t, int64_t> kTiles[] = {{256, 128}, {256, 112}, {128, 128}, {128, 64}};
+/// Tiles of many tokens: the sums of a warpgroup fit into its registers. With 112 columns some
+/// numbers of tiles leave fewer multiprocessors idle.
+constexpr struct {
+  int64_t rows, columns;
+  bool in_turns;
+} kTiles[] = {{256, 128, false}, {256, 112, false}, {192, 192, false},
+              {192, 128, false}, {128, 256, false}, {128, 192, false},
+              {128, 128, false}, {128, 64, false},  {128, 128, true}};
 /// Columns of tiles of pairs of rows of the matrix: two neighbouring lanes have both of a pair.
 constexpr int64_t kPairedBoxes[] = {64, 128};
 /// The elements of a tile that cost as much as a row of its operands: 128 rows and columns are 5 %
 /// slower than 256 rows.
 constexpr int64_t kElementsOfRow = 16;
+/// Between two tiles: the epilogue and the wait for the first stage, about 4,000 clocks, in
+/// multiplications, of which a multiprocessor has 2,048 in a clock.
+constexpr int64_t kBetweenTiles = int64_t{4000} * 2048;
 
-/// The cost of the slowest cluster, in elements of its tiles: products and copied rows.
-int64_t many_tokens_cost(const TiledLinearConfig& config, int64_t rows, int64_t columns,
+/// Whether a box of `box` rows of the matrix has whole runs of pairs `apart` (PairedRows).
+bool has_whole_runs(int64_t box, int64_t apart) {
+  const int64_t chunks = box / 2 / kFewTokensChunk, of_stride = apart / kFewTokensChunk;
+  return chunks % of_stride == 0 || of_stride % chunks == 0;
+}
+
+/// The cost of the slowest cluster, in multiplications: those of its tiles, the rows that it
+/// copies, and what comes between tiles.
+int64_t many_tokens_cost(const TiledLinearConfig& config, const TiledLinearProblem& problem,
                          int64_t multiprocessors) {
-  const int64_t tiles =
-      ceil_div(rows, config.rows) * ceil_div(columns, config.columns * config.cluster);
-  return ceil_div(tiles, multiprocessors / config.cluster) *
-         (config.rows * config.columns + kElementsOfRow * (config.rows + config.columns));
+  const int64_t tiles = ceil_div(problem.rows, config.rows) *
+                        ceil_div(problem.columns, config.columns * config.cluster);
+  const int64_t rounds = ceil_div(tiles, multiprocessors / config.cluster);
+  const int64_t of_tile =
+      (config.rows * config.columns + kElementsOfRow * (config.rows + config.columns)) *
+      problem.length;
+  if (!config.in_turns) return rounds * (of_tile + kBetweenTiles);
+  // One warpgroup multiplies while the other is between tiles.
+  return rounds * std::max(of_tile, (of_tile + kBetweenTiles) / 2) + kBetweenTiles;
 }
 
 constexpr int64_t kTileAlignment = 1024;
@@ -178,24 +199,35 @@ std::optional<CodesConfig> codes_config(const Graph& graph, const Op& product, i
   return config;
 }
 
-std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns, bool paired,
+TiledLinearProblem tiled_linear_problem(const Graph& graph, const Op& product, int64_t tokens,
+                                        int64_t pairs) {
+  const Dims& matrix = graph[product.operands[1]].type.dims;
+  return {.rows = tokens,
+          .columns = matrix[0].constant(),
+          .length = matrix[1].constant(),
+          .pairs = pairs};
+}
+
+std::optional<TiledLinearConfig> tiled_linear_config(const TiledLinearProblem& problem,
                                                      const DeviceDescription& device) {
   if (!device.has.wgmma) return std::nullopt;
-  const auto cluster_of = [&](int64_t of_columns) {
-    return columns > of_columns && device.multiprocessors >= kTileCluster ? kTileCluster : 1;
+  const auto cost = [&](const TiledLinearConfig& config) {
+    return many_tokens_cost(config, problem, device.multiprocessors);
   };
   TiledLinearConfig best;
-  for (const auto& [of_rows, of_columns] : kTiles) {
-    if (paired && !llvm::is_contained(kPairedBoxes, of_columns)) continue;
-    const TiledLinearConfig config{.rows = of_rows,
-                                   .columns = of_columns,
-                                   .cluster = cluster_of(of_columns),
-                                   .threads = 2 * of_rows + kWarpgroupThreads};
-    const auto cost = [&](const TiledLinearConfig& of) {
-      return many_tokens_cost(of, rows, columns, device.multiprocessors);
-    };
+  for (const auto& tile : kTiles) {
+    if (problem.pairs > 0 && !(llvm::is_contained(kPairedBoxes, tile.columns) &&
+                               has_whole_runs(tile.columns, problem.pairs)))
+      continue;
+    const bool clusters = problem.columns > tile.columns && device.multiprocessors >= kTileCluster;
+    const TiledLinearConfig config{.rows = tile.rows,
+                                   .columns = tile.columns,
+                                   .in_turns = tile.in_turns,
+                                   .cluster = clusters ? kTileCluster : 1,
+                                   .threads = 2 * tile.rows + kWarpgroupThreads};
     if (best.rows == 0 || cost(config) < cost(best)) best = config;
   }
+  if (best.rows == 0) return std::nullopt;
   const int64_t stage =
       tile_bytes(static_cast<int>(best.rows + best.columns), static_cast<int>(kTiledLinearDepth));
   const auto stages =
@@ -225,13 +257,9 @@ bool tiled_linear_takes(const ColocatedRows& rows, int64_t tokens) {
     if (!whole(section.first) || !whole(section.width)) return false;
   if (rows.units == 1) return true;
   if (rows.units > 2 || !whole(rows.stride)) return false;
-  const int64_t of_stride = rows.stride / kFewTokensChunk;
-  const auto boxes =
-      tokens <= kMostFewTokens ? llvm::ArrayRef(kBoxes) : llvm::ArrayRef(kPairedBoxes);
-  return llvm::all_of(boxes, [&](int64_t box) {
-    const int64_t chunks = box / 2 / kFewTokensChunk;
-    return chunks % of_stride == 0 || of_stride % chunks == 0;
-  });
+  const auto has_runs = [&](int64_t box) { return has_whole_runs(box, rows.stride); };
+  return tokens <= kMostFewTokens ? llvm::all_of(kBoxes, has_runs)
+                                  : llvm::any_of(kPairedBoxes, has_runs);
 }
 
 std::optional<FewTokensConfig> few_tokens_config(const FewTokensProblem& problem,

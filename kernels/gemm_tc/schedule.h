@@ -13,6 +13,7 @@ namespace sinter {
 
 struct TiledLinearConfig {
   int64_t rows = 0, columns = 0;  // of a tile of the result: tokens, rows of the matrix
+  bool in_turns = false;          // two warpgroups take tiles in turns; else all share a tile
   int64_t cluster = 0;            // blocks of neighbouring tiles, which share the tokens' tiles
   int64_t threads = 0;            // of a block
   int64_t stages = 0;             // tiles of both operands in shared memory
@@ -21,9 +22,18 @@ struct TiledLinearConfig {
 /// Elements of K in a stage: a row of a panel of 128 bytes.
 inline constexpr int64_t kTiledLinearDepth = 64;
 
-/// For a result of up to `rows` rows; `paired`: the epilogue needs pairs of rows of the matrix.
-/// nullopt: the device has no products of warpgroups.
-std::optional<TiledLinearConfig> tiled_linear_config(int64_t rows, int64_t columns, bool paired,
+/// A product of more than kMostFewTokens tokens.
+struct TiledLinearProblem {
+  int64_t rows = 0, columns = 0;  // of the result, at most
+  int64_t length = 0;             // elements of a row of both operands
+  int64_t pairs = 0;              // the epilogue needs rows of the matrix so far apart; 0: none
+};
+/// The problem of `product`, a tiled_linear of at most `tokens` tokens.
+TiledLinearProblem tiled_linear_problem(const Graph& graph, const Op& product, int64_t tokens,
+                                        int64_t pairs);
+/// nullopt: the device has no products of warpgroups, too little shared memory, or no tile has
+/// whole runs of the pairs.
+std::optional<TiledLinearConfig> tiled_linear_config(const TiledLinearProblem& problem,
                                                      const DeviceDescription& device);
 
 /// A kernel for at most this number of tokens reads the matrix once: few_tokens.cuh.

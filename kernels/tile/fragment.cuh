@@ -83,18 +83,26 @@ SINTER_DEVICE void gather_chunk(Chunk& values, const float*, const float (&pairs
   }
 }
 
-// Rounds the sums of a lane's two rows to T and calls take(half, chunk, values) for `units` chunks
-// of 8 elements, of which `chunk` is the first: half 0 is the lane's first row, half 1 the row 8
-// on. `chunks`: of a row; what the sums lack is not taken. Four lanes have a row, and each takes
-// every fourth unit.
+// The turns of take_chunks() for a row of `chunks` chunks in units of `units`: in each a lane takes
+// one unit of one of its two rows.
+SINTER_DEVICE constexpr int turns_of_row(int chunks, int units) {
+  return (chunks + 4 * units - 1) / (4 * units);
+}
+
+// Rounds the sums of a lane's two rows to T and calls take(turn, half, chunk, values) for `units`
+// chunks of 8 elements, of which `chunk` is the first: half 0 is the lane's first row, half 1 the
+// row 8 on. Four lanes have a row, and each takes every fourth unit; all of them are called in
+// every turn, also where `chunk` is behind the row's `chunks`. What the sums lack is 0.
 template <typename T, int chunks, int units = 1, int count, typename Take>
-SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
+SINTER_DEVICE void take_chunks_in_turns(const float (&sums)[count], Take take) {
   static_assert(chunks % units == 0, "a row has whole units");
+  constexpr int turns = turns_of_row(chunks, units);
   const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
-    for (int first = 0; first < chunks; first += 4 * units) {
+    for (int turn = 0; turn < turns; ++turn) {
+      const int first = 4 * units * turn;
       Chunk values[units];
 #pragma unroll
       for (int unit = 0; unit < units; ++unit) {
@@ -109,10 +117,17 @@ SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
         }
         gather_chunk(values[unit], static_cast<const T*>(nullptr), pairs, lane);
       }
-      const int chunk = first + units * (lane % 4);
-      if (chunk < chunks) take(half, chunk, values);
+      take(half * turns + turn, half, first + units * (lane % 4), values);
     }
   }
+}
+// Calls take(half, chunk, values) for the chunks that a lane's rows have.
+template <typename T, int chunks, int units = 1, int count, typename Take>
+SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
+  take_chunks_in_turns<T, chunks, units>(
+      sums, [&](int, int half, int chunk, const Chunk(&values)[units]) {
+        if (chunk < chunks) take(half, chunk, values);
+      });
 }
 
 // Rounds a warp's sums of 16 rows and 16 columns to T and transposes them. Lane 4 g + q gets 8

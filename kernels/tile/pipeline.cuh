@@ -80,6 +80,12 @@ class PipelineState {
     stage_ = 0;
     phase_ ^= 1;
   }
+  // Passes over stages that others read.
+  SINTER_DEVICE void advance(int count) {
+    const int next = stage_ + count;
+    stage_ = next % stages;
+    phase_ ^= static_cast<unsigned>(next / stages & 1);
+  }
 
  private:
   Pipeline<stages>& pipeline_;

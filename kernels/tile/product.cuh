@@ -8,27 +8,40 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
-// Issues sums = A Bᵀ, or sums += A Bᵀ if `adds`: A has 64 rows, from row `first_row` of a tile of
-// `a_rows` on, B is a tile of `columns` rows; both of `width` elements a row, padded. A step of 16
-// elements follows the other. The descriptors are made before the fence: the compiler moves no
-// instruction across it, and the first product would wait for them. wgmma_commit_group() comes
-// after.
-template <typename T, int a_rows, int columns, int width>
-SINTER_DEVICE void multiply_tiles(float (&sums)[columns / 2], const unsigned char* a, int first_row,
-                                  const unsigned char* b, bool adds) {
+// Issues sums = A Bᵀ, or sums += A Bᵀ if `adds`: A has 64 rows for each of the sums, from row
+// `first_row` of a tile of `a_rows` on, B is a tile of `columns` rows; both of `width` elements a
+// row, padded. A step of 16 elements follows the other. The descriptors are made before the fence:
+// the compiler moves no instruction across it, and the first product would wait for them.
+// wgmma_commit_group() comes after.
+template <typename T, int a_rows, int columns, int width, int slabs>
+SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsigned char* a,
+                                  int first_row, const unsigned char* b, bool adds) {
   constexpr int row_bytes = tile_panel_row(width);
   constexpr int panel = row_bytes / 2;  // elements of a row of a panel
   const MatrixDescriptor first =
       matrix_descriptor<row_bytes>(a + first_row * row_bytes, 8 * row_bytes, 16);
   const MatrixDescriptor second = matrix_descriptor<row_bytes>(b, 8 * row_bytes, 16);
-  wgmma_fence(sums);
+#pragma unroll
+  for (int slab = 1; slab < slabs; ++slab) warpgroup_fence_operand(sums[slab]);
+  wgmma_fence(sums[0]);
 #pragma unroll
   for (int k = 0; k < width; k += 16) {
     const int in_panel = k % panel * 2;
-    Wgmma<columns, T>::mma_async_ss(
-        sums, first.advanced(k / panel * tile_panel(a_rows, width) + in_panel),
-        second.advanced(k / panel * tile_panel(columns, width) + in_panel), adds || k > 0);
+    const MatrixDescriptor of_b =
+        second.advanced(k / panel * tile_panel(columns, width) + in_panel);
+#pragma unroll
+    for (int slab = 0; slab < slabs; ++slab)
+      Wgmma<columns, T>::mma_async_ss(
+          sums[slab],
+          first.advanced(k / panel * tile_panel(a_rows, width) + in_panel + 64 * slab * row_bytes),
+          of_b, adds || k > 0);
   }
+}
+template <typename T, int a_rows, int columns, int width>
+SINTER_DEVICE void multiply_tiles(float (&sums)[columns / 2], const unsigned char* a, int first_row,
+                                  const unsigned char* b, bool adds) {
+  multiply_slabs<T, a_rows, columns, width>(reinterpret_cast<float(&)[1][columns / 2]>(sums), a,
+                                            first_row, b, adds);
 }
 
 // Issues sums += A B: A is a fragment in registers, 64 rows of `rows` elements, of which words[4 s

@@ -7,8 +7,11 @@
 
 #include <cstdlib>
 #include <random>
+#include <set>
+#include <tuple>
 
 #include "codegen/kernel_trials.h"
+#include "kernels/gemm_tc/schedule.h"
 
 namespace sinter {
 namespace {
@@ -174,6 +177,37 @@ TEST_CASE("random products on tensor cores with neighbours") {
     const auto few = static_cast<int64_t>(1 + random() % 130);
     return std::vector<std::vector<int64_t>>{{few}, {few + static_cast<int64_t>(random() % 200)}};
   });
+}
+
+// The first small product for which the schedule chooses each of its tiles; K has more steps than
+// the pipeline has stages.
+TEST_CASE("every tile of many tokens") {
+  constexpr int64_t kLength = 456;
+  DeviceDescription device = *find_device("sm_90a");
+  Trials trials;
+  trials.played = {.mma = true, .wgmma = true};
+  trials.special_values = false;
+  trials.every_order = false;
+  std::set<std::tuple<int64_t, int64_t, bool>> tiles;
+  const auto add = [&](int64_t tokens, int64_t columns) {
+    const auto config =
+        tiled_linear_config({.rows = tokens, .columns = columns, .length = kLength}, device);
+    REQUIRE(config.has_value());
+    if (!tiles.insert({config->rows, config->columns, config->in_turns}).second) return;
+    const std::string text = fmt::format(
+        "graph(%x: DTYPE[{0}, {2}], %w: DTYPE[{1}, {2}], %b: DTYPE[{1}], "
+        "%r: DTYPE[{0}, {1}]) -> (%y) {{\n"
+        "  %p = linear %x, %w, %b {{order = tiled_linear}} : DTYPE[{0}, {1}]\n"
+        "  %y = add %p, %r : DTYPE[{0}, {1}]\n}}",
+        tokens, columns, kLength);
+    trials.add({"product", 1, text.c_str()}, tiles.size() % 2 == 0 ? DType::f16 : DType::bf16, 0,
+               device);
+  };
+  for (device.multiprocessors = 1; device.multiprocessors <= 3; ++device.multiprocessors)
+    for (int64_t tokens = 260; tokens <= 440; tokens += 60)
+      for (int64_t columns = 60; columns <= 580; columns += 20) add(tokens, columns);
+  CHECK(tiles.size() == 9);
+  run_trials(trials, {{}});
 }
 
 TEST_CASE("products of few tokens") {

@@ -1,0 +1,106 @@
+// Loads that an epilogue issues ahead: those of some chunks before the first of them is computed, so
+// that one does not wait for memory behind the other.
+//
+// The text of an epilogue runs twice for a chunk (codegen/emission/element_ports.h). First with
+// IssuedLoads in the place of memory: each chunk of a 16-bit input is loaded into AheadWords, and
+// what is stored is left out, with all that is computed for it. Then with TakenLoads, which gives
+// those words in the same order. Other inputs are loaded the second time alone.
+#pragma once
+
+#include "kernels/common/vector.cuh"
+
+namespace sinter {
+
+// The words of the first inputs of a chunk that are loaded ahead; further ones are not.
+constexpr int kAheadInputs = 2;
+struct AheadWords {
+  uint4 input[kAheadInputs];
+};
+
+// Memory as it is.
+struct DirectLoads {
+  template <typename T>
+  SINTER_DEVICE T* of(T* p) const {
+    return p;
+  }
+};
+
+// Memory that nothing is stored to.
+struct NoMemory {
+  SINTER_DEVICE NoMemory operator+(long long) const { return {}; }
+};
+template <typename... Values>
+SINTER_DEVICE void store(NoMemory, const Values&...) {}
+template <typename... Values>
+SINTER_DEVICE void store_chunk(NoMemory, const Values&...) {}
+
+// A 16-bit input: `Loads` gives the words of a whole chunk.
+template <typename T, typename Loads>
+struct AheadInput {
+  const T* at;
+  Loads* loads;
+  SINTER_DEVICE AheadInput operator+(long long n) const { return {at + n, loads}; }
+};
+template <typename T, typename Loads>
+SINTER_DEVICE float load(AheadInput<T, Loads> p) {
+  return load(p.at);
+}
+template <typename T, typename Loads>
+SINTER_DEVICE void load_chunk(float (&out)[8], AheadInput<T, Loads> p) {
+  widen(out, p.at, p.loads->words(p.at));
+}
+template <typename T, typename Loads>
+SINTER_DEVICE void load_chunk(Packed<T>& out, AheadInput<T, Loads> p) {
+  const uint4 words = p.loads->words(p.at);
+  out.word[0] = words.x, out.word[1] = words.y, out.word[2] = words.z, out.word[3] = words.w;
+}
+template <typename Out, typename T, typename Loads>
+SINTER_DEVICE void load_chunk(Out& out, AheadInput<T, Loads> p, int valid) {
+  load_chunk(out, p.at, valid);
+}
+
+class IssuedLoads {
+ public:
+  SINTER_DEVICE explicit IssuedLoads(AheadWords& words) : words_(words) {}
+
+  SINTER_DEVICE AheadInput<f16, IssuedLoads> of(const f16* p) { return {p, this}; }
+  SINTER_DEVICE AheadInput<bf16, IssuedLoads> of(const bf16* p) { return {p, this}; }
+  template <typename T>
+  SINTER_DEVICE const T* of(const T* p) {
+    return p;
+  }
+  template <typename T>
+  SINTER_DEVICE NoMemory of(T*) {
+    return {};
+  }
+  SINTER_DEVICE uint4 words(const void* p) {
+    const uint4 words = *static_cast<const uint4*>(p);
+    if (next_ < kAheadInputs) words_.input[next_++] = words;
+    return words;
+  }
+
+ private:
+  AheadWords& words_;
+  int next_ = 0;
+};
+
+class TakenLoads {
+ public:
+  SINTER_DEVICE explicit TakenLoads(const AheadWords& words) : words_(words) {}
+
+  SINTER_DEVICE AheadInput<f16, TakenLoads> of(const f16* p) { return {p, this}; }
+  SINTER_DEVICE AheadInput<bf16, TakenLoads> of(const bf16* p) { return {p, this}; }
+  template <typename T>
+  SINTER_DEVICE T* of(T* p) {
+    return p;
+  }
+  SINTER_DEVICE uint4 words(const void* p) {
+    return next_ < kAheadInputs ? words_.input[next_++] : *static_cast<const uint4*>(p);
+  }
+
+ private:
+  const AheadWords& words_;
+  int next_ = 0;
+};
+
+}  // namespace sinter
