@@ -34,8 +34,10 @@ bool is_per_element(const Op& op) {
     case OpKind::gelu:
     case OpKind::gelu_tanh:
     case OpKind::quick_gelu:
-    case OpKind::relu: return true;
-    default: return op_class(op) == OpClass::elementwise;
+    case OpKind::relu:
+      return true;
+    default:
+      return op_class(op) == OpClass::elementwise;
   }
 }
 
@@ -46,7 +48,8 @@ class UnitAxes {
     for (ValueId id : from.outputs) {
       outputs_.insert(id.index);
       const DimsRef dims = from[id].type.dims;
-      keeps_first_ |= from[root_of(from, id)].kind != OpKind::linear && has_unit_axes(dims) && dims[0].is(1);
+      keeps_first_ |=
+          from[root_of(from, id)].kind != OpKind::linear && has_unit_axes(dims) && dims[0].is(1);
     }
   }
 
@@ -84,15 +87,22 @@ class UnitAxes {
     if (kept.size() == dims.size()) return {};
     if (is_per_element(op)) return per_element(op, kept);
     switch (op.kind) {
-      case OpKind::reshape: return of(op.operands[0], chosen(dims, kept, dims.size()));
-      case OpKind::iota: return positions(op, kept);
-      case OpKind::concat: return concatenation(op, kept);
+      case OpKind::reshape:
+        return of(op.operands[0], chosen(dims, kept, dims.size()));
+      case OpKind::iota:
+        return positions(op, kept);
+      case OpKind::concat:
+        return concatenation(op, kept);
       case OpKind::layer_norm:
       case OpKind::rms_norm:
-      case OpKind::softmax: return of_rows(op, 0, kept);
-      case OpKind::linear: return is_without_order(op, op.kind) ? of_rows(op, 0, kept) : ValueId();
-      case OpKind::embedding: return embedding(op, kept);
-      default: return {};
+      case OpKind::softmax:
+        return of_rows(op, 0, kept);
+      case OpKind::linear:
+        return is_without_order(op, op.kind) ? of_rows(op, 0, kept) : ValueId();
+      case OpKind::embedding:
+        return embedding(op, kept);
+      default:
+        return {};
     }
   }
 
@@ -125,8 +135,7 @@ class UnitAxes {
     Axes wide;
     for (size_t axis = 0; axis < dims.size(); ++axis)
       if (!dims[axis].is(1)) wide.push_back(axis);
-    std::vector<int64_t> axes =
-        places(op.attrs.get<std::vector<int64_t>>(AttrName::axes), wide);
+    std::vector<int64_t> axes = places(op.attrs.get<std::vector<int64_t>>(AttrName::axes), wide);
     const Dims result = chosen(op.type.dims, kept_axes(op.type.dims), op.type.rank());
     if (llvm::is_sorted(axes)) return of(op.operands[0], result);
     if (result.size() == op.type.rank()) return {};
@@ -176,7 +185,8 @@ class UnitAxes {
     const Axes rows(llvm::drop_end(kept));
     const ValueId ids = op.operands[1];
     const DimsRef dims = from_[ids].type.dims;
-    return builder_.op(op.kind, {rewriter_[op.operands[0]], of(ids, chosen(dims, rows, dims.size()))},
+    return builder_.op(op.kind,
+                       {rewriter_[op.operands[0]], of(ids, chosen(dims, rows, dims.size()))},
                        op.attrs, op.name);
   }
 
@@ -204,7 +214,8 @@ class UnitAxes {
   GraphRewriter& rewriter_;
   std::vector<ValueId> small_;  // by old value
   llvm::DenseSet<uint32_t> outputs_;
-  // An output is [1, N, D]. Its rows are not those of [N, D], so that no value loses its first axis.
+  // An output is [1, N, D]. Its rows are not those of [N, D], so that no value loses its first
+  // axis.
   bool keeps_first_ = false;
 };
 
