@@ -44,16 +44,16 @@ std::vector<Candidate> candidates(const FusionProblem& problem) {
   return once;
 }
 
-/// True if no kernel can hold the pointers of both groups: the judge would refuse them, now and
-/// when they have grown. A library call holds none.
+/// True if no kernel can hold the ops of both groups: the judge would refuse them, now and when
+/// they have grown. A library call is no such kernel.
 bool too_large_together(const FusionState& state, ValueId a, ValueId b) {
-  size_t held = 0;
+  size_t ops = 0;
   for (ValueId op : {a, b}) {
     const uint32_t group = state.groups.find(op);
     if (state.groups.shape(group).family->kind == KernelFamily::Kind::call) return false;
-    held += pointers(state.problem, state.groups.members(group));
+    ops += state.groups.members(group).size();
   }
-  return held > kMaxPointers;
+  return ops > kMaxOps;
 }
 
 /// Asks all candidates, those first that stand first, until nothing changes; what is refused. A

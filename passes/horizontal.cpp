@@ -55,10 +55,11 @@ std::optional<Verdict> HorizontalFusion::profit(uint32_t x, uint32_t y) const {
   parts.append(parts_[y].begin(), parts_[y].end());
   const size_t held =
       pointers(state_.problem, dag_.members(x)) + pointers(state_.problem, dag_.members(y));
+  const size_t ops = dag_.members(x).size() + dag_.members(y).size();
   const double together = seconds(parts);
-  if (std::isinf(together) || held > kMaxPointers)
+  if (std::isinf(together) || ops > kMaxOps || held > kMaxPointers)
     return refuse(Reason::profit_configuration,
-                  fmt::format("{} parts, {} reads and results", parts.size(), held));
+                  fmt::format("{} parts, {} ops, {} pointers", parts.size(), ops, held));
   return slower(together, seconds(parts_[x]) + seconds(parts_[y]));
 }
 

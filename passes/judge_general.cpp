@@ -74,9 +74,9 @@ std::optional<Verdict> checks::convexity(Question& q) {
 std::optional<Verdict> checks::profit(Question& q) {
   const auto together = kernel_cost(q.problem, q.members, q.merged);
   const size_t held = pointers(q.problem, q.members);
-  if (!together || held > kMaxPointers)
+  if (!together || q.members.size() > kMaxOps || held > kMaxPointers)
     return refuse(Reason::profit_configuration,
-                  fmt::format("{} ops, {} reads and results", q.members.size(), held));
+                  fmt::format("{} ops, {} pointers", q.members.size(), held));
   double apart = 0;
   for (uint32_t group : {q.first, q.second}) {
     const auto alone = kernel_cost(q.problem, q.groups.members(group), q.groups.shape(group));

@@ -17,6 +17,7 @@
 #include "passes/recognize_attention.h"
 #include "passes/recompute_parts.h"
 #include "passes/shared_heads.h"
+#include "passes/unit_axes.h"
 
 namespace sinter {
 namespace {
@@ -52,6 +53,7 @@ constexpr Pass kPipeline[] = {
     {"attention_masks", plain<attention_masks>},
     {"shared_heads", plain<shared_heads>},
     {"merge_linears", plain<merge_linears>},
+    {"unit_axes", plain<unit_axes>},
     {"entry_variants", entry_variants_of},
     {"choose_kernels", choose_kernels_of},
     {"expand_attention", plain<expand_attention>},

@@ -191,8 +191,9 @@ std::string Changes::text(size_t entry, ValueId a, ValueId b, const Verdict& ref
       return state.of_strict(entry, a, b);
     case Reason::profit_configuration:
       return fmt::format(
-          "rows would have to fit the shared memory of a block, and the kernel {} pointers",
-          kMaxPointers);
+          "rows would have to fit the shared memory of a block, and the kernel {} ops and {} "
+          "pointers",
+          kMaxOps, kMaxPointers);
     case Reason::profit_slower: {
       const auto smaller = state.of(entry).others.smaller_sizes(a, b);
       if (!smaller) return with_partner("one kernel would have to be as fast");
