@@ -2,8 +2,9 @@
 
 torch's partitioner keeps values where they are smallest and latest, views among them: of the queries,
 keys and values that are slices of one product it keeps three views, each a copy, as a result of a graph
-owns its memory. Where the views of a value are as large as the value, the value itself is kept, and the
-backward graph makes the views.
+owns its memory, and of a value that the next product reads with other axes than attention gives it two.
+Where the views of a value are as large as the value, the value itself is kept, and the backward graph
+makes the views.
 """
 
 from __future__ import annotations
@@ -59,11 +60,10 @@ def note_ranges(forward: fx.GraphModule, backward: fx.GraphModule) -> None:
 
 
 def views_of_roots(kept: list, places: dict[str, fx.Node]) -> dict[fx.Node, list[fx.Node]]:
-    """The kept views that do not lie dense in memory, by the computed value whose memory they read."""
+    """The kept views, by the computed value whose memory they read."""
     found: dict[fx.Node, list[fx.Node]] = {}
     for node in kept:
-        if not isinstance(node, fx.Node) or not is_view(node) or node.name not in places \
-                or Layout.of_dense(node.meta["val"]) is not None:
+        if not isinstance(node, fx.Node) or not is_view(node) or node.name not in places:
             continue
         root = root_of(node)
         if root.op == "call_function" and isinstance(root.meta.get("val"), torch.Tensor) \
