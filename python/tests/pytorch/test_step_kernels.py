@@ -47,6 +47,12 @@ def test_products_that_attention_reads_are_kept_where_they_were_written() -> Non
     assert {"copy"} not in ops_of("forward")
 
 
+def test_the_result_of_attention_is_kept_once() -> None:
+    train_beside_eager(Projections().bfloat16(), torch.randn(2, 8, 32).bfloat16(), tolerance=5e-2)
+    (attention,) = [ops for ops in ops_of("forward") if any("attention" in op for op in ops)]
+    assert "copy" not in attention
+
+
 class Head(nn.Module):
     """The loss of labels among `classes`, which is no multiple of 8."""
 
