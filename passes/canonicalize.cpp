@@ -42,11 +42,14 @@ class Canonicalizer {
 
   bool run() {
     replaced_.resize(graph_.size());
+    count_readers();
     for (uint32_t i = 0; i < graph_.size(); ++i) {
       Op& op = graph_[{i}];
       for (ValueId& operand : op.operands) operand = replaced_[operand.index];
       replaced_[i] = simplify({i});
-      changed_ |= replaced_[i] != ValueId{i};
+      if (replaced_[i] == ValueId{i}) continue;
+      changed_ = true;
+      readers_[replaced_[i].index] += readers_[i] - 1;
     }
     for (ValueId& id : graph_.outputs) id = replaced_[id.index];
     const size_t before = graph_.size();
@@ -61,6 +64,7 @@ class Canonicalizer {
     Op& op = graph_[id];
     const OpClass c = op_class(op);
     if (c == OpClass::leaf) return id;
+    if (op.kind == OpKind::reshape) cast_behind(id);
     if (c == OpClass::view) join_views(op);
     if (op.kind == OpKind::exp_neg_abs) drop_sign(op);
     if (changes_nothing(op)) return op.operands[0];
@@ -83,6 +87,31 @@ class Canonicalizer {
 
   static const std::vector<int64_t>& axes(const Op& op) {
     return op.attrs.get<std::vector<int64_t>>(AttrName::axes);
+  }
+
+  void count_readers() {
+    readers_.assign(graph_.size(), 0);
+    for (const Op& op : graph_.ops())
+      for (ValueId operand : op.operands) ++readers_[operand.index];
+    for (ValueId id : graph_.outputs) ++readers_[id.index];
+  }
+
+  /// A cast between two reshapes, and read by the second alone, comes behind it: the reshapes are
+  /// one, and the cast walks the rows of those that read it.
+  void cast_behind(ValueId id) {
+    Op& view = graph_[id];
+    const ValueId before = view.operands[0];
+    Op& cast = graph_[before];
+    if (cast.kind != OpKind::cast || readers_[before.index] != 1 || reads_state(cast) ||
+        graph_[cast.operands[0]].kind != OpKind::reshape)
+      return;
+    std::swap(view.kind, cast.kind);
+    std::swap(view.attrs, cast.attrs);
+    std::swap(view.name, cast.name);
+    cast.type = {graph_[cast.operands[0]].type.dtype, view.type.dims};
+    replaced_[before.index] = simplify(before);
+    view.operands[0] = replaced_[before.index];
+    changed_ = true;
   }
 
   void join_views(Op& op) {
@@ -128,6 +157,7 @@ class Canonicalizer {
 
   Graph& graph_;
   std::vector<ValueId> replaced_;
+  std::vector<uint32_t> readers_;  // how many, by value
   bool changed_ = false;
 };
 

@@ -12,7 +12,7 @@
 namespace sinter {
 namespace {
 
-constexpr int kMostColumnOps = 12;  // of an operand that are computed anew
+constexpr size_t kMostColumnOps = 12;  // of an operand that are computed anew
 
 class ColumnOperands {
  public:
@@ -69,18 +69,27 @@ class ColumnOperands {
     return is_by_element(op) && is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype);
   }
 
-  /// Some value on the way to the sum is read by a reduction of rows, and pays.
-  bool is_shared(ValueId sum) const {
+  /// Fewer bytes are read to compute the value for the columns again than are written and read
+  /// where the kernel of the rows gives it to that of the columns.
+  bool pays(ValueId id) const { return bytes_read(id) <= 2 * bytes(id); }
+
+  /// The values on the way to the sum that are computed for its columns: all that no reduction of
+  /// rows reads, those that it reads and that pay, and what these are computed from. False: none
+  /// that a reduction of rows reads, or too many.
+  bool is_shared(ValueId sum) {
     bool shared = false;
-    int ops = 0;
     std::set<ValueId> seen;
-    const auto walk = [&](const auto& self, ValueId id) -> void {
-      if (!moves(id) || !seen.insert(id).second || ++ops > kMostColumnOps) return;
-      shared |= of_rows_[id.index] && bytes_read(id) <= 2 * bytes(id);
-      for (ValueId operand : from_[id].operands) self(self, operand);
+    const auto walk = [&](const auto& self, ValueId id, bool inside) -> void {
+      if (!moves(id) || seen.size() > kMostColumnOps) return;
+      const bool begins = !inside && of_rows_[id.index];
+      if ((begins && !pays(id)) || !seen.insert(id).second) return;
+      shared |= begins;
+      for (ValueId operand : from_[id].operands) self(self, operand, inside || begins);
     };
-    walk(walk, from_[sum].operands[0]);
-    return shared && ops <= kMostColumnOps;
+    walk(walk, from_[sum].operands[0], false);
+    if (!shared || seen.size() > kMostColumnOps) return false;
+    own_ = std::move(seen);
+    return true;
   }
 
   int64_t bytes(ValueId id) const {
@@ -104,7 +113,7 @@ class ColumnOperands {
   }
 
   ValueId again(ValueId id, const std::vector<int64_t>& columns) {
-    if (!moves(id)) return rewriter_[id];
+    if (!own_.contains(id)) return rewriter_[id];
     ValueId& made = again_[{columns, id}];
     if (made.valid()) return made;
     const Op& op = from_[id];
@@ -123,6 +132,7 @@ class ColumnOperands {
   GraphRewriter& rewriter_;
   std::vector<bool> of_rows_;  // by value: a reduction of rows reads it
   std::vector<bool> stored_;   // by value: it has a place in memory whatever is fused
+  std::set<ValueId> own_;      // of the sum at hand
   std::map<std::pair<std::vector<int64_t>, ValueId>, ValueId> again_;
   bool found_ = false;
 };

@@ -6,8 +6,9 @@
 //   %weight = reduce_sum (dy * y) {axes = [0]}   =>   %weight = reduce_sum (dy * y') {axes = [0]}
 //   %c = reduce_sum (dy * y) {axes = [1]}             %c = reduce_sum (dy * y) {axes = [1]}
 //
-// So are cheap values that no other op needs in memory, where what they are computed from is no
-// more than to write and to read them. No bit changes.
+// So is each cheap value that no other op needs in memory, where what it is computed from is no
+// more than to write and to read it; the sum of many gradients is more, and is written. No bit
+// changes.
 #pragma once
 
 #include "ir/graph.h"

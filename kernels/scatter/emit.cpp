@@ -1,6 +1,7 @@
 // scatter_add: how many rows and columns of the result a block of kernels/scatter/scatter.cuh has.
 #include <algorithm>
 
+#include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
@@ -19,10 +20,11 @@ constexpr int64_t kMaxRowsOfBlock = 64;
 }  // namespace
 
 Result<KernelBody> emit_scatter(const EmitContext& context) {
-  SINTER_LET(operands, OperandRows::create(context));
+  OperandRows operands(context);
   const Op& op = operands.op();
   SINTER_LET(index, operands.pointer(0));
   SINTER_LET(updates, operands.rows(1));
+  SINTER_LET(ports, emit_ports(context, kScatterThreads));
   const SymExpr rows(op.type.dims[0]), columns(op.type.dims[1]);
   const SymExpr count(context.group[op.operands[1]].type.dims[0]);
   const int64_t blocks = kBlocksOfProcessor * context.device.multiprocessors;
@@ -37,8 +39,9 @@ Result<KernelBody> emit_scatter(const EmitContext& context) {
   const auto code = [&](const SymExpr& e) { return size_code(e, context.parameters, false); };
 
   KernelBody body;
-  body.includes = "#include \"kernels/scatter/scatter.cuh\"\n";
-  body.globals = fmt::format(
+  body.includes = "#include \"kernels/scatter/scatter.cuh\"\n" + ports.includes;
+  body.globals = ports.memory + ports.accessors + ports.store_globals;
+  body.globals += fmt::format(
       "struct Config {{\n"
       "  using Element = {};\n"
       "  static constexpr int kRows = {}, kGroups = {};\n"
@@ -47,8 +50,8 @@ Result<KernelBody> emit_scatter(const EmitContext& context) {
       memory_type(op.type.dtype), of_block, groups, aligned);
   body.text = fmt::format(
       "__shared__ ScatterShared shared;\n"
-      "scatter_add<Config>({}, {}, {}, y0, {{{}, {}}}, shared);\n",
-      index, code(count), updates, code(rows), code(columns));
+      "{}scatter_add<Config>({}, {}, {}, PortResult{{memory}}, {{{}, {}}}, shared);\n{}",
+      ports.memory_value, index, code(count), updates, code(rows), code(columns), ports.stores);
   body.launch.rows = rows;
   body.launch.items_per_row = groups;
   body.launch.items_per_block = of_block;

@@ -101,12 +101,17 @@ class ScatterSum {
     }
   }
 
-  SINTER_DEVICE void store(T* out) const {
+  // Gives the sums to `out`, that of the first column as element `at`.
+  template <typename Result>
+  SINTER_DEVICE void give(const Result& out, long long at) const {
     if (valid_ <= 0) return;
-    if (Config::kAligned)
-      store_chunk(out, sum_);
-    else
-      store_each(out);
+    if constexpr (Config::kAligned) {
+      out.set_chunk(at, sum_);
+    } else {
+#pragma unroll
+      for (int e = 0; e < 8; ++e)
+        if (e < valid_) out.set(at + e, sum_[e]);
+    }
   }
 
  private:
@@ -129,11 +134,6 @@ class ScatterSum {
     for (int e = 0; e < 8; ++e)
       if (e < valid_) chunk.word[e / 2] |= static_cast<unsigned>(p[e].bits) << 16 * (e % 2);
   }
-  SINTER_DEVICE void store_each(T* out) const {
-#pragma unroll
-    for (int e = 0; e < 8; ++e)
-      if (e < valid_) sinter::store(out + e, sum_[e]);
-  }
 
   const T* const updates_;
   const long long stride_;
@@ -141,12 +141,12 @@ class ScatterSum {
   float sum_[8];
 };
 
-// index: `count` numbers; the rows of `updates` are `stride` apart, those of `out` dense.
-template <typename Config>
+// index: `count` numbers; the rows of `updates` are `stride` apart. `out` takes elements of the
+// result: out.set(at, x), out.set_chunk(at, values).
+template <typename Config, typename Result>
 SINTER_DEVICE void scatter_add(const int* index, long long count,
                                const typename Config::Element* updates, long long stride,
-                               typename Config::Element* out, ScatterSizes sizes,
-                               ScatterShared& shared) {
+                               const Result& out, ScatterSizes sizes, ScatterShared& shared) {
   static_assert(Config::kRows <= 256 && (Config::kRows == 1 || Config::kGroups == 1));
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const long long block = static_cast<long long>(blockIdx.x);
@@ -183,7 +183,7 @@ SINTER_DEVICE void scatter_add(const int* index, long long count,
         sum.add(__ballot_sync(0xffffffffu, is_own), static_cast<int>(n) + lane);
       }
     }
-    sum.store(out + (first + row) * sizes.columns + column);
+    sum.give(out, (first + row) * sizes.columns + column);
   }
 }
 

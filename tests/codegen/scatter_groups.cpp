@@ -35,6 +35,19 @@ graph(%i: i32[N], %u: DTYPE[1, 24]) -> (%y) {
   %b = broadcast %u {dims = [N, 24]} : DTYPE[N, 24]
   %y = scatter_add %i, %b {rows = 20, checked = 1} : DTYPE[20, 24]
 })"},
+    {"scatter_into_a_sum", 0, R"(
+graph(%i: i32[N], %u: DTYPE[N, 264], %w: bf16[32, 264]) -> (%y, %z) {
+  %a = scatter_add %i, %u {rows = 20, checked = 1} : DTYPE[20, 264]
+  %s = slice %w {axis = 0, begin = 0, size = 20} : bf16[20, 264]
+  %c = cast %s : DTYPE[20, 264]
+  %y = add %a, %c : DTYPE[20, 264]
+  %z = exp %c : DTYPE[20, 264]
+})"},
+    {"scatter_of_odd_rows_and_its_sum", 0, R"(
+graph(%i: i32[N], %u: DTYPE[N, 21], %w: DTYPE[21]) -> (%a, %y) {
+  %a = scatter_add %i, %u {rows = 9, checked = 1} : DTYPE[9, 21]
+  %y = add %a, %w : DTYPE[9, 21]
+})"},
 };
 
 }  // namespace sinter

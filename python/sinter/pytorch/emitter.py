@@ -22,6 +22,8 @@ from .unsupported import Unsupported
 
 MAX_CONCAT = 64  # operands that the op `concat` takes
 VIEWS = ("reshape", "transpose")  # ops of the IR that are ways of reading their operand
+# Ops whose results have no memory of their own.
+UNWRITTEN = (*VIEWS, "slice", "broadcast", "constant", "iota", "kv_append")
 
 
 def text_of(number: Number, dtype: str) -> str:
@@ -50,6 +52,8 @@ class Emitter:
         self._added: list[tuple[Value, str]] = []  # by the node that is being added, with their ops
         self._owners: dict[int, str] = {}  # paths of the modules that made values
         self._sources: dict[int, Value] = {}  # of views: what they read
+        self._written: set[int] = set()  # values that a kernel can write
+        self._reshapes: set[int] = set()
         self._states: dict[int, tuple[int, ...]] = {}  # with the axes that their rows join
         self._shared: set[int] = set()  # numbers that several nodes read
         self._checks: list[tuple[Value, RowCheck]] = []  # of the node that is being added
@@ -64,6 +68,10 @@ class Emitter:
         self._added.append((value, op))
         if op in VIEWS:
             self._sources[value.number] = operands[0]
+        if op not in UNWRITTEN:
+            self._written.add(value.number)
+        if op == "reshape":
+            self._reshapes.add(value.number)
         return value
 
     def _note_check(self, value: Value, check: RowCheck) -> None:
@@ -162,6 +170,13 @@ class Emitter:
         written = self._add("kv_append", operands)
         self._note_check(written, RowCheck())
         return Tensor(self, written, (1, 1)).reshape(sizes)
+
+    def as_written(self, x: Tensor) -> Tensor:
+        """The computed value of which a tensor is a reshape, with other axes in the same memory; else x."""
+        value = x._value
+        while value.number in self._reshapes:
+            value = self._sources[value.number]
+        return Tensor(self, value, (1,) * len(value.dims)) if value.number in self._written else x
 
     def output(self, tensor: Tensor) -> None:
         self.graph.output(tensor._value)

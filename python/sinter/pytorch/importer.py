@@ -218,12 +218,16 @@ class Importer:
 
     # ---- outputs
 
-    def add_output(self, node: fx.Node) -> None:
+    def add_output(self, node: fx.Node, is_visible: bool = True) -> None:
+        """is_visible: the user sees the result, which has torch's axes in the module, too. Of another one the
+        memory is what counts, and the value is the output that a kernel writes there."""
         fake = node.meta["val"]
         tensor = self.values[node]
         layout = self._layout(fake)
         self.emitter.begin_node()
         tensor = tensor.permute(layout.order)
+        if not is_visible:
+            tensor = self.emitter.as_written(tensor)
         taken = {operand.name for operand in self.imported.outputs}
         if tensor.name is None or tensor.name in taken \
                 or any(tensor.name == operand.name for operand in self.imported.inputs):

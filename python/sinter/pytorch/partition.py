@@ -237,7 +237,7 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
             importer.imported.module.close()
             return None
         for node in results:
-            importer.add_output(node)
+            importer.add_output(node, node in visible)
     except BaseException:
         importer.imported.module.close()
         raise

@@ -2,8 +2,9 @@
 
 torch's partitioner keeps values where they are smallest and latest, views among them: of the queries,
 keys and values that are slices of one product it keeps three views, each a copy, as a result of a graph
-owns its memory. Where the views of a value are as large as the value, the value itself is kept, and the
-backward graph makes the views.
+owns its memory, and of a value that the next product reads with other axes than attention gives it two.
+Where the views of a value are as large as the value, the value itself is kept, and the backward graph
+makes the views.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import prod
 import torch
 from torch import fx
 
-from .layout import Layout, is_view, root_of
+from .layout import Layout, is_view
 from .ranges import COUNTED, counted_axis
 
 
@@ -59,13 +60,14 @@ def note_ranges(forward: fx.GraphModule, backward: fx.GraphModule) -> None:
 
 
 def views_of_roots(kept: list, places: dict[str, fx.Node]) -> dict[fx.Node, list[fx.Node]]:
-    """The kept views that do not lie dense in memory, by the computed value whose memory they read."""
+    """The kept views, by the computed value whose memory they read."""
     found: dict[fx.Node, list[fx.Node]] = {}
     for node in kept:
-        if not isinstance(node, fx.Node) or not is_view(node) or node.name not in places \
-                or Layout.of_dense(node.meta["val"]) is not None:
+        if not isinstance(node, fx.Node) or not is_same_memory(node) or node.name not in places:
             continue
-        root = root_of(node)
+        root = node
+        while is_same_memory(root):
+            root = root.args[0]
         if root.op == "call_function" and isinstance(root.meta.get("val"), torch.Tensor) \
                 and Layout.of_dense(root.meta["val"]) is not None and can_be_made_again(node) \
                 and isinstance(bytes_of(root), int):
@@ -73,9 +75,15 @@ def views_of_roots(kept: list, places: dict[str, fx.Node]) -> dict[fx.Node, list
     return found
 
 
+def is_same_memory(node: fx.Node) -> bool:
+    """Whether a node holds what its first operand's memory does: a view, or a clone with the same strides."""
+    return is_view(node) or (node.target is torch.ops.aten.clone.default
+                             and node.meta["val"].stride() == node.args[0].meta["val"].stride())
+
+
 def can_be_made_again(node: fx.Node) -> bool:
     """Whether the views down to the root read no other value of the graph, such as a size."""
-    while is_view(node):
+    while is_same_memory(node):
         if node.all_input_nodes != [node.args[0]]:
             return False
         node = node.args[0]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Sequence
 
 from ..module import Value
 from .axes import MAX_RANK, joined, list_text, regroup
+from .dtypes import is_real
 from .extents import Extent, Product, product_of
 from .unsupported import Unsupported
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from .emitter import Emitter
 
 Number = int | float | bool
+
+# Sums of so many terms and more, so few of them, are made of sums of rows of so many terms and more.
+MANY_TERMS, FEW_SUMS, LEAST_ROW = 2**15, 16, 256
 
 
 class Tensor:
@@ -343,7 +347,23 @@ class Tensor:
             groups = [group for i, group in enumerate(groups) if i not in chosen]
         return self._like(value)._regrouped(groups)
 
-    def sum(self, axes=None, keepdim=False): return self._reduce("reduce_sum", axes, keepdim)
+    def sum(self, axes=None, keepdim=False) -> Tensor:
+        """A few sums of many elements are sums of rows' sums: one sum is the work of one block."""
+        chosen = self.chosen(axes)
+        most = [self.g.extents.most(self.product(axis)) for axis in range(self.rank)]
+        results = math.prod(most[axis] for axis in range(self.rank) if axis not in chosen)
+        first, length = [], 1
+        while len(first) < len(chosen) and chosen[-1 - len(first)] == self.rank - 1 - len(first) \
+                and length < LEAST_ROW:
+            first.append(chosen[-1 - len(first)])
+            length *= most[first[-1]]
+        rows = math.prod(most[axis] for axis in chosen if axis not in first)
+        if not is_real(self.dtype) or not first or results > FEW_SUMS or rows * length < MANY_TERMS \
+                or rows < 2:
+            return self._reduce("reduce_sum", axes, keepdim)
+        sums = self.f32()._reduce("reduce_sum", first, True)._reduce("reduce_sum", axes, keepdim)
+        return sums.to(self.dtype)
+
     def max(self, axes=None, keepdim=False): return self._reduce("reduce_max", axes, keepdim)
     def min(self, axes=None, keepdim=False): return -(-self).max(axes, keepdim)
 

@@ -12,17 +12,25 @@ from .indexing import MAX_ROWS, chosen_places, counting_order, joined_numbers, o
 from .overwriting import put, row_axis
 from .registry import Conversion, aten, converts
 
+# Sums of columns, each of all updates with zeros in the place of other rows': a chain of additions for
+# each row is longer than those are, where few rows share all updates.
+FEW_ROWS = 8
+
 
 @converts(aten("embedding_dense_backward.default"))
 def embedding_backward(c: Conversion, grad: Tensor, index: Tensor, rows, padding,
                        scale_by_frequency) -> Tensor:
     if scale_by_frequency:
         raise Unsupported("gradients divided by the number of uses")
-    numbers = row_numbers(index, rows, from_end=False).flatten().merged()
+    few = isinstance(rows, int) and rows <= FEW_ROWS
+    numbers = (checked_rows if few else row_numbers)(index, rows, from_end=False).flatten().merged()
     updates = grad.flatten(0, -2) if grad.rank > 1 else grad.unsqueeze(0)
     if padding >= 0:
         kept = ~numbers.equals(padding)
         updates = c.g.where(kept.unsqueeze(1), updates, 0.0)
+    if few:
+        own = lambda row: c.g.where(numbers.equals(row).unsqueeze(1), updates, 0.0)
+        return c.g.concat([own(row).sum([0], True) for row in range(rows)], 0)
     return sum_rows(numbers, updates, rows)
 
 

@@ -1,0 +1,112 @@
+"""Which kernels a training step has: nothing is copied, and no sum is the work of one block alone. Numbers
+are eager's."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+import torch.nn.functional as F
+from beside_eager import compiled, reset, train_beside_eager
+from sinter.pytorch import report
+from torch import nn
+
+
+def compiled_of(phase: str):
+    """What the one entry of a graph was compiled to."""
+    (graph,) = [one for one in report.REPORTS if one.phase == phase]
+    (entry,) = graph.entries
+    return entry.compiled
+
+
+def text_of(phase: str) -> str:
+    return compiled_of(phase).optimized_text
+
+
+def ops_of(phase: str) -> list[set[str]]:
+    """The ops of each kernel of a graph; of a call of the library, its product."""
+    (ledger,) = compiled_of(phase).ledger["entries"]
+    ops = {value["name"]: value["op"] for value in ledger["values"]}
+    return [{ops[value] for value in kernel["values"]} for kernel in ledger["kernels"]]
+
+
+class Projections(nn.Module):
+    """Attention whose queries, keys and values are products of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(32, 32) for _ in range(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (linear(x).unflatten(-1, (2, 16)).transpose(1, 2) for linear in (self.q, self.k, self.v))
+        return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(-2))
+
+
+def test_products_that_attention_reads_are_kept_where_they_were_written() -> None:
+    train_beside_eager(Projections(), torch.randn(2, 8, 32))
+    assert {"copy"} not in ops_of("forward")
+
+
+def test_the_result_of_attention_is_kept_once() -> None:
+    train_beside_eager(Projections().bfloat16(), torch.randn(2, 8, 32).bfloat16(), tolerance=5e-2)
+    (attention,) = [ops for ops in ops_of("forward") if any("attention" in op for op in ops)]
+    assert "copy" not in attention
+
+
+class Head(nn.Module):
+    """The loss of labels among `classes`, which is no multiple of 8."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(16, classes)
+        self.register_buffer("labels", torch.arange(24) * 11 % classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(self.head(x).float(), self.labels)
+
+
+def test_a_biased_product_of_odd_width_is_padded_once() -> None:
+    reset()
+    head, x = Head(523).bfloat16(), torch.randn(24, 16).bfloat16()
+    results = []
+    for function in (head, compiled(head)):
+        head.zero_grad()
+        function(x).backward()
+        results.append([parameter.grad.clone() for parameter in head.parameters()])
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(b, a, rtol=2e-2, atol=1e-4)
+    assert re.search(r"= linear .*: bf16\[24, 528\]", text_of("forward"))
+    assert re.search(r"= reduce_sum .*\[(1, )?528\]", text_of("backward"))
+
+
+class Kinds(nn.Module):
+    """The sum of two tables' rows, one of which has few rows that many numbers name."""
+
+    def __init__(self, padding: int | None) -> None:
+        super().__init__()
+        self.words, self.kinds = nn.Embedding(50, 16), nn.Embedding(3, 16, padding_idx=padding)
+
+    def forward(self, words: torch.Tensor, kinds: torch.Tensor) -> torch.Tensor:
+        return self.words(words) + self.kinds(kinds)
+
+
+def test_rows_of_a_small_table_have_column_sums() -> None:
+    for padding in (None, 1):
+        train_beside_eager(Kinds(padding), torch.randint(0, 50, (4, 40)), torch.randint(0, 3, (4, 40)),
+                           tolerance=1e-4)
+        assert sum("scatter_add" in ops for ops in ops_of("backward")) == 1
+
+
+class Squares(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return F.mse_loss(x * self.scale, y)
+
+
+def test_a_sum_of_very_many_terms_is_one_of_rows() -> None:
+    train_beside_eager(Squares(), torch.randn(64, 1024), torch.randn(64, 1024))
+    sums = [ops for ops in ops_of("forward") if "reduce_sum" in ops]
+    assert len(sums) == 2 and any("mul" in ops for ops in sums)
