@@ -5,9 +5,13 @@
 
 namespace sinter {
 
-/// Pointers that a kernel of these ops holds: to values that it reads and to those that it writes.
+/// Pointers that a kernel of these ops has: to values that it reads and to those that it writes.
 size_t pointers(const FusionProblem& problem, Members members);
-constexpr size_t kMaxPointers = 64;  // parameters are 4 KiB, and registers hold addresses
-constexpr size_t kMaxOps = 64;       // of a kernel, whose text is compiled
+/// The most of a kernel whose threads hold all of them: registers hold addresses.
+constexpr size_t kMaxPointers = 64;
+/// The most of a kernel of several parts, whose threads hold those of one: 8 bytes each, in the
+/// 32,764 that parameters have.
+constexpr size_t kMaxParameters = 4000;
+constexpr size_t kMaxOps = 64;  // of a kernel of one part, whose text is compiled
 
 }  // namespace sinter

@@ -112,6 +112,37 @@ std::vector<LedgerEntry> merge_all(FusionState& state, llvm::ArrayRef<Candidate>
   return entries;
 }
 
+/// Joins kernels at the beginning of the entry, level by level: neighbours first, then what came of
+/// them, so that a kernel of n parts is priced about log n times.
+void fuse_beginnings(HorizontalFusion& horizontal, FusionState& state,
+                     std::vector<LedgerEntry>& ledger) {
+  const auto merge = [&](ValueId a, ValueId b) {
+    std::optional<Decision> decision = horizontal.judge_independent(a, b);
+    if (!decision) return false;
+    ++state.statistics.judged;
+    if (!decision->accepted()) return false;
+    horizontal.merge(*decision);
+    ++state.statistics.accepted;
+    ledger.push_back({a, b, std::move(decision->verdict)});
+    return true;
+  };
+  for (std::vector<ValueId>& level : horizontal.beginnings()) {
+    for (bool changed = true; changed;) {
+      std::vector<ValueId> joined;
+      for (size_t i = 0; i < level.size(); ++i) {
+        joined.push_back(level[i]);
+        if (i + 1 < level.size() && merge(level[i], level[i + 1])) ++i;
+      }
+      changed = joined.size() < level.size();
+      level = std::move(joined);
+    }
+  }
+  // Without some of the fusions the neighbours are others.
+  if (state.allowed)
+    for (const auto& [a, b, is_horizontal] : *state.allowed)
+      if (is_horizontal) merge(a, b);
+}
+
 /// The refusals that remain when kernels of different rows share launches. They are judged in the
 /// order of the candidates; a refusal without such a verdict keeps its reason.
 std::vector<LedgerEntry> fuse_horizontally(HorizontalFusion& horizontal, FusionState& state,
@@ -176,6 +207,7 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
   for (const Candidate& candidate : candidates(state->problem)) open.push_back(candidate);
   std::vector<LedgerEntry> refused = merge_all(*state, open, fusion.ledger);
   HorizontalFusion horizontal(*state);
+  fuse_beginnings(horizontal, *state, fusion.ledger);
   refused = fuse_horizontally(horizontal, *state, std::move(refused), fusion.ledger);
   std::sort(refused.begin(), refused.end(), [](const LedgerEntry& x, const LedgerEntry& y) {
     return std::pair(x.a, x.b) < std::pair(y.a, y.b);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/op_roles.h"
 #include "kernels/cost.h"
 #include "kernels/pointers.h"
 #include "passes/judge_checks.h"
@@ -26,21 +27,73 @@ bool HorizontalFusion::share_a_value(ValueId a, ValueId b) const {
   });
 }
 
+bool HorizontalFusion::has_rows(uint32_t kernel) const {
+  return llvm::all_of(parts_[kernel], [&](uint32_t part) {
+    const GroupShape& own = state_.groups.shape(part);
+    return !own.lone && !own.columns && own.family->kind == KernelFamily::Kind::rows;
+  });
+}
+
 std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b) const {
+  return share_a_value(a, b) ? judge_independent(a, b) : std::nullopt;
+}
+
+std::optional<Decision> HorizontalFusion::judge_independent(ValueId a, ValueId b) const {
   const uint32_t x = dag_.find(a), y = dag_.find(b);
-  if (x == y) return std::nullopt;
-  for (uint32_t kernel : {x, y})
-    for (uint32_t part : parts_[kernel])
-      if (const GroupShape& own = state_.groups.shape(part);
-          own.lone || own.columns || own.family->kind != KernelFamily::Kind::rows)
-        return std::nullopt;
-  if (!share_a_value(a, b) || dag_.depends(x, y)) return std::nullopt;
+  if (x == y || !has_rows(x) || !has_rows(y) || dag_.depends(x, y)) return std::nullopt;
   const Members in_x = dag_.members(x), in_y = dag_.members(y);
   std::optional<Verdict> refusal = constraints(state_, a, b, in_x, in_y, true);
   if (!refusal) refusal = state_conflict(state_.problem, in_x, in_y);
   if (!refusal) refusal = profit(x, y);
   Verdict verdict = refusal ? std::move(*refusal) : Verdict{Reason::fused_horizontal, "", {}};
   return Decision{std::move(verdict), x, y, {}, merges_};
+}
+
+std::optional<size_t> HorizontalFusion::level(uint32_t kernel,
+                                              const std::map<uint32_t, size_t>& before) const {
+  const FusionProblem& problem = state_.problem;
+  const Graph& graph = problem.graph();
+  const DeviceDescription& device = problem.device();
+  const auto is_small = [&](ValueId value) {
+    return problem.bytes(value) <= device.launch_s * device.memory_bytes_per_s;
+  };
+  if (!has_rows(kernel)) return std::nullopt;
+  size_t level = 0;
+  for (ValueId member : dag_.members(kernel)) {
+    if (writes_state(graph[member])) return std::nullopt;
+    for (const Read& read : problem.facts(member).reads) {
+      if (graph[read.root].kind == OpKind::state) return std::nullopt;
+      if (!computes(graph[read.root]) || dag_.find(read.root) == kernel) continue;
+      const auto at = before.find(dag_.find(read.root));
+      if (at == before.end()) return std::nullopt;
+      level = std::max(level, at->second + 1);
+    }
+    const bool leaves = llvm::any_of(problem.users(member),
+                                     [&](ValueId user) { return dag_.find(user) != kernel; });
+    if (leaves && !is_small(member)) return std::nullopt;
+  }
+  return level;
+}
+
+std::vector<std::vector<ValueId>> HorizontalFusion::beginnings() const {
+  const Graph& graph = state_.problem.graph();
+  std::vector<std::pair<uint32_t, uint32_t>> kernels;  // position, representative
+  for (uint32_t i = 0; i < graph.size(); ++i)
+    if (computes(graph.ops()[i]))
+      if (const uint32_t kernel = dag_.find({i}); dag_.members(kernel)[0] == ValueId{i})
+        kernels.push_back({dag_.position(kernel), kernel});
+  std::sort(kernels.begin(), kernels.end());
+  std::map<uint32_t, size_t> level_of;
+  std::vector<std::vector<ValueId>> levels;
+  for (const auto& [position, kernel] : kernels) {
+    const std::optional<size_t> own = level(kernel, level_of);
+    if (!own) continue;
+    level_of[kernel] = *own;
+    if (levels.size() <= *own) levels.resize(*own + 1);
+    levels[*own].push_back(dag_.members(kernel)[0]);
+  }
+  for (std::vector<ValueId>& one : levels) std::sort(one.begin(), one.end());
+  return levels;
 }
 
 double HorizontalFusion::seconds(llvm::ArrayRef<uint32_t> parts) const {
@@ -55,11 +108,10 @@ std::optional<Verdict> HorizontalFusion::profit(uint32_t x, uint32_t y) const {
   parts.append(parts_[y].begin(), parts_[y].end());
   const size_t held =
       pointers(state_.problem, dag_.members(x)) + pointers(state_.problem, dag_.members(y));
-  const size_t ops = dag_.members(x).size() + dag_.members(y).size();
   const double together = seconds(parts);
-  if (std::isinf(together) || ops > kMaxOps || held > kMaxPointers)
+  if (std::isinf(together) || held > kMaxParameters)
     return refuse(Reason::profit_configuration,
-                  fmt::format("{} parts, {} ops, {} pointers", parts.size(), ops, held));
+                  fmt::format("{} parts, {} pointers", parts.size(), held));
   return slower(together, seconds(parts_[x]) + seconds(parts_[y]));
 }
 

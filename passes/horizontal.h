@@ -6,7 +6,15 @@
 //
 // Parts hand no element to each other: neither may depend on the other. What is saved is the
 // launch, and time where neither has blocks enough to fill the device.
+//
+// Two kernels are asked about where both read one value, so that they can run at about the same
+// time, or where both stand at the beginning of the entry: they and all kernels before them read
+// arguments and small values, as those of an optimizer's step do. When such a kernel runs makes no
+// difference to the memory of intermediate values. Kernels of one level, the number of kernels on
+// the longest way to them, do not depend on each other, whichever of them are joined.
 #pragma once
+
+#include <map>
 
 #include "passes/fusion_state.h"
 
@@ -21,6 +29,10 @@ class HorizontalFusion {
   /// they read nothing in common but weights, one depends on the other, they are one already, or
   /// one of them has no fusion port.
   std::optional<Decision> judge(ValueId a, ValueId b) const;
+  /// The same of kernels that need not read anything in common.
+  std::optional<Decision> judge_independent(ValueId a, ValueId b) const;
+  /// The kernels at the beginning of the entry, by level: the first op of each, ascending.
+  std::vector<std::vector<ValueId>> beginnings() const;
   /// True if the ops are in one kernel.
   bool together(ValueId a, ValueId b) const { return dag_.find(a) == dag_.find(b); }
   /// Joins the kernels of an accepted decision, the last one made: nothing has merged since.
@@ -30,6 +42,9 @@ class HorizontalFusion {
 
  private:
   bool share_a_value(ValueId a, ValueId b) const;
+  bool has_rows(uint32_t kernel) const;
+  /// The level of a kernel at the beginning of the entry, given those of the kernels before it.
+  std::optional<size_t> level(uint32_t kernel, const std::map<uint32_t, size_t>& before) const;
   std::optional<Verdict> profit(uint32_t x, uint32_t y) const;
   double seconds(llvm::ArrayRef<uint32_t> parts) const;
 

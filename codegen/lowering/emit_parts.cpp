@@ -14,8 +14,23 @@
 //       part1::run(x1, y1, n0, block - end0);
 //     }
 //
+// Parts with the same text share a function, and their blocks stand side by side:
+//
+//     } else if (block < end3) {
+//       const float* own_x0;
+//       float* own_y0;
+//       long long first;
+//       if (block < end2) {
+//         own_x0 = x2, own_y0 = y2, first = end1;
+//       } else {
+//         own_x0 = x3, own_y0 = y3, first = end2;
+//       }
+//       part2::run(own_x0, own_y0, n0, block - first);
+//     }
+//
 // All blocks of a launch have as many threads as the widest part needs.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "codegen/emission/emit_index.h"
@@ -34,6 +49,7 @@ struct Part {
   uint32_t prefix_rank = 0;
   llvm::ArrayRef<uint32_t> outputs;
   KernelBody body;
+  bool is_first = true;  // of the parts with its text
 };
 
 /// The part of the group that computes the wanted outputs.
@@ -90,6 +106,62 @@ std::string function_of(const Part& part, size_t number, size_t symbols) {
       number, part.body.globals, parameters, indented(part.body.text));
 }
 
+/// The parts in the order of their blocks: behind each those with the same text.
+std::vector<Part> by_function(std::vector<Part> parts, size_t symbols) {
+  std::map<std::string, size_t> first;  // by text
+  std::vector<std::pair<size_t, size_t>> order;
+  for (size_t k = 0; k < parts.size(); ++k)
+    order.push_back({first.try_emplace(function_of(parts[k], 0, symbols), k).first->second, k});
+  std::sort(order.begin(), order.end());
+  std::vector<Part> sorted;
+  for (const auto& [function, k] : order) {
+    sorted.push_back(std::move(parts[k]));
+    sorted.back().is_first = function == k;
+  }
+  return sorted;
+}
+
+std::string begin_of(size_t part) { return part == 0 ? "0" : fmt::format("end{}", part - 1); }
+
+/// Sets the pointers of the part that has the block, one of `begin` .. `end` - 1, by bisection.
+std::string choose_part(llvm::ArrayRef<Part> parts, size_t begin, size_t end) {
+  if (begin + 1 < end) {
+    const size_t middle = (begin + end) / 2;
+    return fmt::format("if (block < end{}) {{\n{}}} else {{\n{}}}\n", middle - 1,
+                       indented(choose_part(parts, begin, middle)),
+                       indented(choose_part(parts, middle, end)));
+  }
+  const Part& part = parts[begin];
+  std::string text;
+  for (size_t k = 0; k < part.inputs.size(); ++k)
+    text += fmt::format("own_x{} = x{}, ", k, part.inputs[k]);
+  for (size_t k = 0; k < part.outputs.size(); ++k)
+    text += fmt::format("own_y{} = y{}, ", k, part.outputs[k]);
+  return text + fmt::format("first = {};\n", begin_of(begin));
+}
+
+/// The call of the function that the parts `begin` .. `end` - 1 share.
+std::string call_of(llvm::ArrayRef<Part> parts, size_t begin, size_t end, size_t symbols) {
+  const Part& part = parts[begin];
+  if (begin + 1 == end)
+    return fmt::format("part{}::run({}, {});\n", begin,
+                       arguments_of(part.inputs, part.outputs, symbols),
+                       begin == 0 ? "block" : "block - " + begin_of(begin));
+  std::string declared, arguments;
+  const auto add = [&](std::string_view constant, ValueId value, std::string name) {
+    declared += fmt::format("{}{}* own_{};\n", constant,
+                            dtype_info(part.graph[value].type.dtype).memory, name);
+    arguments += fmt::format("own_{}, ", name);
+  };
+  for (size_t k = 0; k < part.inputs.size(); ++k)
+    add("const ", part.graph.inputs[k], fmt::format("x{}", k));
+  for (size_t k = 0; k < part.outputs.size(); ++k)
+    add("", part.graph.outputs[k], fmt::format("y{}", k));
+  for (size_t k = 0; k < symbols; ++k) arguments += fmt::format("n{}, ", k);
+  return declared + "long long first;\n" + choose_part(parts, begin, end) +
+         fmt::format("part{}::run({}block - first);\n", begin, arguments);
+}
+
 std::string blocks_code(const Launch& launch, llvm::ArrayRef<SymbolId> parameters) {
   const SymExpr items = items_of(launch);
   const int64_t own = launch.items_per_block;
@@ -128,18 +200,18 @@ Result<KernelBody> emit_parts(const EmitContext& context, llvm::ArrayRef<KernelP
   }
   for (Part& part : parts)
     if (part.body.launch.threads < threads) SINTER_TRY(emit_function(part, context, threads));
+  parts = by_function(std::move(parts), parameters.size());
   KernelBody body;
-  std::string ends, branches, begin;
+  std::string ends, branches;
   for (size_t k = 0; k < parts.size(); ++k) {
-    const Part& part = parts[k];
-    body.globals += function_of(part, k, parameters.size()) + '\n';
-    ends += fmt::format("const long long end{} = {}{};\n", k, begin.empty() ? "" : begin + " + ",
-                        blocks_code(part.body.launch, parameters));
-    const std::string own = begin.empty() ? "block" : "block - " + begin;
-    branches +=
-        fmt::format("{}if (block < end{}) {{\n  part{}::run({}, {});\n}}", k == 0 ? "" : " else ",
-                    k, k, arguments_of(part.inputs, part.outputs, parameters.size()), own);
-    begin = fmt::format("end{}", k);
+    ends += fmt::format("const long long end{} = {}{};\n", k, k == 0 ? "" : begin_of(k) + " + ",
+                        blocks_code(parts[k].body.launch, parameters));
+    if (!parts[k].is_first) continue;
+    body.globals += function_of(parts[k], k, parameters.size()) + '\n';
+    size_t end = k + 1;
+    while (end < parts.size() && !parts[end].is_first) ++end;
+    branches += fmt::format("{}if (block < end{}) {{\n{}}}", k == 0 ? "" : " else ", end - 1,
+                            indented(call_of(parts, k, end, parameters.size())));
   }
   body.text = "const long long block = blockIdx.x;\n" + ends + branches + "\n";
   body.launch = launch_of(parts, threads);

@@ -21,6 +21,7 @@ std::vector<LedgerStep> steps_of(const Program& program, const EntryPlan& plan,
     LedgerStep one;
     one.name = facts.name();
     one.kind = facts.kind;
+    one.step_class = step_class(program, step);
     one.values = step.values;
     one.bytes = traffic.of(plan, step);
     if (facts.kernel) {
@@ -157,6 +158,22 @@ double EntryLedger::seconds() const {
   double seconds = 0;
   for (const LedgerStep& step : steps) seconds += step.seconds();
   return seconds;
+}
+
+std::vector<ClassCosts> EntryLedger::classes() const {
+  std::vector<ClassCosts> classes(kStepClasses);
+  for (size_t i = 0; i < kStepClasses; ++i) classes[i].step_class = static_cast<StepClass>(i);
+  for (const LedgerStep& step : steps) {
+    ClassCosts& own = classes[static_cast<size_t>(step.step_class)];
+    ++own.launches;
+    own.bytes += step.bytes;
+    own.predicted_s += step.predicted_s;
+    own.seconds += step.seconds();
+  }
+  llvm::erase_if(classes, [](const ClassCosts& one) { return one.launches == 0; });
+  llvm::stable_sort(classes,
+                    [](const ClassCosts& a, const ClassCosts& b) { return a.seconds > b.seconds; });
+  return classes;
 }
 
 }  // namespace sinter

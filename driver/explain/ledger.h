@@ -6,6 +6,7 @@
 #include "driver/explain/choices.h"
 #include "driver/explain/measured.h"
 #include "driver/explain/relaxed_attention.h"
+#include "driver/step_class.h"
 #include "ir/traffic.h"
 
 namespace sinter {
@@ -20,8 +21,9 @@ struct LedgerValue {
 
 /// A step of an entry's plan. Bytes and times are those at Compiled::sizes.
 struct LedgerStep {
-  std::string name;                 // of the kernel, else the kind
-  std::string kind;                 // "kernel", "gemm" or "copy"
+  std::string name;  // of the kernel, else the kind
+  std::string kind;  // "kernel", "gemm" or "copy"
+  StepClass step_class = {};
   std::vector<std::string> values;  // what it computes
   Bytes bytes = {};                 // moved
   double predicted_s = 0;           // by the cost model
@@ -86,6 +88,15 @@ struct ReasonWorth {
   double seconds = 0, bytes = 0;
 };
 
+/// The steps of one class of work.
+struct ClassCosts {
+  StepClass step_class = {};
+  size_t launches = 0;
+  Bytes bytes = {};
+  double predicted_s = 0;
+  double seconds = 0;  // measured where a step was, else predicted
+};
+
 struct EntryLedger {
   size_t entry = 0;  // its place in the plan
   std::string name;
@@ -105,6 +116,8 @@ struct EntryLedger {
   double predicted_s() const;
   bool measured() const;   // some step of it
   double seconds() const;  // measured where a step was, else predicted
+  /// The classes that the entry has, the largest time first. They add up to the entry's.
+  std::vector<ClassCosts> classes() const;
 };
 
 /// Inputs of reports beside the compilation; all may be empty.

@@ -80,6 +80,12 @@ class EntryPage {
                                   {"layer", sections_[i].layer},
                                   {"count", sections_[i].repeats + 1},
                                   {"steps", section_steps(sections_[i])}});
+    json["classes"] = Json::array();
+    for (const ClassCosts& one : ledger_.classes())
+      json["classes"].push_back({{"class", to_string(one.step_class)},
+                                 {"launches", one.launches},
+                                 {"bytes", bytes_json(one.bytes.total())},
+                                 {"seconds", one.seconds}});
     json["unfused"] = unfused();
     json["worths"] = worths();
     json["reasons"] = Json::array();

@@ -36,6 +36,7 @@ Json step_json(const LedgerStep& step, size_t index) {
   Json json = {{"index", index},
                {"name", step.name},
                {"kind", step.kind},
+               {"class", to_string(step.step_class)},
                {"values", step.values},
                {"read_bytes", static_cast<int64_t>(step.bytes.read)},
                {"written_bytes", static_cast<int64_t>(step.bytes.written)},
@@ -86,6 +87,16 @@ std::string relaxed_line(const std::optional<RelaxedSavings>& relaxed) {
   return fmt::format("    \"relaxed_attention\": {},\n", line(json));
 }
 
+Json class_json(const EntryLedger& entry, const ClassCosts& one) {
+  Json json = {{"class", to_string(one.step_class)},
+               {"launches", one.launches},
+               {"read_bytes", static_cast<int64_t>(one.bytes.read)},
+               {"written_bytes", static_cast<int64_t>(one.bytes.written)},
+               {"predicted_s", one.predicted_s}};
+  if (entry.measured()) json["measured_s"] = one.seconds;
+  return json;
+}
+
 Json edge_json(const LedgerEdge& edge) {
   return {{"from", edge.from ? Json(*edge.from) : Json()},
           {"to", edge.to},
@@ -115,13 +126,15 @@ std::string entry_json(const EntryLedger& entry) {
   };
   return fmt::format(
       "  {{\n    \"name\": {},\n    \"title\": {},\n    \"sizes\": {},\n    \"saved_bytes\": {},\n"
-      "    \"predicted_s\": {},\n{}    \"worth\": {},\n    \"reasons\": {},\n"
+      "    \"predicted_s\": {},\n{}    \"classes\": {},\n"
+      "    \"worth\": {},\n    \"reasons\": {},\n"
       "    \"choices\": {},\n{}    \"values\": {},\n"
       "    \"kernels\": {},\n    \"edges\": {},\n"
       "    \"decisions\": {}\n  }}",
       line(entry.name), line(entry.title), line(entry.sizes),
       static_cast<int64_t>(entry.saved_bytes()), line(entry.predicted_s()),
       entry.measured() ? fmt::format("    \"measured_s\": {},\n", line(entry.seconds())) : "",
+      list(entry.classes(), plain([&](const ClassCosts& one) { return class_json(entry, one); })),
       list(entry.worths,
            [&](const RefusalWorth& worth, size_t) { return worth_json(entry, worth); }),
       list(entry.reasons, plain(reason_json)), list(entry.choices, plain(choice_json)),

@@ -44,6 +44,17 @@ std::string kernels_by_layer(const EntryLedger& ledger, bool all_lines) {
   return text;
 }
 
+std::string by_class(const EntryLedger& ledger) {
+  TextTable table("lrrrr");
+  table.add({"class", "launches", "bytes", ledger.measured() ? "time" : "predicted", "share"});
+  const double all = ledger.seconds();
+  for (const ClassCosts& one : ledger.classes())
+    table.add({std::string(to_string(one.step_class)), fmt::format("{}", one.launches),
+               with_unit(one.bytes.total(), "B"), duration(one.seconds),
+               fmt::format("{:.1f} %", all > 0 ? 100 * one.seconds / all : 0)});
+  return "\n" + table.str();
+}
+
 std::string fusions(const EntryLedger& ledger) {
   std::string text;
   for (const DecisionReason& reason : decisions_by_reason(ledger, true)) {
@@ -148,7 +159,8 @@ std::string ledger_text(const EntryLedger& ledger, bool all) {
   for (const LedgerChoice& choice : ledger.choices) choices += choice_text(choice) + '\n';
   if (ledger.relaxed) choices += "  --attention relaxed " + savings_text(*ledger.relaxed) + '\n';
   return ledger_headline(ledger) + "\n" + choices + "\n" + what_would_pay(ledger) +
-         kernels_by_layer(ledger, all) + (all ? fusions(ledger) : "") + refusals(ledger, all);
+         kernels_by_layer(ledger, all) + (all ? by_class(ledger) + fusions(ledger) : "") +
+         refusals(ledger, all);
 }
 
 }  // namespace sinter

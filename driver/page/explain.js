@@ -360,12 +360,27 @@ function valuePanel(number, value) {
     h("p", {}, h("b", {}, "Choose a second value"), " to see whether they share a kernel, and why (not)."), buttons()];
 }
 
+/// Seconds by class of work: a column for each of the entries, and their sum. Of more than six entries the
+/// chosen one alone.
+function classTable(number) {
+  const shown = entries.length <= 6 ? entries : [entries[number]], spent = new Map();
+  shown.forEach((entry, i) => entry.classes.forEach(one => {
+    if (!spent.has(one.class)) spent.set(one.class, shown.map(() => 0));
+    spent.get(one.class)[i] = one.seconds;
+  }));
+  const sum = list => list.reduce((total, one) => total + one, 0), all = sum([...spent.values()].map(sum));
+  const cells = list => list.map(one => one > 0 ? duration(one) : "–").concat(shown.length > 1 ? [duration(sum(list))] : []);
+  const rows = [...spent].sort((a, b) => sum(b[1]) - sum(a[1])).map(([name, list]) => [name, ...cells(list), all > 0 ? percent(sum(list) / all) : ""]);
+  const heads = ["class", ...shown.map(entry => entry.title), ...(shown.length > 1 ? ["all"] : []), "share"];
+  return [h("h3", {}, "Time by class"), tableOf(heads, rows.concat([["all", ...cells(shown.map((_, i) => sum([...spent.values()].map(list => list[i])))), ""]]), heads.map((_, i) => i).slice(1))];
+}
+
 function payPanel(number) {
   const entry = entries[number], matter = entry.worths.filter(worth => worth.matters);
   return [h("h2", {}, "What would pay"), h("p", { class: "dim" }, entry.headline), entry.choices.map(text => h("p", { class: "dim" }, text)),
     matter.length ? tableOf(["worth", "", "", "values and reason"], matter.map(worth => [worth.stated, percent(worth.share), worth.count + "×",
       h("div", {}, h("code", {}, nameOf(entry, worth.a)), " and ", h("code", {}, nameOf(entry, worth.b)), ": ", reasonOf(worth.reason)[0], worth.option ? ["; by ", h("b", { class: "mono" }, worth.option)] : "")]),
-      [0, 1, 2], i => pickPair(number, matter[i].a, matter[i].b)) : h("p", {}, "No refusal that a kernel could lift costs 0.5 % of the time."),
+      [0, 1, 2], i => pickPair(number, matter[i].a, matter[i].b)) : h("p", {}, "No refusal that a kernel could lift costs 0.5 % of the time."), classTable(number),
     h("p", { class: "dim" }, "Click a value and then another one to ask why they share a kernel or not; click a kernel for its ops, launch and CUDA text."), buttons()];
 }
 

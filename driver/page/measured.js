@@ -2,7 +2,7 @@
 // roofline, launches on a time line, and the cases of a benchmark.
 
 const profile = data.profile, bench = data.bench;
-// The classes of driver/profile/step_class.h.
+// The classes of driver/step_class.h.
 const CLASSES = { products: "#8e63c7", attention: "#3867d6", norms: "#20a39e", activations: "#6a994e", elementwise: "#5fa8d3", loss: "#c9485b", optimizer: "#b58900", copies: "#d9822b", "outside the plan": "#98a4b3" };
 const WIDTH = 900;
 let chosen = -1;

@@ -3,7 +3,7 @@
 
 #include "driver/profile/costs.h"
 #include "driver/profile/records.h"
-#include "driver/profile/step_class.h"
+#include "driver/step_class.h"
 #include "runtime/cuda/ceiling.h"
 
 namespace sinter {

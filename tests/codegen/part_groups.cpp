@@ -40,6 +40,21 @@ graph(%i: i32[N, 3], %j: i32[40, 3]) -> (%a, %b) {
   %b = add %j, %m : i32[40, 3]
 })",
      {{0, {0}}, {0, {1}}}},
+    // Three parts with one text, of which another part stands between; one reads another operand
+    // first.
+    {"parts_with_one_text",
+     0,
+     R"(
+graph(%a: DTYPE[N, WIDTH], %b: DTYPE[N, WIDTH], %c: f32[M, K], %d: DTYPE[N, WIDTH], %e: DTYPE[N, WIDTH], %s: DTYPE[]) -> (%ab, %row, %de, %db) {
+  %as = mul %a, %s : DTYPE[N, WIDTH]
+  %ab = sub %b, %as : DTYPE[N, WIDTH]
+  %row = softmax %c : f32[M, K]
+  %ds = mul %d, %s : DTYPE[N, WIDTH]
+  %de = sub %e, %ds : DTYPE[N, WIDTH]
+  %bs = mul %b, %s : DTYPE[N, WIDTH]
+  %db = sub %d, %bs : DTYPE[N, WIDTH]
+})",
+     {{0, {0}}, {1, {1}}, {0, {2}}, {0, {3}}}},
 };
 
 }  // namespace sinter

@@ -4,8 +4,8 @@
 #include "driver/compile/plan_summary.h"
 #include "driver/generate/decoder.h"
 #include "driver/profile/costs.h"
-#include "driver/profile/step_class.h"
 #include "driver/ready_model.h"
+#include "driver/step_class.h"
 #include "ir/text.h"
 
 namespace sinter {

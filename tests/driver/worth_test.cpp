@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -57,6 +58,35 @@ double cost_of_plan(const Fusion& fusion, const JoinedCosts& costs,
     if (!kernels.empty()) seconds += std::min(apart, costs.seconds(kernels));
   }
   return seconds;
+}
+
+TEST_CASE("launches, bytes and times by class add up to those of the entry") {
+  for (const std::string& path : models()) {
+    CAPTURE(path);
+    bool multiplies = false;
+    for (const EntryLedger& entry : ledger(plan_of(path), {}, {.advice = false})) {
+      size_t launches = 0;
+      double bytes = 0, of_steps = 0, seconds = 0, before = INFINITY;
+      std::set<StepClass> seen;
+      for (const ClassCosts& one : entry.classes()) {
+        CHECK(seen.insert(one.step_class).second);
+        CHECK(one.seconds <= before);
+        before = one.seconds;
+        launches += one.launches;
+        bytes += one.bytes.total();
+        seconds += one.predicted_s;
+      }
+      for (const LedgerStep& step : entry.steps) {
+        CHECK(seen.contains(step.step_class));
+        of_steps += step.bytes.total();
+      }
+      CHECK(launches == entry.steps.size());
+      CHECK(bytes == of_steps);
+      CHECK(seconds == doctest::Approx(entry.predicted_s()).epsilon(1e-12));
+      multiplies = multiplies || seen.contains(StepClass::products);
+    }
+    CHECK(multiplies);
+  }
 }
 
 TEST_CASE("sums of worths are differences of plans' costs, no edge counted twice") {

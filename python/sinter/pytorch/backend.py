@@ -36,6 +36,7 @@ from .padding import pad_products
 from .partition import EagerOp, Part, partition, rewritten
 from .recording import RecordedCall, mark_static, recorded
 from .report import GraphReport, calling, record
+from .roles import is_of_optimizer
 from .runtime import CompiledEntry
 from .saved_values import keep_roots, note_ranges
 from .selects import join_selects
@@ -101,13 +102,15 @@ def device_of(module: fx.GraphModule) -> torch.device:
 @dataclass
 class CompiledGraph:
     """A callable of a graph, what Sinter compiled of it, and the ops that torch computes. is_whole: one
-    entry is the whole graph. recorded: the entries whose calls are recorded."""
+    entry is the whole graph. recorded: the entries whose calls are recorded. kept: for each entry, the
+    values that a forward graph keeps for the backward graph."""
 
     function: Callable
     entries: list[CompiledEntry]
     eager: list[EagerOp]
     is_whole: bool
     recorded: list[RecordedCall]
+    kept: list[list[str]]
 
 
 def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None,
@@ -126,6 +129,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
         compiled = compile_graph_of_ops(module, options, phase, memory)
         function = compiled.function
         report.show(compiled.entries, compiled.eager, compiled.recorded)
+        report.kept = compiled.kept
         report.packing.refused = packing.refused if packing is not None else {}
     report.seconds = time.perf_counter() - start
     record(report)
@@ -165,7 +169,9 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
     called = calls or ([wrapped(entry) for entry in entries] if wrapped is not None else entries)
     whole = whole_graph(module, parts, called)
     function = with_constants(whole or rewritten(module, parts, called).forward, constants)
-    return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None, calls)
+    kept = [[operand.name for operand in part.graph.outputs if phase == "forward" and operand.node in lent]
+            for part in parts]
+    return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None, calls, kept)
 
 
 def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
@@ -294,7 +300,8 @@ def compile_phases(module: fx.GraphModule, example_inputs, pack: bool, compile_o
                     packing = find_packing(graph.graph)
                 if packing is None or not packing.groups:
                     pad_products(graph)
-            return make_boxed_func(compile_ops(graph, phase, packing))
+            is_step = phase == "inference" and is_of_optimizer(graph.graph, module.graph, example_inputs)
+            return make_boxed_func(compile_ops(graph, "optimizer" if is_step else phase, packing))
         return compile_phase
 
     compile_module = aot_autograd(

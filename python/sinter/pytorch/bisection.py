@@ -28,9 +28,10 @@ from .backend import compile_graph_of_ops, compile_options, compile_phases, devi
 from .importer import Importer, describe, is_size
 from .names import location_of, module_path
 from .op_program import write_program
-from .report import owner_of, place_of
+from .report import owner_of
 from .runtime import CompiledEntry, TorchDevice
 from .shared_memory import SharedMemory
+from .step_report import place_of
 from .tensor import Tensor
 from .tensor_file import write_tensors
 

@@ -13,7 +13,10 @@ from typing import Any
 
 import torch
 
+from ..compiled import Compiled
 from . import recording
+from .step_report import (RoleWork, class_rows, is_step, joined_plan, joined_text, kept_lines, ledgers_of, lost_lines,
+                          markdown_table, place_of, role_rows, table, work_by_role)
 
 
 @dataclass
@@ -43,11 +46,13 @@ class PackingReport:
 class GraphReport:
     """A graph of torch.compile.
 
-    phase: "forward", "backward", or "inference" where nothing needs a gradient.
+    phase: "forward", "backward", "optimizer" where parameters or gradients are written, or "inference",
+    where nothing needs a gradient.
     nodes: ops of torch in the graph. entries: what Sinter compiled, a CompiledEntry a part.
     eager: the ops that torch computes itself (EagerOp). seconds: what compiling took. owner: a weak
     reference to the function or module that torch.compile was given. packing: which products became
-    one. recorded: with the option `graphs`, a RecordedCall for each entry.
+    one. recorded: with the option `graphs`, a RecordedCall for each entry. kept: for each entry, the values
+    that are results for the backward pass alone.
     """
 
     phase: str
@@ -58,6 +63,7 @@ class GraphReport:
     owner: weakref.ref | None = None
     packing: PackingReport = field(default_factory=PackingReport)
     recorded: list = field(default_factory=list)
+    kept: list[list[str]] = field(default_factory=list)
 
     def show(self, entries: list, eager: list, recorded: list) -> None:
         self.entries, self.eager, self.recorded = entries, eager, recorded
@@ -71,6 +77,7 @@ class Explanation:
 
     graphs: list[GraphReport]
     is_skipped: bool = False
+    _plan: Compiled | None = field(default=None, repr=False, compare=False)
 
     @property
     def eager(self) -> list:
@@ -84,9 +91,45 @@ class Explanation:
         if not self.graphs:
             return "no graph was compiled: call the function first"
         lines = [f"{count(len(self.graphs), 'graph')}, {count(len(self.eager), 'op')} in eager"]
+        if is_step(self.graphs):
+            lines += ["", *table(role_rows(self.roles)), "", *table(class_rows(self.roles))]
         for graph in self.graphs:
             lines += self._graph_lines(graph)
         return "\n".join(lines)
+
+    @property
+    def roles(self) -> dict[str, RoleWork]:
+        """Launches, bytes and predicted seconds of the graphs of each role, "forward", "backward",
+        "optimizer" and "inference", and the same by class of work. Eager ops are not among them."""
+        return work_by_role(self.graphs)
+
+    def markdown(self) -> str:
+        """The tables of a training step, and the rest of the report as it is."""
+        text = str(self)
+        if not is_step(self.graphs):
+            return f"```\n{text}\n```\n"
+        first, _, rest = text.partition("\n")
+        details = rest[rest.index(f"\n{self.graphs[0].phase}: "):].strip("\n")
+        return "\n".join([first, "", *markdown_table(role_rows(self.roles)), "",
+                          *markdown_table(class_rows(self.roles)), "", "```", details, "```", ""])
+
+    @property
+    def text(self) -> str:
+        """All graphs as one module in the text form, with an entry for each: forward, backward, optimizer; a
+        second graph of a role is forward_2. The program's commands take it as a file, `sinter profile step.sir
+        --phase backward`."""
+        return joined_text(self.graphs)[0]
+
+    def plan(self) -> Compiled:
+        """The plan of `text`, compiled at the first call: for `why`, `ledger`, `verify` and the page. The
+        graphs themselves keep their own. SinterError: none was compiled, or two with different options."""
+        if self._plan is None:
+            self._plan = joined_plan(self.graphs)
+        return self._plan
+
+    def explain_html(self, with_text: bool = False) -> str:
+        """A page with the graphs as entries, and time by class; see `Compiled.explain_html`."""
+        return self.plan().explain_html(with_text)
 
     def _graph_lines(self, graph: GraphReport) -> list[str]:
         lines = [f"\n{graph.phase}: {count(graph.nodes, 'op')} of torch, compiled in "
@@ -98,6 +141,10 @@ class Explanation:
                 lines.append(f"  {name}: {variant.costs()}; unfused {variant.unfused_costs()}")
                 lines += attention_lines(ledger, entry.locations)
         lines += [f"  {call.entry.name}: {call}" for call in graph.recorded]
+        if is_step(self.graphs):
+            lines += kept_lines(graph)
+            for _, ledger in ledgers_of(graph):
+                lines += lost_lines(ledger)
         lines += graph.packing.lines()
         reasons = Counter((op.op, op.location, op.reason) for op in graph.eager)
         for (op, location, reason), times in reasons.items():
@@ -119,15 +166,6 @@ def attention_lines(ledger: dict, locations: dict[str, str]) -> list[str]:
     if "relaxed_attention" in ledger:
         lines.append(f'    options={{"attention": "relaxed"}} {ledger["relaxed_attention"]["text"]}')
     return lines
-
-
-def place_of(value: str, locations: dict[str, str]) -> str | None:
-    """The place in the user's source of a value, which may be a part of what a line there made."""
-    while value:
-        if value in locations:
-            return locations[value]
-        value = value.rpartition(".")[0]
-    return None
 
 
 def count(number: int, noun: str) -> str:
@@ -167,13 +205,14 @@ def owner_of(function: Any) -> Any:
     return module if isinstance(module, torch.nn.Module) and is_call else function
 
 
-def explain(compiled: Any = None) -> Explanation:
-    """What Sinter made of a function or module that torch.compile returned; of None, of all."""
-    if compiled is None:
+def explain(*compiled: Any) -> Explanation:
+    """The graphs that Sinter made of functions and modules that torch.compile returned, such as a model and the
+    step of its optimizer; without arguments, all graphs of the process."""
+    if not compiled or compiled == (None,):
         return Explanation(list(REPORTS))
-    owner = owner_of(compiled)
-    graphs = [one for one in REPORTS if one.owner is not None and one.owner() == owner]
-    return Explanation(graphs, not graphs and was_traced(owner))
+    owners = [owner_of(one) for one in compiled]
+    graphs = [one for one in REPORTS if one.owner is not None and one.owner() in owners]
+    return Explanation(graphs, not graphs and all(map(was_traced, owners)))
 
 
 def was_traced(function: Any) -> bool:

@@ -19,6 +19,7 @@ GUIDE = make_tables.ROOT / "docs" / "pytorch.md"
 
 README = make_tables.ROOT / "README.md"
 BISECT = make_tables.ROOT / "docs" / "bisect.md"
+TRAINING = make_tables.ROOT / "docs" / "pytorch_training.md"
 
 
 def run_examples(page):
@@ -48,6 +49,11 @@ class TestGuide(unittest.TestCase):
         runner = run_examples(README)
         self.assertEqual(runner.failures, 0)
         self.assertGreater(runner.tries, 4)
+
+    def test_examples_of_the_page_on_training_print_what_it_says(self):
+        runner = run_examples(TRAINING)
+        self.assertEqual(runner.failures, 0)
+        self.assertGreater(runner.tries, 14)
 
     def test_examples_of_the_page_on_bisection_print_what_it_says(self):
         runner = run_examples(BISECT)

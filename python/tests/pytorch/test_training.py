@@ -74,7 +74,7 @@ class TestTraining(unittest.TestCase):
             trainer.step(tokens, targets, cosine(number, 5))
             graphs.append(len(report.REPORTS))
         self.assertEqual([one.phase for one in report.REPORTS],
-                         ["forward", "backward", "inference"])
+                         ["forward", "backward", "optimizer"])
         self.assertEqual(graphs[1:], graphs[1:2] * 4)
         self.assertFalse(torch._dynamo.utils.counters["graph_break"])
         self.assertEqual(sum(len(one.eager) for one in report.REPORTS), 0)

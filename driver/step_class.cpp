@@ -1,4 +1,4 @@
-#include "driver/profile/step_class.h"
+#include "driver/step_class.h"
 
 #include <llvm/ADT/STLExtras.h>
 
