@@ -63,10 +63,14 @@ class ColumnOperands {
     }
   }
 
-  /// Computed for the columns again: a cheap value that needs no place in memory.
+  /// Computed for the columns again: a cheap value that needs no place in memory. A reader of a
+  /// state stays where it is, before an op that writes the state.
   bool moves(ValueId id) const {
     const Op& op = from_[id];
-    return is_by_element(op) && is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype);
+    return is_by_element(op) && is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype) &&
+           llvm::none_of(op.operands, [&](ValueId operand) {
+             return is_state_version(from_[root_of(from_, operand)]);
+           });
   }
 
   /// Some value on the way to the sum is read by a reduction of rows, and pays.

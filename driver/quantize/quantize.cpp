@@ -40,18 +40,19 @@ struct Matrix {
   bool transposed = false;  // in the files
 };
 
-bool is_rounded(const LogicalWeight& weight, bool head) {
+bool is_rounded(const LogicalWeight& weight, const QuantizeOptions& options) {
   if (weight.dims.size() != 2) return false;
-  return weight.key.starts_with("l{i}.") || (head && weight.key == "lm_head.weight");
+  if (weight.table) return options.embeddings;
+  return weight.key.starts_with("l{i}.") || (options.head && weight.key == "lm_head.weight");
 }
 
-/// The matrices that linears multiply by, each once, by their tensors' names.
-std::vector<Matrix> matrices_of(const OpenedModel& model, bool head) {
+/// The matrices that are rounded, each once, by their tensors' names.
+std::vector<Matrix> matrices_of(const OpenedModel& model, const QuantizeOptions& options) {
   std::map<std::string, const Weight*, std::less<>> weights;
   for (const Weight& weight : model.module.weights) weights[weight.name] = &weight;
   std::map<std::string, Matrix> matrices;
   for (const LogicalWeight& logical : logical_weights(*model.spec)) {
-    if (!is_rounded(logical, head)) continue;
+    if (!is_rounded(logical, options)) continue;
     Matrix matrix;
     for (const Op& op : weights.at(logical.name)->init.ops()) {
       matrix.transposed |= op.kind == OpKind::transpose;
@@ -159,7 +160,7 @@ class FolderWriter {
         scale_(model.spec->dtype),
         origin_(model.origin),
         files_(files) {
-    for (Matrix& matrix : matrices_of(model, options.head)) {
+    for (Matrix& matrix : matrices_of(model, options)) {
       std::string name = matrix.tensor;
       matrices_.emplace(std::move(name), std::move(matrix));
     }
@@ -256,8 +257,8 @@ class FolderWriter {
     for (const JsonMember& member : *config.root.object())
       if (member.key != "quantization_config")
         text += fmt::format("  {}: {},\n", json_quoted(member.key), to_text(member.value));
-    text +=
-        fmt::format("  \"quantization_config\": {}\n}}\n", compressed_tensors_text(scheme_, kept));
+    text += fmt::format("  \"quantization_config\": {}\n}}\n",
+                        compressed_tensors_text(scheme_, options_.embeddings, kept));
     return write_text((folder / kConfig).string(), text);
   }
 
@@ -309,10 +310,11 @@ Status check_quantizable(const OpenedModel& model, const std::string& folder,
                 "give the model that they were made from");
   if (options.head && (model.spec->encoder || model.spec->tied))
     return fail(model.spec->encoder ? "an encoder has no output projection"
-                                    : "the output projection is the embedding table, which stays "
-                                      "as it is",
-                model.origin, "leave out --head", ExitCode::usage);
-  for (const Matrix& matrix : matrices_of(model, options.head))
+                                    : "the output projection is the embedding table",
+                model.origin,
+                model.spec->encoder ? "leave out --head" : "leave out --head, or give --embeddings",
+                ExitCode::usage);
+  for (const Matrix& matrix : matrices_of(model, options))
     SINTER_TRY(check_matrix(matrix, model.origin, options.format));
   return check_target(folder);
 }

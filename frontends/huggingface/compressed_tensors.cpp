@@ -159,16 +159,16 @@ Status read_targets(const JsonView& view, ModuleNames& targets) {
   for (size_t i = 0; i < list->size(); ++i) {
     SINTER_LET(name, view[i].string());
     if (name == "Linear") {
-      targets = ModuleNames::everything();
-      return {};
-    }
-    if (name.starts_with("re:")) {
+      targets.add_class(ModuleClass::linear);
+    } else if (name == "Embedding") {
+      targets.add_class(ModuleClass::embedding);
+    } else if (name.starts_with("re:")) {
       if (auto added = targets.add_pattern(std::string_view(name).substr(3)); !added)
         return view[i].fail(added.error().what, "correct the expression");
     } else if (!name.empty() && name[0] >= 'A' && name[0] <= 'Z') {
       return view[i].fail(
           fmt::format("quantized modules of class '{}' are not supported", printable(name)),
-          "supported: Linear, names, and patterns that begin with re:");
+          "supported: Linear, Embedding, names, and patterns that begin with re:");
     } else {
       targets.add_name(std::move(name));
     }
@@ -215,7 +215,7 @@ Result<Quantization::Group> read_group_of(const JsonDocument& document, const Js
 
 }  // namespace
 
-std::string compressed_tensors_text(const WeightScheme& scheme,
+std::string compressed_tensors_text(const WeightScheme& scheme, bool tables,
                                     llvm::ArrayRef<std::string> ignored) {
   const bool grouped = scheme.strategy == ScaleStrategy::group;
   const std::string weights = fmt::format(
@@ -227,10 +227,11 @@ std::string compressed_tensors_text(const WeightScheme& scheme,
     names += fmt::format("{}{}", names.empty() ? "" : ", ", json_quoted(name));
   return fmt::format(
       R"({{"quant_method": "compressed-tensors", "format": "{}", "quantization_status": "compressed", )"
-      R"("config_groups": {{"group_0": {{"targets": ["Linear"], "weights": {}, )"
+      R"("config_groups": {{"group_0": {{"targets": ["Linear"{}], "weights": {}, )"
       R"("input_activations": null, "output_activations": null}}}}, "ignore": [{}], )"
       R"("kv_cache_scheme": null}})",
-      scheme.layout == WeightLayout::packed ? "pack-quantized" : "float-quantized", weights, names);
+      scheme.layout == WeightLayout::packed ? "pack-quantized" : "float-quantized",
+      tables ? R"(, "Embedding")" : "", weights, names);
 }
 
 Result<Quantization> read_compressed_tensors(const JsonDocument& document, HfConfig& config,

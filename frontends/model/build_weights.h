@@ -18,6 +18,7 @@ struct LogicalWeight {
   Dims dims;
   bool wide = false;      // float32, from a tensor that was rounded to the spec's type
   bool plus_one = false;  // 1 + the tensor, in float32
+  bool table = false;     // rows are chosen by numbers; of a tied model also the output projection
 };
 
 /// All weights that come from files, in the order of their use.
@@ -41,6 +42,9 @@ OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names);
 
 /// Name of the file tensor that holds a logical weight.
 std::string tensor_name(const LogicalWeight& weight, const WeightNames& names);
+
+/// The ends of the names of modules that are tables in this layout, such as "embed_tokens".
+std::vector<std::string> table_modules(const WeightMap& map);
 
 /// The tensor that a logical weight is cut from, as the spec asks for it.
 Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names);

@@ -27,9 +27,9 @@ pcre2_match_context* name_limits() {
 
 }  // namespace
 
-ModuleNames ModuleNames::everything() {
+ModuleNames ModuleNames::linears() {
   ModuleNames names;
-  names.all_ = true;
+  names.add_class(ModuleClass::linear);
   return names;
 }
 
@@ -44,8 +44,8 @@ Status ModuleNames::add_pattern(std::string_view pattern) {
   return {};
 }
 
-Result<bool> ModuleNames::contains(std::string_view module) const {
-  if (all_ || names_.contains(module)) return true;
+Result<bool> ModuleNames::contains(std::string_view module, ModuleClass of_module) const {
+  if (classes_.contains(of_module) || names_.contains(module)) return true;
   if (llvm::any_of(parts_, [&](const std::string& part) {
         return module.find(part) != std::string_view::npos;
       }))

@@ -27,10 +27,13 @@ std::string to_string(const WeightScheme& scheme) {
 }
 
 Result<const WeightScheme*> Quantization::scheme_of(std::string_view module) const {
-  SINTER_LET(out, ignored.contains(module));
+  const bool table =
+      llvm::any_of(tables, [&](const std::string& end) { return module.ends_with(end); });
+  const ModuleClass of_module = table ? ModuleClass::embedding : ModuleClass::linear;
+  SINTER_LET(out, ignored.contains(module, of_module));
   if (out) return nullptr;
   for (const Group& group : groups) {
-    SINTER_LET(in, group.targets.contains(module));
+    SINTER_LET(in, group.targets.contains(module, of_module));
     if (in) return &group.scheme;
   }
   return nullptr;

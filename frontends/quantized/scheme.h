@@ -78,11 +78,13 @@ struct Quantization {
   std::string method;  // as the config names it: "gptq"
   std::vector<Group> groups;
   ModuleNames ignored;
+  /// Ends of the names of modules that are embedding tables, such as "embed_tokens".
+  std::vector<std::string> tables = {};
   /// `ignored` is a rough list: the one group counts wherever the files hold codes.
   bool files_decide = false;
 
-  /// The scheme of a linear, such as "model.layers.0.mlp.up_proj"; null: it is not quantized. The
-  /// first group that has it counts.
+  /// The scheme of a linear or a table, such as "model.layers.0.mlp.up_proj"; null: it is not
+  /// quantized. The first group that has it counts.
   Result<const WeightScheme*> scheme_of(std::string_view module) const;
   /// "gptq: INT4, groups of 128".
   std::string description() const;

@@ -328,5 +328,20 @@ TEST_CASE("refused: compressed-tensors") {
           {"/output_activations"});
 }
 
+TEST_CASE("compressed-tensors: linears and embeddings are classes of their own") {
+  const auto read = read_quantization_text(
+      R"({"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {)"
+      R"("a": {"targets": ["Linear"], "weights": {"num_bits": 4, "group_size": 32}}, )"
+      R"("b": {"targets": ["Embedding"], "weights": {"num_bits": 8, "strategy": "channel"}}}})",
+      "c");
+  REQUIRE(read);
+  Quantization names = *read;
+  names.tables = {"embed_tokens"};
+  CHECK(*names.scheme_of("model.layers.0.mlp.up_proj") == &names.groups[0].scheme);
+  CHECK(*names.scheme_of("model.embed_tokens") == &names.groups[1].scheme);
+  names.groups.pop_back();
+  CHECK(*names.scheme_of("model.embed_tokens") == nullptr);
+}
+
 }  // namespace
 }  // namespace sinter

@@ -139,7 +139,8 @@ TEST_CASE("rounding: the config of a rounded model is read as its scheme") {
   for (const RoundedFormat& format : rounded_formats()) {
     CAPTURE(format.name);
     const std::vector<std::string> kept = {"lm_head", "a \"name\""};
-    const auto read = read_quantization_text(compressed_tensors_text(format.scheme, kept), "c");
+    const auto read =
+        read_quantization_text(compressed_tensors_text(format.scheme, false, kept), "c");
     REQUIRE(read);
     CHECK(read->method == "compressed-tensors");
     REQUIRE(read->groups.size() == 1);

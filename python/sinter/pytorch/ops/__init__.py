@@ -8,6 +8,6 @@ with several results (None where a result is not needed), or raises `Unsupported
 from .. import library  # noqa: F401, registers the ops of sinter
 from .registry import CONVERSIONS, Conversion, converts
 from . import (activations, attention, choice, elementwise, generators, indexing, losses, movement,
-               norms, overwriting, products, quantized, reductions, scatter)
+               norms, overwriting, products, reductions, scatter)
 
 __all__ = ["CONVERSIONS", "Conversion", "converts"]
