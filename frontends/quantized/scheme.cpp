@@ -1,6 +1,7 @@
 #include "frontends/quantized/scheme.h"
 
 #include <fmt/format.h>
+#include <llvm/ADT/STLExtras.h>
 
 namespace sinter {
 

@@ -15,8 +15,8 @@ std::optional<ValueId> choose_dequantize(Builder& b, const Op& op, Tokens) {
   if (op.kind != OpKind::embedding) return std::nullopt;
   const Op table = b.graph()[op.operands[0]];
   if (table.kind != OpKind::dequantize) return std::nullopt;
-  const ValueId rows = b.op(OpKind::embedding, {table.operands[0], op.operands[1]}, op.attrs,
-                            op.name + ".packed");
+  const ValueId rows =
+      b.op(OpKind::embedding, {table.operands[0], op.operands[1]}, op.attrs, op.name + ".packed");
   return b.op(OpKind::dequantize, {rows}, table.attrs, op.name);
 }
 

@@ -8,7 +8,8 @@
 
 namespace sinter {
 
-/// x [..., length], a packed matrix of `rows` rows, and perhaps a bias [rows]; T is float or double.
+/// x [..., length], a packed matrix of `rows` rows, and perhaps a bias [rows]; T is float or
+/// double.
 template <typename T>
 class PackedProduct {
   std::vector<T> x_scratch_, bias_scratch_;

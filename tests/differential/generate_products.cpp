@@ -186,8 +186,7 @@ void GraphGenerator::quantized() {
   // bound of one with such a matrix: it is read otherwise.
   operands[1] = builder_.op(OpKind::dequantize, {packed}, std::move(attrs));
   if (random_.chance(20)) {
-    if (const Value rows = ids(any_dim(), Dim(width)))
-      op(OpKind::embedding, {operands[1], *rows});
+    if (const Value rows = ids(any_dim(), Dim(width))) op(OpKind::embedding, {operands[1], *rows});
   } else if (format.minima || random_.chance(20))
     values_.push_back(operands[1]);
   else

@@ -314,8 +314,8 @@ TEST_CASE("refused: compressed-tensors") {
               "config_groups": {}})",
           {"/config_groups", "at least one group"});
   refuses(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
-              "config_groups": {"a": {"targets": ["Embedding"], "weights": {"num_bits": 8}}}})",
-          {"/targets/0", "Embedding", "Linear"});
+              "config_groups": {"a": {"targets": ["Conv1d"], "weights": {"num_bits": 8}}}})",
+          {"/targets/0", "Conv1d", "Linear"});
   refuses(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
               "config_groups": {"a": {"targets": ["re:(unclosed"], "weights": {"num_bits": 8}}}})",
           {"/targets/0", "unclosed"});
