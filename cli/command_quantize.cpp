@@ -97,7 +97,7 @@ void add_quantize(CLI::App& program, Action& action) {
   command.add_flag("--head", options->head, "round the output projection, too");
   command.add_flag("--embeddings", options->embeddings,
                    "round the embedding tables, too, to 8 bits; of a tied model also the output "
-                   "projection");
+                   "projection, for Sinter alone");
   command.add_flag("--no-text", options->no_text,
                    "do not predict a text before and after, which tells what rounding cost");
   add_ignored_keys(command, *options);

@@ -244,7 +244,6 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
   SINTER_LET(model, read_hf_config(config, generation ? &*generation : nullptr, model_name(folder),
                                    {options.ignored_keys, options.note}));
   SINTER_TRY(read_quantize_config(folder, options, model));
-  if (model.quantization) model.quantization->tables = table_modules(model.map);
   const Quantization* quantization = model.quantization ? &*model.quantization : nullptr;
   SINTER_LET(weights, open_weights_of(path, options, quantization));
   WeightNames names = usual_names(std::move(model.map));

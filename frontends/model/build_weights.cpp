@@ -205,20 +205,6 @@ std::string tensor_name(const LogicalWeight& weight, const WeightNames& names) {
   return replaced(with_prefix, "{i}", std::to_string(weight.layer));
 }
 
-std::vector<std::string> table_modules(const WeightMap& map) {
-  constexpr std::string_view kEnd = ".weight";
-  std::vector<std::string> modules;
-  for (const char* key :
-       {"embed.weight", "embed.pos.weight", "embed.type.weight", "position_bias.weight"}) {
-    const auto rule = map.rules.find(key);
-    if (rule == map.rules.end() || !rule->second.tensor.ends_with(kEnd)) continue;
-    std::string module = replaced(rule->second.tensor, "{p}", "");
-    module.resize(module.size() - kEnd.size());
-    modules.push_back(std::move(module));
-  }
-  return modules;
-}
-
 Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names) {
   const TensorRule rule = rule_of(weight, names.map);
   Dims dims = weight.dims;

@@ -43,9 +43,6 @@ OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names);
 /// Name of the file tensor that holds a logical weight.
 std::string tensor_name(const LogicalWeight& weight, const WeightNames& names);
 
-/// The ends of the names of modules that are tables in this layout, such as "embed_tokens".
-std::vector<std::string> table_modules(const WeightMap& map);
-
 /// The tensor that a logical weight is cut from, as the spec asks for it.
 Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names);
 

@@ -27,6 +27,22 @@ pcre2_match_context* name_limits() {
 
 }  // namespace
 
+ModuleClass class_of(std::string_view module) {
+  constexpr std::string_view kTables[] = {"embed_tokens",
+                                          "embed_in",
+                                          "embed_positions",
+                                          "tok_embeddings",
+                                          "word_embeddings",
+                                          "wte",
+                                          "wpe",
+                                          "position_embeddings",
+                                          "token_type_embeddings",
+                                          "relative_attention_bias"};
+  const size_t dot = module.rfind('.');
+  const std::string_view last = dot == module.npos ? module : module.substr(dot + 1);
+  return llvm::is_contained(kTables, last) ? ModuleClass::embedding : ModuleClass::linear;
+}
+
 ModuleNames ModuleNames::linears() {
   ModuleNames names;
   names.add_class(ModuleClass::linear);

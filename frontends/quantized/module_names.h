@@ -14,6 +14,10 @@ namespace sinter {
 /// Classes of modules that have weights.
 enum class ModuleClass : uint8_t { linear, embedding };
 
+/// The class of a module with a matrix, by the name that models of transformers give it, such as
+/// "model.embed_tokens".
+ModuleClass class_of(std::string_view module);
+
 /// Names and classes of modules, and patterns of their names. Copies share the patterns; matching
 /// is safe from several threads.
 class ModuleNames {

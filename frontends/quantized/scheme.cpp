@@ -1,7 +1,6 @@
 #include "frontends/quantized/scheme.h"
 
 #include <fmt/format.h>
-#include <llvm/ADT/STLExtras.h>
 
 namespace sinter {
 
@@ -28,9 +27,7 @@ std::string to_string(const WeightScheme& scheme) {
 }
 
 Result<const WeightScheme*> Quantization::scheme_of(std::string_view module) const {
-  const bool table =
-      llvm::any_of(tables, [&](const std::string& end) { return module.ends_with(end); });
-  const ModuleClass of_module = table ? ModuleClass::embedding : ModuleClass::linear;
+  const ModuleClass of_module = class_of(module);
   SINTER_LET(out, ignored.contains(module, of_module));
   if (out) return nullptr;
   for (const Group& group : groups) {

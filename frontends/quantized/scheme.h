@@ -78,8 +78,6 @@ struct Quantization {
   std::string method;  // as the config names it: "gptq"
   std::vector<Group> groups;
   ModuleNames ignored;
-  /// Ends of the names of modules that are embedding tables, such as "embed_tokens".
-  std::vector<std::string> tables = {};
   /// `ignored` is a rough list: the one group counts wherever the files hold codes.
   bool files_decide = false;
 

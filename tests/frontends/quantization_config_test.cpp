@@ -336,11 +336,14 @@ TEST_CASE("compressed-tensors: linears and embeddings are classes of their own")
       "c");
   REQUIRE(read);
   Quantization names = *read;
-  names.tables = {"embed_tokens"};
   CHECK(*names.scheme_of("model.layers.0.mlp.up_proj") == &names.groups[0].scheme);
   CHECK(*names.scheme_of("model.embed_tokens") == &names.groups[1].scheme);
   names.groups.pop_back();
   CHECK(*names.scheme_of("model.embed_tokens") == nullptr);
+  for (const char* table : {"transformer.wte", "embeddings.word_embeddings", "embed_in"})
+    CHECK(class_of(table) == ModuleClass::embedding);
+  for (const char* linear : {"lm_head", "model.layers.0.self_attn.q_proj", "model.wte.proj"})
+    CHECK(class_of(linear) == ModuleClass::linear);
 }
 
 }  // namespace
