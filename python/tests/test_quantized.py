@@ -67,6 +67,15 @@ def test_an_embedding_of_codes(tmp_path, family, name, table):
     sinter.open_plan(tmp_path / "plan").session(device="cpu", symbols={"R": ROWS})
 
 
+def test_a_head_beside_a_table_of_codes_that_it_is(tmp_path):
+    model = quantized_models.draw_model("gemma2", "packed")
+    model.stored["lm_head.weight"] = model.stored["model.embed_tokens.weight"]
+    quantized_models.quantize_table(model, "packed")
+    folder = quantized_models.write_model(tmp_path / "model", model)
+    with pytest.raises(sinter.SinterError, match="the config says that they are one"):
+        sinter.compile(folder)
+
+
 def test_a_table_of_codes_that_the_config_does_not_quantize(tmp_path):
     model = quantized_models.draw_model("llama", "packed")
     quantized_models.quantize_table(model, "packed")
