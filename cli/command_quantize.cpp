@@ -13,7 +13,7 @@ namespace {
 
 struct QuantizeCommand : CommandOptions {
   std::string format, output;
-  bool head = false, no_text = false;
+  bool head = false, embeddings = false, no_text = false;
 };
 
 std::string to_text(const QuantizeCommand& options, const QuantizedFolder& folder,
@@ -53,6 +53,7 @@ Status quantize_command(const QuantizeCommand& options) {
   QuantizeOptions rounding;
   rounding.format = *find_rounded_format(options.format);
   rounding.head = options.head;
+  rounding.embeddings = options.embeddings;
   rounding.ignored_keys = options.ignored_keys;
   rounding.stage = [](const std::string& text) { progress(text); };
   SINTER_LET(model, open_model(request.path, request.load));
@@ -93,8 +94,10 @@ void add_quantize(CLI::App& program, Action& action) {
   command.add_option("-o,--output", options->output, "the folder to write")
       ->required()
       ->type_name("DIR");
-  command.add_flag("--head", options->head,
-                   "round the output projection, too; embeddings stay as they are");
+  command.add_flag("--head", options->head, "round the output projection, too");
+  command.add_flag("--embeddings", options->embeddings,
+                   "round the embedding tables, too, to 8 bits; of a tied model also the output "
+                   "projection, for Sinter alone");
   command.add_flag("--no-text", options->no_text,
                    "do not predict a text before and after, which tells what rounding cost");
   add_ignored_keys(command, *options);

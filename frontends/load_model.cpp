@@ -73,8 +73,7 @@ Result<CodedTensors> coded_by_config(const ModelSpec& spec, const WeightNames& n
   CodedTensors coded;
   for (const LogicalWeight& weight : logical_weights(spec)) {
     const std::string tensor = tensor_name(weight, names);
-    if (weight.dims.size() != 2 || weight.key == "embed.weight" || !tensor.ends_with(kEnd))
-      continue;
+    if (weight.dims.size() != 2 || !tensor.ends_with(kEnd)) continue;
     SINTER_LET(scheme, quantization.scheme_of(
                            std::string_view(tensor).substr(0, tensor.size() - kEnd.size())));
     if (!scheme) continue;
@@ -86,13 +85,13 @@ Result<CodedTensors> coded_by_config(const ModelSpec& spec, const WeightNames& n
 
 /// Where "{p}" of a layout is found: the prefix under which the embedding table exists.
 Result<std::string> find_prefix(const WeightMap& map, const TensorSource& source,
-                                const std::string& place) {
+                                const CodedTensors& coded, const std::string& place) {
   const LogicalWeight embed{"embed.weight", "embed.weight", 0, {}};
   const std::vector<std::string> names = source.names();
   std::string tried;
   for (const std::string& prefix : map.prefixes) {
     const std::string tensor = tensor_name(embed, {map, prefix});
-    if (source.find(tensor)) return prefix;
+    if (source.find(tensor) || coded.contains(tensor)) return prefix;
     if (llvm::is_contained(names, tensor)) return tl::make_unexpected(source.missing(tensor));
     tried += fmt::format("{}{}", tried.empty() ? "" : " nor ", tensor);
   }
@@ -125,12 +124,20 @@ std::string head_name(const WeightNames& names) {
 }
 
 /// The output projection of a tied model, where the files hold one, must be the embedding table.
-void compare_head(const WeightNames& names, Weights& weights) {
+Status compare_head(const WeightNames& names, Weights& weights) {
   const std::string head = head_name(names);
-  if (!weights.tensors->find(head)) return;
-  weights.tied.emplace(tensor_name({"embed.weight", "embed.weight", 0, {}}, names), head);
+  const std::string table = tensor_name({"embed.weight", "embed.weight", 0, {}}, names);
+  if (!weights.tensors->find(head)) return {};
+  if (names.coded.contains(table))
+    return fail(fmt::format("tensor {} is not quantized and {} is, but the config says that they "
+                            "are one",
+                            printable(head), printable(table)),
+                weights.place,
+                fmt::format("say tie_word_embeddings: false, or remove {}", printable(head)));
+  weights.tied.emplace(table, head);
   weights.tensors = compare_tied(std::move(weights.tensors), weights.tied->first,
                                  weights.tied->second, weights.place);
+  return {};
 }
 
 /// Whether the output projection is the embedding table, as config and weights say it together.
@@ -219,7 +226,7 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names, Weights wei
   spec.sequences = options.sequences;
   if (weights.tensors) {
     SINTER_TRY(refuse_unused_tensors(spec, names, *weights.tensors, weights.place));
-    if (spec.tied && !spec.encoder) compare_head(names, weights);
+    if (spec.tied && !spec.encoder) SINTER_TRY(compare_head(names, weights));
   }
   SINTER_LET(module, build_model(spec, names, weights.tensors.get(), weights.place));
   return finished(std::move(spec), std::move(module), std::move(weights), path, options);
@@ -242,7 +249,7 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
   WeightNames names = usual_names(std::move(model.map));
   if (weights.tensors) {
     names.coded = std::move(weights.coded);
-    SINTER_LET(prefix, find_prefix(names.map, *weights.tensors, weights.place));
+    SINTER_LET(prefix, find_prefix(names.map, *weights.tensors, names.coded, weights.place));
     names.prefix = prefix;
     adopt_spellings(names.map, *weights.tensors);
     SINTER_TRY(settle_tied(model, names, weights));

@@ -25,6 +25,15 @@ std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens,
   return std::nullopt;
 }
 
+/// The matrix of codes of a product that reads it rounded to the type of its other operand.
+std::optional<ValueId> unrounded_matrix(const Graph& graph, const Op& op) {
+  if (!is_without_order(op, OpKind::linear)) return std::nullopt;
+  const Op& matrix = graph[op.operands[1]];
+  if (matrix.kind != OpKind::cast || graph[matrix.operands[0]].kind != OpKind::dequantize)
+    return std::nullopt;
+  return matrix.operands[0];
+}
+
 /// A product with a matrix of float32 and an operand of another type, for which no family has a
 /// kernel, is one of float32: its operands are widened, which is exact, and the result is rounded.
 /// Or, where that was asked for, the matrix is rounded to the operand's type.
@@ -51,6 +60,8 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
   Builder builder(result, symbols);
   GraphRewriter rewriter(entry.graph, result);
   rewriter.rewrite([&](ValueId, Op op) {
+    if (choice.unrounded_matrices)
+      if (const auto matrix = unrounded_matrix(result, op)) op.operands[1] = *matrix;
     std::optional<ValueId> own = chosen(builder, op, entry.tokens, choice);
     if (!own) own = of_one_type(builder, op, choice);
     changed |= own.has_value();

@@ -23,6 +23,9 @@ struct FamilyChoice {
   bool relaxed_attention = false;
   /// A product of many tokens and a quantized matrix reads the matrix rounded to the tokens' type.
   bool rounded_matrices = false;
+  /// A product whose graph rounds a quantized matrix to the tokens' type reads it unrounded: fast
+  /// numerics.
+  bool unrounded_matrices = false;
 };
 
 /// The entry's graph with the families' ops where the symbols have these ranges; nullopt: no family

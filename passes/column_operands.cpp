@@ -63,10 +63,14 @@ class ColumnOperands {
     }
   }
 
-  /// Computed for the columns again: a cheap value that needs no place in memory.
+  /// Computed for the columns again: a cheap value that needs no place in memory. A reader of a
+  /// state stays where it is, before an op that writes the state.
   bool moves(ValueId id) const {
     const Op& op = from_[id];
-    return is_by_element(op) && is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype);
+    return is_by_element(op) && is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype) &&
+           llvm::none_of(op.operands, [&](ValueId operand) {
+             return is_state_version(from_[root_of(from_, operand)]);
+           });
   }
 
   /// Fewer bytes are read to compute the value for the columns again than are written and read

@@ -193,8 +193,10 @@ std::optional<Verdict> takes_elements(const Question& q, const Ports::Place& res
   const Dims& elements = q.problem.facts(anchor).dims;
   for (ValueId reader : q.epilogue) {
     const OpFacts& facts = q.problem.facts(reader);
-    // The port gives each element once, and no thread a whole row.
-    if (result.port != Port::row && (facts.reduces || volume(facts.dims) != volume(elements)))
+    // The port gives each element once, and no thread a whole row. Rows of a state are other
+    // elements than those of a tile.
+    if ((result.port != Port::row && (facts.reduces || volume(facts.dims) != volume(elements))) ||
+        (result.port == Port::tile && writes_state(q.problem.graph()[reader])))
       return refuse(Reason::port_other_element,
                     fmt::format("{} of {}", q.problem.name(reader), q.problem.name(anchor)));
     for (const Read& read : q.problem.facts(reader).reads)

@@ -121,6 +121,8 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
 
 PassOptions pass_options(const CompileOptions& options) {
   PassOptions result{.device_inputs = options.device_inputs, .families = options.families};
+  result.families.unrounded_matrices =
+      numerics_of(options) == Numerics::fast && !options.families.rounded_matrices;
   const Result<DeviceDescription> device = find_device(options.target);
   if ((device && !device->has.wgmma) || options.families.rounded_matrices)
     result.families.left_out.emplace_back("gemm_codes");

@@ -38,21 +38,24 @@ struct Matrix {
   std::string tensor;
   int64_t out = 0, in = 0;
   bool transposed = false;  // in the files
+  WeightScheme scheme = {};
 };
 
-bool is_rounded(const LogicalWeight& weight, bool head) {
+bool is_rounded(const LogicalWeight& weight, const QuantizeOptions& options) {
   if (weight.dims.size() != 2) return false;
-  return weight.key.starts_with("l{i}.") || (head && weight.key == "lm_head.weight");
+  if (weight.table) return options.embeddings;
+  return weight.key.starts_with("l{i}.") || (options.head && weight.key == "lm_head.weight");
 }
 
-/// The matrices that linears multiply by, each once, by their tensors' names.
-std::vector<Matrix> matrices_of(const OpenedModel& model, bool head) {
+/// The matrices that are rounded, each once, by their tensors' names.
+std::vector<Matrix> matrices_of(const OpenedModel& model, const QuantizeOptions& options) {
   std::map<std::string, const Weight*, std::less<>> weights;
   for (const Weight& weight : model.module.weights) weights[weight.name] = &weight;
   std::map<std::string, Matrix> matrices;
   for (const LogicalWeight& logical : logical_weights(*model.spec)) {
-    if (!is_rounded(logical, head)) continue;
+    if (!is_rounded(logical, options)) continue;
     Matrix matrix;
+    matrix.scheme = logical.table ? options.format.table : options.format.scheme;
     for (const Op& op : weights.at(logical.name)->init.ops()) {
       matrix.transposed |= op.kind == OpKind::transpose;
       if (op.kind != OpKind::file) continue;
@@ -67,13 +70,13 @@ std::vector<Matrix> matrices_of(const OpenedModel& model, bool head) {
   return list;
 }
 
-Status check_matrix(const Matrix& matrix, const std::string& origin, const RoundedFormat& format) {
+Status check_matrix(const Matrix& matrix, const std::string& origin) {
   if (matrix.transposed || !matrix.tensor.ends_with(kEnd))
     return fail(fmt::format("tensor {} is a matrix [in, out], for which compressed-tensors has no "
                             "layout",
                             printable(matrix.tensor)),
                 origin, "quantize a model of another family");
-  const int64_t group = format.scheme.group;
+  const int64_t group = matrix.scheme.group;
   if (group == 0 || matrix.in % group == 0) return {};
   std::string others;
   for (const RoundedFormat& other : rounded_formats())
@@ -114,8 +117,9 @@ struct Rounded {
 };
 
 /// Rounds the rows by all processors.
-Result<Rounded> round_matrix(const Matrix& matrix, const WeightScheme& scheme, DType scale,
-                             FileDType dtype, std::span<const std::byte> bytes) {
+Result<Rounded> round_matrix(const Matrix& matrix, DType scale, FileDType dtype,
+                             std::span<const std::byte> bytes) {
+  const WeightScheme& scheme = matrix.scheme;
   const auto rows = static_cast<size_t>(matrix.out), in = static_cast<size_t>(matrix.in);
   const size_t row_bytes = rounded_row_bytes(scheme, matrix.in);
   const auto scale_bytes =
@@ -154,12 +158,8 @@ Result<Rounded> round_matrix(const Matrix& matrix, const WeightScheme& scheme, D
 class FolderWriter {
  public:
   FolderWriter(const OpenedModel& model, const QuantizeOptions& options, const FileTensors& files)
-      : options_(options),
-        scheme_(options.format.scheme),
-        scale_(model.spec->dtype),
-        origin_(model.origin),
-        files_(files) {
-    for (Matrix& matrix : matrices_of(model, options.head)) {
+      : options_(options), scale_(model.spec->dtype), origin_(model.origin), files_(files) {
+    for (Matrix& matrix : matrices_of(model, options)) {
       std::string name = matrix.tensor;
       matrices_.emplace(std::move(name), std::move(matrix));
     }
@@ -192,11 +192,11 @@ class FolderWriter {
   static std::string module_of(std::string_view tensor) {
     return std::string(tensor.substr(0, tensor.size() - kEnd.size()));
   }
-  std::string codes_name(const std::string& module) const {
-    return module + std::string(names_of(scheme_.layout).codes);
+  static std::string codes_name(const Matrix& matrix) {
+    return module_of(matrix.tensor) + std::string(names_of(matrix.scheme.layout).codes);
   }
-  std::string scales_name(const std::string& module) const {
-    return module + std::string(names_of(scheme_.layout).scales);
+  static std::string scales_name(const Matrix& matrix) {
+    return module_of(matrix.tensor) + std::string(names_of(matrix.scheme.layout).scales);
   }
   static std::string shape_name(const std::string& module) {
     return module + std::string(kShapeEnd);
@@ -213,16 +213,17 @@ class FolderWriter {
       return;
     }
     const Matrix& matrix = at->second;
-    const std::string module = module_of(tensor.name);
-    const bool packed = scheme_.layout == WeightLayout::packed;
-    const auto row_bytes = static_cast<int64_t>(rounded_row_bytes(scheme_, matrix.in));
-    entries_.push_back({codes_name(module),
-                        packed ? FileDType::I32 : FileDType::F8_E4M3,
+    const bool packed = matrix.scheme.layout == WeightLayout::packed;
+    const auto row_bytes = static_cast<int64_t>(rounded_row_bytes(matrix.scheme, matrix.in));
+    entries_.push_back({codes_name(matrix),
+                        packed                   ? FileDType::I32
+                        : matrix.scheme.is_float ? FileDType::F8_E4M3
+                                                 : FileDType::I8,
                         {matrix.out, packed ? row_bytes / 4 : row_bytes}});
-    entries_.push_back({scales_name(module),
+    entries_.push_back({scales_name(matrix),
                         to_file_dtype(scale_),
-                        {matrix.out, rounded_row_scales(scheme_, matrix.in)}});
-    if (packed) entries_.push_back({shape_name(module), FileDType::I64, {2}});
+                        {matrix.out, rounded_row_scales(matrix.scheme, matrix.in)}});
+    if (packed) entries_.push_back({shape_name(module_of(tensor.name)), FileDType::I64, {2}});
     ++result_.matrices;
     result_.elements += matrix.out * matrix.in;
   }
@@ -233,18 +234,18 @@ class FolderWriter {
     const auto at = matrices_.find(tensor.name);
     if (at == matrices_.end()) return writer.write(places_.at(tensor.name), bytes);
     const Matrix& matrix = at->second;
-    auto rounded = round_matrix(matrix, scheme_, scale_, tensor.dtype, bytes);
+    auto rounded = round_matrix(matrix, scale_, tensor.dtype, bytes);
     if (!rounded) {
       Error error = std::move(rounded.error());
       error.where = files_.files().front();
       return tl::make_unexpected(std::move(error));
     }
-    const std::string module = module_of(tensor.name);
-    SINTER_TRY(writer.write(places_.at(codes_name(module)), rounded->codes));
-    SINTER_TRY(writer.write(places_.at(scales_name(module)), rounded->scales));
-    if (scheme_.layout != WeightLayout::packed) return {};
+    SINTER_TRY(writer.write(places_.at(codes_name(matrix)), rounded->codes));
+    SINTER_TRY(writer.write(places_.at(scales_name(matrix)), rounded->scales));
+    if (matrix.scheme.layout != WeightLayout::packed) return {};
     const int64_t shape[] = {matrix.out, matrix.in};
-    return writer.write(places_.at(shape_name(module)), std::as_bytes(std::span(shape)));
+    return writer.write(places_.at(shape_name(module_of(tensor.name))),
+                        std::as_bytes(std::span(shape)));
   }
 
   /// The model's own config with a member for the quantization.
@@ -256,8 +257,10 @@ class FolderWriter {
     for (const JsonMember& member : *config.root.object())
       if (member.key != "quantization_config")
         text += fmt::format("  {}: {},\n", json_quoted(member.key), to_text(member.value));
-    text +=
-        fmt::format("  \"quantization_config\": {}\n}}\n", compressed_tensors_text(scheme_, kept));
+    text += fmt::format(
+        "  \"quantization_config\": {}\n}}\n",
+        compressed_tensors_text(options_.format.scheme,
+                                options_.embeddings ? &options_.format.table : nullptr, kept));
     return write_text((folder / kConfig).string(), text);
   }
 
@@ -283,7 +286,6 @@ class FolderWriter {
   }
 
   const QuantizeOptions& options_;
-  const WeightScheme& scheme_;
   DType scale_;
   std::string origin_;
   const FileTensors& files_;
@@ -309,11 +311,12 @@ Status check_quantizable(const OpenedModel& model, const std::string& folder,
                 "give the model that they were made from");
   if (options.head && (model.spec->encoder || model.spec->tied))
     return fail(model.spec->encoder ? "an encoder has no output projection"
-                                    : "the output projection is the embedding table, which stays "
-                                      "as it is",
-                model.origin, "leave out --head", ExitCode::usage);
-  for (const Matrix& matrix : matrices_of(model, options.head))
-    SINTER_TRY(check_matrix(matrix, model.origin, options.format));
+                                    : "the output projection is the embedding table",
+                model.origin,
+                model.spec->encoder ? "leave out --head" : "leave out --head, or give --embeddings",
+                ExitCode::usage);
+  for (const Matrix& matrix : matrices_of(model, options))
+    SINTER_TRY(check_matrix(matrix, model.origin));
   return check_target(folder);
 }
 

@@ -12,6 +12,7 @@ namespace sinter {
 struct QuantizeOptions {
   RoundedFormat format;
   bool head = false;                                   // the output projection, too
+  bool embeddings = false;                             // the embedding tables, too
   std::vector<std::string> ignored_keys = {};          // LoadOptions::ignored_keys of `model`
   std::function<void(const std::string&)> stage = {};  // what begins; may be empty
 };
@@ -24,7 +25,8 @@ struct QuantizedFolder {
 
 /// Errors, before anything is written: no folder of Hugging Face with weights, weights that are
 /// quantized already, matrices that compressed-tensors has no layout for or whose rows no group
-/// divides, an output projection that is the embedding table, or `folder` stands and is not empty.
+/// divides, an output projection alone that is the embedding table, or `folder` stands and is not
+/// empty.
 Status check_quantizable(const OpenedModel& model, const std::string& folder,
                          const QuantizeOptions& options);
 

@@ -159,16 +159,16 @@ Status read_targets(const JsonView& view, ModuleNames& targets) {
   for (size_t i = 0; i < list->size(); ++i) {
     SINTER_LET(name, view[i].string());
     if (name == "Linear") {
-      targets = ModuleNames::everything();
-      return {};
-    }
-    if (name.starts_with("re:")) {
+      targets.add_class(ModuleClass::linear);
+    } else if (name == "Embedding") {
+      targets.add_class(ModuleClass::embedding);
+    } else if (name.starts_with("re:")) {
       if (auto added = targets.add_pattern(std::string_view(name).substr(3)); !added)
         return view[i].fail(added.error().what, "correct the expression");
     } else if (!name.empty() && name[0] >= 'A' && name[0] <= 'Z') {
       return view[i].fail(
           fmt::format("quantized modules of class '{}' are not supported", printable(name)),
-          "supported: Linear, names, and patterns that begin with re:");
+          "supported: Linear, Embedding, names, and patterns that begin with re:");
     } else {
       targets.add_name(std::move(name));
     }
@@ -215,22 +215,45 @@ Result<Quantization::Group> read_group_of(const JsonDocument& document, const Js
 
 }  // namespace
 
-std::string compressed_tensors_text(const WeightScheme& scheme,
-                                    llvm::ArrayRef<std::string> ignored) {
+namespace {
+
+std::string_view format_name(const WeightScheme& scheme) {
+  return scheme.layout == WeightLayout::packed ? "pack-quantized"
+         : scheme.is_float                     ? "float-quantized"
+                                               : "int-quantized";
+}
+
+/// `format`: the group's own, as text of a member, or nothing.
+std::string group_text(const WeightScheme& scheme, std::string_view target,
+                       std::string_view format) {
   const bool grouped = scheme.strategy == ScaleStrategy::group;
   const std::string weights = fmt::format(
       R"({{"num_bits": {}, "type": "{}", "strategy": "{}", "group_size": {}, "symmetric": true, "dynamic": false}})",
       scheme.bits, scheme.is_float ? "float" : "int", grouped ? "group" : "channel",
       grouped ? std::to_string(scheme.group) : "null");
+  return fmt::format(
+      R"({{"targets": ["{}"], "weights": {}, "input_activations": null, "output_activations": null{}}})",
+      target, weights, format);
+}
+
+}  // namespace
+
+std::string compressed_tensors_text(const WeightScheme& linears, const WeightScheme* tables,
+                                    llvm::ArrayRef<std::string> ignored) {
+  const auto own = [&](const WeightScheme& scheme) {
+    return tables ? fmt::format(R"(, "format": "{}")", format_name(scheme)) : std::string();
+  };
+  std::string groups = fmt::format(R"("group_0": {})", group_text(linears, "Linear", own(linears)));
+  if (tables)
+    groups += fmt::format(R"(, "group_1": {})", group_text(*tables, "Embedding", own(*tables)));
   std::string names;
   for (const std::string& name : ignored)
     names += fmt::format("{}{}", names.empty() ? "" : ", ", json_quoted(name));
+  const bool mixed = tables && format_name(linears) != format_name(*tables);
   return fmt::format(
       R"({{"quant_method": "compressed-tensors", "format": "{}", "quantization_status": "compressed", )"
-      R"("config_groups": {{"group_0": {{"targets": ["Linear"], "weights": {}, )"
-      R"("input_activations": null, "output_activations": null}}}}, "ignore": [{}], )"
-      R"("kv_cache_scheme": null}})",
-      scheme.layout == WeightLayout::packed ? "pack-quantized" : "float-quantized", weights, names);
+      R"("config_groups": {{{}}}, "ignore": [{}], "kv_cache_scheme": null}})",
+      mixed ? "mixed-precision" : format_name(linears), groups, names);
 }
 
 Result<Quantization> read_compressed_tensors(const JsonDocument& document, HfConfig& config,

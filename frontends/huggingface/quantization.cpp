@@ -59,7 +59,7 @@ Status read_unconverted(HfConfig& config, ModuleNames& names) {
 Quantization one_scheme(std::string method, const WeightScheme& scheme) {
   Quantization result;
   result.method = std::move(method);
-  result.groups.push_back({scheme, ModuleNames::everything()});
+  result.groups.push_back({scheme, ModuleNames::linears()});
   result.ignored.add_name("lm_head");
   result.files_decide = true;
   return result;

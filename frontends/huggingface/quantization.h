@@ -21,9 +21,10 @@ std::string quantization_text(JsonValue object, const IgnoredKeys& ignored,
 /// read_quantization() of such a text. Errors call it `file`.
 Result<Quantization> read_quantization_text(std::string_view text, std::string file);
 
-/// The object of compressed-tensors for linears of one scheme, of layout `packed` or `plain` and
-/// without zero points, all but the modules `ignored`; as vLLM and transformers read it, too.
-std::string compressed_tensors_text(const WeightScheme& scheme,
+/// The object of compressed-tensors for linears of one scheme, and for embedding tables of another
+/// (null: they stay), of layouts `packed` and `plain` and without zero points, all but the modules
+/// `ignored`; as transformers reads it, too.
+std::string compressed_tensors_text(const WeightScheme& linears, const WeightScheme* tables,
                                     llvm::ArrayRef<std::string> ignored);
 
 /// read_quantization() for this method, whose keys `config` reads.

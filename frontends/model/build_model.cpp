@@ -62,15 +62,23 @@ ValueId called(ModelGraph& g, ValueId value, std::string name) {
   return value;
 }
 
+/// Rows of a table, in the model's type.
+ValueId table_rows(ModelGraph& g, const std::string& table, ValueId ids, const std::string& name) {
+  const ValueId elements = g.matrix(table);
+  const bool rounds = g.builder.type(elements).dtype != g.spec.dtype;
+  const ValueId rows = g.named(OpKind::embedding, {elements, ids}, rounds ? name + ".exact" : name);
+  return g.builder.cast(rows, g.spec.dtype, name);
+}
+
 /// Rows of a table, added to x.
 ValueId add_rows(ModelGraph& g, ValueId x, const std::string& table, ValueId ids) {
-  const ValueId rows = g.named(OpKind::embedding, {g.weight(table + ".weight"), ids}, table);
+  const ValueId rows = table_rows(g, table + ".weight", ids, table);
   return g.named(OpKind::add, {x, rows}, table + "_sum");
 }
 
 ValueId embed(ModelGraph& g, ValueId tokens, ValueId types) {
   const ModelSpec& spec = g.spec;
-  ValueId x = g.named(OpKind::embedding, {g.weight("embed.weight"), tokens}, "embed.tok");
+  ValueId x = table_rows(g, "embed.weight", tokens, "embed.tok");
   if (spec.embed_scale != 1.0) {
     const ValueId scale = g.builder.constant(spec.embed_scale, spec.dtype);
     x = g.named(OpKind::mul, {x, scale}, "embed.scaled");
@@ -144,8 +152,7 @@ void build_position_bias(ModelGraph& g) {
       OpKind::maximum,
       {b.op(OpKind::minimum, {b.sub(key, query), far}, {}), integer(b, -g.spec.bias_distance)}, {});
   const ValueId rows =
-      g.named(OpKind::embedding, {g.weight("position_bias.weight"), b.add(distance, far)},
-              "position_bias.rows");
+      table_rows(g, "position_bias.weight", b.add(distance, far), "position_bias.rows");
   g.position_bias = b.cast(b.transpose(rows, {2, 0, 1}), DType::f32, "position_bias");
 }
 

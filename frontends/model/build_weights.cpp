@@ -22,13 +22,13 @@ class Lister {
   explicit Lister(const ModelSpec& spec) : spec_(spec) {}
 
   std::vector<LogicalWeight> run() {
-    add("embed.weight", {spec_.vocabulary, spec_.table_width()});
+    table("embed.weight", {spec_.vocabulary, spec_.table_width()});
     if (spec_.embed_width) add("embed.in.weight", {spec_.hidden, *spec_.embed_width});
-    if (!spec_.rope) add("embed.pos.weight", {spec_.max_positions, spec_.hidden});
-    if (spec_.token_types != 0) add("embed.type.weight", {spec_.token_types, spec_.hidden});
+    if (!spec_.rope) table("embed.pos.weight", {spec_.max_positions, spec_.hidden});
+    if (spec_.token_types != 0) table("embed.type.weight", {spec_.token_types, spec_.hidden});
     if (spec_.embed_norm) norm("embed.norm");
     if (spec_.bias_distance != 0)
-      add("position_bias.weight", {2 * spec_.bias_distance + 1, spec_.heads});
+      table("position_bias.weight", {2 * spec_.bias_distance + 1, spec_.heads});
     for (layer_ = 0; layer_ < spec_.layers; ++layer_) block();
     if (spec_.final_norm) norm("final_norm");
     if (spec_.embed_width) add("embed.out.weight", {*spec_.embed_width, spec_.hidden});
@@ -42,6 +42,11 @@ class Lister {
   void add(std::string key, Dims dims) {
     std::string name = replaced(key, "{i}", std::to_string(layer_));
     list_.push_back({std::move(name), std::move(key), layer_, std::move(dims)});
+  }
+
+  void table(const std::string& key, Dims dims) {
+    add(key, std::move(dims));
+    list_.back().table = true;
   }
 
   void norm(const std::string& key) { norm(key, spec_.hidden); }
@@ -170,10 +175,15 @@ namespace {
 /// The codes of a weight are those of a matrix of the model's sizes.
 Status check_coded(const LogicalWeight& weight, const TensorRule& rule, const std::string& tensor,
                    const CodedTensor& coded, std::string_view place) {
-  if (weight.dims.size() != 2 || weight.key == "embed.weight")
+  if (weight.dims.size() != 2)
     return fail(fmt::format("tensor {} holds codes, which weight {} cannot have", printable(tensor),
                             weight.name),
-                std::string(place), "give a checkpoint whose linears alone are quantized");
+                std::string(place), "give a checkpoint whose matrices alone are quantized");
+  if (weight.table && !coded.order.empty())
+    return fail(fmt::format("the codes of tensor {} are sorted by group, which those of a table "
+                            "cannot be (weight {})",
+                            printable(tensor), weight.name),
+                std::string(place), "give a checkpoint whose linears alone are so");
   const int64_t rows =
       rule.group_rows != 0 ? rule.groups * rule.group_rows : weight.dims[0].constant();
   if (coded.out == rows && coded.in == weight.dims[1].constant()) return {};

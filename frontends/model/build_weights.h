@@ -18,6 +18,7 @@ struct LogicalWeight {
   Dims dims;
   bool wide = false;      // float32, from a tensor that was rounded to the spec's type
   bool plus_one = false;  // 1 + the tensor, in float32
+  bool table = false;     // rows are chosen by numbers; of a tied model also the output projection
 };
 
 /// All weights that come from files, in the order of their use.

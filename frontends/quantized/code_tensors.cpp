@@ -402,8 +402,13 @@ Status CodeTensors::read(std::string_view name, std::span<std::byte> out) const 
     const auto order = orders_.find(weight.order);
     const std::span<const int32_t> inputs =
         order == orders_.end() ? std::span<const int32_t>() : std::span(order->second);
-    SINTER_LET(bytes, stored(layout.codes));
-    unpack_codes(weight, bytes, inputs, out);
+    if (stores_rows(weight)) {
+      SINTER_TRY(files_->read_raw(module + std::string(layout.codes), out));
+    } else {
+      SINTER_LET(bytes, stored(layout.codes));
+      unpack_codes(weight, bytes, out);
+    }
+    finish_codes(weight, inputs, out);
   }
   return {};
 }

@@ -27,9 +27,25 @@ pcre2_match_context* name_limits() {
 
 }  // namespace
 
-ModuleNames ModuleNames::everything() {
+ModuleClass class_of(std::string_view module) {
+  constexpr std::string_view kTables[] = {"embed_tokens",
+                                          "embed_in",
+                                          "embed_positions",
+                                          "tok_embeddings",
+                                          "word_embeddings",
+                                          "wte",
+                                          "wpe",
+                                          "position_embeddings",
+                                          "token_type_embeddings",
+                                          "relative_attention_bias"};
+  const size_t dot = module.rfind('.');
+  const std::string_view last = dot == module.npos ? module : module.substr(dot + 1);
+  return llvm::is_contained(kTables, last) ? ModuleClass::embedding : ModuleClass::linear;
+}
+
+ModuleNames ModuleNames::linears() {
   ModuleNames names;
-  names.all_ = true;
+  names.add_class(ModuleClass::linear);
   return names;
 }
 
@@ -44,8 +60,8 @@ Status ModuleNames::add_pattern(std::string_view pattern) {
   return {};
 }
 
-Result<bool> ModuleNames::contains(std::string_view module) const {
-  if (all_ || names_.contains(module)) return true;
+Result<bool> ModuleNames::contains(std::string_view module, ModuleClass of_module) const {
+  if (classes_.contains(of_module) || names_.contains(module)) return true;
   if (llvm::any_of(parts_, [&](const std::string& part) {
         return module.find(part) != std::string_view::npos;
       }))

@@ -11,13 +11,21 @@
 
 namespace sinter {
 
-/// Names of modules, and patterns of their names. Copies share the patterns; matching is safe from
-/// several threads.
+/// Classes of modules that have weights.
+enum class ModuleClass : uint8_t { linear, embedding };
+
+/// The class of a module with a matrix, by the name that models of transformers give it, such as
+/// "model.embed_tokens".
+ModuleClass class_of(std::string_view module);
+
+/// Names and classes of modules, and patterns of their names. Copies share the patterns; matching
+/// is safe from several threads.
 class ModuleNames {
  public:
-  /// All modules.
-  static ModuleNames everything();
+  /// All linears.
+  static ModuleNames linears();
 
+  void add_class(ModuleClass added) { classes_.insert(added); }
   /// The module of this name.
   void add_name(std::string name) { names_.insert(std::move(name)); }
   /// Every module whose name has this text in it.
@@ -27,7 +35,7 @@ class ModuleNames {
   Status add_pattern(std::string_view pattern);
 
   /// Fails, without a place, if a pattern takes too many steps.
-  Result<bool> contains(std::string_view module) const;
+  Result<bool> contains(std::string_view module, ModuleClass of_module = ModuleClass::linear) const;
 
  private:
   struct Pattern {
@@ -35,7 +43,7 @@ class ModuleNames {
     std::shared_ptr<const void> code;  // pcre2_code
   };
 
-  bool all_ = false;
+  std::set<ModuleClass> classes_;
   std::set<std::string, std::less<>> names_;
   std::vector<std::string> parts_;
   std::vector<Pattern> patterns_;

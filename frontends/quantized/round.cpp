@@ -15,16 +15,20 @@ constexpr WeightScheme kFp8{
     .layout = WeightLayout::plain, .is_float = true, .strategy = ScaleStrategy::channel};
 constexpr WeightScheme kInt8{.layout = WeightLayout::packed, .strategy = ScaleStrategy::channel};
 
+/// transformers does not read an embedding of the layout `packed`.
+constexpr WeightScheme kInt8Table{.layout = WeightLayout::plain,
+                                  .strategy = ScaleStrategy::channel};
+
 constexpr WeightScheme int4(int64_t group) {
   return {
       .layout = WeightLayout::packed, .bits = 4, .strategy = ScaleStrategy::group, .group = group};
 }
 
-constexpr RoundedFormat kFormats[] = {{"fp8", kFp8},
-                                      {"int8", kInt8},
-                                      {"int4-g32", int4(32)},
-                                      {"int4-g64", int4(64)},
-                                      {"int4-g128", int4(128)}};
+constexpr RoundedFormat kFormats[] = {{"fp8", kFp8, kFp8},
+                                      {"int8", kInt8, kInt8Table},
+                                      {"int4-g32", int4(32), kInt8Table},
+                                      {"int4-g64", int4(64), kInt8Table},
+                                      {"int4-g128", int4(128), kInt8Table}};
 
 constexpr float kLargestE4m3 = 448;
 
@@ -94,11 +98,13 @@ bool round_row(const WeightScheme& scheme, DType scale, std::span<const float> r
     for (size_t i = 0; i < length; ++i) {
       const float ratio = zero ? 0 : group[i] / stored;
       const size_t bit = (g * length + i) * static_cast<size_t>(scheme.bits);
-      // A field of the layout `packed` is the code plus 2^(bits-1).
+      // A field of the layout `packed` is the code plus 2^(bits-1), one of `plain` the code.
+      const bool packed = scheme.layout == WeightLayout::packed;
+      const float code = std::clamp(std::nearbyint(ratio), least, greatest);
       const uint32_t field =
           scheme.is_float
               ? e4m3_code(ratio)
-              : static_cast<uint32_t>(std::clamp(std::nearbyint(ratio), least, greatest) - least);
+              : static_cast<uint32_t>(static_cast<int32_t>(packed ? code - least : code));
       codes[bit / 8] |= static_cast<std::byte>(field << bit % 8);
     }
   }

@@ -9,10 +9,12 @@
 
 namespace sinter {
 
-/// A format that weights are rounded to, by its name: a scale for each row, or for so many columns.
+/// A format that weights are rounded to, by its name: a scale for each row, or for a group of
+/// columns.
 struct RoundedFormat {
   std::string_view name;
   WeightScheme scheme;  // symmetric, layout `packed` or `plain`
+  WeightScheme table;   // of embedding tables: 8 bits, layout `plain`
 };
 
 /// fp8, int8, int4-g32, int4-g64, int4-g128.

@@ -27,10 +27,11 @@ std::string to_string(const WeightScheme& scheme) {
 }
 
 Result<const WeightScheme*> Quantization::scheme_of(std::string_view module) const {
-  SINTER_LET(out, ignored.contains(module));
+  const ModuleClass of_module = class_of(module);
+  SINTER_LET(out, ignored.contains(module, of_module));
   if (out) return nullptr;
   for (const Group& group : groups) {
-    SINTER_LET(in, group.targets.contains(module));
+    SINTER_LET(in, group.targets.contains(module, of_module));
     if (in) return &group.scheme;
   }
   return nullptr;

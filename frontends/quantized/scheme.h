@@ -81,8 +81,8 @@ struct Quantization {
   /// `ignored` is a rough list: the one group counts wherever the files hold codes.
   bool files_decide = false;
 
-  /// The scheme of a linear, such as "model.layers.0.mlp.up_proj"; null: it is not quantized. The
-  /// first group that has it counts.
+  /// The scheme of a linear or a table, such as "model.layers.0.mlp.up_proj"; null: it is not
+  /// quantized. The first group that has it counts.
   Result<const WeightScheme*> scheme_of(std::string_view module) const;
   /// "gptq: INT4, groups of 128".
   std::string description() const;

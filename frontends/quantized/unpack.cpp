@@ -38,39 +38,53 @@ void transpose(std::span<const std::byte> in, int64_t rows, int64_t columns,
           put_word(out, c * rows + r, word_at(in, r * columns + c));
 }
 
-/// Words [in, out/8] of 8 interleaved columns to rows of codes.
-void transpose_awq(const CodedTensor& weight, std::span<const std::byte> in,
-                   std::span<std::byte> out) {
-  const int64_t columns = weight.out / 8, words = weight.words();
-  for (int64_t c = 0; c < columns; ++c)
-    for (int64_t w = 0; w < words; ++w) {
-      uint32_t fields[8] = {};
-      const int64_t count = std::min<int64_t>(8, weight.in - 8 * w);
-      for (int64_t j = 0; j < count; ++j) fields[j] = word_at(in, (8 * w + j) * columns + c);
-      for (int k = 0; k < 8; ++k) {
-        uint32_t word = 0;
-        for (int j = 0; j < 8; ++j) word |= (fields[j] >> 4 * k & 15) << 4 * j;
-        put_word(out, (8 * c + kAwqColumns[k]) * words + w, word);
-      }
+/// 8 x 8 fields of 4 bits: field j of word k becomes field k of word j. Halves of blocks of 8, 4
+/// and 2 words change places across the diagonal.
+void transpose_fields(uint32_t (&words)[8]) {
+  for (const auto& [half, mask] :
+       {std::pair(4, 0x0000ffffu), std::pair(2, 0x00ff00ffu), std::pair(1, 0x0f0f0f0fu)})
+    for (int i = 0; i < 8; ++i) {
+      if ((i & half) != 0) continue;
+      const uint32_t changed = (words[i] >> 4 * half ^ words[i + half]) & mask;
+      words[i + half] ^= changed;
+      words[i] ^= changed << 4 * half;
     }
 }
 
+/// Words [in, out/8] of 8 interleaved columns to rows of codes.
+void transpose_awq(const CodedTensor& weight, std::span<const std::byte> in,
+                   std::span<std::byte> out) {
+  constexpr int64_t kWords = 16;  // of a tile along both axes: a cache line
+  const int64_t columns = weight.out / 8, words = weight.words();
+  for (int64_t w0 = 0; w0 < words; w0 += kWords)
+    for (int64_t c0 = 0; c0 < columns; c0 += kWords)
+      for (int64_t w = w0; w < std::min(w0 + kWords, words); ++w)
+        for (int64_t c = c0; c < std::min(c0 + kWords, columns); ++c) {
+          uint32_t fields[8] = {};
+          const int64_t count = std::min<int64_t>(8, weight.in - 8 * w);
+          for (int64_t j = 0; j < count; ++j) fields[j] = word_at(in, (8 * w + j) * columns + c);
+          transpose_fields(fields);
+          for (int k = 0; k < 8; ++k)
+            put_word(out, (8 * c + kAwqColumns[k]) * words + w, fields[k]);
+        }
+}
+
 /// Sorts the codes of each row: code i becomes that of input order[i].
+template <int bits>
 void sort_inputs(const CodedTensor& weight, std::span<const int32_t> order,
                  std::span<std::byte> codes) {
+  constexpr size_t kInByte = 8 / bits;
   const size_t row_bytes = 4 * static_cast<size_t>(weight.words());
-  std::vector<std::byte> row(row_bytes);
-  const int bits = weight.scheme.bits, in_word = 32 / bits;
-  for (int64_t o = 0; o < weight.out; ++o) {
-    const auto to = codes.subspan(static_cast<size_t>(o) * row_bytes, row_bytes);
-    std::copy(to.begin(), to.end(), row.begin());
-    for (int64_t w = 0; w < weight.words(); ++w) {
-      uint32_t word = 0;
-      const int64_t count = std::min<int64_t>(in_word, weight.in - w * in_word);
-      for (int64_t k = 0; k < count; ++k)
-        word |= field_of(row, order[static_cast<size_t>(w * in_word + k)], bits) << k * bits;
-      put_word(to, w, word);
-    }
+  std::vector<uint8_t> row(row_bytes * kInByte);  // a code each
+  for (size_t o = 0; o < static_cast<size_t>(weight.out); ++o) {
+    const auto to = codes.subspan(o * row_bytes, row_bytes);
+    for (size_t b = 0; b < row_bytes; ++b)
+      for (size_t k = 0; k < kInByte; ++k)
+        row[b * kInByte + k] = std::to_integer<uint8_t>(to[b]) >> k * bits & ((1u << bits) - 1);
+    std::ranges::fill(to, std::byte{0});
+    for (size_t i = 0; i < order.size(); ++i)
+      to[i / kInByte] |=
+          std::byte(static_cast<uint8_t>(row[static_cast<size_t>(order[i])] << i % kInByte * bits));
   }
 }
 
@@ -130,8 +144,24 @@ void widen_scales(const CodedTensor& weight, std::span<const std::byte> stored,
 
 }  // namespace
 
+bool stores_rows(const CodedTensor& weight) {
+  switch (weight.scheme.layout) {
+    case WeightLayout::gptq:
+    case WeightLayout::awq:
+      return false;
+    case WeightLayout::packed:
+      return true;
+    case WeightLayout::plain:
+    case WeightLayout::inverse:
+    case WeightLayout::pairs:
+    case WeightLayout::modelopt:
+      break;
+  }
+  return weight.in * weight.scheme.bits % 32 == 0;
+}
+
 void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
-                  std::span<const int32_t> order, std::span<std::byte> out) {
+                  std::span<std::byte> out) {
   const auto row_bytes = 4 * static_cast<size_t>(weight.words());
   switch (weight.scheme.layout) {
     case WeightLayout::gptq:
@@ -156,12 +186,17 @@ void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
       break;
     }
   }
+}
+
+void finish_codes(const CodedTensor& weight, std::span<const int32_t> order,
+                  std::span<std::byte> out) {
   // Bytes that are stored plus 128 are those of signed codes but for their highest bit.
   const bool shifted =
       weight.scheme.layout == WeightLayout::gptq || weight.scheme.layout == WeightLayout::packed;
   if (shifted && weight.scheme.bits == 8 && !weight.unsigned_codes())
     for (std::byte& code : out) code ^= std::byte{0x80};
-  if (!order.empty()) sort_inputs(weight, order, out);
+  if (order.empty()) return;
+  weight.scheme.bits == 4 ? sort_inputs<4>(weight, order, out) : sort_inputs<8>(weight, order, out);
 }
 
 void unpack_scales(const CodedTensor& weight, std::span<const std::byte> stored,

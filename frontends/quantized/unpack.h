@@ -9,10 +9,15 @@
 
 namespace sinter {
 
-/// `stored` is the tensor of codes as the scheme's layout has it, `out` that of coded_tensor.h.
-/// order: of inputs, empty if they stand as they are.
+/// Whether the tensor of codes has the rows of coded_tensor.h as it is stored.
+bool stores_rows(const CodedTensor& weight);
+/// Rows of codes, `out` of coded_tensor.h, of the tensor as the scheme's layout has it.
 void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
-                  std::span<const int32_t> order, std::span<std::byte> out);
+                  std::span<std::byte> out);
+/// Gives codes in such rows their signs, and sorts them. order: of inputs, empty if they stand as
+/// they are.
+void finish_codes(const CodedTensor& weight, std::span<const int32_t> order,
+                  std::span<std::byte> out);
 /// Scales of the weight's type.
 void unpack_scales(const CodedTensor& weight, std::span<const std::byte> stored,
                    std::span<std::byte> out);

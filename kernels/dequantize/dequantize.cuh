@@ -1,4 +1,4 @@
-// The elements of a packed matrix: a thread computes 8 neighbouring ones of a row.
+// The elements of packed rows: a thread computes 8 neighbouring ones of a row.
 #pragma once
 
 #include "kernels/common/packed_matrix.cuh"

@@ -19,15 +19,17 @@ Result<KernelBody> emit_dequantize(const EmitContext& context) {
   const Op& op = operands.op();
   SINTER_LET(packed, operands.pointer(0));
   SINTER_LET(ports, emit_ports(context, kDequantizeThreads));
-  const int64_t rows = op.type.dims[0].constant(), length = op.type.dims[1].constant();
+  const int64_t length = op.type.dims.back().constant();
+  const SymExpr rows = volume(DimsRef(op.type.dims).drop_back());
   KernelBody body;
   body.includes = "#include \"kernels/dequantize/dequantize.cuh\"\n" + ports.includes;
   body.globals =
       ports.memory + ports.accessors + ports.store_globals +
       fmt::format("using Matrix = {};\n\n", packed_matrix(code_format(op.attrs), length));
-  body.text = fmt::format("{}dequantize<Matrix>({}, {}ll, PortResult{{memory}});\n{}",
-                          ports.memory_value, packed, rows, ports.stores);
-  body.launch.rows = SymExpr(rows);
+  body.text =
+      fmt::format("{}dequantize<Matrix>({}, {}, PortResult{{memory}});\n{}", ports.memory_value,
+                  packed, size_code(rows, context.parameters, false), ports.stores);
+  body.launch.rows = rows;
   body.launch.items_per_row = ceil_div(length, int64_t{kCodeChunk});
   body.launch.items_per_block = kDequantizeThreads;
   body.launch.threads = kDequantizeThreads;

@@ -1,4 +1,5 @@
-// Matrices of codes and scales as floats, for products that take no packed matrix.
+// Matrices of codes and scales as floats: for products that take no packed matrix, and rows of
+// tables.
 #include "kernels/family.h"
 
 #include "codegen/emission/kernel_body.h"
@@ -6,15 +7,17 @@
 namespace sinter {
 
 EmitKernel emit_dequantize;
+std::optional<ValueId> choose_dequantize(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::dequantize};
 
 /// Each element goes to its readers as it is computed.
-Ports dequantize_ports(const Graph&, const Op&) {
+Ports dequantize_ports(const Graph&, const Op& op) {
   Ports ports;
-  ports.result = {.port = Port::element, .row_axes = 1, .walked = {}};
+  ports.result = {
+      .port = Port::element, .row_axes = static_cast<uint32_t>(op.type.rank() - 1), .walked = {}};
   return ports;
 }
 
@@ -28,6 +31,7 @@ constinit const KernelFamily dequantize_family{
     .make = emit_dequantize,
     .cost = streaming_cost,
     .ports = dequantize_ports,
+    .choose = choose_dequantize,
 };
 
 }  // namespace sinter

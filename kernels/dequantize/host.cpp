@@ -12,7 +12,8 @@ inline double fused(double a, double b, double c) { return a * b + c; }
 template <typename T>
 void dequantize_rows(const OpCall& call, std::byte* out) {
   const CodeFormat format = code_format(call.op.attrs);
-  const int64_t rows = call.dims[0], length = call.dims[1];
+  const int64_t length = call.dims.back();
+  const int64_t rows = call.operands[0].volume() / row_words(format, length);
   std::vector<int32_t> scratch;
   const int32_t* packed = dense_elements(call.operands[0], scratch);
   UnpackedRow<T> row;

@@ -1,7 +1,7 @@
 // pack_codes and dequantize. Constraint:
 //   C30  `codes` names a format (ir/code_format.h); `size` is a constant K >= 1; pack_codes: words
 //        i32 [M, ceil(K * bits / 32)], scales [M, groups of K], zeros of i32 and minima of the
-//        scales' type with the scales' extents, where the format has them; dequantize: i32 [M,
+//        scales' type with the scales' extents, where the format has them; dequantize: i32 [...,
 //        words of a packed row]
 #include "ir/code_format.h"
 #include "ir/infer_codes.h"
@@ -31,8 +31,13 @@ Result<TensorType> infer_pack_codes(const Inference& op) {
 
 Result<TensorType> infer_dequantize(const Inference& op) {
   SINTER_LET(packed, infer_packed_codes(op, 30));
-  SINTER_TRY(packed.check_matrix(op, 30, op.operands[0]));
-  return TensorType{DType::f32, {op.operands[0].dims[0], packed.length}};
+  const TensorType& rows = op.operands[0];
+  const int64_t words = row_words(packed.format, packed.length);
+  if (rows.dtype != DType::i32 || rows.rank() < 2 || !rows.dims.back().is(words))
+    return op.reject(30, fmt::format("packed rows {}, must be i32[..., {}]", op.show(rows), words));
+  TensorType result{DType::f32, rows.dims};
+  result.dims.back() = packed.length;
+  return result;
 }
 
 }  // namespace sinter

@@ -4,7 +4,7 @@
 //   =>
 //   %y = linear %x, %w, %b {order = tiled_linear}
 //
-// and that of a product with a matrix of codes, for more tokens than a gemv takes, tiled_codes:
+// and that of a product with a matrix of codes, which no gemv takes, tiled_codes:
 //
 //   %d = dequantize %p {size = K, codes = F}  a packed matrix that is a weight or an input
 //   %y = linear %x, %d, %b
@@ -13,7 +13,7 @@
 //
 // Other products stay calls of the library: float32, whose elements tensor cores would round, and
 // rows that are no multiple of 8 elements, which tensor maps do not take. The fewest tokens by a
-// matrix that can be streamed are left to gemv.
+// matrix that can be streamed are left to gemv, which is asked after gemm_tc and before gemm_codes.
 #include "ir/builder.h"
 #include "ir/code_format.h"
 #include "ir/contraction.h"
@@ -24,7 +24,6 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kMostGemvTokens = 4;
-constexpr int64_t kMostPackedGemvTokens = 8;
 
 }  // namespace
 
@@ -48,8 +47,7 @@ std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens) {
   if (matrix.kind != OpKind::dequantize || dtype_info(b.type(op.operands[0]).dtype).bits != 16 ||
       code_format(matrix.attrs).minima || matrix.type.dims[0].is(0) ||
       !is_tiled_linear_length(matrix.type.dims[1].constant()) ||
-      !can_be_streamed(graph, matrix.operands[0]) ||
-      most_tokens(op, b.symbols()) <= kMostPackedGemvTokens)
+      !can_be_streamed(graph, matrix.operands[0]))
     return std::nullopt;
   llvm::SmallVector<ValueId, 3> operands = op.operands;
   operands[1] = matrix.operands[0];

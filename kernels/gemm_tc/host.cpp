@@ -5,7 +5,7 @@
 
 #include "kernels/gemm_tc/order.h"
 #include "runtime/evaluate/linear_rows.h"
-#include "runtime/evaluate/packed_row.h"
+#include "runtime/evaluate/packed_product.h"
 #include "runtime/evaluate/tensor_cores.h"
 #include "runtime/evaluate/vector_clones.h"
 
@@ -74,37 +74,28 @@ void packed_sums(T (&sums)[kTokens], const UnpackedRow<T>& row, const CodeFormat
 
 template <typename T>
 void multiply_codes(const OpCall& call, std::byte* out) {
-  const CodeFormat format = code_format(call.op.attrs);
+  const PackedProduct<T> product(call);
   const DType elements = call.operand_type(0).dtype;
-  std::vector<T> x_scratch, bias_scratch;
-  std::vector<int32_t> matrix_scratch;
-  const T* x = dense_elements(call.operands[0], x_scratch);
-  const int32_t* matrix = dense_elements(call.operands[1], matrix_scratch);
-  const T* bias =
-      call.operands.size() == 3 ? dense_elements(call.operands[2], bias_scratch) : nullptr;
-  const int64_t rows = call.operands[1].dims[0], words = call.operands[1].dims[1];
-  const int64_t length = call.operands[0].dims.back();
-  const int64_t tokens = call.operands[0].volume() / length;
+  const int64_t tokens = product.tokens, rows = product.rows, length = product.length;
   const int64_t blocks = (tokens + kTokens - 1) / kTokens;
   std::vector<T> by_token(static_cast<size_t>(blocks * length * kTokens));
   for (int64_t n = 0; n < tokens; ++n)
     for (int64_t k = 0; k < length; ++k)
       by_token[static_cast<size_t>((n / kTokens * length + k) * kTokens + n % kTokens)] =
-          x[n * length + k];
+          product.x[n * length + k];
   UnpackedRow<T> row;
   std::vector<T> results(static_cast<size_t>(tokens * rows));
   for (int64_t m = 0; m < rows; ++m) {
-    row.read(format, length, reinterpret_cast<const std::byte*>(matrix + m * words));
-    if (format.zeros && !call.options.precise)
+    product.read(row, m);
+    if (product.format.zeros && !call.options.precise)
       for (T& code : row.codes)
         code = static_cast<T>(rounded_to_16_bits(static_cast<float>(code), elements));
     for (int64_t block = 0; block < blocks; ++block) {
       T sums[kTokens];
-      packed_sums(sums, row, format, &by_token[static_cast<size_t>(block * length * kTokens)],
-                  length);
+      packed_sums(sums, row, product.format,
+                  &by_token[static_cast<size_t>(block * length * kTokens)], length);
       for (int64_t n = block * kTokens; n < std::min(tokens, (block + 1) * kTokens); ++n)
-        results[static_cast<size_t>(n * rows + m)] =
-            bias != nullptr ? sums[n % kTokens] + bias[m] : sums[n % kTokens];
+        results[static_cast<size_t>(n * rows + m)] = product.with_bias(sums[n % kTokens], m);
     }
   }
   store_run(results.data(), tokens * rows, call.storage, out);

@@ -100,7 +100,7 @@ class CodeTiles {
  public:
   static constexpr int kUnits = kRowSteps * kStepUnits;  // of a row
 
-  // What a lane loads for a unit.
+  // The loads of a lane for a unit.
   struct Unit {
     unsigned word[tiles][2][4];
     typename Matrix::StepGroups scales[tiles][2][kHalves];

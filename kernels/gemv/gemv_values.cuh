@@ -44,13 +44,6 @@ SINTER_DEVICE void store_chunk(SharedRows<T> p, const float (&in)[8]) {
           make_float4(in[4 * k], in[4 * k + 1], in[4 * k + 2], in[4 * k + 3]);
   }
 }
-template <typename T, typename Element>
-SINTER_DEVICE void store_chunk(SharedRows<T> p, const Packed<Element>& in) {
-  float wide[8];
-#pragma unroll
-  for (int k = 0; k < 8; ++k) wide[k] = in[k];
-  store_chunk(p, wide);
-}
 
 // The operand in float32: of one token beside a packed matrix, whose every row would widen it
 // again. In a run of kWideRun elements the first halves of all chunks stand before the second
@@ -73,8 +66,8 @@ SINTER_DEVICE void store_chunk(WideRow<T> p, const float (&in)[8]) {
     reinterpret_cast<float4*>(p.first + wide_place(p.i))[k * (kWideRun / 8)] =
         make_float4(rounded[4 * k], rounded[4 * k + 1], rounded[4 * k + 2], rounded[4 * k + 3]);
 }
-template <typename T, typename Element>
-SINTER_DEVICE void store_chunk(WideRow<T> p, const Packed<Element>& in) {
+template <template <typename> class Rows, typename T, typename Element>
+SINTER_DEVICE void store_chunk(Rows<T> p, const Packed<Element>& in) {
   float wide[8];
 #pragma unroll
   for (int k = 0; k < 8; ++k) wide[k] = in[k];

@@ -4,7 +4,7 @@
 #include "ir/reduction_order.h"
 #include "kernels/gemv/order.h"
 #include "runtime/evaluate/linear_rows.h"
-#include "runtime/evaluate/packed_row.h"
+#include "runtime/evaluate/packed_product.h"
 #include "runtime/evaluate/vector_clones.h"
 
 namespace sinter {
@@ -96,33 +96,27 @@ void multiply_rows(const OpCall& call, std::byte* out) {
 
 template <typename T>
 void multiply_packed_rows(const OpCall& call, std::byte* out) {
-  const CodeFormat format = code_format(call.op.attrs);
+  const PackedProduct<T> product(call);
   const auto splits = static_cast<int>(call.op.attrs.get<int64_t>(AttrName::splits));
-  std::vector<T> x_scratch, bias_scratch;
-  std::vector<int32_t> matrix_scratch;
-  const T* x = dense_elements(call.operands[0], x_scratch);
-  const int32_t* matrix = dense_elements(call.operands[1], matrix_scratch);
-  const T* bias =
-      call.operands.size() == 3 ? dense_elements(call.operands[2], bias_scratch) : nullptr;
-  const int64_t tokens = call.dims[0], rows = call.dims[1], length = call.operands[0].dims[1];
-  const int64_t chunks = length / kChunk, words = call.operands[1].dims[1];
-  const int64_t share =
-      split_chunks(chunks, splits, static_cast<int>(format.layout().step_length() / kChunk));
+  const int64_t chunks = product.length / kChunk;
+  const int64_t share = split_chunks(
+      chunks, splits, static_cast<int>(product.format.layout().step_length() / kChunk));
   UnpackedRow<T> row;
-  std::vector<T> sums(static_cast<size_t>(tokens * rows));
-  for (int64_t m = 0; m < rows; ++m) {
-    row.read(format, length, reinterpret_cast<const std::byte*>(matrix + m * words));
-    for (int64_t n = 0; n < tokens; ++n) {
+  std::vector<T> sums(static_cast<size_t>(product.tokens * product.rows));
+  for (int64_t m = 0; m < product.rows; ++m) {
+    product.read(row, m);
+    for (int64_t n = 0; n < product.tokens; ++n) {
+      const T* x = product.x + n * product.length;
       T sum = 0;
       for (int64_t s = 0; s < splits; ++s) {
         const int64_t begin = std::min(s * share, chunks), end = std::min(begin + share, chunks);
-        const T own = packed_split_sum(row, format.group, x + n * length, begin, end);
+        const T own = packed_split_sum(row, product.format.group, x, begin, end);
         sum = s == 0 ? own : sum + own;
       }
-      sums[static_cast<size_t>(n * rows + m)] = bias != nullptr ? sum + bias[m] : sum;
+      sums[static_cast<size_t>(n * product.rows + m)] = product.with_bias(sum, m);
     }
   }
-  store_run(sums.data(), tokens * rows, call.storage, out);
+  store_run(sums.data(), product.tokens * product.rows, call.storage, out);
 }
 
 }  // namespace

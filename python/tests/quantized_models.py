@@ -10,6 +10,7 @@ scale * (code - zero), computed in float64 and rounded once.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import sys
@@ -513,6 +514,22 @@ def draw_model(family: str, name: str, sizes: Sizes | None = None) -> Model:
     if not config["tie_word_embeddings"]:
         unquantized("lm_head.weight", (sizes.vocabulary, sizes.hidden), 0, 0.2)
     return model
+
+
+def quantize_table(model: Model, name: str) -> None:
+    """The embedding table as codes of a format of compressed-tensors; of a tied model the output projection,
+    too."""
+    layout, table = FORMATS[name], "model.embed_tokens"
+    shape = model.stored.pop(f"{table}.weight").shape
+    tensors, weights = layout.draw(np.random.default_rng(7), *shape)
+    model.stored |= {f"{table}.{end}": array for end, array in tensors.items()}
+    model.exact[f"{table}.weight"] = weights
+    model.plain[f"{table}.weight"] = weights.astype(np.float32)
+    quantization = copy.deepcopy(model.config["quantization_config"])
+    model.config["quantization_config"] = quantization
+    groups = quantization["config_groups"]
+    groups["table"] = dict(next(iter(layout.config["config_groups"].values())), targets=["Embedding"])
+    groups["table"]["format"] = layout.config["format"]
 
 
 def write_folder(folder: Path, config: dict, tensors: Tensors) -> Path:

@@ -51,6 +51,40 @@ def test_a_quantized_model_is_its_float32_model(tmp_path, family, name):
     assert 0 < error < HALF_ULP[dtype] * np.sqrt(ROUNDINGS)
 
 
+@pytest.mark.parametrize("family, name, table", [
+    ("llama", "packed", "float8"), ("llama", "float8", "packed"), ("gemma2", "packed", "packed")])
+def test_an_embedding_of_codes(tmp_path, family, name, table):
+    """Of gemma2, which is tied, it is the output projection, too. A group of its own says its scheme."""
+    model = quantized_models.draw_model(family, name)
+    quantized_models.quantize_table(model, table)
+    folder = quantized_models.write_model(tmp_path / "model", model)
+    dtype, fused = logits_of(folder)
+    assert np.array_equal(fused, logits_of(folder, fuse=False)[1])
+    _, wanted = logits_of(quantized_models.write_plain(tmp_path / "plain", model))
+    error = np.linalg.norm(fused - wanted) / np.linalg.norm(wanted)
+    assert 0 < error < HALF_ULP[dtype] * np.sqrt(ROUNDINGS)
+    sinter.compile(folder).save(tmp_path / "plan")
+    sinter.open_plan(tmp_path / "plan").session(device="cpu", symbols={"R": ROWS})
+
+
+def test_a_head_beside_a_table_of_codes_that_it_is(tmp_path):
+    model = quantized_models.draw_model("gemma2", "packed")
+    model.stored["lm_head.weight"] = model.stored["model.embed_tokens.weight"]
+    quantized_models.quantize_table(model, "packed")
+    folder = quantized_models.write_model(tmp_path / "model", model)
+    with pytest.raises(sinter.SinterError, match="the config says that they are one"):
+        sinter.compile(folder)
+
+
+def test_a_table_of_codes_that_the_config_does_not_quantize(tmp_path):
+    model = quantized_models.draw_model("llama", "packed")
+    quantized_models.quantize_table(model, "packed")
+    del model.config["quantization_config"]["config_groups"]["table"]
+    folder = quantized_models.write_model(tmp_path / "model", model)
+    with pytest.raises(sinter.SinterError, match="the config does not quantize model.embed_tokens"):
+        sinter.compile(folder)
+
+
 def test_a_plan_keeps_how_weights_are_stored(tmp_path):
     model = quantized_models.draw_model("llama", "gptq-act-order-zeros")
     folder = quantized_models.write_model(tmp_path / "model", model)

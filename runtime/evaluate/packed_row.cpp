@@ -52,6 +52,12 @@ void for_chunks(const CodeLayout& layout, int64_t length, Chunk&& chunk) {
   });
 }
 
+/// A copy of a size that the compiler knows.
+template <size_t size>
+void copy_bytes(std::byte* to, const std::byte* from) {
+  std::memcpy(to, from, size);
+}
+
 }  // namespace
 
 template <typename T>
@@ -99,6 +105,8 @@ void pack_row(const CodeFormat& format, int64_t length, const int32_t* words,
   for_chunks(layout, length, [&](int64_t first, int64_t offset) {
     // A chunk has `bits` bytes. Codes behind the row's end are 0.
     const int64_t count = std::min<int64_t>(kCodeChunk, length - first);
+    if (count == kCodeChunk && bits == 4) return copy_bytes<4>(row + offset, dense + first / 2);
+    if (count == kCodeChunk && bits == 8) return copy_bytes<8>(row + offset, dense + first);
     std::memcpy(row + offset, dense + first * bits / 8,
                 static_cast<size_t>(ceil_div(count * bits, int64_t{8})));
     if (count * bits % 8 != 0) row[offset + count * bits / 8] &= std::byte{0xf};

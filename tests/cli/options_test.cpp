@@ -108,6 +108,7 @@ constexpr Row kRows[] = {
     {"quantize", "--output", "--output FOLDER/other", Change::result},
     {"quantize", "--to", "--to int8", Change::result},
     {"quantize", "--head", "--head", Change::result},
+    {"quantize", "--embeddings", "--embeddings", Change::result},
     {"quantize", "--no-text", "--no-text", Change::result},
     {"reduce", "--check", "--check false", Change::refused},
     {"reduce", "--timeout", "--timeout 1", Change::elsewhere},

@@ -98,6 +98,26 @@ TEST_CASE("quantize: --head, and what it costs as JSON") {
                 "the output projection is the embedding table");
 }
 
+TEST_CASE("quantize: --embeddings, of a tied model also the output projection") {
+  const TemporaryDirectory place;
+  for (const auto& [model, matrices] : {std::pair(kMistral, 22), std::pair(kStories, 29)}) {
+    CAPTURE(model);
+    const std::string folder = place.path() + "/" + fs::path(model).filename().string();
+    const ProgramRun run = quantize(model, "int8", folder, {"--embeddings", "--json", "--no-text"});
+    CHECK_MESSAGE(run.code == 0, run.err);
+    CHECK(json::parse(run.out)["matrices"] == matrices);
+    CHECK(has_tensor(tensor_names(read_whole(folder + "/model.safetensors")),
+                     "model.embed_tokens.weight_scale"));
+    const json config = json::parse(read_whole(folder + "/config.json"))["quantization_config"];
+    CHECK(config["config_groups"]["group_1"]["targets"] == json({"Embedding"}));
+    CHECK(config["format"] == "mixed-precision");
+    CHECK(config["ignore"] == json({"lm_head"}));
+    const ProgramRun verified =
+        run_program({"verify", folder, "--device", "cpu", "--self", "--json"});
+    CHECK_MESSAGE(verified.code == 0, verified.err);
+  }
+}
+
 TEST_CASE("quantize: the perplexity of a text before and after") {
   const TemporaryDirectory place;
   const std::string folder = place.path() + "/model";

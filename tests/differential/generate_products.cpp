@@ -185,7 +185,9 @@ void GraphGenerator::quantized() {
   // A minimum may cancel what it is subtracted from, so that the product's error is beyond the
   // bound of one with such a matrix: it is read otherwise.
   operands[1] = builder_.op(OpKind::dequantize, {packed}, std::move(attrs));
-  if (format.minima || random_.chance(20))
+  if (random_.chance(20)) {
+    if (const Value rows = ids(any_dim(), Dim(width))) op(OpKind::embedding, {operands[1], *rows});
+  } else if (format.minima || random_.chance(20))
     values_.push_back(operands[1]);
   else
     op(OpKind::linear, operands);

@@ -436,14 +436,13 @@ constexpr OpExample kExamples[] = {
     %y = scatter_add %ids, %gradient {rows = 100}
   })"},
     {{OpKind::dequantize},
-     "dequantize(matrix i32[M, words of a packed row]) -> f32[M, size]",
-     "The elements of a matrix of codes: scale * (code - zero) - minimum, in float32; `codes` is "
-     "its "
-     "format, as of `pack_codes`. `linear` takes the result beside an x of another type: its "
+     "dequantize(rows i32[..., words of a packed row]) -> f32[..., size]",
+     "The elements of rows of codes: scale * (code - zero) - minimum, in float32; `codes` is "
+     "their "
+     "format, as of `pack_codes`. `linear` takes such a matrix beside an x of another type: its "
      "products "
-     "and sums are of float32 elements, and no element is rounded to the type of x. With few rows "
-     "of x "
-     "the product reads the packed matrix itself.",
+     "and sums are of float32 elements, and no element is rounded to the type of x. Most products "
+     "read the packed matrix itself, and `embedding` of such a table reads its packed rows.",
      R"(  weight %w : i32[256, 132] = {
     %words = file {tensor = "proj.weight_packed"} : i32[256, 128]
     %scales = file {tensor = "proj.weight_scale"} : f16[256, 8]

@@ -177,7 +177,7 @@ void add_tensors(Files& files, const Drawn& w, int32_t zeros_stored) {
 
 Quantization quantization_of(const WeightScheme& scheme) {
   Quantization quantization;
-  quantization.groups.push_back({scheme, ModuleNames::everything()});
+  quantization.groups.push_back({scheme, ModuleNames::linears()});
   return quantization;
 }
 

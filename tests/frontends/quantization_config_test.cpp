@@ -314,8 +314,8 @@ TEST_CASE("refused: compressed-tensors") {
               "config_groups": {}})",
           {"/config_groups", "at least one group"});
   refuses(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
-              "config_groups": {"a": {"targets": ["Embedding"], "weights": {"num_bits": 8}}}})",
-          {"/targets/0", "Embedding", "Linear"});
+              "config_groups": {"a": {"targets": ["Conv1d"], "weights": {"num_bits": 8}}}})",
+          {"/targets/0", "Conv1d", "Linear"});
   refuses(R"({"quant_method": "compressed-tensors", "format": "pack-quantized",
               "config_groups": {"a": {"targets": ["re:(unclosed"], "weights": {"num_bits": 8}}}})",
           {"/targets/0", "unclosed"});
@@ -326,6 +326,24 @@ TEST_CASE("refused: compressed-tensors") {
               "config_groups": {"a": {"targets": ["Linear"], "weights": {"num_bits": 8},
                                       "output_activations": {"num_bits": 8}}}})",
           {"/output_activations"});
+}
+
+TEST_CASE("compressed-tensors: linears and embeddings are classes of their own") {
+  const auto read = read_quantization_text(
+      R"({"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {)"
+      R"("a": {"targets": ["Linear"], "weights": {"num_bits": 4, "group_size": 32}}, )"
+      R"("b": {"targets": ["Embedding"], "weights": {"num_bits": 8, "strategy": "channel"}}}})",
+      "c");
+  REQUIRE(read);
+  Quantization names = *read;
+  CHECK(*names.scheme_of("model.layers.0.mlp.up_proj") == &names.groups[0].scheme);
+  CHECK(*names.scheme_of("model.embed_tokens") == &names.groups[1].scheme);
+  names.groups.pop_back();
+  CHECK(*names.scheme_of("model.embed_tokens") == nullptr);
+  for (const char* table : {"transformer.wte", "embeddings.word_embeddings", "embed_in"})
+    CHECK(class_of(table) == ModuleClass::embedding);
+  for (const char* linear : {"lm_head", "model.layers.0.self_attn.q_proj", "model.wte.proj"})
+    CHECK(class_of(linear) == ModuleClass::linear);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ float value_of(const WeightScheme& scheme, std::span<const std::byte> codes, siz
   const auto field =
       std::to_integer<uint32_t>(codes[bit / 8]) >> bit % 8 & ((1u << scheme.bits) - 1);
   if (scheme.is_float) return codes::e4m3::value(field, 0);
+  if (scheme.layout == WeightLayout::plain) return static_cast<float>(static_cast<int8_t>(field));
   return static_cast<float>(field) - std::ldexp(1.0f, scheme.bits - 1);
 }
 
@@ -68,10 +69,14 @@ RoundedRow round(const WeightScheme& scheme, DType scale, std::span<const float>
 TEST_CASE("rounding: each code is the nearest one of its scale, ties to even") {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
-  for (const RoundedFormat& format : rounded_formats())
+  std::vector<WeightScheme> schemes;
+  for (const RoundedFormat& format : rounded_formats()) {
+    schemes.push_back(format.scheme);
+    schemes.push_back(format.table);
+  }
+  for (const WeightScheme& scheme : schemes)
     for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-      CAPTURE(format.name);
-      const WeightScheme& scheme = format.scheme;
+      CAPTURE(to_string(scheme));
       const std::vector<float> values = all_values(scheme);
       std::vector<float> row(256);
       for (float& weight : row) weight = 0.02f * normal(random);
@@ -139,10 +144,12 @@ TEST_CASE("rounding: the config of a rounded model is read as its scheme") {
   for (const RoundedFormat& format : rounded_formats()) {
     CAPTURE(format.name);
     const std::vector<std::string> kept = {"lm_head", "a \"name\""};
-    const auto read = read_quantization_text(compressed_tensors_text(format.scheme, kept), "c");
+    const auto read =
+        read_quantization_text(compressed_tensors_text(format.scheme, &format.table, kept), "c");
     REQUIRE(read);
     CHECK(read->method == "compressed-tensors");
-    REQUIRE(read->groups.size() == 1);
+    REQUIRE(read->groups.size() == 2);
+    CHECK(read->groups[1].scheme == format.table);
     CHECK(read->groups[0].scheme == format.scheme);
     for (const std::string& name : kept) CHECK(*read->scheme_of(name) == nullptr);
     CHECK(*read->scheme_of("model.layers.0.mlp.up_proj") == &read->groups[0].scheme);

@@ -699,7 +699,8 @@ TEST_CASE("C30 pack_codes and dequantize") {
   gives(OpKind::dequantize, {i32({0, 68})}, codes(3, "e4m3 row bf16"), f32({0, 3}));
   rejects(30, OpKind::dequantize, {i32({5, 131})}, codes(1024, "int4 g128 f16"));
   rejects(30, OpKind::dequantize, {f32({5, 132})}, codes(1024, "int4 g128 f16"));
-  rejects(30, OpKind::dequantize, {i32({kN, 132})}, codes(1024, "int4 g128 f16"));
+  gives(OpKind::dequantize, {i32({kN, 3, 132})}, codes(1024, "int4 g128 f16"), f32({kN, 3, 1024}));
+  rejects(30, OpKind::dequantize, {i32({132})}, codes(1024, "int4 g128 f16"));
   rejects(30, OpKind::dequantize, {i32({5, 132})}, codes(kN, "int4 g128 f16"));
   rejects(30, OpKind::dequantize, {i32({5, 0})}, codes(0, "int4 g128 f16"));
   rejects(30, OpKind::dequantize, {i32({5, 0})}, codes(int64_t{1} << 40, "int4 g128 f16"));

@@ -170,7 +170,7 @@ TEST_CASE("the registry gives every anchor one family, in the order of choice") 
   for (const KernelFamily* family : kernel_families()) names.push_back(family->name);
   CHECK(names == std::vector<std::string_view>{
                      "decode_attention", "attention", "attention_backward", "attention_f32",
-                     "mask_tiles", "gemm_tc", "gemm_codes", "gemv", "dequantize", "sample", "scan",
+                     "mask_tiles", "gemm_tc", "gemv", "gemm_codes", "dequantize", "sample", "scan",
                      "scatter", "custom", "gemm", "column", "row", "pointwise"});
   for (const test::Algorithm& algorithm : test::all_algorithms()) {
     Op op{algorithm.kind, {}, {}, {}, {}};

@@ -72,7 +72,7 @@ class CaseRun {
     const PassObserver keep = [&](std::string_view pass, const Module& m) {
       after_[std::string(pass)] = m;
     };
-    Result<Module> frozen = freeze(*module, {}, keep, {.device_inputs = options_.device_inputs});
+    Result<Module> frozen = freeze(*module, {}, keep, pass_options(options_));
     Result<Compiled> compiled =
         frozen ? compile(*frozen, options_) : Result<Compiled>(tl::make_unexpected(frozen.error()));
     if (!compiled) {

@@ -34,7 +34,8 @@ from .packed_parameters import PackedFunction
 from .packing import Group, Packing, find_packing, mark_parameters, packed_copy, picked
 from .padding import pad_products
 from .partition import EagerOp, Part, partition, rewritten
-from .recording import RecordedCall, mark_static, recorded
+from .quantized import CodedFunction, take_codes
+from .recording import STATIC, RecordedCall, is_static, mark_static, recorded
 from .report import GraphReport, calling, record
 from .roles import is_of_optimizer
 from .runtime import CompiledEntry
@@ -285,23 +286,29 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
         graph, chosen, phase, owner, packing))
 
 
-def compile_phases(module: fx.GraphModule, example_inputs, pack: bool, compile_ops: Callable):
+def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_ops: Callable):
     """A callable of a graph of Dynamo's. compile_ops: makes one of a graph of ops, given its phase and the
-    products that become one. pack: whether any do."""
+    products that become one. joins: whether any do."""
     def compiler(phase: str):
         def compile_phase(graph: fx.GraphModule, inputs):
-            packing = None
+            packing, packs = None, []
             if phase != "backward":
                 mark_parameters(graph.graph, example_inputs)
                 mark_static(graph.graph)
+                arguments = [node for node in graph.graph.nodes if node.op == "placeholder"]
+                packs = take_codes(graph.graph, is_static)
+                for pack in packs:
+                    pack.node.meta[STATIC] = True
+                graph.recompile()
             if phase == "inference":
                 prepare(graph)
-                if pack:
+                if joins:
                     packing = find_packing(graph.graph)
                 if packing is None or not packing.groups:
                     pad_products(graph)
             is_step = phase == "inference" and is_of_optimizer(graph.graph, module.graph, example_inputs)
-            return make_boxed_func(compile_ops(graph, "optimizer" if is_step else phase, packing))
+            function = compile_ops(graph, "optimizer" if is_step else phase, packing)
+            return make_boxed_func(CodedFunction(function, packs, arguments) if packs else function)
         return compile_phase
 
     compile_module = aot_autograd(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from .decompositions import export_decompositions
 from .dtypes import in_memory
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
+from .quantized import take_codes
 from .recorded_module import RecordedModule
 from .simplify import skip_assertions, skip_empty_operands, slice_operands
 from .unsupported import Unsupported
@@ -136,7 +138,11 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
     slice_operands(program.graph)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     tensors = {**program.state_dict, **program.constants}
+    targets = {nodes[spec.arg.name]: spec.target for spec in signature.input_specs if spec.kind in WEIGHTS}
     weight_names, weights, inputs = {}, {}, {}
+    for pack in take_codes(program.graph, targets.__contains__):
+        name = weight_names[pack.node] = f"{plain_name(targets[pack.coded.node])}.packed"
+        weights[name] = pack.make([tensors[targets[source]] for source in pack.sources])
     for spec in signature.input_specs:
         node = nodes[spec.arg.name]
         if spec.kind in WEIGHTS:
@@ -157,6 +163,11 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
             for node, reason in refused.reasons.items()), title,
             "torch.compile(backend=\"sinter\") runs such ops in eager") from None
     return TorchModel(graph, weights)
+
+
+def plain_name(target: str) -> str:
+    """The name of a weight whose parts torch.export has as tensors of their own."""
+    return re.sub(r"parametrizations\.(\w+)\.original\d+$", r"\1", target)
 
 
 def shapes_of_inputs(program: ExportedProgram, module: torch.nn.Module, dynamic_shapes: Any) -> list:

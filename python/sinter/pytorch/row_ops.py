@@ -53,6 +53,12 @@ def linear(x: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     return x._like(x.g._add("linear", operands))
 
 
+def dequantize(packed: Tensor, form: str, length: int) -> Tensor:
+    """f32 [M, length] of packed rows i32 [M, words] (packed_codes.py)."""
+    packed = packed.merged()
+    return packed._like(packed.g._add("dequantize", [packed._value], f'size = {length}, codes = "{form}"'))
+
+
 def key_rows(q: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
     """The first and the last key, i32 [B, S], that each token of q [B, S, ...] sees: all keys, or
     `causal`: token s sees the keys 0 .. s."""

@@ -1,8 +1,10 @@
-"""Products of matrices, and patch embeddings."""
+"""Products of matrices, of matrices of codes and scales too, and patch embeddings."""
 
 from __future__ import annotations
 
 import math
+
+import torch
 
 from .. import row_ops
 from ..dtypes import is_real
@@ -245,3 +247,13 @@ def convolution_backward(c: Conversion, grad: Tensor, x: Tensor, weight: Tensor,
     dw = multiply(c, f"{letters}m,{letters}k->mk", grad, patches)
     db = grad.sum(list(range(grad.rank - 1))) if mask[2] else None
     return None, dw.reshape(weight.sizes) if mask[1] else None, db
+
+
+@converts(torch.ops.sinter.dequantize.default)
+def dequantize(c: Conversion, packed: Tensor, form: str, length: int) -> Tensor:
+    return row_ops.dequantize(packed, form, length)
+
+
+@converts(torch.ops.sinter.linear_of_codes.default)
+def linear_of_codes(c: Conversion, x: Tensor, packed: Tensor, bias: Tensor | None, form: str) -> Tensor:
+    return row_ops.linear(x, row_ops.dequantize(packed, form, x.size(x.rank - 1)), bias)

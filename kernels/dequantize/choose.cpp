@@ -1,0 +1,23 @@
+// Rows of a table of codes: the packed rows are gathered, and their elements computed.
+//
+//   %d = dequantize %p {size = K, codes = F}
+//   %y = embedding %d, %ids
+//   =>
+//   %rows = embedding %p, %ids
+//   %y = dequantize %rows {size = K, codes = F}
+//
+// A row number that names no row gives a packed row of zeros, whose scales are 0.
+#include "ir/builder.h"
+
+namespace sinter {
+
+std::optional<ValueId> choose_dequantize(Builder& b, const Op& op, Tokens) {
+  if (op.kind != OpKind::embedding) return std::nullopt;
+  const Op table = b.graph()[op.operands[0]];
+  if (table.kind != OpKind::dequantize) return std::nullopt;
+  const ValueId rows =
+      b.op(OpKind::embedding, {table.operands[0], op.operands[1]}, op.attrs, op.name + ".packed");
+  return b.op(OpKind::dequantize, {rows}, table.attrs, op.name);
+}
+
+}  // namespace sinter
