@@ -1,5 +1,5 @@
-// Loads that an epilogue issues ahead: those of some chunks before the first of them is computed, so
-// that one does not wait for memory behind the other.
+// Loads that an epilogue issues ahead: those of some chunks before the first of them is computed,
+// so that one does not wait for memory behind the other.
 //
 // The text of an epilogue runs twice for a chunk (codegen/emission/element_ports.h). First with
 // IssuedLoads in the place of memory: each chunk of a 16-bit input is loaded into AheadWords, and
