@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from .unsupported import Unsupported
@@ -59,8 +61,10 @@ def clamped(number: int, dtype: str) -> int:
     return min(max(number, -half), half - 1)
 
 
+@functools.cache
 def holds(dtype: str, number: float) -> bool:
-    """Whether a float type has exactly this number."""
+    """Whether a float type has exactly this number. Layers ask of the same numbers, and while torch traces
+    each tensor takes a millisecond."""
     if number != number or number in (float("inf"), float("-inf")):
         return True
     return float(torch.tensor(number, dtype=torch.float64).to(_REAL[dtype])) == number

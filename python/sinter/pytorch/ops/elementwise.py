@@ -283,6 +283,8 @@ converts(aten("clamp_max.default"), aten("clamp_max.Tensor"))(
 
 @converts(aten("pow.Tensor_Scalar"), aten("pow.Tensor_Tensor"), aten("pow.Scalar"))
 def power(c: Conversion, base, exponent) -> Tensor:
+    if isinstance(exponent, bool) and isinstance(base, Tensor) and base.dtype == "i1":
+        raise Unsupported("a power of two truths, whose type torch traces otherwise than eager computes it")
     if not is_real(c.dtype):
         if isinstance(exponent, int) and 0 <= exponent <= 8:
             return repeated(c.operands(base)[0], exponent)
