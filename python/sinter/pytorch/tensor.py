@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 
 Number = int | float | bool
 
+# Of a reduction: a block reads so many elements in about the time of a few launches; so few rows leave most
+# of a device idle; and the lengths of a last axis that makes rows of a usual size.
+LONG_ROW, FEW_ROWS, WIDTHS = 1 << 16, 16, (256, 8192)
+
+
+def rows_first(dims: list[Extent], inner: list[int]) -> bool:
+    """Whether a reduction over the axes `inner` takes the last axis by itself first. A row has one block of
+    threads: few rows of many elements are made of many rows. torch states no order of sums."""
+    rank = len(dims)
+    if not all(isinstance(dim, int) for dim in dims) or inner != list(range(rank - len(inner), rank)):
+        return False
+    rows, elements = math.prod(dims[:-len(inner)]), math.prod(dims[-len(inner):])
+    return rows <= FEW_ROWS and elements >= LONG_ROW and WIDTHS[0] <= dims[-1] <= WIDTHS[1]
+
 
 class Tensor:
     """A tensor of torch: a value of the graph whose axes, `_groups[i]` of them for axis i, are the
@@ -337,7 +351,12 @@ class Tensor:
         if not chosen:
             return self
         inner = [self._start(axis) + i for axis in chosen for i in range(self._groups[axis])]
-        value = self.g._add(op, [self._value], f"axes = {list_text(inner)}")
+        value = self._value
+        if rows_first(list(value.dims), inner):
+            if op == "reduce_sum" and self.dtype != "f32":
+                return self.to("f32")._reduce(op, axes, keepdim).to(self.dtype)
+            value = self.g._add(op, [value], f"axes = [{inner[-1]}]")
+        value = self.g._add(op, [value], f"axes = {list_text(inner)}")
         groups = [(1,) if i in chosen else group for i, group in enumerate(self._all_axes)]
         if not keepdim:
             groups = [group for i, group in enumerate(groups) if i not in chosen]
