@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Number = int | float | bool
 
-# Sums of so many terms and more, so few of them, are made of sums of rows of so many terms and more.
+# Reductions of so many terms and more, so few of them, are made of rows of so many terms and more.
 MANY_TERMS, FEW_SUMS, LEAST_ROW = 2**15, 16, 256
 
 
@@ -341,14 +341,16 @@ class Tensor:
         if not chosen:
             return self
         inner = [self._start(axis) + i for axis in chosen for i in range(self._groups[axis])]
-        value = self.g._add(op, [self._value], f"axes = {list_text(inner)}")
+        value = self._value
+        value = self.g._add(op, [value], f"axes = {list_text(inner)}")
         groups = [(1,) if i in chosen else group for i, group in enumerate(self._all_axes)]
         if not keepdim:
             groups = [group for i, group in enumerate(groups) if i not in chosen]
         return self._like(value)._regrouped(groups)
 
-    def sum(self, axes=None, keepdim=False) -> Tensor:
-        """A few sums of many elements are sums of rows' sums: one sum is the work of one block."""
+    def _row_axes(self, axes: Sequence[int] | None) -> list[int]:
+        """Last axes that a reduction takes first: a few results of many elements are made of rows' results,
+        since one result is the work of one block. None of them: the reduction is one."""
         chosen = self.chosen(axes)
         most = [self.g.extents.most(self.product(axis)) for axis in range(self.rank)]
         results = math.prod(most[axis] for axis in range(self.rank) if axis not in chosen)
@@ -358,13 +360,20 @@ class Tensor:
             first.append(chosen[-1 - len(first)])
             length *= most[first[-1]]
         rows = math.prod(most[axis] for axis in chosen if axis not in first)
-        if not is_real(self.dtype) or not first or results > FEW_SUMS or rows * length < MANY_TERMS \
-                or rows < 2:
+        return first if results <= FEW_SUMS and rows >= 2 and rows * length >= MANY_TERMS else []
+
+    def sum(self, axes=None, keepdim=False) -> Tensor:
+        first = self._row_axes(axes) if is_real(self.dtype) else []
+        if not first:
             return self._reduce("reduce_sum", axes, keepdim)
         sums = self.f32()._reduce("reduce_sum", first, True)._reduce("reduce_sum", axes, keepdim)
         return sums.to(self.dtype)
 
-    def max(self, axes=None, keepdim=False): return self._reduce("reduce_max", axes, keepdim)
+    def max(self, axes=None, keepdim=False) -> Tensor:
+        first = self._row_axes(axes)
+        rows = self._reduce("reduce_max", first, True) if first else self
+        return rows._reduce("reduce_max", axes, keepdim)
+
     def min(self, axes=None, keepdim=False): return -(-self).max(axes, keepdim)
 
     def count(self, axes: Sequence[int] | None) -> int:

@@ -131,6 +131,62 @@ class TestOptimizersOfTorch(unittest.TestCase):
             lambda ps: torch.optim.AdamW(ps, lr=torch.tensor(1e-2), capturable=True, foreach=False),
             lambda ps: torch.optim.AdamW(ps, lr=1e-2, foreach=False))
 
+    def steps_of_many(self, options):
+        """Tensors and moments after three steps of clipping and AdamW over 16 tensors of eight shapes."""
+        torch._dynamo.reset()
+        report.reset()
+        generator = torch.Generator().manual_seed(5)
+        shapes = ((32,), (96, 32), (96,), (32, 32), (64, 32), (64,), (7,), (5, 3)) * 2
+        draw = lambda: [torch.randn(shape, generator=generator) for shape in shapes]
+        parameters = [torch.nn.Parameter(one) for one in draw()]
+        optimizer = torch.optim.AdamW(parameters, lr=torch.tensor(1e-2) if options is not None else 1e-2,
+                                      capturable=options is not None)
+
+        def step():
+            torch.nn.utils.clip_grad_norm_(parameters, 0.7)
+            optimizer.step()
+
+        step = step if options is None else torch.compile(step, backend=compile_graph, options=options)
+        for _ in range(3):
+            for parameter, gradient in zip(parameters, draw()):
+                parameter.grad = gradient
+            step()
+        state = [optimizer.state[one] for one in parameters]
+        return [*parameters, *[one["exp_avg"] for one in state], *[one["exp_avg_sq"] for one in state],
+                *[one.grad for one in parameters]]
+
+    def test_adamw_of_many_tensors_is_a_launch_for_numbers_and_one_for_tensors(self):
+        fused = self.steps_of_many({})
+        clipping, update = (one.entries[0].compiled.entry() for one in report.REPORTS)
+        self.assertEqual([step.kind for step in update.steps], ["kernel"] * 2)
+        # Sums, the norm and its factor, and the products with it: however many gradients there are.
+        self.assertLessEqual(len(clipping.steps), 5)
+        self.assertGreater(update.unfused_costs().launches, 150)
+        unfused = self.steps_of_many({"fuse": False})
+        for number, (a, b) in enumerate(zip(fused, unfused, strict=True)):
+            self.assertTrue(torch.equal(a, b), f"tensor {number}")
+        for ours, eager in zip(fused, self.steps_of_many(None), strict=True):
+            torch.testing.assert_close(ours, eager)
+
+    def test_the_norm_of_a_large_tensor_has_many_rows(self):
+        report.reset()
+        torch._dynamo.reset()
+        tensors = [torch.randn(300, 257), torch.randn(4, 130, 300).bfloat16(), torch.randn(3, 70000)]
+
+        def sums(ones):
+            return [*torch._foreach_norm(ones), *[one.mean() for one in ones], *[one.amax() for one in ones]]
+
+        ours = torch.compile(sums, backend=compile_graph, options={"require_full": True})(tensors)
+        wanted = sums([one.double() for one in tensors])
+        for one, right in zip(ours, wanted, strict=True):
+            # A sum of n elements in an order with partial sums: roundings of about log2(n), and the result's.
+            bound = 20 * torch.finfo(torch.float32).eps + torch.finfo(one.dtype).eps
+            scale = max(right.abs().item(), 1e-2)
+            self.assertLessEqual(abs(one.double().item() - right.item()), bound * scale)
+        text = report.REPORTS[0].entries[0].compiled.text
+        self.assertEqual(text.count("{axes = [1]} : f32[300, 1]"), 3)
+        self.assertEqual(text.count("{axes = [2]} : f32[4, 130, 1]"), 2)  # and a maximum of bf16
+
     def test_sgd_with_momentum(self):
         self.step_beside_eager(lambda ps: torch.optim.SGD(ps, lr=1e-2, momentum=0.9, foreach=True))
 
