@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/column_space.h"
+#include "ir/op_roles.h"
 #include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 

@@ -107,7 +107,7 @@ KernelChoice explain_choice(const Op& own) {
 
 KernelChoice explain_codes(const Op& own) {
   return {"product",
-          fmt::format("{}, more than 8 tokens", code_info(code_format(own.attrs).code).name)};
+          fmt::format("{} codes, on tensor cores", code_info(code_format(own.attrs).code).name)};
 }
 
 }  // namespace
