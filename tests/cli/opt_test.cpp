@@ -122,7 +122,7 @@ TEST_CASE("a pass that does not exist and a module that does not verify are told
       run_program({"opt", file.module, "--pass", "canonicalise"}), 2,
       "no pass is called \"canonicalise\"; the passes are canonicalize, label_sums, "
       "padded_formulas, recognize_attention, fold_positions, attention_masks, shared_heads, "
-      "merge_linears, entry_variants, ");
+      "merge_linears, unit_axes, entry_variants, ");
   write_whole(file.module,
               "module @m {\n  entry @f(%x: f32[4]) -> (%a) {\n"
               "    %a = exp %x : f32[5]\n  }\n}\n");
