@@ -205,7 +205,7 @@ TEST_CASE("between values that others part, the path is told with its kernels an
     const char *phase, *between, *product, *reason, *refusal;
   };
   const Expected all[] = {
-      {"prefill", "l0.q_rot", "  l0.qkv: launch 2, gemm\n", "port.closed",
+      {"prefill", "l0.q_rot", "  l0.qkv: launch 1, gemm\n", "port.closed",
        "  first on the path, l0.norm1 and l0.qkv do not share a kernel: a library call: its inputs "
        "and outputs go through memory (port.closed): l0.qkv\n"},
       {"decode", "l0.q_rot", "  l0.qkv: launch 1, embedding_rms_norm_gemv_rope_append_",
