@@ -11,6 +11,12 @@
 #include "passes/judge_checks.h"
 
 namespace sinter {
+namespace {
+
+// A part costs the compiler a walk over the kernel's other parts.
+constexpr size_t kMaxParts = 192;
+
+}  // namespace
 
 HorizontalFusion::HorizontalFusion(const FusionState& state)
     : state_(state), dag_(state.groups.dag()), parts_(state.problem.graph().size()) {
@@ -109,7 +115,7 @@ std::optional<Verdict> HorizontalFusion::profit(uint32_t x, uint32_t y) const {
   const size_t held =
       pointers(state_.problem, dag_.members(x)) + pointers(state_.problem, dag_.members(y));
   const double together = seconds(parts);
-  if (std::isinf(together) || held > kMaxParameters)
+  if (std::isinf(together) || held > kMaxParameters || parts.size() > kMaxParts)
     return refuse(Reason::profit_configuration,
                   fmt::format("{} parts, {} pointers", parts.size(), held));
   return slower(together, seconds(parts_[x]) + seconds(parts_[y]));
