@@ -41,16 +41,20 @@ bool HorizontalFusion::has_rows(uint32_t kernel) const {
 }
 
 std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b) const {
-  return share_a_value(a, b) ? judge_independent(a, b) : std::nullopt;
+  return share_a_value(a, b) ? judge(a, b, kMaxOps) : std::nullopt;
 }
 
 std::optional<Decision> HorizontalFusion::judge_independent(ValueId a, ValueId b) const {
+  return judge(a, b, SIZE_MAX);
+}
+
+std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b, size_t most_ops) const {
   const uint32_t x = dag_.find(a), y = dag_.find(b);
   if (x == y || !has_rows(x) || !has_rows(y) || dag_.depends(x, y)) return std::nullopt;
   const Members in_x = dag_.members(x), in_y = dag_.members(y);
   std::optional<Verdict> refusal = constraints(state_, a, b, in_x, in_y, true);
   if (!refusal) refusal = state_conflict(state_.problem, in_x, in_y);
-  if (!refusal) refusal = profit(x, y);
+  if (!refusal) refusal = profit(x, y, most_ops);
   Verdict verdict = refusal ? std::move(*refusal) : Verdict{Reason::fused_horizontal, "", {}};
   return Decision{std::move(verdict), x, y, {}, merges_};
 }
@@ -109,15 +113,17 @@ double HorizontalFusion::seconds(llvm::ArrayRef<uint32_t> parts) const {
   return kernel_seconds(state_.problem, views);
 }
 
-std::optional<Verdict> HorizontalFusion::profit(uint32_t x, uint32_t y) const {
+std::optional<Verdict> HorizontalFusion::profit(uint32_t x, uint32_t y, size_t most_ops) const {
   llvm::SmallVector<uint32_t, 4> parts(parts_[x].begin(), parts_[x].end());
   parts.append(parts_[y].begin(), parts_[y].end());
   const size_t held =
       pointers(state_.problem, dag_.members(x)) + pointers(state_.problem, dag_.members(y));
-  const double together = seconds(parts);
-  if (std::isinf(together) || held > kMaxParameters || parts.size() > kMaxParts)
+  const size_t ops = dag_.members(x).size() + dag_.members(y).size();
+  const bool is_too_large = ops > most_ops || held > kMaxParameters || parts.size() > kMaxParts;
+  const double together = is_too_large ? INFINITY : seconds(parts);
+  if (std::isinf(together))
     return refuse(Reason::profit_configuration,
-                  fmt::format("{} parts, {} pointers", parts.size(), held));
+                  fmt::format("{} parts, {} ops, {} pointers", parts.size(), ops, held));
   return slower(together, seconds(parts_[x]) + seconds(parts_[y]));
 }
 

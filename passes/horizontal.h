@@ -45,7 +45,10 @@ class HorizontalFusion {
   bool has_rows(uint32_t kernel) const;
   /// The level of a kernel at the beginning of the entry, given those of the kernels before it.
   std::optional<size_t> level(uint32_t kernel, const std::map<uint32_t, size_t>& before) const;
-  std::optional<Verdict> profit(uint32_t x, uint32_t y) const;
+  /// most_ops: of both kernels. What shares a value is asked in pairs, which takes time by the
+  /// parts that they have already.
+  std::optional<Decision> judge(ValueId a, ValueId b, size_t most_ops) const;
+  std::optional<Verdict> profit(uint32_t x, uint32_t y, size_t most_ops) const;
   double seconds(llvm::ArrayRef<uint32_t> parts) const;
 
   const FusionState& state_;
