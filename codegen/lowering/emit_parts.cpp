@@ -29,6 +29,9 @@
 //     }
 //
 // All blocks of a launch have as many threads as the widest part needs.
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -36,7 +39,6 @@
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/lowering/emit_body.h"
-#include "ir/graph_rewriter.h"
 #include "ir/integers.h"
 #include "plan/kernel_text.h"
 
@@ -52,27 +54,28 @@ struct Part {
   bool is_first = true;  // of the parts with its text
 };
 
-/// The part of the group that computes the wanted outputs.
-Part part_of(const Graph& group, const KernelPart& wanted) {
+/// The part of the group that computes the wanted outputs; `number_of_input`: by value of the
+/// group. It takes time by the part's size: a group may have many parts.
+Part part_of(const Graph& group, const llvm::DenseMap<uint32_t, uint32_t>& number_of_input,
+             const KernelPart& wanted) {
   Part part;
   part.prefix_rank = wanted.prefix_rank;
   part.outputs = wanted.outputs;
-  std::vector<bool> needed(group.size(), false);
-  for (uint32_t output : wanted.outputs) needed[group.outputs[output].index] = true;
-  for (size_t i = group.size(); i-- > 0;)
-    if (needed[i])
-      for (ValueId operand : group.ops()[i].operands) needed[operand.index] = true;
-  GraphRewriter rewriter(group, part.graph);
-  rewriter.rewrite_ops([&](ValueId id, Op op) {
-    return needed[id.index] ? rewriter.add(std::move(op)) : ValueId();
-  });
-  for (uint32_t k = 0; k < group.inputs.size(); ++k)
-    if (needed[group.inputs[k].index]) {
-      part.graph.inputs.push_back(rewriter[group.inputs[k]]);
-      part.inputs.push_back(k);
-    }
+  std::map<uint32_t, ValueId> values;  // of the group that are needed, and their copies
+  for (uint32_t output : wanted.outputs) values[group.outputs[output].index];
+  for (auto at = values.rbegin(); at != values.rend(); ++at)  // operands come before
+    for (ValueId operand : group.ops()[at->first].operands) values[operand.index];
+  for (auto& [index, copy] : values) {
+    Op op = group.ops()[index];
+    for (ValueId& operand : op.operands) operand = values[operand.index];
+    copy = part.graph.add(std::move(op));
+    if (const auto input = number_of_input.find(index); input != number_of_input.end())
+      part.inputs.push_back(input->second);
+  }
+  llvm::sort(part.inputs);
+  for (uint32_t k : part.inputs) part.graph.inputs.push_back(values[group.inputs[k].index]);
   for (uint32_t output : wanted.outputs)
-    part.graph.outputs.push_back(rewriter[group.outputs[output]]);
+    part.graph.outputs.push_back(values[group.outputs[output].index]);
   return part;
 }
 
@@ -190,9 +193,12 @@ Status emit_function(Part& part, const EmitContext& whole, int64_t min_threads) 
 
 Result<KernelBody> emit_parts(const EmitContext& context, llvm::ArrayRef<KernelPart> wanted) {
   const llvm::ArrayRef<SymbolId> parameters = context.parameters;
+  llvm::DenseMap<uint32_t, uint32_t> number_of_input;
+  for (uint32_t k = 0; k < context.group.inputs.size(); ++k)
+    number_of_input[context.group.inputs[k].index] = k;
   std::vector<Part> parts;
   for (const KernelPart& part : wanted)
-    if (!part.outputs.empty()) parts.push_back(part_of(context.group, part));
+    if (!part.outputs.empty()) parts.push_back(part_of(context.group, number_of_input, part));
   int64_t threads = 1;
   for (Part& part : parts) {
     SINTER_TRY(emit_function(part, context, threads));

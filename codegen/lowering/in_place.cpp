@@ -12,6 +12,21 @@ const KernelFamily* family_without_anchor(const Graph& group, llvm::ArrayRef<Sym
   return anchor_of(group) ? nullptr : &family_of_rows(group, symbols);
 }
 
+constexpr uint32_t kNoOutput = UINT32_MAX, kSeveralOutputs = UINT32_MAX - 1;
+
+/// By value of the group: the only output that depends on it, or one of the numbers above.
+std::vector<uint32_t> sole_outputs(const Graph& group) {
+  std::vector<uint32_t> outputs(group.size(), kNoOutput);
+  const auto add = [&](ValueId value, uint32_t output) {
+    uint32_t& own = outputs[value.index];
+    if (output != kNoOutput) own = own == kNoOutput || own == output ? output : kSeveralOutputs;
+  };
+  for (uint32_t k = 0; k < group.outputs.size(); ++k) add(group.outputs[k], k);
+  for (uint32_t i = static_cast<uint32_t>(group.size()); i-- > 0;)
+    for (ValueId operand : group.ops()[i].operands) add(operand, outputs[i]);
+  return outputs;
+}
+
 }  // namespace
 
 std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step, uint32_t index,
@@ -23,13 +38,16 @@ std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step
   const auto dies = [&](const Buffer& buffer) {
     return buffer.place == Buffer::Place::arena && buffer.last_step == index;
   };
+  // No other output may depend on what is overwritten. This is asked first: the family's question
+  // takes time by the whole group.
+  const std::vector<uint32_t> sole = sole_outputs(group);
   std::vector<bool> is_taken(step.inputs.size(), false);
   for (uint32_t output = 0; output < step.outputs.size(); ++output) {
     if (buffers[step.outputs[output]].place != Buffer::Place::arena) continue;
     std::optional<uint32_t> best;
     for (uint32_t input = 0; input < step.inputs.size(); ++input) {
       const Buffer& buffer = buffers[step.inputs[input]];
-      if (is_taken[input] || !dies(buffer) ||
+      if (is_taken[input] || !dies(buffer) || sole[group.inputs[input].index] != output ||
           (best && buffers[step.inputs[*best]].first_step <= buffer.first_step) ||
           !family->overwrites(group, output, input, symbols))
         continue;

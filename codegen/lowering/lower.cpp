@@ -1,5 +1,6 @@
 #include "codegen/lowering/lower.h"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringMap.h>
 
@@ -139,12 +140,16 @@ class KernelTable {
 
 /// The group's parts, or itself as the only one.
 llvm::SmallVector<KernelPart, 2> parts_of(const Group& group, llvm::ArrayRef<ValueId> outputs) {
+  llvm::DenseMap<uint32_t, uint32_t> number_of_output;
+  for (uint32_t k = 0; k < outputs.size(); ++k) number_of_output[outputs[k].index] = k;
   llvm::SmallVector<KernelPart, 2> parts;
   for (const Group& part :
        group.parts.empty() ? llvm::ArrayRef(group) : llvm::ArrayRef(group.parts)) {
     parts.push_back({part.prefix_rank, {}});
-    for (uint32_t k = 0; k < outputs.size(); ++k)
-      if (llvm::is_contained(part.members, outputs[k])) parts.back().outputs.push_back(k);
+    for (ValueId member : part.members)
+      if (const auto output = number_of_output.find(member.index); output != number_of_output.end())
+        parts.back().outputs.push_back(output->second);
+    llvm::sort(parts.back().outputs);
   }
   return parts;
 }
