@@ -17,14 +17,6 @@ struct AheadWords {
   uint4 input[kAheadInputs];
 };
 
-// Memory as it is.
-struct DirectLoads {
-  template <typename T>
-  SINTER_DEVICE T* of(T* p) const {
-    return p;
-  }
-};
-
 // Memory that nothing is stored to.
 struct NoMemory {
   SINTER_DEVICE NoMemory operator+(long long) const { return {}; }

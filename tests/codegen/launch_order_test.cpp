@@ -99,8 +99,10 @@ TEST_CASE("no kernel that may have nothing to do triggers after its wait") {
   CHECK(norm_and_product("    %b = exp %a : f16[M, 8]", "%b") ==
         "b: waits\n"
         "h q: waits\n");
-  CHECK(norm_and_product("    %c = exp %y : f16[N, 256]\n    %b = exp %a : f16[M, 8]", "%c, %b") ==
-        "c: waits, late trigger\n"
+  CHECK(norm_and_product("    %v = exp %y : f16[N, 256]\n    %c = linear %v, %u : f16[N, 256]\n"
+                         "    %b = exp %a : f16[M, 8]",
+                         "%c, %b") ==
+        "v c: waits, late trigger\n"
         "b: waits\n"
         "h q: waits, early x n w\n");
 }

@@ -37,7 +37,7 @@ TEST_CASE("attention on tensor cores compiles for every device that has them") {
 TEST_CASE("emitted kernels compile") {
   const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
-  // What does not depend on the device has one type or size on each of the two.
+  // Kernels that do not depend on the device have one type or size on each of the two.
   for (const char* arch : {"sm_80", "sm_90a"}) {
     const size_t turn = std::string_view(arch) == "sm_90a" ? 1 : 0;
     std::deque<Kernel> kernels;

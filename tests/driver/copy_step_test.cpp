@@ -155,8 +155,8 @@ TEST_CASE("the ledger calls it a copy") {
   CHECK(entries[0].steps[1].kind == "copy");
   CHECK(ledger_text(entries[0], false)
             .starts_with("forward, N=5: 2 kernel launches, 0 GEMM calls, 1 copy; 0 fusions"));
-  CHECK(ledger_json(compiled).find(R"("name":"copy","kind":"copy","values":["b"])") !=
-        std::string::npos);
+  CHECK(ledger_json(compiled).find(
+            R"("name":"copy","kind":"copy","class":"copies","values":["b"])") != std::string::npos);
 }
 
 }  // namespace

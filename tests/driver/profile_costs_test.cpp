@@ -134,13 +134,23 @@ std::map<std::string, StepClass> classes_of(const std::string& text) {
 }
 
 TEST_CASE("steps of a training step have the classes of their work") {
-  auto classes = classes_of(R"(module @step {
-  entry @main(%x: bf16[128, 64], %w: bf16[64, 64], %dy: bf16[128, 64], %labels: i32[128, 1], %table: bf16[9, 64], %ids: i32[128], %p: f32[64, 64], %g: f32[64, 64]) -> (%norm, %product, %dx, %bias, %loss, %rows, %new, %sum) {
-    %norm = softmax %x : bf16[128, 64]
-    %product = linear %x, %w : bf16[128, 64]
-    %act = gelu_tanh %x : bf16[128, 64]
-    %dx = mul %act, %dy : bf16[128, 64]
-    %bias = reduce_sum %dx {axes = [0]} : bf16[1, 64]
+  const auto of = [](const char* value, const std::string& parameters, const std::string& body) {
+    return classes_of(fmt::format("module @step {{\n  entry @main({}) -> (%{}) {{\n{}  }}\n}}\n",
+                                  parameters, value, body))[value];
+  };
+  const std::string x = "%x: bf16[128, 64]";
+  CHECK(of("norm", x, "    %norm = softmax %x : bf16[128, 64]\n") == StepClass::norms);
+  CHECK(of("product", x + ", %w: bf16[64, 64]", "    %product = linear %x, %w : bf16[128, 64]\n") ==
+        StepClass::products);
+  CHECK(of("rows", "%table: bf16[9, 64], %ids: i32[128]",
+           "    %rows = embedding %table, %ids : bf16[128, 64]\n") == StepClass::copies);
+  const std::string gelu =
+      "    %act = gelu_tanh %x : bf16[128, 64]\n    %dx = mul %act, %dy : bf16[128, 64]\n";
+  CHECK(of("dx", x + ", %dy: bf16[128, 64]", gelu) == StepClass::activations);
+  CHECK(of("bias", x + ", %dy: bf16[128, 64]",
+           gelu + "    %bias = reduce_sum %dx {axes = [0]} : bf16[1, 64]\n") ==
+        StepClass::activations);
+  CHECK(of("loss", x + ", %labels: i32[128, 1]", R"(
     %xf = cast %x : f32[128, 64]
     %max = reduce_max %xf {axes = [1]} : f32[128, 1]
     %y = sub %xf, %max : f32[128, 64]
@@ -153,22 +163,13 @@ TEST_CASE("steps of a training step have the classes of their work") {
     %one = where %hit, %y, %zero : f32[128, 64]
     %own = reduce_sum %one {axes = [1]} : f32[128, 1]
     %loss = sub %log, %own : f32[128, 1]
-    %rows = embedding %table, %ids : bf16[128, 64]
+)") == StepClass::loss);
+  CHECK(of("new", "%p: f32[64, 64], %g: f32[64, 64]", R"(
     %g2 = mul %g, %g : f32[64, 64]
     %root = sqrt %g2 : f32[64, 64]
     %step = div %g, %root : f32[64, 64]
     %new = sub %p, %step : f32[64, 64]
-    %sum = add %p, %g : f32[64, 64]
-  }
-}
-)");
-  CHECK(classes["norm"] == StepClass::norms);
-  CHECK(classes["product"] == StepClass::products);
-  CHECK(classes["dx"] == StepClass::activations);
-  CHECK(classes["bias"] == StepClass::activations);
-  CHECK(classes["loss"] == StepClass::loss);
-  CHECK(classes["rows"] == StepClass::copies);
-  CHECK(classes["new"] == StepClass::optimizer);
+)") == StepClass::optimizer);
 }
 
 }  // namespace

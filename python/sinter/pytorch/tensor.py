@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Number = int | float | bool
 
-# Reductions of so many terms and more, so few of them, are made of rows of so many terms and more.
+# At most FEW_SUMS reductions of at least MANY_TERMS terms are made of rows of at least LEAST_ROW terms.
 MANY_TERMS, FEW_SUMS, LEAST_ROW = 2**15, 16, 256
 
 
