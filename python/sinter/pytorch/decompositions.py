@@ -46,6 +46,10 @@ def decompositions() -> dict:
 def with_own(table: dict) -> dict:
     """A table of torch with the backend's own decompositions."""
     table = {**table, **foreach_decompositions()}
+    # Says how many bits its codes have; a table has it if torchao was imported before (quantized.py).
+    affine = getattr(torch.ops.torchao, "dequantize_affine", None)
+    if affine is not None:
+        table.pop(affine.default, None)
     for name in (*KEPT, *KERNELS):
         packet = getattr(aten, name, None)
         for overload in packet.overloads() if packet is not None else ():

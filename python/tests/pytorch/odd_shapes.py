@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_map_only
 from sinter.pytorch import importer, report
 from sinter.pytorch.backend import compile_aten, read_options
 from sinter.pytorch.ops import CONVERSIONS
+from sinter.pytorch.packed_codes import CodeFormat, pack
 
 aten = torch.ops.aten
 OPTIONS = read_options(None)
@@ -523,6 +524,24 @@ odd("sinter.joined_slices.default", lambda k: call([k.x("1b"), k.x("ab")], 0, [0
     lambda k: call([k.x("ab"), k.x("a1"), k.x("ab")], 1, [-1, 0, 0], [2**63 - 1, 1, -1]))
 odd("sinter.part_of_rows.default", lambda k: call(k.x("ab"), 0, lambda x: x.shape[1]),
     lambda k: call(k.x("ab"), 0, 0))
+
+
+def packed_rows(form: str, rows: int, columns: int) -> Operand:
+    """A matrix of codes, packed."""
+    codes = torch.randint(0, 8, (rows, columns))
+    numbers = CodeFormat.parse(form)
+    groups = numbers.groups(columns)
+    zeros = torch.randint(0, 8, (rows, groups)) if numbers.zeros else None
+    return Operand(pack(numbers, codes, torch.rand(rows, groups), zeros))
+
+
+odd("sinter.dequantize.default", *[lambda k, form=form, rows=rows, columns=columns: call(
+    packed_rows(form, rows, columns), form, columns)
+    for form, rows, columns in (("int8 row f32", 1, 1), ("uint4 g32 f16 zeros", 3, 72),
+                                ("int4 g128 bf16", 2, 1100))])
+odd("sinter.linear_of_codes.default", *[lambda k, form=form, spec=spec: call(
+    k.x(spec), packed_rows(form, 5, 8), None, form)
+    for form, spec in (("int8 row f32", "8"), ("int4 row f32", "a8"), ("uint8 row f32", "ab8"))])
 odd("stack", lambda k: call([k.x("ab"), k.x("ab", torch.int32)], 0))
 odd("repeat", *with_numbers(".", ([],), ([2],), ([2, 3],), ([0],)),
     *with_numbers("ab", ([1, 2],), ([2, 1],), ([3, 1, 2],), ([1, 1],), ([0, 2],), ([1, 0, 1],)))
