@@ -415,22 +415,27 @@ for seen in SEEN:
                 lambda k, s=seen, c=causal, h=keys: attend(k, s, c, h, True))
 
 
-def attend_with_sums(k: Maker, causal: bool, keys: str, backward: bool) -> Call:
-    """The same without a mask: the result and the log-sums, or the gradients from them."""
-    q, k_, v, _, *others = attend(k, None, causal, keys, False).args
+def attend_with_sums(k: Maker, seen: str | None, causal: bool, keys: str, backward: bool) -> Call:
+    """The same: the result and the log-sums, or the gradients from them."""
+    operands = attend(k, seen, causal, keys, False).args
     if not backward:
-        return call(q, k_, v, *others)
-    sums = torch.ops.sinter.attention_with_log_sum(*(x.tensor(x.data) for x in (q, k_, v)), *others)
+        return call(*operands)
+    try:
+        sums = torch.ops.sinter.attention_with_log_sum(
+            *(x.tensor(x.data) if isinstance(x, Operand) else x for x in operands))
+    except RuntimeError:  # sizes that do not fit, which eager refuses again
+        return call(*operands)
     heads, last = ("b", "c") if keys == "b" else ("4", "6")
-    return call(k.x(f"a{heads}e{last}"), *map(Operand, sums), q, k_, v, *others)
+    return call(k.x(f"a{heads}e{last}"), *map(Operand, sums), *operands)
 
 
-for causal in (False, True):
-    for keys in ("b", "2", "1"):
-        odd("sinter.attention_with_log_sum.default",
-            lambda k, c=causal, h=keys: attend_with_sums(k, c, h, False))
-        odd("sinter.attention_gradients.default",
-            lambda k, c=causal, h=keys: attend_with_sums(k, c, h, True))
+for seen in SEEN:
+    for causal in (False, True):
+        for keys in ("b", "2", "1"):
+            odd("sinter.attention_with_log_sum.default",
+                lambda k, s=seen, c=causal, h=keys: attend_with_sums(k, s, c, h, False))
+            odd("sinter.attention_gradients.default",
+                lambda k, s=seen, c=causal, h=keys: attend_with_sums(k, s, c, h, True))
 
 
 def attend_to_rows(k: Maker, keys: str, backward: bool) -> Call:

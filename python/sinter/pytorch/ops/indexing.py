@@ -73,6 +73,8 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
     total = math.prod(sizes[:count])
     if total > MAX_ROWS:
         raise Unsupported(f"indices into {total} rows")
+    if any(isinstance(size, int) and size == 0 for size in c.shape):  # eager checks no index
+        return c.g.full(c.shape, 0, x.dtype)
     row = joined_numbers([indices[axis] for axis in axes], sizes)
     table = rows.reshape([total, math.prod(sizes[count:])])
     taken = take_rows(table, row, from_end=True).unflatten(row.rank, sizes[count:])
