@@ -199,7 +199,7 @@ class UnitAxes {
     return result;
   }
 
-  /// What stands for a value of the old graph, with these dims.
+  /// The value that stands for one of the old graph, with these dims.
   ValueId of(ValueId id, DimsRef dims) {
     const ValueId small = small_[id.index];
     return fit(small.valid() ? small : rewriter_[id], dims);

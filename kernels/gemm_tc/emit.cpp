@@ -109,7 +109,7 @@ class TiledLinearKernel {
                     "  static constexpr bool kInTurns = {};\n",
                     config.rows, config.columns, kTiledLinearDepth, config.stages, config.cluster,
                     config.in_turns),
-        sections, pairs));
+        sections, pairs, true));
     body_.text = fmt::format(
         "{}{}multiply_matrices<Config>(t0, t1, {}, {}, {}{{memory}}, shared_memory);\n{}",
         kTileMemory, ports_.memory_value, bias_, rows_code(), result_type(sections), ports_.stores);
@@ -306,15 +306,15 @@ class TiledLinearKernel {
     return number;
   }
 
-  /// Includes, ports and the constants that both kernels have.
+  /// Includes, ports and the constants that all kernels have.
   Status write_common(std::string_view file, int64_t threads, std::string_view constants,
-                      const SumsEpilogue* sections, int64_t pairs) {
+                      const SumsEpilogue* sections, int64_t pairs, bool loads_ahead = false) {
     if (op_.operands.size() == 3) {
       SINTER_LET(pointer, OperandRows(context_).pointer(2));
       bias_ = std::move(pointer);
     }
     SINTER_LET(ports, sections ? emit_operand_ports(context_, threads)
-                               : emit_ports(context_, threads, file == "gemm_tc"));
+                               : emit_ports(context_, threads, loads_ahead));
     ports_ = std::move(ports);
     if (sections) SINTER_TRY(write_sections(*sections));
     body_.includes += fmt::format("#include \"kernels/gemm_tc/{}.cuh\"\n", file) + ports_.includes;

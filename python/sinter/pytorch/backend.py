@@ -299,7 +299,8 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
                 packs = take_codes(graph.graph, is_static)
                 for pack in packs:
                     pack.node.meta[STATIC] = True
-                graph.recompile()
+                if packs:
+                    graph.recompile()
             if phase == "inference":
                 prepare(graph)
                 if joins:

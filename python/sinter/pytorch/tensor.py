@@ -341,8 +341,7 @@ class Tensor:
         if not chosen:
             return self
         inner = [self._start(axis) + i for axis in chosen for i in range(self._groups[axis])]
-        value = self._value
-        value = self.g._add(op, [value], f"axes = {list_text(inner)}")
+        value = self.g._add(op, [self._value], f"axes = {list_text(inner)}")
         groups = [(1,) if i in chosen else group for i, group in enumerate(self._all_axes)]
         if not keepdim:
             groups = [group for i, group in enumerate(groups) if i not in chosen]
