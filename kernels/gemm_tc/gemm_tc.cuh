@@ -119,11 +119,13 @@ class TiledLinear {
         multiply_beside_others(first_row, sums);
       stage_.advance((kTurns - 1) * kSteps);  // the other warpgroup's tile
       const Tile tile = tile_of(round);
-#pragma unroll
+      const int row = tile.row + first_row + first_row_in_warpgroup();
+#pragma unroll 1
       for (int slab = 0; slab < kSlabs; ++slab) {
-        if constexpr (Config::kBias) add_bias(sums[slab], bias, tile.column);
-        store(sums[slab], tile.row + first_row + 64 * slab + first_row_in_warpgroup(), tile.column,
-              result);
+        if constexpr (Config::kBias) add_bias(sums[0], bias, tile.column);
+        store(sums[0], row + 64 * slab, tile.column, result);
+#pragma unroll
+        for (int next = 1; next < kSlabs; ++next) move_sums(sums[next - 1], sums[next]);
       }
     }
   }
@@ -132,6 +134,11 @@ class TiledLinear {
   using Sums = float[Config::kColumns / 2];
   using Rounded = typename Config::ResultElement;
   static constexpr int kAheadTurns = 4;  // of an epilogue, whose inputs are in registers
+
+  static SINTER_DEVICE void move_sums(Sums& to, const Sums& from) {
+#pragma unroll
+    for (int i = 0; i < Config::kColumns / 2; ++i) to[i] = from[i];
+  }
 
   // A tile of which the warpgroup has 64 rows. It waits for each product: meanwhile the others'
   // are computed.
@@ -232,67 +239,72 @@ class TiledLinear {
       if (row < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + row));
     }
   }
-  // Gives the result a lane's rows, `row` and 8 more.
+  // Calls take(half, chunk, values) in each turn. The epilogue of a warpgroup that takes whole
+  // tiles is a loop: its text for all sums at once takes more than the instruction caches hold, and
+  // while the other warpgroup multiplies nothing hides that.
+  template <int units, typename Take>
+  static SINTER_DEVICE void for_each_turn(Sums& sums, Take take) {
+    if constexpr (Config::kInTurns)
+      take_chunks_in_a_loop<Rounded, Config::kColumns / 8, units>(sums, take);
+    else
+      take_chunks_in_turns<Rounded, Config::kColumns / 8, units>(sums, take);
+  }
+  // Gives the result a lane's rows, `row` and 8 more. The sums are lost.
   template <typename Result>
-  SINTER_DEVICE void store(const Sums& sums, int row, int column, const Result& result) const {
+  SINTER_DEVICE void store(Sums& sums, int row, int column, const Result& result) const {
     if constexpr (kPaired || Config::kSections)
       store_sections(sums, row, column, result);
     else
       store_chunks(sums, row, column, result);
   }
-  template <typename Result>
-  SINTER_DEVICE void store_sections(const Sums& sums, int row, int column,
-                                    const Result& result) const {
-    constexpr int columns = Config::kResultColumns;
-    constexpr int units = kPaired ? 2 : 1;
-    take_chunks<Rounded, Config::kColumns / 8, units>(
-        sums, [&](int half, int chunk, const Chunk(&values)[units]) {
-          const long long own = row + 8 * half;
-          const int first = matrix_row(column, chunk);
-          if (own >= rows_ || first >= columns) return;
-          const long long at = own * columns + first;
-          if constexpr (kPaired) {
-            constexpr int apart = Config::kPairs;
-            result(own, first, PortRows<true>(at, values[0], values[1]));
-            result(own, first + apart, PortRows<true>(at + apart, values[1], values[0]));
-          } else {
-            result(own, first, PortRows<false>(at, values[0]));
-          }
-        });
+  SINTER_DEVICE bool has_chunk(int row, int column, int half, int chunk) const {
+    return chunk < Config::kColumns / 8 && row + 8 * half < rows_ &&
+           matrix_row(column, chunk) < Config::kResultColumns;
   }
-  // The inputs of kAheadTurns turns are loaded ahead.
   template <typename Result>
-  SINTER_DEVICE void store_chunks(const Sums& sums, int row, int column,
-                                  const Result& result) const {
-    constexpr int columns = Config::kResultColumns, chunks = Config::kColumns / 8;
-    constexpr int turns = 2 * turns_of_row(chunks, 1);
+  SINTER_DEVICE void store_sections(Sums& sums, int row, int column, const Result& result) const {
+    constexpr int units = kPaired ? 2 : 1;
+    for_each_turn<units>(sums, [&](int half, int chunk, const Chunk(&values)[units]) {
+      if (!has_chunk(row, column, half, chunk)) return;
+      const long long own = row + 8 * half;
+      const int first = matrix_row(column, chunk);
+      const long long at = own * Config::kResultColumns + first;
+      if constexpr (kPaired) {
+        constexpr int apart = Config::kPairs;
+        result(own, first, PortRows<true>(at, values[0], values[1]));
+        result(own, first + apart, PortRows<true>(at + apart, values[1], values[0]));
+      } else {
+        result(own, first, PortRows<false>(at, values[0]));
+      }
+    });
+  }
+  // The inputs of kAheadTurns turns are loaded ahead: words[0] are those of the next one.
+  template <typename Result>
+  SINTER_DEVICE void store_chunks(Sums& sums, int row, int column, const Result& result) const {
+    constexpr int columns = Config::kResultColumns;
     constexpr bool whole = columns % 8 == 0;
     AheadWords words[kAheadTurns];
-    const auto has = [&](int half, int chunk) {
-      return chunk < chunks && row + 8 * half < rows_ && matrix_row(column, chunk) < columns;
-    };
     const auto at = [&](int half, int chunk) {
       return static_cast<long long>(row + 8 * half) * columns + matrix_row(column, chunk);
     };
-    const auto load_ahead = [&](int turn) {
-      if (!whole || turn >= turns) return;
-      const int half = turn / (turns / 2);
-      const int chunk = turn % (turns / 2) * 4 + static_cast<int>(threadIdx.x) % 4;
-      if (has(half, chunk)) result.issue_loads(at(half, chunk), words[turn % kAheadTurns]);
+    const auto load_ahead = [&](int half, int chunk, AheadWords& to) {
+      if (whole && has_chunk(row, column, half, chunk)) result.issue_loads(at(half, chunk), to);
     };
 #pragma unroll
-    for (int turn = 0; turn < kAheadTurns; ++turn) load_ahead(turn);
-    take_chunks_in_turns<Rounded, chunks>(
-        sums, [&](int turn, int half, int chunk, const Chunk(&values)[1]) {
-          if (has(half, chunk)) {
-            if constexpr (whole)
-              result.set_chunk(at(half, chunk), values[0], TakenLoads(words[turn % kAheadTurns]));
-            else
-              write_port<false>(result, at(half, chunk), columns - matrix_row(column, chunk),
-                                values[0]);
-          }
-          load_ahead(turn + kAheadTurns);
-        });
+    for (int turn = 0; turn < kAheadTurns; ++turn)
+      load_ahead(turn % 2, turn / 2 * 4 + static_cast<int>(threadIdx.x) % 4, words[turn]);
+    for_each_turn<1>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
+      if (has_chunk(row, column, half, chunk)) {
+        if constexpr (whole)
+          result.set_chunk(at(half, chunk), values[0], TakenLoads(words[0]));
+        else
+          write_port<false>(result, at(half, chunk), columns - matrix_row(column, chunk),
+                            values[0]);
+      }
+#pragma unroll
+      for (int turn = 1; turn < kAheadTurns; ++turn) words[turn - 1] = words[turn];
+      load_ahead(half, chunk + kAheadTurns / 2 * 4, words[kAheadTurns - 1]);
+    });
   }
 
   Barriers& barriers_;
