@@ -519,7 +519,7 @@ SINTER_DEVICE float tanh(float x) {
   return copy_sign(z > -0.55f ? near : far, x);
 }
 
-// erf(x) = 1 - e^q(x), q a fit of log(erfc(x)), and an odd polynomial for |x| < 1.
+// erf(x) = 1 - q(|x|)^4, q a fit of the fourth root of erfc, and an odd polynomial for |x| < 1.
 SINTER_DEVICE float erf(float x) {
   const float a = minimum(abs(x), 4.0f);  // erf(4) rounds to 1
   const float s = x * x;
@@ -531,14 +531,17 @@ SINTER_DEVICE float erf(float x) {
   p = fma(p, s, -0x1.81273ep-2f);
   p = fma(p, s, 0x1.06eba8p-3f);
   const float near = fma(p, x, x);
-  float q = 0x1.857978p-13f;
-  q = fma(q, a, -0x1.817c88p-9f);
-  q = fma(q, a, 0x1.655a8cp-6f);
-  q = fma(q, a, -0x1.a6179ap-4f);
-  q = fma(q, a, -0x1.46c394p-1f);
-  q = fma(q, a, -0x1.20864cp+0f);
-  q = fma(q, a, -0x1.707584p-12f);
-  const float far = copy_sign(1.0f - exp_neg_abs(q), x);
+  float q = -0x1.715406p-16f;
+  q = fma(q, a, 0x1.6d3db2p-13f);
+  q = fma(q, a, 0x1.a35c06p-11f);
+  q = fma(q, a, -0x1.a48d0cp-7f);
+  q = fma(q, a, 0x1.685fdp-5f);
+  q = fma(q, a, -0x1.224d2ap-6f);
+  q = fma(q, a, -0x1.7d8d98p-4f);
+  q = fma(q, a, -0x1.2cb55cp-2f);
+  q = fma(q, a, 0x1.008fb0p+0f);
+  const float square = q * q;
+  const float far = copy_sign(fma(-square, square, 1.0f), x);
   return a < 1.0f ? near : far;
 }
 

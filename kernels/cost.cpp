@@ -64,6 +64,25 @@ Moved moved(const FusionProblem& problem, Members members) {
   return moved;
 }
 
+int64_t instructions_of_element(const Op& op) {
+  switch (op.kind) {
+    case OpKind::pow:
+    case OpKind::sin:
+    case OpKind::cos:
+    case OpKind::tanh:
+      return 30;
+    case OpKind::erf:
+      return 25;
+    case OpKind::exp:
+    case OpKind::exp_neg_abs:
+      return 12;
+    case OpKind::where:
+      return 1;
+    default:
+      return op_class(op) == OpClass::elementwise ? 1 : 0;
+  }
+}
+
 double memory_seconds(const DeviceDescription& device, const Moved& moved) {
   return moved.streamed / device.memory_bytes_per_s + moved.passed / device.cache_bytes_per_s;
 }

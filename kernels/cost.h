@@ -40,6 +40,9 @@ struct Moved {
 };
 Moved moved(const FusionProblem& problem, Members members);
 
+/// The instructions of an elementwise primitive for an element, about; 0 of other ops.
+int64_t instructions_of_element(const Op& op);
+
 /// Time in seconds in which a full device moves the bytes. Half of the second-level cache keeps a
 /// value from its writer to its reader: a smaller one is passed. Of one as large as the cache, read
 /// in the order in which it was written, nothing is left when it is needed.

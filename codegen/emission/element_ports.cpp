@@ -154,8 +154,8 @@ Result<std::string> result_accessor(const EmitContext& context, const std::vecto
       "    x{1}.first = at;\n"
       "#pragma unroll\n"
       "    for (int e = 0; e < 8; ++e) x{1}.values[e] = {2};\n{3}",
-      type_code, group.inputs.size(), rounded_code("given[e]", type.dtype),
-      in_method(chunk.statements));
+      type_code, group.inputs.size(),
+      loads_ahead ? "given[e]" : rounded_code("given[e]", type.dtype), in_method(chunk.statements));
   const std::string set_chunk =
       loads_ahead
           ? fmt::format(

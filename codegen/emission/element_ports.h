@@ -41,7 +41,8 @@ struct PortText {
 std::vector<bool> takes_result(const EmitContext& context);
 
 /// For a group with an anchor, in blocks of `threads` threads. loads_ahead: PortResult's chunks
-/// take their 16-bit inputs from words that were loaded ahead (kernels/common/ahead_loads.cuh):
+/// take their 16-bit inputs from words that were loaded ahead (kernels/common/ahead_loads.cuh), and
+/// the elements given are rounded to the result's type:
 ///
 ///     SINTER_DEVICE void set_chunk(long long at, const float (&given)[8], Loads loads) const;
 ///     SINTER_DEVICE void issue_loads(long long at, AheadWords& words) const;

@@ -19,6 +19,7 @@
 //   kResultColumns   columns of the result: rows of the matrix
 //   kRows, kColumns  of a tile of the result; rows: a multiple of 64
 //   kInTurns         two warpgroups take tiles in turns; else kRows / 64 of them share a tile
+//   kLoops           the epilogue is a loop whose text stands once
 //   kDepth           elements of K in a stage
 //   kStages          of the pipeline
 //   kCluster         blocks of a cluster
@@ -120,12 +121,17 @@ class TiledLinear {
       stage_.advance((kTurns - 1) * kSteps);  // the other warpgroup's tile
       const Tile tile = tile_of(round);
       const int row = tile.row + first_row + first_row_in_warpgroup();
+      if constexpr (Config::kLoops) {
 #pragma unroll 1
-      for (int slab = 0; slab < kSlabs; ++slab) {
-        if constexpr (Config::kBias) add_bias(sums[0], bias, tile.column);
-        store(sums[0], row + 64 * slab, tile.column, result);
+        for (int slab = 0; slab < kSlabs; ++slab) {
+          finish(sums[0], row + 64 * slab, tile.column, bias, result);
 #pragma unroll
-        for (int next = 1; next < kSlabs; ++next) move_sums(sums[next - 1], sums[next]);
+          for (int next = 1; next < kSlabs; ++next) move_sums(sums[next - 1], sums[next]);
+        }
+      } else {
+#pragma unroll
+        for (int slab = 0; slab < kSlabs; ++slab)
+          finish(sums[slab], row + 64 * slab, tile.column, bias, result);
       }
     }
   }
@@ -239,19 +245,18 @@ class TiledLinear {
       if (row < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + row));
     }
   }
-  // Calls take(half, chunk, values) in each turn. The epilogue of a warpgroup that takes whole
-  // tiles is a loop: its text for all sums at once takes more than the instruction caches hold, and
-  // while the other warpgroup multiplies nothing hides that.
   template <int units, typename Take>
   static SINTER_DEVICE void for_each_turn(Sums& sums, Take take) {
-    if constexpr (Config::kInTurns)
+    if constexpr (Config::kLoops)
       take_chunks_in_a_loop<Rounded, Config::kColumns / 8, units>(sums, take);
     else
       take_chunks_in_turns<Rounded, Config::kColumns / 8, units>(sums, take);
   }
-  // Gives the result a lane's rows, `row` and 8 more. The sums are lost.
+  // Adds the bias and gives the result a lane's rows, `row` and 8 more. The sums are lost.
   template <typename Result>
-  SINTER_DEVICE void store(Sums& sums, int row, int column, const Result& result) const {
+  SINTER_DEVICE void finish(Sums& sums, int row, int column, const T* bias,
+                            const Result& result) const {
+    if constexpr (Config::kBias) add_bias(sums, bias, column);
     if constexpr (kPaired || Config::kSections)
       store_sections(sums, row, column, result);
     else

@@ -83,72 +83,57 @@ SINTER_DEVICE void gather_chunk(Chunk& values, const float*, const float (&pairs
   }
 }
 
-// The turns of take_chunks() for a row of `chunks` chunks in units of `units`: in each a lane takes
-// one unit of one of its two rows.
+// Pairs of turns of take_chunks() for rows of `chunks` chunks in units of `units`: in a turn a lane
+// takes one unit of one of its two rows.
 SINTER_DEVICE constexpr int turns_of_row(int chunks, int units) {
   return (chunks + 4 * units - 1) / (4 * units);
 }
 
-// The units that four lanes take of one of their rows in a turn: of those chunks of the sums that
-// begin with `first`. `pair`: 0 for the lane's first row, 2 for the row 8 on.
-template <typename T, int units, int count>
-SINTER_DEVICE void gather_units(Chunk (&values)[units], const float (&sums)[count], int first,
-                                int pair, int lane) {
+// The two turns of a lane's rows for the chunks of the sums that begin with `first`, which are the
+// chunks of its rows that begin with `chunk`.
+template <typename T, int units, int count, typename Take>
+SINTER_DEVICE void take_two_turns(const float (&sums)[count], int first, int chunk, Take& take) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-  for (int unit = 0; unit < units; ++unit) {
-    float pairs[4][2] = {};
+  for (int half = 0; half < 2; ++half) {
+    Chunk values[units];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int chunk = first + units * i + unit;
-      if (chunk < count / 4) {
-        pairs[i][0] = sums[4 * chunk + pair];
-        pairs[i][1] = sums[4 * chunk + pair + 1];
+    for (int unit = 0; unit < units; ++unit) {
+      float pairs[4][2] = {};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int at = 4 * (first + units * i + unit) + 2 * half;
+        if (at < count) pairs[i][0] = sums[at], pairs[i][1] = sums[at + 1];
       }
+      gather_chunk(values[unit], static_cast<const T*>(nullptr), pairs, lane);
     }
-    gather_chunk(values[unit], static_cast<const T*>(nullptr), pairs, lane);
+    take(half, chunk + units * (lane % 4), values);
   }
 }
 
 // Rounds the sums of a lane's two rows to T and calls take(half, chunk, values) for `units` chunks
 // of 8 elements, of which `chunk` is the first: half 0 is the lane's first row, half 1 the row 8
 // on. Four lanes have a row, and each takes every fourth unit; all of them are called in every
-// turn, also where `chunk` is behind the row's `chunks`. What the sums lack is 0. The calls have
-// ascending chunks, and for each both halves.
+// turn, also where `chunk` is behind the row's `chunks`. What the sums lack is 0.
 template <typename T, int chunks, int units = 1, int count, typename Take>
 SINTER_DEVICE void take_chunks_in_turns(const float (&sums)[count], Take take) {
   static_assert(chunks % units == 0, "a row has whole units");
-  const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-  for (int turn = 0; turn < turns_of_row(chunks, units); ++turn) {
-    const int first = 4 * units * turn;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      Chunk values[units];
-      gather_units<T>(values, sums, first, 2 * half, lane);
-      take(half, first + units * (lane % 4), values);
-    }
-  }
+  for (int turn = 0; turn < turns_of_row(chunks, units); ++turn)
+    take_two_turns<T, units>(sums, 4 * units * turn, 4 * units * turn, take);
 }
-// The same by a loop, so that the text of take() stands once: registers have no index that is known
-// at run time, so that the sums of the next turn are moved to the place of the last one's. What the
-// sums lack is of any value. The sums are lost.
+// The same by a loop in which the text of take() stands once for each half. No index of a register
+// is known at run time: the sums of the next turns are moved to the place of those that were taken,
+// and all are lost.
 template <typename T, int chunks, int units = 1, int count, typename Take>
 SINTER_DEVICE void take_chunks_in_a_loop(float (&sums)[count], Take take) {
   static_assert(chunks % units == 0, "a row has whole units");
-  constexpr int of_turn = 16 * units < count ? 16 * units : count;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+  static_assert(count % (16 * units) == 0, "whole turns");
 #pragma unroll 1
   for (int turn = 0; turn < turns_of_row(chunks, units); ++turn) {
-#pragma unroll 1
-    for (int half = 0; half < 2; ++half) {
-      Chunk values[units];
-      gather_units<T>(values, sums, 0, 0, lane);
-      take(half, units * (4 * turn + lane % 4), values);
+    take_two_turns<T, units>(sums, 0, 4 * units * turn, take);
 #pragma unroll
-      for (int i = 0; i < of_turn; i += 4) sums[i] = sums[i + 2], sums[i + 1] = sums[i + 3];
-    }
-#pragma unroll
-    for (int i = of_turn; i < count; ++i) sums[i - of_turn] = sums[i];
+    for (int i = 16 * units; i < count; ++i) sums[i - 16 * units] = sums[i];
   }
 }
 // Calls take(half, chunk, values) for the chunks that a lane's rows have.
