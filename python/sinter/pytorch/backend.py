@@ -232,28 +232,23 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
     where = {node: i for i, node in enumerate(placeholders)}
     if any(leaf not in where for leaf in part.leaves):
         return None
-    places = []  # of each result: (of the entry?, index), or a constant
+    count = len(part.results)
+    places = []  # of each result among the entry's results, the arguments, and None
     for item in output:
         if isinstance(item, fx.Node) and item in index:
-            places.append((True, index[item]))
+            places.append(index[item])
         elif isinstance(item, fx.Node) and part.written.get(item, item) in where:
-            places.append((False, where[part.written.get(item, item)]))
+            places.append(count + where[part.written.get(item, item)])
         elif item is None:
-            places.append(None)
+            places.append(count + len(placeholders))
         else:
             return None
     taken = [where[leaf] for leaf in part.leaves]
-    pick = picked(taken)
-    if places == [(True, i) for i in range(len(part.results))]:
+    pick, order = picked(taken), picked(places)
+    if places == [*range(count)]:
         is_all = taken == [*range(len(placeholders))]
         return entry.__call__ if is_all else lambda *arguments: entry(*pick(arguments))
-
-    def call(*arguments):
-        results = entry(*pick(arguments))
-        return [None if place is None else results[place[1]] if place[0] else arguments[place[1]]
-                for place in places]
-
-    return call
+    return lambda *arguments: order((*entry(*pick(arguments)), *arguments, None))
 
 
 def forward_and_backward(joint: fx.GraphModule, inputs, **options):

@@ -52,9 +52,8 @@ class Recording:
         self._groups = [(picked(places), [self._copied[i] for i in places])
                         for places in alike(self._copied)]
         self.lease = Lease(self.results[len(self._copied):])
-        self._place = {index: i for i, index in enumerate(given)}
-        self._is_in_order = given == [*range(len(capture.results))]
-        self._count = len(capture.results)
+        place = {index: i for i, index in enumerate(given)}
+        self._in_order = picked([place.get(i, len(given)) for i in range(len(capture.results))])
         self.still, self.seen = still, still.of(arguments)
         self._lent_inputs = addresses_at(lent_inputs)
         self._lent_seen = self._lent_inputs(arguments)
@@ -68,7 +67,7 @@ class Recording:
         theirs was, and the next one has these again."""
         return self._lent_inputs(arguments) == self._lent_seen
 
-    def run(self, arguments: Sequence) -> list[torch.Tensor | None]:
+    def run(self, arguments: Sequence) -> Sequence[torch.Tensor | None]:
         """A replay on these arguments. None: a result that the replay has written to an argument."""
         for pick, buffers in self.moving:
             copy_to(buffers, pick(arguments))
@@ -76,9 +75,7 @@ class Recording:
         copies = [*map(torch.empty_like, self._copied)]  # with their strides, as they are dense
         for pick, values in self._groups:
             copy_to(pick(copies), values)
-        results = [*copies, *self.lease.lend()]
-        return results if self._is_in_order else [
-            results[self._place[i]] if i in self._place else None for i in range(self._count)]
+        return self._in_order([*copies, *self.lease.lend(), None])
 
 
 class Still:
@@ -160,17 +157,17 @@ class RecordedCall:
                 recording = self._meet(key, stream, arguments)
             elif place.recording is not None and place.recording.lease.is_out():
                 recording = self._copy_results(key, place, arguments) if self._is_backward else None
-            elif place.recording is not None and not place.recording.has_lent_inputs(arguments):
-                recording = None
             elif place.recording is not None and place.recording.fits(arguments):
                 recording = place.recording
+            elif place.recording is not None and not place.recording.has_lent_inputs(arguments):
+                recording = None
             else:
                 recording = self._record(key, place, arguments) if self._may_record(place) else None
             if recording is not None or stream == DEFAULT_STREAM:
                 return self._run(recording, stream, arguments)
         return self.entry(*arguments)
 
-    def _run(self, recording: Recording | None, stream: int, arguments) -> list[torch.Tensor]:
+    def _run(self, recording: Recording | None, stream: int, arguments) -> Sequence[torch.Tensor | None]:
         """A replay, or a launch in the memory that all recordings of the entry share."""
         if stream != self._stream:
             self._recorder.follow()

@@ -168,17 +168,18 @@ class BoundCall(Call):
                results: list[torch.Tensor], is_checked: bool) -> None:
         """Enqueues the kernels. parameters: addresses. given: the other inputs. states: are written in place.
         is_checked: waits, and raises for a row number out of range."""
-        with self._lock:
+        with self._lock:  # which is this session's turn, too
             self._bind_states(states)
             self._write_addresses(parameters, given, results)
+            pointer = self.pointer
             if self._is_bound:
                 inputs, outputs = self._addresses
-                check(lib.sinter_call_addresses(self.pointer, inputs, len(inputs), outputs, len(outputs)))
+                check(lib.sinter_call_addresses(pointer, inputs, len(inputs), outputs, len(outputs)))
             else:
                 self._bind_addresses([*self._addresses[0], *self._addresses[1]])
-            self.run()
+            check(lib.sinter_call_run(pointer))
             if is_checked:
-                self.check()
+                check(lib.sinter_call_check(pointer))
 
     def _write_addresses(self, parameters: tuple[int, ...], given: list[torch.Tensor],
                          results: list[torch.Tensor]) -> None:

@@ -1,8 +1,11 @@
 """Which calls of the option `graphs` are recorded, replayed and launched alone, with a recorder of the CPU."""
 
 import gc
+import pathlib
+import sys
 import unittest
 import weakref
+from collections import Counter
 
 import torch
 from beside_eager import assert_same, compiled, errors_of_threads, reset
@@ -15,6 +18,7 @@ from torch.nn import functional as F
 import sinter.pytorch
 from sinter.pytorch import from_torch, recording, report
 from sinter.pytorch.backend import read_options
+from sinter.pytorch.lending import Lease
 
 randn = torch.randn
 
@@ -519,6 +523,98 @@ class TestGradients(unittest.TestCase):
         for pairs in kept:
             for own, other in pairs:
                 assert_same(own, other, 1e-5)
+
+
+class TestWorkOfCalls(unittest.TestCase):
+    """What the host does in a replayed step, the replays apart, does not grow with a model."""
+
+    def setUp(self):
+        self.enterContext(recorded_on_cpu())
+
+    def step_of(self, layers: int):
+        """A training step whose replays do nothing."""
+        reset()
+        model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.GELU()) for _ in range(layers)])
+        ours, x = record(model), randn(3, 8)
+
+        def step():
+            ours(x).sum().backward()
+            model.zero_grad(set_to_none=True)
+
+        for _ in range(4):
+            step()
+        results = 0
+        for call in calls():
+            (one,) = call.recordings
+            one.replay, results = lambda: None, results + len(one.results)
+        self.assertGreater(results, 3 * layers)
+        step()
+        return step
+
+    def test_own_python(self):
+        def called(step) -> int:
+            place, count = str(pathlib.Path(sinter.pytorch.__file__).parent), 0
+
+            def see(frame, event, _):
+                nonlocal count
+                count += event in ("call", "c_call") and frame.f_code.co_filename.startswith(place)
+
+            sys.setprofile(see)
+            try:
+                step()
+            finally:
+                sys.setprofile(None)
+            return count
+
+        few, many = called(self.step_of(2)), called(self.step_of(12))
+        self.assertGreater(few, 20)
+        self.assertEqual(few, many)
+
+    def test_operations_of_torch(self):
+        def operations(step) -> Counter:
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as trace:
+                step()
+            return Counter(event.name for event in trace.events() if event.name.startswith("aten::"))
+
+        few, many = operations(self.step_of(2)), operations(self.step_of(12))
+        self.assertGreater(few.total(), 5)
+        # autograd detaches the gradient of each parameter
+        self.assertEqual(many - few, Counter({"aten::detach": 20}))
+
+
+class TestLentTensors(unittest.TestCase):
+    """The tensors of a lease."""
+
+    def setUp(self):
+        self.lease = Lease([torch.arange(6.0).view(2, 3).t(), torch.arange(4)])
+        self.addCleanup(self.lease.end)
+
+    def test_they_are_new_tensors_in_the_results_memory(self):
+        first, second = self.lease.lend()
+        self.assertEqual((first.tolist(), first.stride(), second.tolist()),
+                         ([[0, 3], [1, 4], [2, 5]], (1, 3), [0, 1, 2, 3]))
+        first.mul_(2).t_().requires_grad_()
+        again, _ = self.lease.lend()
+        self.assertEqual((again.tolist(), again.requires_grad, again._version),
+                         ([[0, 6], [2, 8], [4, 10]], False, 0))
+
+    def test_it_is_out_while_anything_of_a_call_is_alive(self):
+        make = [lambda x: x, torch.Tensor.detach, lambda x: x[:1], torch.Tensor.untyped_storage,
+                lambda x: (x, x.untyped_storage())[0]]
+        for number, keep in enumerate([*make, *make]):
+            kept = keep(self.lease.lend()[number % 2])
+            self.assertTrue(self.lease.is_out(), number)
+            del kept
+            self.assertFalse(self.lease.is_out(), number)
+
+    def test_their_memory_is_not_resized(self):
+        with self.assertRaisesRegex(RuntimeError, "not resizable"):
+            self.lease.lend()[0].untyped_storage().resize_(0)
+
+    def test_in_inference_mode_they_are_as_outside(self):
+        with torch.inference_mode():
+            first, _ = self.lease.lend()
+        self.assertFalse(first.is_inference())
 
 
 class TestRandomPrograms(unittest.TestCase):
