@@ -53,10 +53,10 @@ def pad_products(module: fx.GraphModule) -> None:
 def read_padded_sums(graph: fx.Graph, operand: fx.Node, whole: fx.Node) -> None:
     """Lets sums over the rows of an operand be those of its padded tensor."""
     for node in list(operand.users):
-        if node.target is not aten.sum.dim_IntList or list(node.args[1]) != [0] or node.kwargs:
+        if node.target is not aten.sum.dim_IntList or list(node.args[1]) != [0]:
             continue
         with graph.inserting_before(node):
-            sums = call(graph, node, aten.sum.dim_IntList, whole, *node.args[1:])
+            sums = call(graph, node, aten.sum.dim_IntList, whole, *node.args[1:], **node.kwargs)
             axis = sums.meta["val"].dim() - 1
             result = call(graph, node, aten.slice.Tensor, sums, axis, 0, node.meta["val"].shape[axis])
         result.meta["val"] = node.meta["val"]

@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 from beside_eager import compiled, reset, train_beside_eager
 from sinter.pytorch import report
+from sinter.pytorch.padding import pad_products
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 
 def compiled_of(phase: str):
@@ -77,6 +79,19 @@ def test_a_biased_product_of_odd_width_is_padded_once() -> None:
         torch.testing.assert_close(b, a, rtol=2e-2, atol=1e-4)
     assert re.search(r"= linear .*: bf16\[24, 528\]", text_of("forward"))
     assert re.search(r"= reduce_sum .*\[(1, )?528\]", text_of("backward"))
+
+
+def test_a_sum_in_another_type_reads_the_padded_operand() -> None:
+    def gradients(g: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return g @ w, g.sum([0], keepdim=True, dtype=torch.float32)  # of a bias in autocast
+
+    g, w = torch.randn(24, 523).bfloat16(), torch.randn(523, 16).bfloat16()
+    graph = make_fx(gradients, tracing_mode="fake")(g, w)
+    pad_products(graph)
+    (sums,) = [node for node in graph.graph.nodes if node.target is torch.ops.aten.sum.dim_IntList]
+    assert sums.args[0].meta["val"].shape == (24, 528) and sums.kwargs == {"dtype": torch.float32}
+    for a, b in zip(gradients(g, w), graph(g, w), strict=True):
+        torch.testing.assert_close(b, a, rtol=1e-2, atol=1e-2)
 
 
 class Kinds(nn.Module):
