@@ -1,0 +1,41 @@
+// The order of work tiles whose inputs the L2 cache has to keep; the same text on host and device.
+//
+// A launch has `lists` lists of `tiles` work tiles each. The tiles of a list read the same memory,
+// `list_bytes`, and are sorted by cost, the costliest first. A block computes the tile of its
+// number, and blocks begin in the order of their numbers. Neighbouring lists make a group, as many
+// as `cached_bytes` has room for: first the costliest tiles of all lists of the group, then the
+// next ones. So the inputs of a group are read from memory once, and each group ends with cheap
+// tiles. The groups differ in size by less than the number of groups.
+#pragma once
+
+#include "ir/scalar_math.h"
+
+namespace sinter {
+
+struct ListTile {
+  int place, list;
+};
+
+class CachedLists {
+ public:
+  SINTER_DEVICE CachedLists(int tiles, int lists, long long list_bytes, long long cached_bytes)
+      : tiles_(tiles), lists_(lists), group_(lists) {
+    if (list_bytes * lists <= cached_bytes) return;
+    const int most = static_cast<int>(cached_bytes / list_bytes);
+    const int groups = most > 1 ? (lists + most - 1) / most : lists;
+    group_ = (lists + groups - 1) / groups;
+  }
+
+  SINTER_DEVICE bool has(int number) const { return number < tiles_ * lists_; }
+  SINTER_DEVICE ListTile tile(int number) const {
+    const int group = number / (tiles_ * group_), first = group * group_;
+    const int lists = lists_ - first < group_ ? lists_ - first : group_;
+    const int rest = number - first * tiles_;
+    return {rest / lists, first + rest % lists};
+  }
+
+ private:
+  int tiles_, lists_, group_;  // lists of a group, but for the last one
+};
+
+}  // namespace sinter
