@@ -5,7 +5,8 @@
 // number, and blocks begin in the order of their numbers. Neighbouring lists make a group, as many
 // as `cached_bytes` has room for: first the costliest tiles of all lists of the group, then the
 // next ones. So the inputs of a group are read from memory once, and each group ends with cheap
-// tiles. The groups differ in size by less than the number of groups.
+// tiles. Groups have the same number of lists, but for the first one: the cheap tiles at the end of
+// the launch are those of a whole group.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -24,18 +25,19 @@ class CachedLists {
     const int most = static_cast<int>(cached_bytes / list_bytes);
     const int groups = most > 1 ? (lists + most - 1) / most : lists;
     group_ = (lists + groups - 1) / groups;
+    first_group_ = lists - (groups - 1) * group_;
   }
 
   SINTER_DEVICE bool has(int number) const { return number < tiles_ * lists_; }
   SINTER_DEVICE ListTile tile(int number) const {
-    const int group = number / (tiles_ * group_), first = group * group_;
-    const int lists = lists_ - first < group_ ? lists_ - first : group_;
-    const int rest = number - first * tiles_;
-    return {rest / lists, first + rest % lists};
+    const int behind = number - tiles_ * first_group_;
+    if (behind < 0) return {number / first_group_, number % first_group_};
+    const int group = behind / (tiles_ * group_), rest = behind - tiles_ * group_ * group;
+    return {rest / group_, first_group_ + group * group_ + rest % group_};
   }
 
  private:
-  int tiles_, lists_, group_;  // lists of a group, but for the last one
+  int tiles_, lists_, group_, first_group_ = group_;  // lists of a group
 };
 
 }  // namespace sinter
