@@ -19,7 +19,6 @@ import torch
 from torch import fx
 
 from .layout import Layout, is_view
-from .ranges import COUNTED, counted_axis
 
 
 def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
@@ -105,16 +104,6 @@ def with_sources(nodes: list[fx.Node]) -> set[fx.Node]:
             found.add(node)
             waiting += node.all_input_nodes
     return found
-
-
-def note_ranges(forward: fx.GraphModule, backward: fx.GraphModule) -> None:
-    """Lets the backward graph know which of its arguments count 0, 1, 2, ..."""
-    made = {node.name: node for node in forward.graph.nodes if node.op == "call_function"}
-    for place in backward.graph.nodes:
-        if place.op == "placeholder" and isinstance(place.meta.get("val"), torch.Tensor) and place.name in made:
-            axis = counted_axis(made[place.name])
-            if axis is not None:
-                place.meta[COUNTED] = axis
 
 
 def views_of_roots(kept: list, places: dict[str, fx.Node]) -> dict[fx.Node, list[fx.Node]]:
