@@ -31,6 +31,7 @@ template <typename Config>
 SINTER_DEVICE void find_gradients(const GradientOperands<Config>& in, unsigned char* shared) {
   const GradientBlock<Config> block(in, shared);
   if (!block.has_rows()) return;
+  block.load_own();  // while the block finds what it walks
   __shared__ SeenTokens seen;
   if constexpr (Config::kOfKeys) {
     block.find_seen_tokens(seen);

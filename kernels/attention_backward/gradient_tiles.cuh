@@ -142,12 +142,12 @@ class GradientBlock {
 
   static constexpr bool kCopies =
       Config::kAligned && Config::kWidth % 8 == 0 && Config::kValueWidth % 8 == 0;
-  // Loads the block's own tiles, or tiles of other rows, by `threads` threads of which this is
-  // number `thread`; zeros in the place of rows that are not there.
-  template <int threads>
-  SINTER_DEVICE void load_own(int thread) const {
+  // Loads the block's own tiles by all of its threads, or tiles of other rows by `threads` threads
+  // of which this is number `thread`; zeros in the place of rows that are not there.
+  SINTER_DEVICE void load_own() const {
+    constexpr int threads = Config::kThreads;
     const RowRange all = {0, static_cast<int>(own_rows()) - 1};
-    const int head = kOfKeys ? kv_head() : query_head(0);
+    const int head = kOfKeys ? kv_head() : query_head(0), thread = static_cast<int>(threadIdx.x);
     load<threads, Sizes::own, Config::kWidth>(own_first(), kOfKeys ? in_.keys : in_.q, head, tile_,
                                               all, thread);
     load<threads, Sizes::own, Config::kValueWidth>(own_second(), kOfKeys ? in_.values : in_.grad,
