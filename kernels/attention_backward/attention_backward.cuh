@@ -11,6 +11,7 @@
 //   kOwnRows, kOtherRows   rows of a block, and of a tile of those that it walks
 //   kThreads            of a block
 //   kStages             tiles of other rows in shared memory
+//   kCachedBytes        of other rows that the L2 cache keeps for blocks (CachedLists)
 //   kLoadingRegisters, kMultiplyingRegisters   of a thread, where a whole warpgroup loads
 //   kWarpgroups         products of warpgroups, where the device has them (gradient_wgmma.cuh);
 //   else
@@ -30,6 +31,7 @@ template <typename Config>
 SINTER_DEVICE void find_gradients(const GradientOperands<Config>& in, unsigned char* shared) {
   const GradientBlock<Config> block(in, shared);
   if (!block.has_rows()) return;
+  block.load_own();  // while the block finds what it walks
   __shared__ SeenTokens seen;
   if constexpr (Config::kOfKeys) {
     block.find_seen_tokens(seen);

@@ -67,6 +67,7 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
       "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
       "  static constexpr int kOwnRows = {}, kOtherRows = {}, kThreads = {}, kStages = {};\n"
       "  static constexpr int kLoadingRegisters = {}, kMultiplyingRegisters = {};\n"
+      "  static constexpr long long kCachedBytes = {};\n"
       "  static constexpr bool kWarpgroups = {}, kAligned = {};\n"
       "  static constexpr float kScale = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
@@ -74,7 +75,7 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
       memory_type(of_tokens.dtype), operands.mask_type(), of_keys, first != "nullptr",
       second != "nullptr", heads.count, heads.kv_count, heads.width, heads.value_width,
       form->own_rows, form->other_rows, form->threads, form->stages, form->loading_registers,
-      form->multiplying_registers, form->warpgroups, operands.aligned(),
+      form->multiplying_registers, form->cached_bytes, form->warpgroups, operands.aligned(),
       literal_code(scale, DType::f32),
       literal_code(attention_factor(scale, 0, operands.adds_mask()), DType::f32),
       window ? std::get<int64_t>(*window) : 0);

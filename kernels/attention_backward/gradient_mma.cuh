@@ -27,8 +27,7 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
     }
     cp_async_commit_group();
   };
-  block.template load_own<Config::kThreads>(thread);
-  load(walk, 0);
+  load(walk, 0);  // the block's own tiles arrive with it
   const GradientScores<Config> scores(block, row);
   float first_sums[Sizes::width / 2] = {}, second_sums[Sizes::value_width / 2] = {};
   GradientWalk<Config> next = walk;

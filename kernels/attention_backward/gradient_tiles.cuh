@@ -14,6 +14,7 @@
 
 #include "kernels/attention_backward/order.h"
 #include "kernels/common/attention_operands.cuh"
+#include "kernels/tile/cached_lists.cuh"
 #include "kernels/tile/fragment.cuh"
 #include "kernels/tile/loaders/cache_rows.cuh"
 
@@ -96,17 +97,20 @@ class GradientBlock {
   static constexpr unsigned kLanes = 0xffffffffu;
 
  public:
-  // Costly tiles first: of causal attention the last tokens, and the first keys.
+  // The tiles of a head of a sequence are a list. Costly tiles first: of causal attention the last
+  // tokens, and the first keys.
   SINTER_DEVICE GradientBlock(const GradientOperands<Config>& in, unsigned char* shared)
       : in_(in), shared_(shared) {
     const int number = static_cast<int>(blockIdx.x), heads = own_heads();
     const int tiles = static_cast<int>((own_rows() + Sizes::own - 1) / Sizes::own);
-    const int sequences = static_cast<int>(in.sequences);
-    const int place = number / (heads * sequences), rest = number % (heads * sequences);
-    has_rows_ = place < tiles;
-    tile_ = kOfKeys ? place : tiles - 1 - place;
-    head_ = rest % heads;
-    sequence_ = rest / heads;
+    const CachedLists lists(tiles, heads * static_cast<int>(in.sequences), bytes_of_others(),
+                            Config::kCachedBytes);
+    has_rows_ = lists.has(number);
+    if (!has_rows_) return;
+    const ListTile own = lists.tile(number);
+    tile_ = kOfKeys ? own.place : tiles - 1 - own.place;
+    head_ = own.list % heads;
+    sequence_ = own.list / heads;
   }
 
   // False for blocks that a launch has beyond its tiles.
@@ -138,12 +142,12 @@ class GradientBlock {
 
   static constexpr bool kCopies =
       Config::kAligned && Config::kWidth % 8 == 0 && Config::kValueWidth % 8 == 0;
-  // Loads the block's own tiles, or tiles of other rows, by `threads` threads of which this is
-  // number `thread`; zeros in the place of rows that are not there.
-  template <int threads>
-  SINTER_DEVICE void load_own(int thread) const {
+  // Loads the block's own tiles by all of its threads, or tiles of other rows by `threads` threads
+  // of which this is number `thread`; zeros in the place of rows that are not there.
+  SINTER_DEVICE void load_own() const {
+    constexpr int threads = Config::kThreads;
     const RowRange all = {0, static_cast<int>(own_rows()) - 1};
-    const int head = kOfKeys ? kv_head() : query_head(0);
+    const int head = kOfKeys ? kv_head() : query_head(0), thread = static_cast<int>(threadIdx.x);
     load<threads, Sizes::own, Config::kWidth>(own_first(), kOfKeys ? in_.keys : in_.q, head, tile_,
                                               all, thread);
     load<threads, Sizes::own, Config::kValueWidth>(own_second(), kOfKeys ? in_.values : in_.grad,
@@ -249,6 +253,13 @@ class GradientBlock {
 
  private:
   SINTER_DEVICE static int at_most(int x, int most) { return x < most ? x : most; }
+  // Bytes of the other rows that a head's blocks read: those of keys and values are shared by the
+  // query heads of a group.
+  SINTER_DEVICE long long bytes_of_others() const {
+    constexpr int elements = Config::kWidth + Config::kValueWidth;
+    const long long bytes = other_rows() * elements * static_cast<int>(sizeof(T));
+    return kOfKeys ? bytes * kGroup : bytes / kGroup;
+  }
 
   template <int threads, int rows, int width>
   SINTER_DEVICE void load(unsigned char* tile, const AttentionRows<T>& from, int head, int number,
@@ -279,7 +290,7 @@ class GradientBlock {
   const GradientOperands<Config>& in_;
   unsigned char* shared_;
   bool has_rows_;
-  int tile_, head_, sequence_;
+  int tile_ = 0, head_ = 0, sequence_ = 0;
 };
 
 // The tiles of other rows that a block walks, in the order of the sums.

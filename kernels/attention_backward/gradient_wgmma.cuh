@@ -23,6 +23,7 @@ struct GradientRoles {
 
 template <typename Config>
 struct GradientShared {
+  Pipeline<1> own;
   Pipeline<Config::kStages> pipeline;
   GradientTokens<Config::kOfKeys ? Config::kOtherRows : 2>
       tokens[Config::kOfKeys ? Config::kStages : 1];
@@ -74,6 +75,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
   using T = typename Config::Element;
   const int row = 64 * group + first_row_in_warpgroup();
   const GradientScores<Config> scores(block, row);
+  PipelineState(shared.own).consumer_wait();
   PipelineState stages(shared.pipeline);
   float first_sums[Sizes::width / 2] = {}, second_sums[Sizes::value_width / 2] = {};
 #pragma unroll 1
@@ -122,15 +124,17 @@ SINTER_DEVICE void find_gradients_by_warpgroups(const GradientBlock<Config>& blo
                                                 const GradientWalk<Config>& walk) {
   using Roles = GradientRoles<Config>;
   __shared__ GradientShared<Config> shared;
-  block.template load_own<Config::kThreads>(static_cast<int>(threadIdx.x));
   if (threadIdx.x == 0) {
+    shared.own.init(Config::kThreads, 1);
     shared.pipeline.init((Config::kOfKeys ? 2 : 1) * Roles::kLoading, Roles::kMultiplying / 32);
     fence_mbarrier_init();
   }
-  cp_async_commit_group();
-  cp_async_wait_group<0>();
-  fence_proxy_async();
   __syncthreads();
+  PipelineState own(shared.own);  // never emptied
+  if constexpr (GradientBlock<Config>::kCopies)
+    own.producer_commit_copies();
+  else
+    own.producer_commit();
   if (const int group = warpgroup_index(); group < Roles::kMultiplying / kWarpgroupThreads) {
     if constexpr (Roles::kMovesRegisters) setmaxnreg_inc<Config::kMultiplyingRegisters>();
     multiply_others(block, walk, shared, group);

@@ -9,6 +9,9 @@ namespace {
 // Beside its tiles, a block declares flags of tiles, what it knows of tokens, and barriers.
 constexpr int64_t kDeclaredGradientBytes = 8192;
 constexpr int64_t kLoadingRegisters = 40;
+// A part of the L2 cache: half of it may hold copies of the other half's lines, for the
+// multiprocessors beside it, and own rows, results and the next heads' rows pass through, too.
+constexpr double kCachedShare = 0.25;
 // Heads of at most so many elements leave registers for several blocks.
 constexpr int kNarrowHead = 64;
 
@@ -56,6 +59,7 @@ std::optional<GradientForm> gradient_form(int64_t width, int64_t value_width, bo
   if (!stages) return std::nullopt;
   form.stages = *stages;
   form.shared_bytes = own + *stages * stage;
+  form.cached_bytes = static_cast<int64_t>(device.cache_bytes * kCachedShare);
   return form;
 }
 

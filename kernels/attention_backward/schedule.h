@@ -15,6 +15,7 @@ struct GradientForm {
   int64_t stages = 0;                    // tiles of other rows in shared memory
   int64_t shared_bytes = 0;              // of a block's tiles
   int64_t blocks = 1;                    // that a multiprocessor has room for at a time
+  int64_t cached_bytes = 0;              // of other rows that the L2 cache keeps for blocks
   /// Registers of a thread that loads, and of one that multiplies, where a whole warpgroup loads.
   int64_t loading_registers = 0, multiplying_registers = 0;
 };

@@ -39,7 +39,7 @@ from .recording import STATIC, RecordedCall, is_static, mark_static, recorded
 from .report import GraphReport, calling, record
 from .roles import is_of_optimizer
 from .runtime import CompiledEntry
-from .saved_values import keep_roots, note_ranges
+from .saved_values import keep_roots, make_again
 from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
 from .simplify import skip_idle_casts, slice_operands
@@ -256,8 +256,8 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     prepare(joint)
     pad_products(joint)
     forward, backward = min_cut_rematerialization_partition(joint, inputs, **options)
+    make_again(forward, backward, options["num_fwd_outputs"])
     keep_roots(forward, backward, options["num_fwd_outputs"])
-    note_ranges(forward, backward)
     output = next(node for node in forward.graph.nodes if node.op == "output")
     output.meta[VISIBLE_COUNT] = options["num_fwd_outputs"]
     return forward, backward

@@ -12,8 +12,6 @@ from .extents import expression_of
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
-COUNTED = "sinter_counted_axis"  # of an argument's node: the graph that made it knows its counted axis
-
 # Ops whose result has the elements of their first operand at their places.
 UNCHANGED = {aten._to_copy.default, aten.alias.default, aten.clone.default, aten.detach.default,
              aten.expand.default, aten.lift_fresh_copy.default,
@@ -27,7 +25,7 @@ def counted_axis(node) -> int | None:
     """The axis along which a tensor of integers is 0, 1, 2, ..., the same along all others: -1 is the
     last one, as in broadcasting. None: it is not known to be such a tensor."""
     if not isinstance(node, fx.Node) or node.op != "call_function":
-        return node.meta.get(COUNTED) if isinstance(node, fx.Node) else None
+        return None
     if not isinstance(node.meta["val"], torch.Tensor) or node.meta["val"].dtype not in INTEGERS:
         return None
     if starts_at_zero(node):

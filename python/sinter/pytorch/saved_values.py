@@ -5,6 +5,10 @@ keys and values that are slices of one product it keeps three views, each a copy
 owns its memory, and of a value that the next product reads with other axes than attention gives it two.
 Where the views of a value are as large as the value, the value itself is kept, and the backward graph
 makes the views.
+
+It also keeps values that depend on no argument, such as a mask of positions. The backward graph makes
+them again: so the compiler sees that the mask is a range of keys, which a gradient of attention walks,
+where an argument would be a truth value for each pair of a token and a key.
 """
 
 from __future__ import annotations
@@ -15,7 +19,6 @@ import torch
 from torch import fx
 
 from .layout import Layout, is_view
-from .ranges import COUNTED, counted_axis
 
 
 def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
@@ -49,14 +52,58 @@ def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) 
             module.recompile()
 
 
-def note_ranges(forward: fx.GraphModule, backward: fx.GraphModule) -> None:
-    """Lets the backward graph know which of its arguments count 0, 1, 2, ..."""
-    made = {node.name: node for node in forward.graph.nodes if node.op == "call_function"}
-    for place in backward.graph.nodes:
-        if place.op == "placeholder" and isinstance(place.meta.get("val"), torch.Tensor) and place.name in made:
-            axis = counted_axis(made[place.name])
-            if axis is not None:
-                place.meta[COUNTED] = axis
+def make_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
+    """Lets the backward graph compute the kept values that depend on no tensor. Rewrites both graphs in place.
+    visible: how many results of the forward graph are not for the backward graph."""
+    output = next(node for node in forward.graph.nodes if node.op == "output")
+    places = {node.name: node for node in backward.graph.nodes if node.op == "placeholder"}
+    free = free_nodes(forward.graph, places)
+    kept = [node for node in output.args[0][visible:]
+            if node in free and node.op == "call_function" and node.name in places]
+    if not kept:
+        return
+    made = {node: places[node.name] for node in free if node.op == "placeholder"}
+    first = next(node for node in backward.graph.nodes if node.op != "placeholder")
+    needed = with_sources(kept)
+    with backward.graph.inserting_before(first):
+        for node in forward.graph.nodes:
+            if node in needed and node not in made:
+                made[node] = backward.graph.node_copy(node, made.__getitem__)
+    for node in kept:
+        places[node.name].replace_all_uses_with(made[node])
+        backward.graph.erase_node(places[node.name])
+    output.args = ((*output.args[0][:visible], *(node for node in output.args[0][visible:] if node not in kept)),)
+    for module in (forward, backward):
+        module.graph.eliminate_dead_code()
+        module.graph.lint()
+        module.recompile()
+
+
+def free_nodes(graph: fx.Graph, places: dict[str, fx.Node]) -> set[fx.Node]:
+    """The tensors of a forward graph that depend on no tensor, and the sizes that the backward graph has as
+    arguments. Random numbers would be others the second time."""
+    free: set[fx.Node] = set()
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            if isinstance(node.meta.get("val"), torch.SymInt) and node.name in places:
+                free.add(node)
+        elif isinstance(node.target, torch._ops.OpOverload) and free.issuperset(node.all_input_nodes) \
+                and not node.target._schema.is_mutable \
+                and torch.Tag.nondeterministic_seeded not in node.target.tags:
+            free.add(node)
+    return free
+
+
+def with_sources(nodes: list[fx.Node]) -> set[fx.Node]:
+    """Nodes, and all that they depend on."""
+    found: set[fx.Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.all_input_nodes
+    return found
 
 
 def views_of_roots(kept: list, places: dict[str, fx.Node]) -> dict[fx.Node, list[fx.Node]]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from beside_eager import reset, train_beside_eager
-from sinter.pytorch import backend
+from sinter.pytorch import backend, report
 from torch import nn
 
 
@@ -47,6 +47,56 @@ def test_slices_of_one_product_are_kept_as_the_product(monkeypatch: pytest.Monke
 def test_slices_that_are_smaller_than_the_product_are_kept_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     values, inputs = kept(monkeypatch, Attention(5))
     assert "addmm" not in values and inputs[:len(values)] == values
+
+
+class MaskedAttention(Attention):
+    """Attention with a mask of positions, which is computed from no argument, as Hugging Face's models have it."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (t.unflatten(-1, (2, 16)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        places = torch.arange(x.shape[1], device=x.device)
+        texts = (torch.diff(places, prepend=places[:1] - 1) != 1).cumsum(-1)
+        mask = (places[None, :] <= places[:, None]) & (texts[None, :] == texts[:, None])
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(-2)
+
+
+def test_a_mask_of_positions_is_made_again_and_is_a_range_of_keys() -> None:
+    reset()
+    module = MaskedAttention(3).bfloat16()
+    x = torch.randn(2, 8, 32, dtype=torch.bfloat16)
+    torch.compile(module, backend="sinter", dynamic=False)(x).sum().backward()
+    _, backward = report.REPORTS
+    [entry] = backward.entries
+    gradients = [line for line in entry.compiled.optimized_text.splitlines() if "_gradient %" in line]
+    assert len(gradients) == 3
+    # q, keys, values, first, last, grad, log_sum and delta, and no mask
+    assert all(line.split("{")[0].count("%") == 1 + 8 for line in gradients)
+
+
+def test_random_numbers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Noise(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(32))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.scale * torch.rand(8, 32, device=x.device)
+
+    graphs = []
+    cut = backend.make_again
+
+    def observed(forward, backward, visible):
+        cut(forward, backward, visible)
+        graphs.append([node.target for node in backward.graph.nodes if node.op == "call_function"])
+
+    monkeypatch.setattr(backend, "make_again", observed)
+    reset()
+    module = Noise()
+    torch.manual_seed(3)
+    result = torch.compile(module, backend="sinter", dynamic=False)(torch.ones(8, 32))
+    result.sum().backward()
+    torch.testing.assert_close(module.scale.grad, result.detach().sum(0))
+    assert graphs and not any("rand" in str(target) for target in graphs[0])
 
 
 def test_labels_that_name_no_column_are_ignored_by_the_loss() -> None:
