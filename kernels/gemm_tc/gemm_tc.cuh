@@ -269,7 +269,7 @@ class TiledLinear {
   template <typename Result>
   SINTER_DEVICE void store_sections(Sums& sums, int row, int column, const Result& result) const {
     constexpr int units = kPaired ? 2 : 1;
-    for_each_turn<units>(sums, [&](int half, int chunk, const Chunk(&values)[units]) {
+    for_each_turn<units>(sums, [&](int, int half, int chunk, const Chunk(&values)[units]) {
       if (!has_chunk(row, column, half, chunk)) return;
       const long long own = row + 8 * half;
       const int first = matrix_row(column, chunk);
@@ -283,32 +283,41 @@ class TiledLinear {
       }
     });
   }
-  // The inputs of kAheadTurns turns are loaded ahead: words[0] are those of the next one.
+  // The inputs of kAheadTurns turns are loaded ahead.
   template <typename Result>
   SINTER_DEVICE void store_chunks(Sums& sums, int row, int column, const Result& result) const {
     constexpr int columns = Config::kResultColumns;
+    constexpr int row_turns = turns_of_row(Config::kColumns / 8, 1);
     constexpr bool whole = columns % 8 == 0;
     AheadWords words[kAheadTurns];
     const auto at = [&](int half, int chunk) {
       return static_cast<long long>(row + 8 * half) * columns + matrix_row(column, chunk);
     };
-    const auto load_ahead = [&](int half, int chunk, AheadWords& to) {
-      if (whole && has_chunk(row, column, half, chunk)) result.issue_loads(at(half, chunk), to);
+    const auto load_ahead = [&](int turn, AheadWords& to) {
+      if (!whole || turn >= 2 * row_turns) return;
+      const int half = Config::kLoops ? turn % 2 : turn / row_turns;
+      const int of_row = Config::kLoops ? turn / 2 : turn % row_turns;
+      const int chunk = 4 * of_row + static_cast<int>(threadIdx.x) % 4;
+      if (has_chunk(row, column, half, chunk)) result.issue_loads(at(half, chunk), to);
     };
 #pragma unroll
-    for (int turn = 0; turn < kAheadTurns; ++turn)
-      load_ahead(turn % 2, turn / 2 * 4 + static_cast<int>(threadIdx.x) % 4, words[turn]);
-    for_each_turn<1>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
+    for (int turn = 0; turn < kAheadTurns; ++turn) load_ahead(turn, words[turn]);
+    for_each_turn<1>(sums, [&](int turn, int half, int chunk, const Chunk(&values)[1]) {
+      AheadWords& own = words[Config::kLoops ? 0 : turn % kAheadTurns];
       if (has_chunk(row, column, half, chunk)) {
         if constexpr (whole)
-          result.set_chunk(at(half, chunk), values[0], TakenLoads(words[0]));
+          result.set_chunk(at(half, chunk), values[0], TakenLoads(own));
         else
           write_port<false>(result, at(half, chunk), columns - matrix_row(column, chunk),
                             values[0]);
       }
+      if constexpr (Config::kLoops) {
 #pragma unroll
-      for (int turn = 1; turn < kAheadTurns; ++turn) words[turn - 1] = words[turn];
-      load_ahead(half, chunk + kAheadTurns / 2 * 4, words[kAheadTurns - 1]);
+        for (int next = 1; next < kAheadTurns; ++next) words[next - 1] = words[next];
+        load_ahead(turn + kAheadTurns, words[kAheadTurns - 1]);
+      } else {
+        load_ahead(turn + kAheadTurns, own);
+      }
     });
   }
 

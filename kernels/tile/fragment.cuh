@@ -83,55 +83,65 @@ SINTER_DEVICE void gather_chunk(Chunk& values, const float*, const float (&pairs
   }
 }
 
-// Pairs of turns of take_chunks() for rows of `chunks` chunks in units of `units`: in a turn a lane
-// takes one unit of one of its two rows.
+// The turns of take_chunks() for a row of `chunks` chunks in units of `units`: in each a lane takes
+// one unit of one of its two rows.
 SINTER_DEVICE constexpr int turns_of_row(int chunks, int units) {
   return (chunks + 4 * units - 1) / (4 * units);
 }
 
-// The two turns of a lane's rows for the chunks of the sums that begin with `first`, which are the
-// chunks of its rows that begin with `chunk`.
-template <typename T, int units, int count, typename Take>
-SINTER_DEVICE void take_two_turns(const float (&sums)[count], int first, int chunk, Take& take) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
+// What a lane takes in a turn: a unit of its first row, or for half 1 of the row 8 on. Four lanes
+// have a row, whose chunks are those of the sums from `first` on; each takes every fourth unit.
+// What the sums lack is 0.
+template <typename T, int units, int count>
+SINTER_DEVICE void gather_units(Chunk (&values)[units], const float (&sums)[count], int first,
+                                int half, int lane) {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    Chunk values[units];
+  for (int unit = 0; unit < units; ++unit) {
+    float pairs[4][2] = {};
 #pragma unroll
-    for (int unit = 0; unit < units; ++unit) {
-      float pairs[4][2] = {};
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int at = 4 * (first + units * i + unit) + 2 * half;
-        if (at < count) pairs[i][0] = sums[at], pairs[i][1] = sums[at + 1];
-      }
-      gather_chunk(values[unit], static_cast<const T*>(nullptr), pairs, lane);
+    for (int i = 0; i < 4; ++i) {
+      const int at = 4 * (first + units * i + unit) + 2 * half;
+      if (at < count) pairs[i][0] = sums[at], pairs[i][1] = sums[at + 1];
     }
-    take(half, chunk + units * (lane % 4), values);
+    gather_chunk(values[unit], static_cast<const T*>(nullptr), pairs, lane);
   }
 }
 
-// Rounds the sums of a lane's two rows to T and calls take(half, chunk, values) for `units` chunks
-// of 8 elements, of which `chunk` is the first: half 0 is the lane's first row, half 1 the row 8
-// on. Four lanes have a row, and each takes every fourth unit; all of them are called in every
-// turn, also where `chunk` is behind the row's `chunks`. What the sums lack is 0.
+// Rounds the sums of a lane's two rows to T and calls take(turn, half, chunk, values) for `units`
+// chunks of 8 elements, of which `chunk` is the first: all of half 0, then all of half 1. All lanes
+// are called in every turn, also where `chunk` is behind the row's `chunks`.
 template <typename T, int chunks, int units = 1, int count, typename Take>
 SINTER_DEVICE void take_chunks_in_turns(const float (&sums)[count], Take take) {
   static_assert(chunks % units == 0, "a row has whole units");
+  constexpr int turns = turns_of_row(chunks, units);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-  for (int turn = 0; turn < turns_of_row(chunks, units); ++turn)
-    take_two_turns<T, units>(sums, 4 * units * turn, 4 * units * turn, take);
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int turn = 0; turn < turns; ++turn) {
+      const int first = 4 * units * turn;
+      Chunk values[units];
+      gather_units<T>(values, sums, first, half, lane);
+      take(half * turns + turn, half, first + units * (lane % 4), values);
+    }
+  }
 }
-// The same by a loop in which the text of take() stands once for each half. No index of a register
-// is known at run time: the sums of the next turns are moved to the place of those that were taken,
-// and all are lost.
+// The same by a loop in which the text of take() stands once for each half: both halves of a turn,
+// then those of the next. No index of a register is known at run time: the sums of the next turn
+// are moved to the place of those that were taken, and all are lost.
 template <typename T, int chunks, int units = 1, int count, typename Take>
 SINTER_DEVICE void take_chunks_in_a_loop(float (&sums)[count], Take take) {
   static_assert(chunks % units == 0, "a row has whole units");
   static_assert(count % (16 * units) == 0, "whole turns");
+  const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll 1
   for (int turn = 0; turn < turns_of_row(chunks, units); ++turn) {
-    take_two_turns<T, units>(sums, 0, 4 * units * turn, take);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      Chunk values[units];
+      gather_units<T>(values, sums, 0, half, lane);
+      take(2 * turn + half, half, units * (4 * turn + lane % 4), values);
+    }
 #pragma unroll
     for (int i = 16 * units; i < count; ++i) sums[i - 16 * units] = sums[i];
   }
@@ -139,10 +149,10 @@ SINTER_DEVICE void take_chunks_in_a_loop(float (&sums)[count], Take take) {
 // Calls take(half, chunk, values) for the chunks that a lane's rows have.
 template <typename T, int chunks, int units = 1, int count, typename Take>
 SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
-  take_chunks_in_turns<T, chunks, units>(sums,
-                                         [&](int half, int chunk, const Chunk(&values)[units]) {
-                                           if (chunk < chunks) take(half, chunk, values);
-                                         });
+  take_chunks_in_turns<T, chunks, units>(
+      sums, [&](int, int half, int chunk, const Chunk(&values)[units]) {
+        if (chunk < chunks) take(half, chunk, values);
+      });
 }
 
 // Rounds a warp's sums of 16 rows and 16 columns to T and transposes them. Lane 4 g + q gets 8
