@@ -4,7 +4,8 @@
         [--seconds 400] [--device cpu --tiny]
 
 A step: forward in autocast to bf16 with float32 weights, backward, torch's AdamW with fused=True. The
-"recorded" modes are mode="reduce-overhead". Each row and mode has a process of its own. `--at-once` of
+"recorded" modes are mode="reduce-overhead"; in the "step" modes the whole step is one CUDA graph that torch
+captured. Each row and mode has a process of its own. `--at-once` of
 them compile at a time; then they are measured one after the other, with the device for themselves. The
 file is written after each; what it has is skipped, so that a run goes on where one ended. Of each it
 says milliseconds of a step between two events (the median), and of one of ten that are queued together;
@@ -37,6 +38,7 @@ import sinter.pytorch  # noqa: E402
 from gpu import lift_recompile_limits, machine  # noqa: E402
 from torch_models import LLAMA_1B, MODES, DiT, between_events, synchronize, tokens, widths  # noqa: E402
 
+WHOLE = "-step"  # at the end of a mode: the step is one CUDA graph
 USUAL_MODES = ("inductor", "sinter", "inductor-recorded", "sinter-recorded")
 STEPS, QUEUED = 8, 10  # samples of a step, and steps that are queued together
 COMPILING = 0.75  # of the time that is given: what has not compiled by then is left for another run
@@ -178,7 +180,7 @@ class Step:
     """A training step of a row in a mode."""
 
     def __init__(self, row: Row, optimizer, mode: str, device: str) -> None:
-        arguments = MODES[mode]
+        arguments = MODES[mode.removesuffix(WHOLE)]
         self._forward = row.model if arguments is None else \
             torch.compile(row.model, dynamic=False, **arguments)
         self._row, self._optimizer, self._device = row, optimizer, device
@@ -191,6 +193,26 @@ class Step:
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         return loss
+
+
+class WholeStep:
+    """Steps that are replays of one CUDA graph, which has forward, backward and optimizer. Three steps prepare
+    the capture in its stream. The loss is the same tensor each time."""
+
+    def __init__(self, step: Step) -> None:
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(stream)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, stream=stream):
+            self._loss = step().detach()
+
+    def __call__(self) -> torch.Tensor:
+        self._graph.replay()
+        return self._loss
 
 
 def class_of(kernel: str) -> str:
@@ -248,7 +270,9 @@ def measure_row(name: str, mode: str, device: str, tiny: bool, turn: Callable[[]
     with torch.device(device):
         row = ROWS[name](tiny)
     row.model.train()
-    step = Step(row, torch.optim.AdamW(row.model.parameters(), lr=1e-4, fused=True), mode, device)
+    is_whole = mode.endswith(WHOLE) and device == "cuda"
+    optimizer = torch.optim.AdamW(row.model.parameters(), lr=1e-4, fused=True, capturable=is_whole)
+    step = Step(row, optimizer, mode, device)
     begin = time.perf_counter()
     try:
         step()
@@ -259,7 +283,7 @@ def measure_row(name: str, mode: str, device: str, tiny: bool, turn: Callable[[]
     if device == "cuda":
         torch.cuda.empty_cache()
     turn()
-    facts |= measure(step, device)
+    facts |= measure(WholeStep(step) if is_whole else step, device)
     if mode.startswith("sinter"):
         facts["in_eager"] = [f"{op.op}: {op.reason}" for graph in sinter.pytorch.report.REPORTS
                              for op in graph.eager]
@@ -379,7 +403,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--rows", help="names, or beginnings of names: " + ", ".join([*ROWS, *OTHERS]))
     parser.add_argument("--row", help=argparse.SUPPRESS)
-    parser.add_argument("--modes", default=",".join(USUAL_MODES), help="of " + ", ".join(MODES))
+    parser.add_argument("--modes", default=",".join(USUAL_MODES), help="of " + ", ".join(MODES) + f", each also with {WHOLE}")
     parser.add_argument("--at-once", type=int, default=1, help="processes that compile at a time")
     parser.add_argument("--seconds", type=float, default=480, help="begin to measure nothing after that time")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])

@@ -164,6 +164,47 @@ class TestOnCuda(unittest.TestCase):
             assert_bits(ours(x), alone(x))
         self.assertEqual(recordings(), 1)
 
+    def test_a_training_step_in_a_capture_of_the_users(self):
+        batches = [(torch.randn(32, 64), torch.randint(0, 16, (32,))) for _ in range(6)]
+
+        def run(wrap, is_captured: bool):
+            torch.manual_seed(3)
+            model = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.LayerNorm(128), nn.Linear(128, 16))
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True, capturable=True)
+            function, stream, losses = wrap(model), torch.cuda.Stream(), []
+            x, labels = (one.clone() for one in batches[0])
+
+            def step():
+                loss = F.cross_entropy(function(x), labels)
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+                return loss.detach()
+
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    step()
+            torch.cuda.current_stream().wait_stream(stream)
+            if is_captured:
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph, stream=stream):
+                    loss = step()
+            for given, wanted in batches:
+                x.copy_(given)
+                labels.copy_(wanted)
+                if is_captured:
+                    graph.replay()
+                else:
+                    loss = step()
+                losses.append(loss.clone())
+            return losses, [*model.parameters()]
+
+        wanted = run(compiled, False)
+        for wrap in (compiled, record):
+            reset()
+            assert_bits(run(wrap, True), wanted)
+
     def test_threads_in_streams_of_their_own(self):
         module = Block(64).requires_grad_(False)
         ours, alone = record(module, dynamic=True), compiled(module, dynamic=True)
