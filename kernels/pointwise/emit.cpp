@@ -17,6 +17,7 @@
 #include "codegen/emission/emit_value.h"
 #include "codegen/emission/kernel_body.h"
 #include "ir/integers.h"
+#include "ir/op_flops.h"
 
 namespace sinter {
 namespace {
@@ -40,13 +41,6 @@ constexpr int64_t kBytesOfArithmetic = 4, kInstructionsOfArithmetic = 20;
 
 bool is_long(OpKind kind) {
   return kind == OpKind::sin || kind == OpKind::cos || kind == OpKind::pow;
-}
-
-/// The instructions of an op for an element, about.
-int64_t instructions(const Op& op) {
-  if (op.kind == OpKind::tanh || op.kind == OpKind::erf || is_long(op.kind)) return 30;
-  if (op.kind == OpKind::exp || op.kind == OpKind::exp_neg_abs) return 12;
-  return op_class(op) == OpClass::elementwise || op.kind == OpKind::where ? 1 : 0;
 }
 
 /// Whether a stage's results need a long function.
@@ -78,7 +72,7 @@ bool is_bound_by_arithmetic(const GroupForm& form) {
   for (ValueId id : graph.outputs) add_bits(id);
   int64_t count = 0;
   for (const Op& op : graph.ops())
-    if (volume(op.type.dims) == form.stages[0].width) count += instructions(op);
+    if (volume(op.type.dims) == form.stages[0].width) count += element_instructions(op);
   return bits <= 8 * kBytesOfArithmetic && count >= kInstructionsOfArithmetic;
 }
 
