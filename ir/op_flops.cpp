@@ -31,7 +31,7 @@ class OpExtents {
   }
 
   /// The sum over the primitives of a composite.
-  double decomposed() const {
+  double decomposed(double (*count)(const Graph&, const Op&, const CallSizes&) = flops) const {
     Graph body;
     Builder builder(body, call_.symbols);
     llvm::SmallVector<ValueId, 3> operands;
@@ -39,7 +39,7 @@ class OpExtents {
       operands.push_back(builder.leaf(OpKind::input, graph_[id].type, ""));
     decompose(builder, op_.kind, operands, op_.attrs);
     double total = 0;
-    for (const Op& part : body.ops()) total += flops(body, part, call_);
+    for (const Op& part : body.ops()) total += count(body, part, call_);
     return total;
   }
 
@@ -66,6 +66,38 @@ double flops(const Graph& graph, const Op& op, const CallSizes& call) {
 #include "ir/ops.def"
   }
   SINTER_CHECK(false, "op kind");
+}
+
+int64_t element_instructions(const Op& op) {
+  switch (op.kind) {
+    case OpKind::tanh:
+    case OpKind::erf:
+    case OpKind::sin:
+    case OpKind::cos:
+    case OpKind::pow:
+      return 30;
+    case OpKind::exp:
+    case OpKind::exp_neg_abs:
+      return 12;
+    case OpKind::sigmoid:
+      return 18;
+    case OpKind::where:
+      return 1;
+    default:
+      return op_class(op) == OpClass::elementwise ? 1 : 0;
+  }
+}
+
+double instructions(const Graph& graph, const Op& op, const CallSizes& call) {
+  const OpExtents s(graph, op, call);
+  switch (op_class(op)) {
+    case OpClass::composite:
+      return s.decomposed(instructions);
+    case OpClass::reduce:
+      return s.elements(0);
+    default:
+      return static_cast<double>(element_instructions(op)) * s.result();
+  }
 }
 
 double rows_seen(const Op& op, const TensorType& cache, const CallSizes& call) {

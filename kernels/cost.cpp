@@ -16,6 +16,9 @@ namespace {
 // Elements of a tile that take as long as a row or a column of its operands, which are copied and
 // read from shared memory: tiles of 128 rows and columns are 5 % slower than those of 256 rows.
 constexpr double kElementsOfRow = 16;
+// The share of the multiprocessors' cycles in which kernels that arithmetic bounds issue an
+// instruction.
+constexpr double kIssuedShare = 0.75;
 
 /// A value's part depends on its whole size, so that its bytes count the same however the ops that
 /// read it are grouped.
@@ -64,34 +67,25 @@ Moved moved(const FusionProblem& problem, Members members) {
   return moved;
 }
 
-int64_t instructions_of_element(const Op& op) {
-  switch (op.kind) {
-    case OpKind::pow:
-    case OpKind::sin:
-    case OpKind::cos:
-    case OpKind::tanh:
-      return 30;
-    case OpKind::erf:
-      return 25;
-    case OpKind::exp:
-    case OpKind::exp_neg_abs:
-      return 12;
-    case OpKind::where:
-      return 1;
-    default:
-      return op_class(op) == OpClass::elementwise ? 1 : 0;
-  }
-}
-
 double memory_seconds(const DeviceDescription& device, const Moved& moved) {
   return moved.streamed / device.memory_bytes_per_s + moved.passed / device.cache_bytes_per_s;
 }
 
-double launch_seconds(const DeviceDescription& device, double blocks, const Moved& moved) {
+double arithmetic_seconds(const FusionProblem& problem, Members members) {
+  double count = 0;
+  for (ValueId member : members)
+    count += instructions(problem.graph(), problem.graph()[member],
+                          {problem.symbols(), problem.sizes()});
+  // A multiply-add counts as two operations of the rate.
+  return 2 * count / (kIssuedShare * problem.device().float_flops_per_s);
+}
+
+double launch_seconds(const DeviceDescription& device, double blocks, const Moved& moved,
+                      double arithmetic) {
   // A device is full at about two blocks per multiprocessor; fewer move fewer bytes per second.
   const double share =
       std::clamp(blocks / (2.0 * static_cast<double>(device.multiprocessors)), 1e-3, 1.0);
-  return device.launch_s + memory_seconds(device, moved) / share;
+  return device.launch_s + std::max(memory_seconds(device, moved), arithmetic) / share;
 }
 
 double slowest_tiles(const DeviceDescription& device, DType operands, double tiles, double rows,
@@ -135,15 +129,16 @@ double kernel_seconds(const FusionProblem& problem, llvm::ArrayRef<PartView> par
     threads = std::max(threads, own->threads);
   }
   if (parts.size() == 1) return alone[0].seconds;
-  double blocks = 0;
+  double blocks = 0, arithmetic = 0;
   Moved bytes;
   for (const auto& [part, own] : llvm::zip(parts, alone)) {
     const auto widened = kernel_cost(problem, part.members, part.shape, threads);
     if (!widened || (own.on_chip && !widened->on_chip)) return INFINITY;
     blocks += widened->blocks;
     bytes += moved(problem, part.members);  // what parts share, each reads for itself
+    arithmetic += arithmetic_seconds(problem, part.members);
   }
-  return launch_seconds(problem.device(), blocks, bytes);
+  return launch_seconds(problem.device(), blocks, bytes, arithmetic);
 }
 
 std::optional<KernelCost> streaming_cost(const GroupView& group, int64_t) {

@@ -40,15 +40,17 @@ struct Moved {
 };
 Moved moved(const FusionProblem& problem, Members members);
 
-/// The instructions of an elementwise primitive for an element, about; 0 of other ops.
-int64_t instructions_of_element(const Op& op);
-
 /// Time in seconds in which a full device moves the bytes. Half of the second-level cache keeps a
 /// value from its writer to its reader: a smaller one is passed. Of one as large as the cache, read
 /// in the order in which it was written, nothing is left when it is needed.
 double memory_seconds(const DeviceDescription& device, const Moved& moved);
-/// Time in seconds of a launch of `blocks` blocks.
-double launch_seconds(const DeviceDescription& device, double blocks, const Moved& moved);
+/// Time in seconds in which a full device computes what the members compute element by element, and
+/// their reductions. Products and attention count in product_cost.
+double arithmetic_seconds(const FusionProblem& problem, Members members);
+/// Time in seconds of a launch of `blocks` blocks: of its bytes, or of `arithmetic` seconds of a
+/// full device where these are more.
+double launch_seconds(const DeviceDescription& device, double blocks, const Moved& moved,
+                      double arithmetic = 0);
 
 /// The part of a product that one block computes at a time.
 struct ProductWork {

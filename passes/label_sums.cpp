@@ -20,7 +20,8 @@ struct LabelSum {
   int64_t axis = 0;    // the summed one
   ValueId label = {};  // an integer for each row
   ValueId also = {};   // i1 for each row: whether the row has a label; invalid: all have
-  ValueId value = {}, other = {};  // the element at the label, the zeros
+  ValueId value = {}, other = {};       // the element at the label, the zeros
+  llvm::SmallVector<ValueId, 2> casts;  // of the row before it is summed, the last one first
 
   /// The axis counted in a value that broadcasts to the summed one; negative: it lacks the axis.
   int64_t axis_of(DimsRef of) const {
@@ -53,9 +54,12 @@ class LabelSums {
   std::optional<LabelSum> label_sum(const Op& op) const {
     if (op.kind != OpKind::reduce_sum || !is_float(op.type.dtype)) return std::nullopt;
     const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
-    const Op& chosen = from_[op.operands[0]];
-    if (axes.size() != 1 || chosen.kind != OpKind::where) return std::nullopt;
     LabelSum sum;
+    ValueId summed = op.operands[0];
+    for (; from_[summed].kind == OpKind::cast; summed = from_[summed].operands[0])
+      sum.casts.push_back(summed);  // zeros of every type are zeros of another
+    const Op& chosen = from_[summed];
+    if (axes.size() != 1 || chosen.kind != OpKind::where) return std::nullopt;
     sum.dims = chosen.type.dims;
     sum.axis = axes[0];
     sum.value = chosen.operands[1];
@@ -120,7 +124,8 @@ class LabelSums {
     const ValueId value = at_label(sum, sum.value);
     ValueId named = b_.logical_and(b_.less_equal(zero, label), b_.less_equal(label, end));
     if (sum.also.valid()) named = b_.logical_and(named, rewriter_[sum.also]);
-    const ValueId one = b_.op(OpKind::where, {named, value, rewriter_[sum.other]});
+    ValueId one = b_.op(OpKind::where, {named, value, rewriter_[sum.other]});
+    for (ValueId id : llvm::reverse(sum.casts)) one = b_.cast(one, from_[id].type.dtype);
     const ValueId result = b_.add(one, b_.constant(0, op.type.dtype));
     if (DimsRef(b_.type(result).dims) != DimsRef(op.type.dims))
       return b_.op(OpKind::broadcast, {result}, Attributes().set(AttrName::dims, op.type.dims),

@@ -7,7 +7,8 @@
 //   %s = reduce_sum (where %at, %y, 0)                %s = (where (label in the row), %y, 0) + 0
 //
 // Values that are computed element by element are computed at the label alone, down to those that
-// stand in memory. No bit changes: a sum of zeros and one number is that number, of -0 it is +0.
+// stand in memory. Casts of the row before its sum become casts of the choice. No bit changes: a
+// sum of zeros and one number is that number, of -0 it is +0.
 #pragma once
 
 #include "ir/graph.h"

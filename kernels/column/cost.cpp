@@ -42,7 +42,8 @@ std::optional<KernelCost> column_cost(const GroupView& group, int64_t) {
   // A thread has 8 rows under way, as much as four of a kernel of elements; blocks count as that
   // many of theirs, of 256 threads.
   const double busy = blocks * static_cast<double>(config->threads()) / 64;
-  const double seconds = launch_seconds(fusion.device(), busy, moved(fusion, members));
+  const double seconds = launch_seconds(fusion.device(), busy, moved(fusion, members),
+                                        arithmetic_seconds(fusion, members));
   return KernelCost{seconds, blocks, config->threads(), true};
 }
 

@@ -17,6 +17,7 @@ constexpr int64_t kMaxThreadsOfSeveral = 512;
 constexpr int64_t kResidentThreads = 768, kResidentThreadsOfSeveral = 512;
 constexpr int64_t kLineBytes = 128, kSectorBytes = 32;
 constexpr int64_t kMaxSegments = 8;  // of a portable cluster
+constexpr int64_t kLeastThreads = 128;
 // The share of the places of blocks that clusters of more than two find.
 constexpr double kPlacesOfClusters = 10.0 / 11;
 
@@ -78,6 +79,11 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
     config.runs *= 2;
   }
   config.lanes = problem.lanes / (config.runs * config.segments);
+  if (config.lanes == 1 && config.threads() > kLeastThreads &&
+      config.chunks * chunk_bytes > 2 * kSectorBytes && config.runs >= 2 * 32 / config.chunks &&
+      column_tiles(problem, config, symbols) * static_cast<double>(config.segments) <
+          2 * static_cast<double>(device.multiprocessors))
+    config.chunks /= 2;
 
   const int64_t floats = config.handed() + problem.reductions * config.segments * config.tile();
   if (floats * int64_t{sizeof(float)} > device.static_shared_bytes) return std::nullopt;

@@ -23,8 +23,8 @@
 #include "codegen/emission/packed_matrix.h"
 #include "ir/decompose.h"
 #include "ir/integers.h"
+#include "ir/op_flops.h"
 #include "kernels/common/sums_epilogue.h"
-#include "kernels/cost.h"
 #include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/schedule.h"
 
@@ -136,7 +136,7 @@ class TiledLinearKernel {
   bool has_long_epilogue() const {
     int64_t count = 0;
     for (const Op& op : decompose_all(context_.group, context_.symbols).ops())
-      count += instructions_of_element(op);
+      count += element_instructions(op);
     return count >= kLongEpilogue;
   }
 

@@ -17,7 +17,7 @@
 #include "codegen/emission/emit_value.h"
 #include "codegen/emission/kernel_body.h"
 #include "ir/integers.h"
-#include "kernels/cost.h"
+#include "ir/op_flops.h"
 
 namespace sinter {
 namespace {
@@ -72,7 +72,7 @@ bool is_bound_by_arithmetic(const GroupForm& form) {
   for (ValueId id : graph.outputs) add_bits(id);
   int64_t count = 0;
   for (const Op& op : graph.ops())
-    if (volume(op.type.dims) == form.stages[0].width) count += instructions_of_element(op);
+    if (volume(op.type.dims) == form.stages[0].width) count += element_instructions(op);
   return bits <= 8 * kBytesOfArithmetic && count >= kInstructionsOfArithmetic;
 }
 

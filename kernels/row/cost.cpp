@@ -59,7 +59,8 @@ std::optional<KernelCost> row_cost(const GroupView& group, int64_t min_threads) 
       problem.reductions > 0
           ? rows * static_cast<double>(config->blocks) / static_cast<double>(config->rows_per_block)
           : rows * chunks / static_cast<double>(config->threads);
-  const double seconds = launch_seconds(fusion.device(), blocks, moved(fusion, group.members));
+  const double seconds = launch_seconds(fusion.device(), blocks, moved(fusion, group.members),
+                                        arithmetic_seconds(fusion, group.members));
   return KernelCost{seconds, blocks, config->threads, config->on_chip};
 }
 

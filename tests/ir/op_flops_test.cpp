@@ -1,4 +1,4 @@
-// The floating-point operations of ops, counted by hand.
+// The floating-point operations and the instructions of ops, counted by hand.
 #include "ir/op_flops.h"
 
 #include <doctest/doctest.h>
@@ -16,13 +16,24 @@ struct Counted {
 
   double of(OpKind kind, std::vector<TensorType> types, const Attributes& attrs = {},
             std::optional<int64_t> visible_rows = {}) const {
+    return counted(flops, kind, std::move(types), attrs, visible_rows);
+  }
+  double instructions_of(OpKind kind, std::vector<TensorType> types,
+                         const Attributes& attrs = {}) const {
+    return counted(instructions, kind, std::move(types), attrs, {});
+  }
+
+ private:
+  double counted(double (*count)(const Graph&, const Op&, const CallSizes&), OpKind kind,
+                 std::vector<TensorType> types, const Attributes& attrs,
+                 std::optional<int64_t> visible_rows) const {
     Graph graph;
     Builder builder(graph, symbols);
     llvm::SmallVector<ValueId, 6> operands;
     for (const TensorType& type : types)
       operands.push_back(builder.leaf(OpKind::input, type, fmt::format("x{}", operands.size())));
     const ValueId result = builder.op(kind, operands, attrs);
-    return flops(graph, graph[result], {symbols, sizes, visible_rows});
+    return count(graph, graph[result], {symbols, sizes, visible_rows});
   }
 };
 
@@ -87,6 +98,18 @@ TEST_CASE("a composite has the operations of its primitives, casts and views non
   const Counted counted;
   // Maximum, difference, exponential, sum, reciprocal and product; a row's reciprocal is one.
   CHECK(counted.of(OpKind::softmax, {reals({kTokens, 8})}) == 3 * (5 * 8 + 1));
+}
+
+TEST_CASE("an exponential has the instructions of its formula, a sum one for each term") {
+  const Counted counted;
+  CHECK(counted.instructions_of(OpKind::mul, {reals({kTokens, 8}), reals({8})}) == 24);
+  CHECK(counted.instructions_of(OpKind::exp, {reals({kTokens, 8})}) == 12 * 24);
+  CHECK(counted.instructions_of(OpKind::reduce_sum, {reals({kTokens, 8})},
+                                Attributes().set(AttrName::axes, std::vector<int64_t>{1})) == 24);
+  // softmax: maximum, difference, sum and product of each element, and its exponential.
+  CHECK(counted.instructions_of(OpKind::softmax, {reals({kTokens, 8})}) >= (4 + 12) * 24);
+  CHECK(counted.instructions_of(OpKind::linear, {reals({kTokens, 8}), reals({5, 8})}) == 0);
+  CHECK(counted.instructions_of(OpKind::copy, {reals({kTokens, 8})}) == 0);
 }
 
 TEST_CASE("what only moves elements has no operations") {

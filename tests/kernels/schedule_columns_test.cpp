@@ -74,6 +74,17 @@ TEST_CASE("blocks that store every element have a multiprocessor each, and longe
   }
 }
 
+TEST_CASE("few rows have more blocks of fewer columns, unless blocks are many") {
+  const DeviceDescription& device = *find_device("sm_90a");
+  const auto few = split({.outer = 1, .width = 768, .lanes = 512}, device);
+  CHECK(few.lanes == 1);
+  CHECK(few.chunks == 4);
+  CHECK(few.threads() == 256);
+  CHECK(split({.outer = 8, .width = 1152, .lanes = 32}, device).chunks == 4);
+  CHECK(split({.outer = 64, .width = 1152, .lanes = 32}, device).chunks == 8);
+  CHECK(split({.outer = 1, .width = 768, .lanes = 1024}, device).chunks == 8);
+}
+
 TEST_CASE("a device without clusters has wider blocks, and then narrower tiles") {
   const DeviceDescription& device = *find_device("sm_80");
   const auto wide = split({.outer = 1, .width = 8192, .lanes = 1024}, device);

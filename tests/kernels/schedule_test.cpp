@@ -122,6 +122,12 @@ TEST_CASE("of many rows that keep much, more threads share the registers, in blo
     problem.wide_results = 1;
     CHECK(form_of(problem) == Form(4, 1024));
   }
+  SUBCASE("in one block where twice the chunks of a thread then keep the row") {
+    RowProblem problem{100000, {{1024, 3816, 2}}, 1};
+    CHECK(form_of(problem) == Form(1, 256));
+    problem.wide_results = 1;
+    CHECK(form_of(problem) == Form(2, 512));
+  }
   SUBCASE("which prefetch what later blocks read, if they have no more than one result") {
     const auto distance = [](int64_t chunks, int64_t results, const char* device) {
       RowProblem problem = rows_of(1024, chunks, 1);
