@@ -71,11 +71,12 @@ double flops(const Graph& graph, const Op& op, const CallSizes& call) {
 int64_t element_instructions(const Op& op) {
   switch (op.kind) {
     case OpKind::tanh:
-    case OpKind::erf:
     case OpKind::sin:
     case OpKind::cos:
     case OpKind::pow:
       return 30;
+    case OpKind::erf:
+      return 24;
     case OpKind::exp:
     case OpKind::exp_neg_abs:
       return 12;
