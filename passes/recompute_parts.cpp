@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 
+#include "ir/op_roles.h"
 #include "ir/sym_expr.h"
 #include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
@@ -41,8 +42,15 @@ class PartsInPlace {
   }
   bool moves(ValueId id, ValueId reader) const {
     const Op& op = from_[id];
-    return is_by_element(op) && is_cheap(op) &&
+    return is_by_element(op) && is_cheap(op) && !reads_state(op) &&
            (is_read_by(id, reader) || is_generated(id) || is_widening(op));
+  }
+  /// The reader may stand behind an op that overwrites the state.
+  bool reads_state(const Op& op) const {
+    return llvm::any_of(op.operands, [&](ValueId operand) {
+      const Op& root = from_[root_of(from_, operand)];
+      return root.kind == OpKind::state || writes_state(root);
+    });
   }
   /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.
   bool is_widening(const Op& op) const {

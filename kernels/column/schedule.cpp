@@ -81,8 +81,9 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
   config.lanes = problem.lanes / (config.runs * config.segments);
   if (config.lanes == 1 && config.threads() > kLeastThreads &&
       config.chunks * chunk_bytes > 2 * kSectorBytes && config.runs >= 2 * 32 / config.chunks &&
-      column_tiles(problem, config, symbols) * static_cast<double>(config.segments) <
-          2 * static_cast<double>(device.multiprocessors))
+      column_tiles(problem, config, symbols) *
+              static_cast<double>(config.segments * config.threads()) <
+          static_cast<double>(kResidentThreadsOfSeveral * device.multiprocessors))
     config.chunks /= 2;
 
   const int64_t floats = config.handed() + problem.reductions * config.segments * config.tile();

@@ -31,10 +31,10 @@
 // clusters of 8 and 92 of 4 at once, not 49 and 99. The 48 clusters of 8 of that GELU's gradient
 // were 3 too many: those began when the others had ended.
 //
-// Where a thread has one lane, of few rows, a block soon ends: twice as many blocks of half the
-// columns, where these are less than four for each multiprocessor. One H100, before and after:
-// sums of bf16 [4096, 768] 8.2 and 7.5 us, two sums of f32 22.5 and 20.8, two sums of
-// bf16 and f32 [8, 256, 1152] 10.7 and 9.8.
+// Where a thread has one lane, of few rows, a block soon ends: twice as many blocks have half the
+// columns each, unless there are 512 threads for each multiprocessor already. One H100, before and
+// after: a sum of bf16 [4096, 768] 8.2 and 7.5 us, two sums of f32 22.5 and 20.8, two sums of bf16
+// and f32 [8, 256, 1152] 10.7 and 9.8. Of more threads, two sums of [32768, 768]: 60 and 75.
 //
 // Several sums, or wide operands, leave room for 512 threads. Half a grid that fills them is too
 // little, and one that just fills them leaves clusters without a place: there, the grid has 768

@@ -1,6 +1,7 @@
 // The cost of a kernel that walks rows: what the rows hold, as the schedule is asked for it.
 #include "kernels/row/cost.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/reduction_order.h"
@@ -9,9 +10,14 @@
 namespace sinter {
 namespace {
 
+// Rows that do not begin at multiples of an access are stored element by element, each into a
+// sector of its own: a thread's next element lies in the chunk's next store.
+constexpr int64_t kAccessBytes = 16;
+
 struct RowWork {
   RowProblem problem;
-  double chunks = 0;  // of a row in all stages, at the sizes of the costs
+  double chunks = 0;        // of a row in all stages, at the sizes of the costs
+  double single_bytes = 0;  // of a row's results that are stored element by element
 };
 
 RowWork row_work(const GroupView& group) {
@@ -36,6 +42,10 @@ RowWork row_work(const GroupView& group) {
           {.chunks = ceil_div(elements, kChunk), .symbolic = !width.is_constant()});
       work.chunks += std::ceil(fusion.count(width) / static_cast<double>(kChunk));
     }
+    const int64_t bits = dtype_info(fusion.graph()[member].type.dtype).bits;
+    if (!width.is(1) && !(width * SymExpr(bits)).divide_exactly(SymExpr(8 * kAccessBytes)) &&
+        fusion.read_outside(member, group.members))
+      work.single_bytes += fusion.count(width) * static_cast<double>(bits) / 8;
     if (!facts.reduces) continue;
     const int64_t lanes = width.is_constant() ? virtual_lanes(width.constant()) : kSymbolicLanes;
     problem.stages[stage].lanes = lanes;
@@ -49,7 +59,7 @@ RowWork row_work(const GroupView& group) {
 
 std::optional<KernelCost> row_cost(const GroupView& group, int64_t min_threads) {
   const FusionProblem& fusion = group.problem;
-  auto [problem, chunks] = row_work(group);
+  auto [problem, chunks, single_bytes] = row_work(group);
   problem.min_threads = min_threads;
   const auto config = schedule_rows(problem, fusion.symbols(), fusion.device());
   if (!config) return std::nullopt;
@@ -59,8 +69,12 @@ std::optional<KernelCost> row_cost(const GroupView& group, int64_t min_threads) 
       problem.reductions > 0
           ? rows * static_cast<double>(config->blocks) / static_cast<double>(config->rows_per_block)
           : rows * chunks / static_cast<double>(config->threads);
-  const double seconds = launch_seconds(fusion.device(), blocks, moved(fusion, group.members),
-                                        arithmetic_seconds(fusion, group.members));
+  // Without a reduction a chunk goes on from a row to the next.
+  const double singly =
+      problem.reductions > 0 ? rows * single_bytes * kChunk / fusion.device().cache_bytes_per_s : 0;
+  const double seconds =
+      launch_seconds(fusion.device(), blocks, moved(fusion, group.members),
+                     std::max(singly, arithmetic_seconds(fusion, group.members)));
   return KernelCost{seconds, blocks, config->threads, config->on_chip};
 }
 

@@ -83,6 +83,14 @@ TEST_CASE("few rows have more blocks of fewer columns, unless blocks are many") 
   CHECK(split({.outer = 8, .width = 1152, .lanes = 32}, device).chunks == 4);
   CHECK(split({.outer = 64, .width = 1152, .lanes = 32}, device).chunks == 8);
   CHECK(split({.outer = 1, .width = 768, .lanes = 1024}, device).chunks == 8);
+  const ColumnProblem many{.outer = 1,
+                           .width = 768,
+                           .lanes = 1024,
+                           .element_bytes = 4,
+                           .operand_bytes = 6,
+                           .reductions = 2};
+  CHECK(split(many, device).lanes == 1);
+  CHECK(split(many, device).chunks == 4);
 }
 
 TEST_CASE("a device without clusters has wider blocks, and then narrower tiles") {
