@@ -89,7 +89,7 @@ TEST_CASE("a library call: the entry in which its product takes neighbours") {
 
 TEST_CASE("what is slower as one kernel: both times, and a size at which it is not") {
   const std::string slower = answer("two_experts.sir", "weights", "part0");
-  CHECK(holds(slower, "(profit.slower)\n  77.60 µs together, 5.38 µs apart\n"));
+  CHECK(holds(slower, "(profit.slower)\n  77.60 µs together, 5.97 µs apart\n"));
   CHECK(holds(slower, "  one kernel would have to be as fast; part0 fuses with mixed"));
 }
 
