@@ -245,6 +245,7 @@ class TiledLinear {
       if (row < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + row));
     }
   }
+  // Calls take(turn, half, chunk, values) in each turn of a lane (kernels/tile/fragment.cuh).
   template <int units, typename Take>
   static SINTER_DEVICE void for_each_turn(Sums& sums, Take take) {
     if constexpr (Config::kLoops)

@@ -180,7 +180,7 @@ TEST_CASE("random products on tensor cores with neighbours") {
 }
 
 // The first small product for which the schedule chooses each of its tiles; K has more steps than
-// the pipeline has stages.
+// the pipeline has stages. Both forms of the epilogue of warpgroups that take turns.
 TEST_CASE("every tile of many tokens") {
   constexpr int64_t kLength = 456;
   DeviceDescription device = *find_device("sm_90a");
@@ -194,14 +194,19 @@ TEST_CASE("every tile of many tokens") {
         tiled_linear_config({.rows = tokens, .columns = columns, .length = kLength}, device);
     REQUIRE(config.has_value());
     if (!tiles.insert({config->rows, config->columns, config->in_turns}).second) return;
-    const std::string text = fmt::format(
-        "graph(%x: DTYPE[{0}, {2}], %w: DTYPE[{1}, {2}], %b: DTYPE[{1}], "
-        "%r: DTYPE[{0}, {1}]) -> (%y) {{\n"
-        "  %p = linear %x, %w, %b {{order = tiled_linear}} : DTYPE[{0}, {1}]\n"
-        "  %y = add %p, %r : DTYPE[{0}, {1}]\n}}",
-        tokens, columns, kLength);
-    trials.add({"product", 1, text.c_str()}, tiles.size() % 2 == 0 ? DType::f16 : DType::bf16, 0,
-               device);
+    const auto add_trial = [&](std::string_view activation) {
+      const std::string text = fmt::format(
+          "graph(%x: DTYPE[{0}, {2}], %w: DTYPE[{1}, {2}], %b: DTYPE[{1}], "
+          "%r: DTYPE[{0}, {1}]) -> (%y) {{\n"
+          "  %p = linear %x, %w, %b {{order = tiled_linear}} : DTYPE[{0}, {1}]\n"
+          "  %s = add %p, %r : DTYPE[{0}, {1}]\n"
+          "  %y = {3} %s : DTYPE[{0}, {1}]\n}}",
+          tokens, columns, kLength, activation);
+      trials.add({"product", 1, text.c_str()}, tiles.size() % 2 == 0 ? DType::f16 : DType::bf16, 0,
+                 device);
+    };
+    add_trial("relu");
+    if (config->in_turns) add_trial("gelu");  // whose epilogue is a loop
   };
   for (device.multiprocessors = 1; device.multiprocessors <= 3; ++device.multiprocessors)
     for (int64_t tokens = 260; tokens <= 440; tokens += 60)
