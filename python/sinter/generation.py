@@ -121,6 +121,7 @@ class _StopFilter:
 
 
 _streams: set[Stream] = set()  # whose threads may run
+_starting = threading.Lock()  # held until a stream's thread has started
 _SECONDS_TO_END = 5.0  # for all of them together, when the interpreter ends
 
 
@@ -136,8 +137,9 @@ class Stream:
         model.check_open()
         self._thread = threading.Thread(target=self._run, name="sinter generate", daemon=True)
         model._running.add(self)
-        _streams.add(self)
-        self._thread.start()
+        with _starting:
+            _streams.add(self)
+            self._thread.start()
 
     def _run(self) -> None:
         try:
@@ -197,7 +199,8 @@ class Stream:
 def _stop_streams() -> None:
     """Generations that nobody read to their end are stopped. A thread that is in a long call of the
     library after that time is left behind."""
-    streams = list(_streams)
+    with _starting:
+        streams = list(_streams)
     for stream in streams:
         stream._stopped = True
     end = time.monotonic() + _SECONDS_TO_END
