@@ -48,8 +48,7 @@ class PartsInPlace {
   /// The reader may stand behind an op that overwrites the state.
   bool reads_state(const Op& op) const {
     return llvm::any_of(op.operands, [&](ValueId operand) {
-      const Op& root = from_[root_of(from_, operand)];
-      return root.kind == OpKind::state || writes_state(root);
+      return is_state_version(from_[root_of(from_, operand)]);
     });
   }
   /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.

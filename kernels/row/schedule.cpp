@@ -19,8 +19,9 @@ constexpr int64_t kUnrolledChunks = 8;
 // threads, with twice as many loads under way in each. Log-sums of bf16 [32768, 50257] on one H200,
 // four blocks of 256 and of 128: 1990 and 1507 us.
 //
-// Rows that so many chunks keep in one block have no cluster. Log-sums of bf16 [4096, 30522] on one
-// H100, blocks x threads of a row: 1 x 256 131 us, 1 x 512 135, 4 x 128 139, 2 x 256 147 to 164.
+// Rows that this number of chunks keeps in one block have no cluster. Log-sums of bf16 [4096,
+// 30522] on one H100, blocks x threads of a row: 1 x 256 131 us, 1 x 512 135, 4 x 128 139, 2 x 256
+// 147 to 164.
 constexpr int64_t kUnrolledChunksOfSums = 16, kBlocksOfSums = 4;
 // Threads of a block of single rows and of many short ones: enough warps to hide latency, few
 // enough that a block waits for little at its barriers and the last one is not much idle.

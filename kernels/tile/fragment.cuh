@@ -89,9 +89,9 @@ SINTER_DEVICE constexpr int turns_of_row(int chunks, int units) {
   return (chunks + 4 * units - 1) / (4 * units);
 }
 
-// What a lane takes in a turn: a unit of its first row, or for half 1 of the row 8 on. Four lanes
-// have a row, whose chunks are those of the sums from `first` on; each takes every fourth unit.
-// What the sums lack is 0.
+// A lane takes in a turn a unit of its first row, or for half 1 of the row 8 on. Four lanes have a
+// row, whose chunks are those of the sums from `first` on; each takes every fourth unit. Elements
+// beyond the sums are 0.
 template <typename T, int units, int count>
 SINTER_DEVICE void gather_units(Chunk (&values)[units], const float (&sums)[count], int first,
                                 int half, int lane) {

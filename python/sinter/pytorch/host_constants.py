@@ -15,7 +15,7 @@ from torch import fx
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .layout import is_seen
+from .layout import is_repeatable, is_seen
 from .packing import PARAMETER
 
 MAX_BYTES = 16 << 20  # of a graph's constants, which stay in the GPU's memory
@@ -44,7 +44,7 @@ def host_nodes(module: fx.GraphModule) -> dict[fx.Node, None]:
     """Nodes that read nothing but numbers and constants in host memory, in the graph's order."""
     found: dict[fx.Node, None] = {}
     for node in module.graph.nodes:
-        if is_host_constant(module, node) or is_repeatable(node) and all(
+        if is_host_constant(module, node) or is_repeatable_on_host(node) and all(
                 operand in found for operand in node.all_input_nodes):
             found[node] = None
     return found
@@ -55,13 +55,11 @@ def is_host_constant(module: fx.GraphModule, node: fx.Node) -> bool:
     return isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor) and value.is_cpu
 
 
-def is_repeatable(node: fx.Node) -> bool:
+def is_repeatable_on_host(node: fx.Node) -> bool:
     """Whether a node gives one tensor in host memory, the same in every call, and changes nothing."""
     fake = node.meta.get("val")
-    return (isinstance(node.target, torch._ops.OpOverload) and isinstance(fake, torch.Tensor)
-            and fake.device.type == "cpu" and all(isinstance(size, int) for size in fake.shape)
-            and not node.target._schema.is_mutable
-            and torch.Tag.nondeterministic_seeded not in node.target.tags)
+    return (is_repeatable(node) and isinstance(fake, torch.Tensor)
+            and fake.device.type == "cpu" and all(isinstance(size, int) for size in fake.shape))
 
 
 def computed(module: fx.GraphModule, wanted: list[fx.Node]) -> list[torch.Tensor]:

@@ -1,9 +1,12 @@
-"""How tensors lie in memory, as torch's fake tensors say it: orders of axes, views and their roots."""
+"""How tensors lie in memory, as torch's fake tensors say it: orders of axes, views and their roots. Ops that
+may be computed again, and what they depend on."""
 
 from __future__ import annotations
 
 import operator
+from collections import deque
 from dataclasses import dataclass
+from typing import Iterable
 
 import torch
 from torch import fx
@@ -101,6 +104,28 @@ def root_of(node: fx.Node) -> fx.Node:
     while is_view(node):
         node = node.args[0]
     return node
+
+
+def is_random(node: fx.Node) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def is_repeatable(node: fx.Node) -> bool:
+    """Whether a node is an op that gives the same for the same operands, and changes nothing."""
+    return isinstance(node.target, torch._ops.OpOverload) and not node.target._schema.is_mutable \
+        and not is_random(node)
+
+
+def with_sources(nodes: Iterable[fx.Node]) -> list[fx.Node]:
+    """Nodes, then all that they depend on, each once: operands behind their first reader."""
+    found = dict.fromkeys(nodes)
+    waiting = deque(found)
+    while waiting:
+        for operand in waiting.popleft().all_input_nodes:
+            if operand not in found:
+                found[operand] = None
+                waiting.append(operand)
+    return list(found)
 
 
 def is_seen(node: fx.Node) -> bool:

@@ -18,7 +18,7 @@ from torch._functorch._aot_autograd.descriptors import PlainAOTInput
 from torch.fx._lazy_graph_module import _make_graph_module
 
 from .extents import expression_of
-from .layout import is_view
+from .layout import is_random, is_view
 from .names import module_path
 from .padding import call
 
@@ -159,10 +159,6 @@ def equal_values(graph: fx.Graph) -> dict[fx.Node, fx.Node]:
             key = node.target, repr(fx.map_arg((node.args, node.kwargs), values.__getitem__))
         values[node] = first.setdefault(key, node)
     return values
-
-
-def is_random(node: fx.Node) -> bool:
-    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
 def key_of(product: Product, values: dict[fx.Node, fx.Node]) -> tuple:

@@ -25,6 +25,7 @@ import torch
 from torch import fx
 
 from ..errors import bad_input
+from .layout import with_sources
 from .packed_codes import GROUPS, SCALES, CodeFormat, pack
 from .padding import call
 
@@ -348,17 +349,7 @@ def add_pack(graph: fx.Graph, value: Coded, form: CodeFormat) -> Pack:
 
 def leaves_of(nodes: Sequence[fx.Node]) -> list[fx.Node]:
     """The arguments that nodes are computed of, each once."""
-    leaves: dict[fx.Node, None] = {}
-    seen, waiting = set(), list(nodes)
-    while waiting:
-        node = waiting.pop(0)
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.op == "placeholder":
-            leaves[node] = None
-        waiting += node.all_input_nodes
-    return list(leaves)
+    return [node for node in with_sources(nodes) if node.op == "placeholder"]
 
 
 class CodedFunction:

@@ -168,7 +168,7 @@ class BoundCall(Call):
                results: list[torch.Tensor], is_checked: bool) -> None:
         """Enqueues the kernels. parameters: addresses. given: the other inputs. states: are written in place.
         is_checked: waits, and raises for a row number out of range."""
-        with self._lock:  # which is this session's turn, too
+        with self._lock:  # the one that run() and check() take
             self._bind_states(states)
             self._write_addresses(parameters, given, results)
             pointer = self.pointer

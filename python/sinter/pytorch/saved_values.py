@@ -18,7 +18,7 @@ from math import prod
 import torch
 from torch import fx
 
-from .layout import Layout, is_view
+from .layout import Layout, is_repeatable, is_view, with_sources
 
 
 def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
@@ -64,7 +64,7 @@ def make_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) 
         return
     made = {node: places[node.name] for node in free if node.op == "placeholder"}
     first = next(node for node in backward.graph.nodes if node.op != "placeholder")
-    needed = with_sources(kept)
+    needed = set(with_sources(kept))
     with backward.graph.inserting_before(first):
         for node in forward.graph.nodes:
             if node in needed and node not in made:
@@ -87,23 +87,9 @@ def free_nodes(graph: fx.Graph, places: dict[str, fx.Node]) -> set[fx.Node]:
         if node.op == "placeholder":
             if isinstance(node.meta.get("val"), torch.SymInt) and node.name in places:
                 free.add(node)
-        elif isinstance(node.target, torch._ops.OpOverload) and free.issuperset(node.all_input_nodes) \
-                and not node.target._schema.is_mutable \
-                and torch.Tag.nondeterministic_seeded not in node.target.tags:
+        elif is_repeatable(node) and free.issuperset(node.all_input_nodes):
             free.add(node)
     return free
-
-
-def with_sources(nodes: list[fx.Node]) -> set[fx.Node]:
-    """Nodes, and all that they depend on."""
-    found: set[fx.Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += node.all_input_nodes
-    return found
 
 
 def views_of_roots(kept: list, places: dict[str, fx.Node]) -> dict[fx.Node, list[fx.Node]]:
