@@ -2,7 +2,7 @@
 
     python bench/peers/attention_backward.py [--json FILE] [--rows NAME,...]
 
-The time is that of all kernels of a backward pass in torch's profile, the median of 20 passes; the error
+The time is that in which kernels of a backward pass run, by torch's profile, the median of 20 passes; the error
 the largest of q, k and v, over the largest element, beside eager's, on a call of one sequence and one
 head of keys. Tokens are the second axis of operands and of the result, and heads the third, as the
 products around an attention have them.
@@ -47,8 +47,20 @@ def gradients(function, q, k, v, grad, causal):
     return [x.grad for x in leaves]
 
 
+def busy_time(events):
+    """Microseconds in which a kernel runs. A kernel that is launched before its predecessor's end waits for
+    that end, so that a sum over kernels would count the wait twice."""
+    spans = sorted((event.time_range.start, event.time_range.end) for event in events
+                   if event.device_type == torch.autograd.DeviceType.CUDA)
+    total, end = 0.0, float("-inf")
+    for start, stop in spans:
+        total += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return total
+
+
 def kernel_times(function, q, k, v, grad, causal, passes=20):
-    """Microseconds of the kernels of a forward and of a backward pass, and their names."""
+    """Microseconds in which kernels of a forward and of a backward pass run, and the time of each."""
     leaves = [x.detach().requires_grad_() for x in (q, k, v)]
     parts = {"forward": [], "backward": []}
     names = {}
@@ -65,9 +77,8 @@ def kernel_times(function, q, k, v, grad, causal, passes=20):
         if number < 3:
             continue
         for part, one in (("forward", forward), ("backward", backward)):
-            events = one.key_averages()
-            parts[part].append(sum(event.self_device_time_total for event in events))
-            for event in events:
+            parts[part].append(busy_time(one.events()))
+            for event in one.key_averages():
                 if event.self_device_time_total:
                     names[f"{part} {event.key[:60]}"] = round(event.self_device_time_total, 1)
     return {part: statistics.median(times) for part, times in parts.items()}, names

@@ -42,7 +42,7 @@ from .runtime import CompiledEntry
 from .saved_values import keep_roots, make_again
 from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
-from .simplify import skip_idle_casts, slice_operands
+from .simplify import keep_sums, skip_idle_casts, slice_operands
 
 NAME = "sinter"  # of the backend
 VISIBLE_COUNT = "sinter_visible_count"  # of an output node's results, how many the user sees
@@ -154,6 +154,8 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
     constants = take_constants(module, device) if device.type != "cpu" else []
     is_checked = device.type == "cpu" or options["check"]
     skip_idle_casts(module.graph)
+    if phase == "backward":
+        keep_sums(module.graph)
     refused: dict[fx.Node, str] = {}
     entries = None
     while entries is None:  # each time with more nodes in `refused`

@@ -16,6 +16,8 @@ TO_SINTER = {
     torch.int32: "i32",
     torch.bool: "i1",
 }
+# Ops of torch whose result is their operand in another type, or on another device.
+CASTS = (torch.ops.aten._to_copy.default, torch.ops.prims.convert_element_type.default)
 _REAL = {name: dtype for dtype, name in TO_SINTER.items() if dtype.is_floating_point}
 
 

@@ -251,6 +251,17 @@ def _(x, begin, end):
     return x.new_empty((x.shape[0], end - begin))
 
 
+@custom_op("sinter::mm_in_float32", mutates_args=())
+def mm_in_float32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """mm of 16-bit matrices with its float32 sums as they are: float32 [N, M]."""
+    return torch.mm(a.float(), b.float())
+
+
+@mm_in_float32.register_fake
+def _(a, b):
+    return a.new_empty((a.shape[0], b.shape[1]), dtype=torch.float32)
+
+
 @custom_op("sinter::dequantize", mutates_args=())
 def dequantize(packed: torch.Tensor, form: str, length: int) -> torch.Tensor:
     """float32 [M, length]: the elements of packed rows (packed_codes.py) of this format."""

@@ -25,6 +25,7 @@ import torch
 from torch import fx
 
 from ..errors import bad_input
+from .dtypes import CASTS
 from .layout import with_sources
 from .packed_codes import GROUPS, SCALES, CodeFormat, pack
 from .padding import call
@@ -33,7 +34,6 @@ aten = torch.ops.aten
 
 CODES = {torch.int8: "int8", torch.uint8: "uint8", torch.float8_e4m3fn: "e4m3"}  # of a byte
 INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
-CASTS = (aten._to_copy.default, torch.ops.prims.convert_element_type.default)
 VIEWS = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 TRANSPOSES = {aten.t.default: [], aten.permute.default: [[1, 0]], aten.transpose.int: [0, 1]}
 

@@ -1,4 +1,4 @@
-"""Rewrites of a graph that leave ops out which compute nothing, in place."""
+"""Rewrites of a graph that leave ops out whose results nobody needs, in place."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 import torch
 from torch import fx
 
+from .dtypes import CASTS
 from .extents import expression_of
 from .padding import call
 from .slices import cat_axis, join_parts
 
 aten = torch.ops.aten
-
 
 def skip_idle_casts(graph: fx.Graph) -> None:
     """Leaves out casts to the type that a tensor has, which torch makes of Python's numbers."""
@@ -22,6 +22,29 @@ def skip_idle_casts(graph: fx.Graph) -> None:
             node.replace_all_uses_with(node.args[0], lambda user: user.op != "output")
             if not node.users:
                 graph.erase_node(node)
+
+
+def keep_sums(graph: fx.Graph) -> None:
+    """Lets float32 results that are casts of 16-bit products, as autocast makes the gradients of weights, be
+    the products' float32 sums: no 16-bit copy is written and read again, and a rounding less is in them."""
+    output = next(node for node in graph.nodes if node.op == "output")
+    for result in output.all_input_nodes:
+        if result.target not in CASTS or result.meta["val"].dtype != torch.float32:
+            continue
+        product, transposed = result.args[0], []
+        while product.target is aten.permute.default and len(product.users) == 1:
+            transposed.append(product)
+            product = product.args[0]
+        if product.target is not aten.mm.default or len(product.users) > 1 or len(result.users) > 1 \
+                or product.meta["val"].dtype not in (torch.float16, torch.bfloat16):
+            continue
+        with graph.inserting_before(result):
+            sums = call(graph, product, torch.ops.sinter.mm_in_float32.default, *product.args)
+            for step in reversed(transposed):
+                sums = call(graph, step, step.target, sums, step.args[1])
+        result.replace_all_uses_with(sums)
+        for node in (result, *transposed, product):
+            graph.erase_node(node)
 
 
 def skip_assertions(graph: fx.Graph) -> None:

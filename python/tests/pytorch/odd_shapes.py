@@ -334,6 +334,8 @@ odd("native_group_norm", *[
 # ---- products
 
 odd("mm", *shapes_of("ab bc", "ab ba", "a1 1c", "1b b1"))
+odd("sinter.mm_in_float32.default", *[lambda k, s=s: call(
+    *(k.x(part, torch.bfloat16) for part in s.split())) for s in ("ab bc", "ab ba", "a1 1c", "1b b1")])
 odd("bmm", *shapes_of("cab cba", "1ab 1bc", "abc acb"))
 odd("mv", *shapes_of("ab b"))
 odd("dot vdot", *shapes_of("a a", "1 1"))

@@ -125,3 +125,18 @@ def test_a_sum_of_very_many_terms_is_one_of_rows() -> None:
     train_beside_eager(Squares(), torch.randn(64, 1024), torch.randn(64, 1024))
     sums = [ops for ops in ops_of("forward") if "reduce_sum" in ops]
     assert len(sums) == 2 and any("mul" in ops for ops in sums)
+
+
+def test_gradients_of_autocast_weights_are_float32_sums() -> None:
+    """Their products are not rounded to 16 bits, and are not read again by a cast."""
+    reset()
+    layer, x = nn.Linear(64, 48, bias=False), torch.randn(32, 64)
+    with torch.autocast("cpu", torch.bfloat16):
+        y = compiled(layer)(x)
+    y.float().square().sum().backward()
+    exact = (2 * y.detach().double()).T @ x.bfloat16().double()
+    terms = 32
+    torch.testing.assert_close(layer.weight.grad.double(), exact, rtol=0.0,
+                               atol=terms * 2**-24 * exact.abs().max().item())
+    assert re.search(r"= einsum .*: f32\[48, 64\]", text_of("backward"))
+    assert "cast" not in text_of("backward").split("einsum")[-1]

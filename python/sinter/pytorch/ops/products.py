@@ -49,6 +49,14 @@ def mm(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
     return rows_times(a, b) or multiply(c, "nk,km->nm", a, b)
 
 
+@converts(torch.ops.sinter.mm_in_float32.default)
+def mm_in_float32(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
+    need_real(a)
+    if has_no_terms(a, 1):
+        return c.number(0, c.dtype).expand(c.shape)
+    return multiply(c, "nk,km->nm", a, b, "f32")
+
+
 @converts(aten("addmm.default"))
 def addmm(c: Conversion, bias: Tensor, a: Tensor, b: Tensor, *, beta=1, alpha=1) -> Tensor:
     need_real(a)

@@ -9,7 +9,7 @@ from typing import Callable
 
 import torch
 
-from ..dtypes import is_real
+from ..dtypes import CASTS, is_real
 from ..row_ops import cumulative_sum, gather
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -272,6 +272,4 @@ def cumsum(c: Conversion, x: Tensor, axis, *, dtype=None) -> Tensor:
 def counts_truths(node) -> bool:
     """Whether a node holds truth values, as they are or as integers: i32 holds their sums."""
     is_truth = lambda x: x.meta["val"].dtype == torch.bool
-    is_cast = node.target in (torch.ops.aten._to_copy.default,
-                              torch.ops.prims.convert_element_type.default)
-    return is_truth(node) or (is_cast and is_truth(node.args[0]))
+    return is_truth(node) or (node.target in CASTS and is_truth(node.args[0]))
