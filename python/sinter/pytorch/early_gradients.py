@@ -19,6 +19,7 @@ scales of losses are there so that such a gradient does not vanish.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Callable, Iterable, Sequence
 
@@ -27,6 +28,7 @@ from torch import fx
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .layout import hint_of, is_view, with_sources
+from .names import location_of
 from .padding import call
 
 aten = torch.ops.aten
@@ -47,6 +49,18 @@ OF_BACKWARD = ("partitioner_tag", "autograd_backward")  # what torch says of nod
 PRODUCTS = {aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.convolution.default}
 
 
+@dataclass
+class LateGradient:
+    """The gradient of a loss that the backward pass computes: its node, the user's line, and why."""
+
+    name: str
+    location: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the gradient {self.name}{self.location and ' of '}{self.location}: {self.reason}"
+
+
 class Refused(Exception):
     """Why a gradient stays in the backward pass."""
 
@@ -57,18 +71,19 @@ def in_backward(value, tangent):
     return value
 
 
-def early_gradients(module: fx.GraphModule, outputs: int) -> tuple[list[fx.Node], list[str]]:
-    """Rewrites a joint graph in place. outputs: how many of its results are those of the forward pass. Returns
-    the gradients that the forward pass is to compute, and for each that stays, its name and the reason."""
+def early_gradients(module: fx.GraphModule) -> tuple[list[fx.Node], list[LateGradient]]:
+    """Rewrites a joint graph in place. Returns the gradients that the forward pass is to compute, and those that
+    stay."""
     graph = module.graph
+    graph.eliminate_dead_code()
     reaching = tangents_of(graph)
     found: list[fx.Node] = []
-    refused: list[str] = []
+    refused: list[LateGradient] = []
     for gradient in candidates(graph, reaching):
         try:
-            early = Early(graph, gradient, reaching, outputs)
+            early = Early(graph, gradient, reaching)
         except Refused as reason:
-            refused.append(f"{gradient.name}: {reason}")
+            refused.append(LateGradient(gradient.name, location_of(gradient), str(reason)))
             continue
         if early.is_worth_it:
             found.append(early.rewrite())
@@ -129,7 +144,7 @@ class Early:
     """A gradient that the forward pass can compute but for a factor. The constructor raises Refused where it
     cannot, and the graph would gain by it."""
 
-    def __init__(self, graph: fx.Graph, gradient: fx.Node, reaching: dict, outputs: int) -> None:
+    def __init__(self, graph: fx.Graph, gradient: fx.Node, reaching: dict) -> None:
         self._graph, self._gradient, self._reaching = graph, gradient, reaching
         self._chain = [node for node in with_sources([gradient]) if node in reaching]
         order = {node: i for i, node in enumerate(graph.nodes)}
@@ -147,7 +162,7 @@ class Early:
         self._readers = readers_of(gradient)
         for reader, _ in self._readers:
             self._check_reader(reader)
-        self._check_others(outputs)
+        self._check_others()
 
     def _reads_rows_again(self) -> bool:
         """Whether the forward pass reduces rows of a product's result, which the gradient reads again."""
@@ -177,11 +192,11 @@ class Early:
         elif reader.target is not aten.sum.dim_IntList or 8 * elements(reader) > elements(self._gradient):
             raise Refused("the caller sees it" if reader.op == "output" else f"{reader.name} reads it too")
 
-    def _check_others(self, outputs: int) -> None:
+    def _check_others(self) -> None:
         """Raises where the logits are kept in any case, so that the gradient would come to them."""
         dead = {self._gradient}
         for node in reversed(self._chain):
-            if node.users and all(user in dead for user in node.users):
+            if all(user in dead for user in node.users):
                 dead.add(node)
         whole = elements(self._gradient)
         wide = derived(self._products, lambda node: node not in self._reaching and 4 * elements(node) >= whole)
