@@ -2,8 +2,12 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <limits>
 #include <map>
+#include <tuple>
 
+#include "ir/integers.h"
+#include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
 #include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
@@ -20,12 +24,15 @@ class PaddedFormulas {
 
   /// False: nothing changed.
   bool run() {
+    for (const Op& op : from_.ops())
+      if (is_padded(op)) note_formula(op.operands[0]);
     rewriter_.rewrite([&](ValueId id, Op op) {
-      if (!is_padded(from_[id])) return rewriter_.add(std::move(op));
-      found_ = true;
-      return chosen(from_[id]);
+      const Op& old = from_[id];
+      if (is_padded(old)) return chosen(old);
+      if (is_reduced_row(old)) return reduced(old);
+      return rewriter_.add(std::move(op));
     });
-    return found_;
+    return !sizes_.empty();
   }
 
  private:
@@ -72,23 +79,62 @@ class PaddedFormulas {
     return slice;
   }
 
+  /// Notes the size that the values of a formula get, where the axis is the last one.
+  void note_formula(ValueId id) {
+    const Op& op = from_[id];
+    if (lacks(op.type.dims, behind_) || !is_by_element(op)) return;
+    sizes_.try_emplace(id, behind_ == 0 ? size_ : 0);
+    for (ValueId operand : op.operands) note_formula(operand);
+  }
+
+  /// Whether the op reduces rows of a value that a formula has for more elements, and as many
+  /// chunks.
+  bool is_reduced_row(const Op& op) {
+    if (op.kind != OpKind::reduce_sum && op.kind != OpKind::reduce_max) return false;
+    const auto known = sizes_.find(op.operands[0]);
+    if (known == sizes_.end() || known->second == 0) return false;
+    const TensorType& row = from_[op.operands[0]].type;
+    const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
+    const auto last = static_cast<int64_t>(row.dims.size()) - 1;
+    behind_ = 0;
+    size_ = known->second;
+    return axes == std::vector<int64_t>{last} && row.dtype == DType::f32 &&
+           ceil_div(row.dims.back().constant(), kChunk) == ceil_div(size_, kChunk);
+  }
+
+  ValueId reduced(const Op& op) {
+    const double identity =
+        op.kind == OpKind::reduce_sum ? 0.0 : -std::numeric_limits<double>::infinity();
+    const ValueId row = inside(op.operands[0], b_.constant(identity, DType::f32));
+    return b_.op(op.kind, {row}, op.attrs, op.name);
+  }
+
   ValueId chosen(const Op& op) {
-    wider_.clear();
-    const DType dtype = DType::i32;
-    const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
-    const ValueId value = wider(op.operands[0]);
-    const double size = static_cast<double>(from_[op.operands[0]].type.dims[axis].constant());
-    const ValueId inside = b_.less(positions(), b_.constant(size, dtype));
     const Op& padding = from_[root_of(from_, op.operands[1])];
+    // The choice comes before a last rounding, which leaves a number of that type as it is.
+    const Op& value = from_[op.operands[0]];
+    const bool is_rounded = value.kind == OpKind::cast &&
+                            from_[value.operands[0]].type.dtype == DType::f32 &&
+                            (op.type.dtype == DType::bf16 || op.type.dtype == DType::f16);
     const ValueId number =
         b_.op(OpKind::constant, {},
               Attributes()
                   .set(AttrName::dims, Dims())
-                  .set(AttrName::dtype, padding.type.dtype)
+                  .set(AttrName::dtype, is_rounded ? DType::f32 : padding.type.dtype)
                   .set(AttrName::value, padding.attrs.get<Number>(AttrName::value)));
-    const ValueId result = b_.op(OpKind::where, {inside, value, number});
+    ValueId result = inside(is_rounded ? value.operands[0] : op.operands[0], number);
+    if (is_rounded) result = b_.op(OpKind::cast, {result}, value.attrs);
     b_.graph()[result].name = op.name;
     return result;
+  }
+
+  /// The value at the greater size, with a number behind its own elements.
+  ValueId inside(ValueId id, ValueId number) {
+    const DimsRef dims = from_[id].type.dims;
+    const double size = static_cast<double>(dims[*axis_of(dims, behind_)].constant());
+    const ValueId value = wider(id);
+    const ValueId is_inside = b_.less(positions(), b_.constant(size, DType::i32));
+    return b_.op(OpKind::where, {is_inside, value, number});
   }
 
   /// Along the axis, behind which extents of 1 stand.
@@ -104,11 +150,11 @@ class PaddedFormulas {
     if (lacks(op.type.dims, behind_)) return rewriter_[id];
     if (op.kind == OpKind::iota) return positions();
     if (op.kind == OpKind::slice) return rewriter_[op.operands[0]];
-    ValueId& made = wider_[id];
-    if (made.valid()) return made;
+    const auto known = wider_.find({id, behind_, size_});
+    if (known != wider_.end()) return known->second;
     llvm::SmallVector<ValueId, 3> operands;
     for (ValueId operand : op.operands) operands.push_back(wider(operand));
-    return wider_[id] = b_.op(op.kind, operands, op.attrs, op.name);
+    return wider_[{id, behind_, size_}] = b_.op(op.kind, operands, op.attrs, op.name);
   }
 
   const Graph& from_;
@@ -117,8 +163,9 @@ class PaddedFormulas {
   std::vector<llvm::SmallVector<ValueId, 2>> readers_;
   size_t behind_ = 0;                 // axes behind that of the concatenation
   int64_t size_ = 0;                  // its extent
-  std::map<ValueId, ValueId> wider_;  // of the concatenation that is rewritten
-  bool found_ = false;
+  std::map<ValueId, int64_t> sizes_;  // of formulas; 0: not of rows
+  // By the value, and the axis and the extent that are wider.
+  std::map<std::tuple<ValueId, size_t, int64_t>, ValueId> wider_;
 };
 
 }  // namespace

@@ -5,7 +5,13 @@
 //   %e = exp %s : [N, 50257]                            =>   %r = where (position < 50257), %e, 0
 //   %r = concat %e, %zeros {axis = 1} : [N, 50264]
 //
-// Its rows are then whole chunks of memory, and one kernel computes it. No bit changes.
+// Its rows are then whole chunks of memory, and one kernel computes it. A reduction of rows that
+// the formula reads too is one of as many elements, of which those behind the slice change nothing:
+// one kernel reads the row for both.
+//
+//   %t = reduce_sum %e : [N, 1]            =>   %t = reduce_sum (where (position < 50257), %e, 0)
+//
+// No bit changes: both sizes have as many chunks, so that each element keeps its lane.
 #pragma once
 
 #include "ir/graph.h"

@@ -11,7 +11,7 @@ file is written after each; what it has is skipped, so that a run goes on where 
 says milliseconds of a step between two events (the median), and of one of ten that are queued together;
 the sum of its kernels, by class of work; launches; the peak of memory; the first losses.
 
-Two rows are no models: "loss ..." has the gradient of cross-entropy beside one copy of the logits, by
+Two rows are no models: "loss ..." has cross-entropy and its gradient beside one copy of the logits, by
 kernels alone, and "200 steps" compares losses with eager's from the same weights and batches.
 """
 
@@ -298,35 +298,39 @@ def measure_row(name: str, mode: str, device: str, tiny: bool, turn: Callable[[]
 # ---- rows that are no models
 
 def loss_row(device: str, tiny: bool, turn: Callable[[], None]) -> dict:
-    """Cross-entropy with its gradient, of bf16 logits, beside a copy of them."""
-    shape = (64, 512) if tiny else (32768, 50304)
-    logits = torch.randn(shape, device=device, dtype=torch.bfloat16)
-    labels = torch.randint(0, shape[1], shape[:1], device=device)
-    result: dict = {"shape": shape}
-    loss = lambda x, y: F.cross_entropy(x.float(), y)
+    """Cross-entropy with its gradient, of bf16 logits that a product makes, beside a copy of the logits. `loss_ms`
+    has all kernels but products. The largest error is that of the first tokens' gradients."""
+    (count, classes), width = (64, 512) if tiny else (32768, 50304), 64
+    tokens, head = (torch.randn(size, width, device=device, dtype=torch.bfloat16) for size in (count, classes))
+    labels = torch.randint(0, classes, (count,), device=device)
+    result: dict = {"shape": (count, classes)}
+    loss = lambda x, w, y: F.cross_entropy((x @ w.T).float(), y)
     functions = {mode: torch.compile(loss, dynamic=False, **MODES[mode]) for mode in ("inductor", "sinter")}
     turn()
-    leaf = logits.requires_grad_()
+    leaves = tokens.requires_grad_(), head.requires_grad_()
     exact = None
     for mode, function in functions.items():
         def both(function=function):
-            leaf.grad = None
-            function(leaf, labels).backward()
+            for leaf in leaves:
+                leaf.grad = None
+            function(*leaves, labels).backward()
         for _ in range(3):
             both()
-        result[mode] = kernels_of(both, device)
+        kernels = kernels_of(both, device)
+        result[mode] = kernels | {"loss_ms": kernels.get("kernels_ms", 0)
+                                  - kernels.get("classes_ms", {}).get("products", 0)}
         if exact is None:
-            rows = min(256, shape[0])
-            part = logits[:rows].detach().double().requires_grad_()
-            F.cross_entropy(part, labels[:rows]).backward()
-            exact = part.grad * (rows / shape[0])
-        result[mode]["largest_error"] = ((leaf.grad[:rows].double() - exact).abs().max()
+            rows = min(256, count)
+            part = tokens[:rows].detach().double().requires_grad_()
+            F.cross_entropy(part @ head.detach().double().T, labels[:rows]).backward()
+            exact = part.grad * (rows / count)
+        result[mode]["largest_error"] = ((tokens.grad[:rows].double() - exact).abs().max()
                                          / exact.abs().max()).item()
-    leaf.grad = None
+    for leaf in leaves:
+        leaf.grad = None
+    logits = torch.randn((count, classes), device=device, dtype=torch.bfloat16)
     target = torch.empty_like(logits)
-    def copy():
-        with torch.no_grad():
-            target.copy_(logits)
+    copy = lambda: target.copy_(logits)
     for _ in range(3):
         copy()
     samples = [between_events(copy, device) for _ in range(STEPS)]

@@ -16,6 +16,7 @@
 //
 //   barrier_cluster_arrive_relaxed();
 //   const int thread = blockIdx.x % 2 * 256 + threadIdx.x;
+//   __builtin_assume(thread >= 0 && thread < 512);  conditions on elements of whole chunks vanish
 //   const long long row = blockIdx.x / 2;
 //   ...
 //   barrier_cluster_wait();                     before the first reduction: all blocks have begun
@@ -184,20 +185,26 @@ void RowKernel::declare_kept(uint32_t stage, uint32_t pass) {
       row_.line("{} k{}[{}][8];", register_type(dtype), number, chunks);
 }
 
-/// Prefetches what a later cluster reads of inputs with contiguous rows, each block an equal part
-/// of it. (Which block of that cluster reads which chunk does not matter.)
+/// Prefetches what a later cluster reads of inputs with contiguous rows: each block an equal part,
+/// where parts are whole words, or the first block all of it. (Which block of that cluster reads
+/// which chunk does not matter.)
 std::string RowKernel::prefetches() const {
   std::string text;
   if (config_.prefetch_distance == 0) return text;
   for (const auto& [input, stage] : values_.whole_rows()) {
     const SymExpr& width = form_.stages[stage].width;
     const int64_t bytes = whole_bytes(form_.graph[form_.graph.inputs[input]].type.dtype);
-    const bool whole_words = kChunkElements * bytes % kPointerAlignment == 0 &&
-                             width.is_constant() &&
-                             width.constant() * bytes % (kPointerAlignment * config_.blocks) == 0;
-    if (!whole_words) continue;
-    text += fmt::format("prefetch_part<{}>(x{}, {} + {}ll);\n", width.constant() / config_.blocks,
-                        input, block_.number, config_.prefetch_distance);
+    const auto in_words = [&](int64_t parts) {
+      return kChunkElements * bytes % kPointerAlignment == 0 && width.is_constant() &&
+             width.constant() * bytes % (kPointerAlignment * parts) == 0;
+    };
+    const std::string later = fmt::format("{} + {}ll", block_.number, config_.prefetch_distance);
+    if (in_words(config_.blocks))
+      text += fmt::format("prefetch_part<{}>(x{}, {});\n", width.constant() / config_.blocks, input,
+                          later);
+    else if (in_words(1))
+      text += fmt::format("prefetch_row<{}, {}>(x{}, {});\n", width.constant(), config_.blocks,
+                          input, later);
   }
   return text;
 }
@@ -209,9 +216,11 @@ std::string RowKernel::preamble() const {
     return text +
            fmt::format(
                "{3}const int thread = {0} % {1} * {2} + threadIdx.x;\n"
+               "__builtin_assume(thread >= 0 && thread < {4});\n"
                "const long long row = {0} / {1};\n",
                block_.number, config_.blocks, config_.threads,
-               meets_in_cluster_ ? "barrier_cluster_arrive_relaxed();\n" : "") +
+               meets_in_cluster_ ? "barrier_cluster_arrive_relaxed();\n" : "",
+               config_.blocks * config_.threads) +
            space_.row_axes();
   if (config_.rows_per_block == 1)
     return text +

@@ -109,20 +109,30 @@ std::string ValueEmitter::key_of(ValueId id, const IndexMap& coords) const {
   return key;
 }
 
-/// A float32 value that one addition or multiplication makes of a packed value and of scalars of
-/// the row: cheaper than the registers.
+/// A value that is cheaper to make again than to hold in registers: a position; a float32 value
+/// that one addition or multiplication makes of a packed value and of scalars of the row; a truth
+/// value that one op makes of a position and of such scalars.
 bool ValueEmitter::is_remade(const Op& op) const {
-  if (op.type.dtype != DType::f32) return false;
-  if (op.kind != OpKind::add && op.kind != OpKind::sub && op.kind != OpKind::mul) return false;
+  if (op.kind == OpKind::iota) return true;
+  const bool is_sum = op.kind == OpKind::add || op.kind == OpKind::sub || op.kind == OpKind::mul;
+  if (op.type.dtype == DType::f32
+          ? !is_sum
+          : op.type.dtype != DType::i1 || op_class(op) != OpClass::elementwise)
+    return false;
   const size_t inner = op.type.rank() - std::min(op.type.rank(), form_.prefix.size());
-  int packed = 0, others = 0;
+  int packed = 0, positions = 0, others = 0;
   for (ValueId id : op.operands) {
-    while (form_.graph[id].kind == OpKind::cast) id = form_.graph[id].operands[0];
-    const TensorType& type = form_.graph[id].type;
-    if (volume(DimsRef(type.dims).take_back(std::min(inner, type.rank()))).is(1)) continue;
-    ++(is_narrow(type.dtype) ? packed : others);
+    while (form_.graph[id].kind == OpKind::cast || op_class(form_.graph[id]) == OpClass::view)
+      id = form_.graph[id].operands[0];
+    const Op& operand = form_.graph[id];
+    const DimsRef dims = operand.type.dims;
+    if (operand.kind == OpKind::iota)
+      ++positions;
+    else if (!volume(dims.take_back(std::min(inner, dims.size()))).is(1))
+      ++(is_narrow(operand.type.dtype) ? packed : others);
   }
-  return packed == 1 && others == 0;
+  return op.type.dtype == DType::f32 ? packed == 1 && positions == 0 && others == 0
+                                     : positions == 1 && packed == 0 && others == 0;
 }
 
 std::optional<ValueCode> ValueEmitter::find(ValueId id, const std::string& key, Level level) {

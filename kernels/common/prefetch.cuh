@@ -15,4 +15,11 @@ SINTER_DEVICE void prefetch_part(const T* input, long long part) {
 #endif
 }
 
+// The same where a row of `count` elements has `blocks` blocks: the first of them prefetches all of
+// it. block: the number of a block that reads the row.
+template <int count, int blocks, typename T>
+SINTER_DEVICE void prefetch_row(const T* input, long long block) {
+  if (block % blocks == 0 && block < gridDim.x) prefetch_part<count>(input, block / blocks);
+}
+
 }  // namespace sinter

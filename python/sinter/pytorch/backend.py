@@ -25,6 +25,7 @@ from .attention_call import one_attention
 from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import decompositions
+from .early_gradients import LateGradient, early_gradients, with_results, without_results
 from .host_constants import take_constants, with_constants
 from .importer import is_size
 from .in_place import take_writings
@@ -45,6 +46,7 @@ from .shared_memory import SharedMemory, memory_of
 from .simplify import keep_sums, skip_idle_casts, slice_operands
 
 NAME = "sinter"  # of the backend
+LATE_GRADIENTS = "sinter_late_gradients"  # why gradients of losses are not computed in the forward pass
 VISIBLE_COUNT = "sinter_visible_count"  # of an output node's results, how many the user sees
 
 # Options of torch.compile(options=...): name -> (default, what it means).
@@ -131,6 +133,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
         function = compiled.function
         report.show(compiled.entries, compiled.eager, compiled.recorded)
         report.kept = compiled.kept
+        report.late = late_gradients(module)
         report.packing.refused = packing.refused if packing is not None else {}
     report.seconds = time.perf_counter() - start
     record(report)
@@ -207,6 +210,11 @@ def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:
     return [node for node in results if isinstance(node, fx.Node)]
 
 
+def late_gradients(module: fx.GraphModule) -> list[LateGradient]:
+    """Of a forward graph: the gradients of losses that it does not compute, and why."""
+    return next(node for node in module.graph.nodes if node.op == "output").meta.get(LATE_GRADIENTS, [])
+
+
 def lent_results(module: fx.GraphModule, phase: str) -> set[fx.Node]:
     """The results of a forward graph that are kept for the backward pass, and not visible; of a backward
     graph all, gradients."""
@@ -257,11 +265,17 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     """Cuts a joint graph so that little is kept from the forward pass for the backward pass."""
     prepare(joint)
     pad_products(joint)
-    forward, backward = min_cut_rematerialization_partition(joint, inputs, **options)
-    make_again(forward, backward, options["num_fwd_outputs"])
-    keep_roots(forward, backward, options["num_fwd_outputs"])
+    visible = options.pop("num_fwd_outputs")
+    early, late = early_gradients(joint)
+    with_results(joint, visible, early)
+    forward, backward = min_cut_rematerialization_partition(
+        joint, inputs, num_fwd_outputs=visible + len(early), **options)
+    without_results(forward, backward, visible, len(early))
+    make_again(forward, backward, visible)
+    keep_roots(forward, backward, visible)
     output = next(node for node in forward.graph.nodes if node.op == "output")
-    output.meta[VISIBLE_COUNT] = options["num_fwd_outputs"]
+    output.meta[VISIBLE_COUNT] = visible
+    output.meta[LATE_GRADIENTS] = late
     return forward, backward
 
 

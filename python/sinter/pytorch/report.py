@@ -64,6 +64,7 @@ class GraphReport:
     packing: PackingReport = field(default_factory=PackingReport)
     recorded: list = field(default_factory=list)
     kept: list[list[str]] = field(default_factory=list)
+    late: list = field(default_factory=list)
 
     def show(self, entries: list, eager: list, recorded: list) -> None:
         self.entries, self.eager, self.recorded = entries, eager, recorded
@@ -146,6 +147,7 @@ class Explanation:
             for _, ledger in ledgers_of(graph):
                 lines += lost_lines(ledger)
         lines += graph.packing.lines()
+        lines += [f"  in the backward pass: {gradient}" for gradient in graph.late]
         reasons = Counter((op.op, op.location, op.reason) for op in graph.eager)
         for (op, location, reason), times in reasons.items():
             again = f" ({times} times)" if times > 1 else ""

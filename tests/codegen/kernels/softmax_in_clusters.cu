@@ -13,10 +13,11 @@
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(256)
-softmax_26102a35(const f16* __restrict__ x0, f16* __restrict__ y0, long long n0) {
+softmax_d84228b4(const f16* __restrict__ x0, f16* __restrict__ y0, long long n0) {
   __shared__ float shared[64];
   barrier_cluster_arrive_relaxed();
   const int thread = blockIdx.x % 2 * 256 + threadIdx.x;
+  __builtin_assume(thread >= 0 && thread < 512);
   const long long row = blockIdx.x / 2;
   prefetch_part<16384>(x0, blockIdx.x + 132ll);
   Lanes<Max, 2> lanes0;
