@@ -5,7 +5,7 @@
 
 A step: forward in autocast to bf16 with float32 weights, backward, torch's AdamW with fused=True. The
 "recorded" modes are mode="reduce-overhead"; in the "step" modes the whole step is one CUDA graph that torch
-captured. Each row and mode has a process of its own. `--at-once` of
+captured; in the "adamw" modes, such as sinter-adamw-step, the optimizer is compiled too. Each row and mode has a process of its own. `--at-once` of
 them compile at a time; then they are measured one after the other, with the device for themselves. The
 file is written after each; what it has is skipped, so that a run goes on where one ended. Of each it
 says milliseconds of a step between two events (the median), and of one of ten that are queued together;
@@ -41,6 +41,7 @@ from gpu import lift_recompile_limits, machine  # noqa: E402
 from torch_models import LLAMA_1B, MODES, DiT, between_events, synchronize, tokens, widths  # noqa: E402
 
 WHOLE = "-step"  # at the end of a mode: the step is one CUDA graph
+UPDATE = "-adamw"  # before that: the optimizer's step is compiled, too
 USUAL_MODES = ("inductor", "sinter", "inductor-recorded", "sinter-recorded")
 STEPS, QUEUED = 8, 10  # samples of a step, and steps that are queued together
 COMPILING = 0.75  # of the time that is given: what has not compiled by then is left for another run
@@ -185,9 +186,12 @@ class Step:
     """A training step of a row in a mode."""
 
     def __init__(self, row: Row, optimizer, mode: str, device: str) -> None:
-        arguments = MODES[mode.removesuffix(WHOLE)]
-        self._forward = row.model if arguments is None else \
-            torch.compile(row.model, dynamic=False, **arguments)
+        mode = mode.removesuffix(WHOLE)
+        arguments = MODES[mode.removesuffix(UPDATE)]
+        compiled = (lambda x: x) if arguments is None else \
+            (lambda x: torch.compile(x, dynamic=False, **arguments))
+        self._forward = compiled(row.model)
+        self._update = compiled(optimizer.step) if mode.endswith(UPDATE) else optimizer.step
         self._row, self._optimizer, self._device = row, optimizer, device
 
     def __call__(self) -> torch.Tensor:
@@ -195,7 +199,7 @@ class Step:
         with torch.autocast(self._device, torch.bfloat16):
             loss = self._forward(**self._row.arguments)
         loss.backward()
-        self._optimizer.step()
+        self._update()
         self._optimizer.zero_grad(set_to_none=True)
         return loss
 
@@ -276,7 +280,10 @@ def measure_row(name: str, mode: str, device: str, tiny: bool, turn: Callable[[]
         row = ROWS[name](tiny)
     row.model.train()
     is_whole = mode.endswith(WHOLE) and device == "cuda"
-    optimizer = torch.optim.AdamW(row.model.parameters(), lr=1e-4, fused=True, capturable=is_whole)
+    if UPDATE in mode:
+        optimizer = torch.optim.AdamW(row.model.parameters(), lr=torch.tensor(1e-4, device=device), capturable=True)
+    else:
+        optimizer = torch.optim.AdamW(row.model.parameters(), lr=1e-4, fused=True, capturable=is_whole)
     step = Step(row, optimizer, mode, device)
     begin = time.perf_counter()
     try:

@@ -151,14 +151,14 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                          wrapped: Callable[[CompiledEntry], Callable] | None = None) -> CompiledGraph:
     """Compiles a graph, which it changes. wrapped: what the graph calls in the place of an entry."""
     device = device_of(module)
+    skip_idle_casts(module.graph)
+    if phase == "backward":
+        keep_sums(module.graph)
     visible, lent = visible_results(module, phase), lent_results(module, phase)
     targets = take_copies(module)
     writings = take_writings(module, targets)
     constants = take_constants(module, device) if device.type != "cpu" else []
     is_checked = device.type == "cpu" or options["check"]
-    skip_idle_casts(module.graph)
-    if phase == "backward":
-        keep_sums(module.graph)
     refused: dict[fx.Node, str] = {}
     entries = None
     while entries is None:  # each time with more nodes in `refused`
