@@ -23,6 +23,12 @@ constexpr int64_t kUnrolledChunks = 8;
 // 30522] on one H100, blocks x threads of a row: 1 x 256 131 us, 1 x 512 135, 4 x 128 139, 2 x 256
 // 147 to 164.
 constexpr int64_t kUnrolledChunksOfSums = 16, kBlocksOfSums = 4;
+// The same of a row in a cluster with one result that has elements. Fewer blocks meet less often;
+// two of them share a multiprocessor with this number of registers for elements. The loss of bf16
+// [32768, 50304] and its gradient on one H100, blocks x threads of a row; a copy takes 2231 us:
+//   4 x 256: 2693 us   2 x 256: 2530   2 x 512: 3338   8 x 128: 2773
+//   of 50,257 elements in rows of 50,264: 4 x 256 2791, 2 x 256 2628
+constexpr int64_t kUnrolledChunksOfClusters = 13, kKeptRegistersOfClusters = 104;
 // Threads of a block of single rows and of many short ones: enough warps to hide latency, few
 // enough that a block waits for little at its barriers and the last one is not much idle.
 constexpr int64_t kRowThreads = 128;
@@ -39,8 +45,14 @@ constexpr int64_t kManyRows = 512;
 constexpr int64_t kChunksOfManyRows = 4;
 constexpr int64_t kThreadsOfManyRows = 256;
 
+/// A row with a cluster of blocks and one result that has elements.
+bool is_in_cluster(const RowProblem& problem, const RowConfig& config) {
+  return config.blocks > 1 && problem.wide_results == 1;
+}
+
 /// Chunks that a thread of a row with blocks of its own may unroll.
 int64_t unrolled_chunks(const RowProblem& problem, const RowConfig& config) {
+  if (is_in_cluster(problem, config)) return kUnrolledChunksOfClusters;
   const bool sums = problem.wide_results == 0 && (config.blocks >= kBlocksOfSums ||
                                                   config.threads_per_row == kThreadsOfManyRows);
   return sums ? kUnrolledChunksOfSums : kUnrolledChunks;
@@ -55,7 +67,10 @@ bool fits_on_chip(const RowProblem& problem, const RowConfig& config,
   }
   const int64_t per_thread = device.registers_per_block / config.threads;
   const bool few = 2 * config.threads <= device.max_threads_per_block;
-  return kept <= std::min(few ? kKeptRegistersOfFew : kKeptRegisters, per_thread - kWorkRegisters);
+  const int64_t most = !few                             ? kKeptRegisters
+                       : is_in_cluster(problem, config) ? kKeptRegistersOfClusters
+                                                        : kKeptRegistersOfFew;
+  return kept <= std::min(most, per_thread - kWorkRegisters);
 }
 
 /// Whether a row with this many threads may have a cluster of blocks of kThreadsOfManyRows: each of
