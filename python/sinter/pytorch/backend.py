@@ -26,6 +26,7 @@ from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import decompositions
 from .early_gradients import LateGradient, early_gradients, with_results, without_results
+from .grouped_heads import share_heads
 from .host_constants import take_constants, with_constants
 from .importer import is_size
 from .in_place import take_writings
@@ -264,6 +265,7 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
 def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     """Cuts a joint graph so that little is kept from the forward pass for the backward pass."""
     prepare(joint)
+    share_heads(joint.graph)
     pad_products(joint)
     visible = options.pop("num_fwd_outputs")
     early, late = early_gradients(joint)
