@@ -51,7 +51,7 @@ TEST_CASE("rows that the blocks of a cluster share") {
   size_t turn = 0;
   for (const GroupText& group : kRowGroups)
     trials.add(group, kFloats[turn % 3], turn % 2 == 0 ? 16384 : 20001, device), ++turn;
-  for (int64_t width : {32768, 65536}) trials.add(kRowGroups[1], DType::f16, width, device);
+  for (int64_t width : {32768, 40968, 65536}) trials.add(kRowGroups[1], DType::f16, width, device);
   std::set<int64_t> clusters;
   for (const Kernel& kernel : trials.kernels) clusters.insert(kernel.launch.cluster);
   CHECK(clusters == std::set<int64_t>{1, 2, 4});

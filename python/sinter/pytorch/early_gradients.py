@@ -141,8 +141,8 @@ def elements(node: fx.Node) -> int:
 
 
 class Early:
-    """A gradient that the forward pass can compute but for a factor. The constructor raises Refused where it
-    cannot, and the graph would gain by it."""
+    """A gradient that the forward pass can compute but for a factor. The constructor raises Refused where the
+    graph would gain by that and does not allow it. is_worth_it: the graph would gain."""
 
     def __init__(self, graph: fx.Graph, gradient: fx.Node, reaching: dict) -> None:
         self._graph, self._gradient, self._reaching = graph, gradient, reaching
@@ -212,7 +212,7 @@ class Early:
     def rewrite(self) -> fx.Node:
         """The gradient for a factor of one."""
         graph, tangent = self._graph, self._tangent
-        value = tangent.meta["val"]
+        value, old = tangent.meta["val"], set(graph.nodes)
         with graph.inserting_before(self._gradient):
             one = graph.call_function(aten.full.default, ([], 1.0), {"dtype": value.dtype, "device": value.device})
             with value.fake_mode:
@@ -223,8 +223,8 @@ class Early:
                     made[node] = shared_exponentials(graph, node, made) or graph.node_copy(
                         node, lambda operand: made.get(operand, operand))
             early = made[self._gradient]
-            for node in with_sources([early]):
-                if node not in self._sources:
+            for node in graph.nodes:
+                if node not in old:
                     node.meta = {key: value for key, value in node.meta.items() if key not in OF_BACKWARD}
             early.meta["recompute"] = CheckpointPolicy.MUST_SAVE
             read = graph.call_function(in_backward, (early, tangent))
@@ -292,7 +292,7 @@ def check_linear(node: fx.Node, reaching: dict) -> None:
         is_linear = (node.target in LINEAR or is_view(node)) and isinstance(first, fx.Node) and first in reaching \
             and not any(isinstance(x, fx.Node) and x in reaching for x in others)
     if not is_linear or not node.meta["val"].is_floating_point():
-        raise Refused(f"{node.name} is not linear")
+        raise Refused(f"{node.name} is not known to be linear in it")
 
 
 def shared_exponentials(graph: fx.Graph, node: fx.Node, made: dict[fx.Node, fx.Node]) -> fx.Node | None:
