@@ -12,8 +12,8 @@
 #include "passes/label_sums.h"
 #include "passes/materialize.h"
 #include "passes/merge_linears.h"
+#include "passes/moved_views.h"
 #include "passes/padded_formulas.h"
-#include "passes/permuted_concats.h"
 #include "passes/recognize_attention.h"
 #include "passes/recompute_parts.h"
 #include "passes/shared_heads.h"
@@ -57,7 +57,7 @@ constexpr Pass kPipeline[] = {
     {"entry_variants", entry_variants_of},
     {"choose_kernels", choose_kernels_of},
     {"expand_attention", plain<expand_attention>},
-    {"permuted_concats", plain<permuted_concats>},
+    {"moved_views", plain<moved_views>},
     {"materialize", plain<materialize>},
     {"cleanup", plain<canonicalize>},
     {"recompute_parts", plain<recompute_parts>},
