@@ -52,9 +52,9 @@ Checked check_places(const Graph& graph, const GraphContext& context) {
     const Op& before = graph[base];
     const bool is_input = context.role == GraphRole::alone && before.kind == OpKind::input;
     if (!is_input && (!places_part(before) || before.attrs.get<int64_t>(AttrName::axis) != axis))
-      return refuse(id, fmt::format("has the base {}, which is no place along axis {}", name(base),
-                                    axis),
-                    "begin with a place without a base");
+      return refuse(
+          id, fmt::format("has the base {}, which is no place along axis {}", name(base), axis),
+          "begin with a place without a base");
     if (op.operands[0] == base)
       return refuse(id, "places its base in itself", "place another value");
     taken[base.index] = true;
@@ -62,9 +62,10 @@ Checked check_places(const Graph& graph, const GraphContext& context) {
     own.known = !is_input && old.known;
     if (!own.known) continue;
     if (begin != old.high && end != old.low)
-      return refuse(id, fmt::format("places elements {} to {} beside {} to {}", begin, end,
-                                    old.low, old.high),
-                    "place each part next to those before it");
+      return refuse(
+          id,
+          fmt::format("places elements {} to {} beside {} to {}", begin, end, old.low, old.high),
+          "place each part next to those before it");
     own = {std::min(begin, old.low), std::max(end, old.high)};
   }
   if (context.role == GraphRole::alone) return {};

@@ -34,8 +34,8 @@ ValueId placed_source(const Graph& graph, Readers readers, ValueId part) {
 
 bool share_a_kernel(const Graph& graph, ValueId a, ValueId b) {
   const KernelFamily& family = *anchored_by(graph[a]);
-  return anchored_by(graph[b]) == &family && (is_companion(family, graph[a], graph[b]) ||
-                                              is_companion(family, graph[b], graph[a]));
+  return anchored_by(graph[b]) == &family &&
+         (is_companion(family, graph[a], graph[b]) || is_companion(family, graph[b], graph[a]));
 }
 
 /// The parts of a concatenation, all of which can be placed; else empty.

@@ -14,8 +14,9 @@ struct DenseResult {
   SINTER_DEVICE T* operator()(long long element) const { return memory + element; }
 };
 
-// A part of a larger value: `run` neighbouring elements, the next ones `stride` elements after them.
-// kChunks: 8 elements from a multiple of 8 on are neighbours, at a multiple of 8 of the value.
+// A part of a larger value: `run` neighbouring elements, the next ones `stride` elements after
+// them. kChunks: 8 elements from a multiple of 8 on are neighbours, at a multiple of 8 of the
+// value.
 template <typename T, long long run, long long stride, bool chunks>
 struct PlacedResult {
   static constexpr bool kChunks = chunks;
