@@ -66,7 +66,7 @@ void merge_common_subexpressions(Graph& graph,
     Op& op = graph.mutable_ops()[i];
     kept[i] = ValueId{i};
     for (ValueId& operand : op.operands) operand = kept[operand.index];
-    if (op_class(op) == OpClass::leaf || writes_state(op)) continue;
+    if (op_class(op) == OpClass::leaf || op_class(op) == OpClass::append) continue;
     auto& candidates = seen[hash(op)];
     const auto first =
         std::ranges::find_if(candidates, [&](ValueId id) { return same(graph[id], op); });

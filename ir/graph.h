@@ -27,7 +27,7 @@ enum class OpClass : uint8_t {
   elementwise,  // a formula per element
   pointwise,    // per element, without a row of its own in the formula table (copy, cast, ...)
   gather,       // rows chosen by a value
-  append,       // writes a state
+  append,       // writes into memory that is there
   reduce,
   composite,  // decomposes into primitives
   contraction,

@@ -1,6 +1,8 @@
 #include "ir/in_place.h"
 
 #include "ir/decompose.h"
+#include "ir/index_map.h"
+#include "ir/op_roles.h"
 #include "ir/sym_expr.h"
 
 namespace sinter {
@@ -57,8 +59,29 @@ bool have_same_bytes(const TensorType& a, const TensorType& b) {
 
 }  // namespace
 
+ValueId same_elements(const Graph& graph, ValueId id) {
+  const ValueId root = root_of(graph, id);
+  const Dims &dims = graph[id].type.dims, &own = graph[root].type.dims;
+  if (root == id || volume(dims) != volume(own)) return id;
+  IndexMap identity = identity_map(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (dims[i].is(1)) identity[i] = IndexExpr();
+  const IndexMap coords = resolve_access(graph, id, identity, dims).coords;
+  return linearize(own, coords) == linearize(dims, identity) ? root : id;
+}
+
+std::optional<size_t> placed_input(const Graph& group, size_t output) {
+  ValueId id = group.outputs[output];
+  if (!places_part(group[id])) return std::nullopt;
+  while (id.valid() && places_part(group[id])) id = operand_with(group[id], OperandRole::base);
+  const auto input = llvm::find(group.inputs, id);
+  if (input == group.inputs.end()) return std::nullopt;
+  return static_cast<size_t>(input - group.inputs.begin());
+}
+
 bool may_overwrite(const Graph& group, size_t output, size_t input,
                    llvm::ArrayRef<Symbol> symbols) {
+  if (placed_input(group, output) == input) return true;
   if (!have_same_bytes(group[group.outputs[output]].type, group[group.inputs[input]].type))
     return false;
   const Graph graph = decompose_all(group, symbols);

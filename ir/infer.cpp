@@ -37,7 +37,10 @@
 //        elements, a mask that repeats along all leading axes or along none; sample: logits [N, V]
 //        of a float type, V a constant, 1 .. 2^20; temperature and top_p f32 [N], the others i32
 //        [N]
-// Constraints from C22 on are listed with the rules of the families' ops, kernels/*/op.cpp.
+//   C33  place: begin + the part's extent along `axis` <= size, all constants; a base of the
+//   result's
+//        type
+// Constraints C22 to C32 are listed with the rules of the families' ops, kernels/*/op.cpp.
 #include "ir/infer.h"
 
 #include "ir/inference.h"

@@ -1,4 +1,4 @@
-// Concatenation, rows by index, and the state that rows are appended to.
+// Concatenation, rows by index, the state that rows are appended to, and values made of parts.
 #include "ir/inference.h"
 
 namespace sinter {
@@ -17,6 +17,26 @@ Result<TensorType> infer_concat(const Inference& op) {
                                        op.show(operand), axis));
   }
   result.dims[axis] = extent;
+  return result;
+}
+
+Result<TensorType> infer_place(const Inference& op) {
+  const TensorType& part = op.operands[0];
+  const int64_t axis = op.attrs.get<int64_t>(AttrName::axis);
+  const int64_t begin = op.attrs.get<int64_t>(AttrName::begin);
+  const Dim size = op.attrs.get<Dim>(AttrName::size);
+  SINTER_TRY(op.check_axis(axis, part.rank()));
+  const Dim extent = part.dims[axis];
+  TensorType result = part;
+  result.dims[axis] = size;
+  int64_t end = 0;
+  if (!size.is_constant() || !extent.is_constant() || begin < 0 ||
+      __builtin_add_overflow(begin, extent.constant(), &end) || end > size.constant())
+    return op.reject(33, fmt::format("part {} from {} on of {} along axis {}", op.show(part), begin,
+                                     to_string(size, op.symbols), axis));
+  if (op.operands.size() > 1 && op.operands[1] != result)
+    return op.reject(33,
+                     fmt::format("base {}, must be {}", op.show(op.operands[1]), op.show(result)));
   return result;
 }
 

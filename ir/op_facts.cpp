@@ -131,6 +131,11 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
       pull(operand_with(op, OperandRole::id), number_coords(op, coords), space);
       return read(root_of(primitives_, operand_with(op, OperandRole::table)), {}, space, true);
     case OpClass::append:
+      if (places_part(op)) {
+        if (const ValueId base = operand_with(op, OperandRole::base); base.valid())
+          read(root_of(primitives_, base), {}, space, true);
+        return pull(operand_with(op, OperandRole::update), coords, space);
+      }
       read(root_of(primitives_, operand_with(op, OperandRole::state)), {}, space, true);
       pull(operand_with(op, OperandRole::update), coords, space);
       return pull(operand_with(op, OperandRole::slot), {coords[0]}, space);

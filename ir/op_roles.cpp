@@ -15,7 +15,7 @@ struct RoleColumn {
                                          matrix = Role::matrix, stream = Role::stream,
                                          bias = Role::bias, table = Role::table,
                                          state = Role::state, update = Role::update,
-                                         cache = Role::cache;
+                                         base = Role::base, cache = Role::cache;
   static Role id(int rows_of) { return {Role::id, rows_of}; }
   static Role slot(int rows_of) { return {Role::slot, rows_of}; }
   static Role first(int rows_of = Role::kNoRows) { return {Role::first, rows_of}; }
@@ -83,7 +83,8 @@ ValueId operand_with(const Op& op, OperandRole::Kind role) {
 }
 
 const TensorType& written_type(const Graph& graph, const Op& op) {
-  return writes_state(op) ? graph[operand_with(op, OperandRole::update)].type : op.type;
+  return op_class(op) == OpClass::append ? graph[operand_with(op, OperandRole::update)].type
+                                         : op.type;
 }
 
 }  // namespace sinter

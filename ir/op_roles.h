@@ -15,6 +15,7 @@ struct OperandRole {
     table,
     state,
     update,
+    base,
     cache,
     id,
     slot,
@@ -55,9 +56,11 @@ inline bool has_matrix(const Op& op) {
 inline bool reads_cache(const Op& op) { return has_role(op, OperandRole::cache); }
 /// The op's effect: its result is the next version of a state, written in place.
 inline bool writes_state(const Op& op) { return has_role(op, OperandRole::state); }
+/// The op stores a part of a value in the memory of `base`, or begins the value.
+inline bool places_part(const Op& op) { return op.kind == OpKind::place; }
 /// A version of a state: the state as the call finds it, or what an op has made of it.
 inline bool is_state_version(const Op& op) { return op.kind == OpKind::state || writes_state(op); }
-/// The type that an op writes: for a state that of the update, otherwise its result's.
+/// The type that an op writes: of an append that of the update, otherwise its result's.
 const TensorType& written_type(const Graph& graph, const Op& op);
 
 }  // namespace sinter

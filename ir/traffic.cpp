@@ -61,8 +61,9 @@ llvm::SmallVector<Reached, 2> Reader::of_operands() {
 }
 
 llvm::SmallVector<Reached, 2> Reader::of_facts(const OpFacts& facts) {
-  const ValueId state = operand_with(op_, OperandRole::state);
-  const ValueId written = state.valid() ? root_of(graph_, state) : ValueId();
+  const ValueId memory =
+      operand_with(op_, places_part(op_) ? OperandRole::base : OperandRole::state);
+  const ValueId written = memory.valid() ? root_of(graph_, memory) : ValueId();
   for (const Read& read : facts.reads)
     if (!read.loaded)
       add(read.root, region(read, graph_[read.root].type.dims, values_));

@@ -29,6 +29,9 @@
 //   V18  variants of an entry are 2 to 4 entries of one name, one after the other, whose ranges
 //        of one symbol ascend and cover its values, none twice; they have the same inputs, types of
 //        outputs, tokens and written states. No other entry has a range
+//   V19  the base of a `place` is a place along the same axis, whose elements the part follows or
+//        precedes, and is read by nothing else; what parts are missing of is no output, and is read
+//        as a base alone. In a graph alone a base may be an input
 #include "ir/verifier.h"
 
 #include <array>

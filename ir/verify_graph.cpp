@@ -229,7 +229,8 @@ Checked GraphVerifier::run() {
     SINTER_TRY(op_class(graph_[id]) == OpClass::leaf ? leaf(id) : type(id));
     SINTER_TRY(matrix(id));
   }
-  return check_state_order(graph_, context_);
+  SINTER_TRY(check_state_order(graph_, context_));
+  return check_places(graph_, context_);
 }
 
 }  // namespace

@@ -47,5 +47,7 @@ Checked check_type(const TensorType& type, What what, llvm::ArrayRef<Symbol> sym
 Checked check_graph(const Graph& graph, const GraphContext& context);
 /// V14 to V16, on a graph whose ids are valid.
 Checked check_state_order(const Graph& graph, const GraphContext& context);
+/// V19, on a graph whose ops have their inferred types.
+Checked check_places(const Graph& graph, const GraphContext& context);
 
 }  // namespace sinter

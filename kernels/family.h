@@ -135,6 +135,9 @@ struct KernelFamily {
   /// null: never.
   bool (*overwrites)(const Graph& group, size_t output, size_t input,
                      llvm::ArrayRef<Symbol>) = nullptr;
+  /// Kind anchored: its kernels store the results of the anchor and of its companions where a
+  /// `place` puts them.
+  bool places = false;
   EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
 

@@ -70,7 +70,7 @@ std::optional<size_t> HorizontalFusion::level(uint32_t kernel,
   if (!has_rows(kernel)) return std::nullopt;
   size_t level = 0;
   for (ValueId member : dag_.members(kernel)) {
-    if (writes_state(graph[member])) return std::nullopt;
+    if (op_class(graph[member]) == OpClass::append) return std::nullopt;
     for (const Read& read : problem.facts(member).reads) {
       if (graph[read.root].kind == OpKind::state) return std::nullopt;
       if (!computes(graph[read.root]) || dag_.find(read.root) == kernel) continue;

@@ -4,6 +4,7 @@
 //   %n  = rms_norm %x, %w                      prologue: the rows of the operand, [N]
 //   %gu = linear %n, %m {order = gemv}                        the anchor: [N, 2 * F]
 //   %a  = silu %gu                             epilogue
+#include "ir/in_place.h"
 #include "ir/op_roles.h"
 #include "passes/judge_checks.h"
 
@@ -34,6 +35,22 @@ bool may_accompany(const FusionProblem& problem, ValueId id, ValueId anchor) {
   const Graph& graph = problem.graph();
   const KernelFamily& family = *problem.family(anchor);
   return problem.family(id) == &family && is_companion(family, graph[anchor], graph[id]);
+}
+
+/// A member that stores the result of the anchor or of a companion where the kernel can: as a part
+/// of a value, or with other axes. Nothing else reads that result.
+bool is_stored_result(const Question& q, ValueId member) {
+  const Graph& graph = q.problem.graph();
+  const Op& op = graph[member];
+  if (!q.merged.family->places || (op.kind != OpKind::copy && !places_part(op))) return false;
+  if (places_part(op)) {
+    const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+    const auto is_constant = [](Dim dim) { return dim.is_constant(); };
+    if (!llvm::all_of(DimsRef(op.type.dims).drop_front(axis), is_constant)) return false;
+  }
+  const ValueId result = same_elements(graph, op.operands[0]);
+  return llvm::is_contained(anchors_of(q.merged), result) && q.problem.users(result).size() == 1 &&
+         !q.problem.is_output(result);
 }
 
 /// The anchor and companions of both groups; nothing where they cannot share a kernel.
@@ -128,7 +145,7 @@ std::optional<Verdict> checks::anchored_space(Question& q) {
   const llvm::SmallVector<Entrance, 2> open = entrances(q);
   const GroupShape result = shape_of_result(q);
   for (ValueId member : q.members) {
-    if (llvm::is_contained(*anchors, member)) continue;
+    if (llvm::is_contained(*anchors, member) || is_stored_result(q, member)) continue;
     const auto entrance = llvm::find_if(
         open, [&](const Entrance& one) { return llvm::is_contained(one.members, member); });
     const bool enters = entrance != open.end();
@@ -192,6 +209,7 @@ std::optional<Verdict> takes_elements(const Question& q, const Ports::Place& res
   const GroupShape shape = shape_of_result(q);
   const Dims& elements = q.problem.facts(anchor).dims;
   for (ValueId reader : q.epilogue) {
+    if (is_stored_result(q, reader)) continue;
     const OpFacts& facts = q.problem.facts(reader);
     // The port gives each element once, and no thread a whole row. Rows of a state are other
     // elements than those of a tile.
@@ -214,6 +232,9 @@ std::optional<Verdict> checks::epilogue(Question& q) {
   const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
   const Ports::Place result = q.problem.ports(anchor).result;
   for (ValueId reader : q.epilogue) {
+    if (is_stored_result(q, reader)) continue;
+    if (places_part(q.problem.graph()[reader]))
+      return refuse(Reason::port_closed, q.problem.name(anchor));
     for (const Read& read : q.problem.facts(reader).reads)
       if (llvm::is_contained(q.prologue, read.root) && !llvm::is_contained(anchors, read.root))
         return part_of_row(q, reader, read.root);

@@ -52,7 +52,7 @@ std::optional<Verdict> checks::column_space(Question& q) {
   for (ValueId id : q.members) {
     if (side_of(q.problem, *m.columns, id) == Side::neither)
       return differ(q.problem.facts(id).dims, m.columns->dims);
-    if (writes_state(q.problem.graph()[id]))
+    if (op_class(q.problem.graph()[id]) == OpClass::append)
       return refuse(Reason::space_reduction, q.problem.name(id));
   }
   return std::nullopt;

@@ -57,6 +57,9 @@ std::optional<Verdict> ports(const Question& q, const GroupShape& shape) {
 std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape& shape,
                                  ValueId reader, const Read& read) {
   const Op& root = problem.graph()[read.root];
+  if (places_part(root) && !places_part(problem.graph()[reader]))
+    return refuse(Reason::port_other_element,
+                  fmt::format("{} of {}", problem.name(reader), root.name));
   if (writes_state(root))
     return refuse(Reason::state_version,
                   fmt::format("{} reads what {} writes", problem.name(reader), root.name));

@@ -14,6 +14,7 @@
 #include "passes/merge_linears.h"
 #include "passes/moved_views.h"
 #include "passes/padded_formulas.h"
+#include "passes/placed_parts.h"
 #include "passes/recognize_attention.h"
 #include "passes/recompute_parts.h"
 #include "passes/shared_heads.h"
@@ -62,6 +63,7 @@ constexpr Pass kPipeline[] = {
     {"cleanup", plain<canonicalize>},
     {"recompute_parts", plain<recompute_parts>},
     {"column_operands", plain<column_operands>},
+    {"placed_parts", plain<placed_parts>},
     {"check_rows", check_rows_of},
 };
 

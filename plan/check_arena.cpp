@@ -44,6 +44,24 @@ bool may_take_place(const Program& program, const EntryPlan& entry, uint32_t ind
          may_overwrite(step.kernel->group, pair.output, pair.input, program.symbols);
 }
 
+/// A kernel that places a part in a value has the value's memory for its result.
+Status check_placed(const Program& program, const EntryPlan& entry, size_t index) {
+  const StepFacts step = step_facts(program, entry.steps[index]);
+  if (!step.kernel) return {};
+  for (size_t output = 0; output < step.writes.size(); ++output) {
+    const auto input = placed_input(step.kernel->group, output);
+    if (!input) continue;
+    const Buffer &before = entry.buffers[step.reads[*input]],
+                 &after = entry.buffers[step.writes[output]];
+    if (before.place != Buffer::Place::arena || after.place != Buffer::Place::arena ||
+        before.slot != after.slot || before.last_step != index)
+      return violation(fmt::format("%{} must have the memory of %{}, and has not",
+                                   printable(after.value), printable(before.value)),
+                       place(entry, index));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_arena(const Program& program, const EntryPlan& entry,
@@ -65,6 +83,8 @@ Status check_arena(const Program& program, const EntryPlan& entry,
   for (const Symbol& symbol : program.symbols) highest.push_back(symbol.high);
   if (!arena_layout(entry, highest)) return violation("the arena's size can exceed 63 bits", where);
 
+  for (size_t index = 0; index < entry.steps.size(); ++index)
+    SINTER_TRY(check_placed(program, entry, index));
   // In the order in which they are written, each buffer of a slot follows the last reader of the
   // one before it.
   llvm::stable_sort(order,

@@ -103,7 +103,7 @@ Status check_results_are_written(const Program& program, const Kernel& kernel,
                                                                    : launch.symbolic_items);
   for (ValueId output : kernel.group.outputs) {
     const Op& op = kernel.group[output];
-    const SymExpr elements = volume(op.type.dims);
+    const SymExpr elements = volume(written_type(kernel.group, op).dims);
     if (writes_state(op) || elements.is(0)) continue;
     std::vector<Symbol> symbols(program.symbols.begin(), program.symbols.end());
     for (Dim dim : op.type.dims)

@@ -193,7 +193,7 @@ Status check_row_ops(const Graph& graph) {
       return tl::make_unexpected(
           refusal(fmt::format("a row kernel cannot compute '{}'", algorithm_name(op))));
     for (ValueId operand : op.operands)
-      if (graph[operand].kind == OpKind::kv_append)
+      if (writes_state(graph[operand]))
         return tl::make_unexpected(refusal("a group reads the state that it writes"));
   }
   return {};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/op_roles.h"
 #include "ir/sym_expr.h"
 
 namespace sinter {
@@ -43,9 +44,10 @@ struct GroupForm {
   uint32_t first_pass(uint32_t stage) const {
     return llvm::find_if(tasks, [&](const Task& t) { return t.stage == stage; })->pass;
   }
-  /// The value whose elements output `value` writes: a kv_append's operand, else itself.
+  /// The value whose elements output `value` writes: an append's operand, else itself.
   ValueId stored(ValueId value) const {
-    return graph[value].kind == OpKind::kv_append ? graph[value].operands[1] : value;
+    const Op& op = graph[value];
+    return op_class(op) == OpClass::append ? operand_with(op, OperandRole::update) : value;
   }
 };
 

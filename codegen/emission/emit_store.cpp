@@ -9,6 +9,12 @@ namespace sinter {
 /// The place in memory of the element of an output at `coords` of the stored value.
 ValueEmitter::Place ValueEmitter::place(const Task& task, const IndexMap& coords) {
   const Op& op = form_.graph[task.value];
+  if (places_part(op)) {
+    IndexMap place = coords;
+    place[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))] +=
+        IndexExpr(SymExpr(op.attrs.get<int64_t>(AttrName::begin)));
+    return {linearize(op.type.dims, place), {}};
+  }
   if (op.kind != OpKind::kv_append) return {linearize(op.type.dims, coords), {}};
   // The row of the state is loaded; the rest of the coordinates are the value's.
   const Level level = space_.level(coords[0]);

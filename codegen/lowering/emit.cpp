@@ -8,6 +8,7 @@
 #include "codegen/lowering/extract.h"
 #include "codegen/lowering/launch_order.h"
 #include "ir/grouping.h"
+#include "ir/op_roles.h"
 #include "kernels/registry.h"
 #include "plan/kernel_text.h"
 
@@ -22,7 +23,7 @@ std::string role_of(const Graph& group) {
   std::string_view last;
   for (const Op& op : group.ops()) {
     const std::string_view name = op.kind == OpKind::kv_append ? "append" : algorithm_name(op);
-    if (!computes(op) || name == last) continue;
+    if (!computes(op) || name == last || (places_part(op) && !role.empty())) continue;
     if (role.size() + 1 + name.size() > kLongestRole) break;
     role += (role.empty() ? "" : "_") + std::string(name);
     last = name;

@@ -1,6 +1,7 @@
 #include "codegen/lowering/extract.h"
 
 #include "ir/graph_copier.h"
+#include "ir/op_roles.h"
 #include "ir/row_numbers.h"
 
 namespace sinter {
@@ -13,7 +14,7 @@ std::vector<uint8_t> values_that_leave(const Graph& graph, const Grouping& group
     leave[numbers.values.index] = 1;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
-    if (op_class(op) == OpClass::append) leave[i] = 1;
+    if (writes_state(op)) leave[i] = 1;
     if (!computes(op)) continue;
     for (ValueId operand : op.operands) {
       const uint32_t root = root_of(graph, operand).index;

@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/in_place.h"
 #include "kernels/registry.h"
 
 namespace sinter {
@@ -32,9 +33,12 @@ std::vector<uint32_t> sole_outputs(const Graph& group) {
 std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step, uint32_t index,
                                       llvm::ArrayRef<Buffer> buffers,
                                       llvm::ArrayRef<Symbol> symbols) {
-  const KernelFamily* family = family_without_anchor(group, symbols);
   std::vector<InPlace> pairs;
-  if (!family || !family->overwrites) return pairs;
+  for (uint32_t output = 0; output < step.outputs.size(); ++output)
+    if (const auto input = placed_input(group, output))
+      pairs.push_back({output, static_cast<uint32_t>(*input)});
+  const KernelFamily* family = family_without_anchor(group, symbols);
+  if (!pairs.empty() || !family || !family->overwrites) return pairs;
   const auto dies = [&](const Buffer& buffer) {
     return buffer.place == Buffer::Place::arena && buffer.last_step == index;
   };

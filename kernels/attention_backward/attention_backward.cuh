@@ -17,7 +17,8 @@
 //   else
 //                       of warps (gradient_mma.cuh)
 //   kAligned            rows of all operands begin at multiples of 8 elements
-//   kScale, kFactor, kWindow   as of attention
+//   FirstResult, SecondResult   where these gradients are stored (placed_result.cuh)
+//   kScale, kSoftcap, kFactor, kWindow   as of attention
 //   First, Last, Mask   the same
 #pragma once
 

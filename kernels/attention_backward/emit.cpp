@@ -7,17 +7,50 @@
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
 #include "ir/grouping.h"
+#include "ir/in_place.h"
+#include "ir/op_roles.h"
 #include "kernels/attention_backward/order.h"
 #include "kernels/attention_backward/schedule.h"
 
 namespace sinter {
 namespace {
 
-/// "y1", where the group has the gradient of `kind` as a result, or "nullptr".
-std::string result_of(const EmitContext& context, OpKind kind) {
-  for (const auto& [k, id] : llvm::enumerate(context.group.outputs))
-    if (context.group[id].kind == kind) return fmt::format("y{}", k);
-  return "nullptr";
+/// Where a kernel stores a gradient (kernels/common/placed_result.cuh).
+struct ResultText {
+  bool is_computed = false;
+  std::string type = "DenseResult<Element>", memory = "nullptr";
+};
+
+/// The gradient as a part of an output, along with others.
+ResultText placed_result(const Graph& group, const Op& place, size_t output) {
+  const auto axis = static_cast<size_t>(place.attrs.get<int64_t>(AttrName::axis));
+  const auto elements = [axis](const Op& op) {
+    return volume(DimsRef(op.type.dims).drop_front(axis)).constant();
+  };
+  const int64_t run = elements(group[operand_with(place, OperandRole::update)]);
+  const int64_t stride = elements(place);
+  const int64_t begin = place.attrs.get<int64_t>(AttrName::begin) *
+                        volume(DimsRef(place.type.dims).drop_front(axis + 1)).constant();
+  const bool chunks = run % 8 == 0 && stride % 8 == 0 && begin % 8 == 0;
+  return {true, fmt::format("PlacedResult<Element, {}ll, {}ll, {}>", run, stride, chunks),
+          fmt::format("y{} + {}ll", output, begin)};
+}
+
+/// The gradient of `kind` as the group has it: a result, a part of one, or none.
+ResultText result_of(const EmitContext& context, OpKind kind) {
+  const Graph& group = context.group;
+  for (const auto& [k, id] : llvm::enumerate(group.outputs)) {
+    const Op& output = group[id];
+    const ValueId whole = output.kind == OpKind::copy ? output.operands[0] : id;
+    if (group[same_elements(group, whole)].kind == kind)
+      return {true, "DenseResult<Element>", fmt::format("y{}", k)};
+    for (ValueId at = id; at.valid() && places_part(group[at]);
+         at = operand_with(group[at], OperandRole::base)) {
+      const ValueId part = operand_with(group[at], OperandRole::update);
+      if (group[same_elements(group, part)].kind == kind) return placed_result(group, group[at], k);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -33,9 +66,9 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
         fmt::format("the gradient of attention with heads of {} and {} elements does not "
                     "fit {}",
                     heads.width, heads.value_width, context.device.name));
-  const std::string first = result_of(
+  const ResultText first = result_of(
       context, of_keys ? OpKind::attention_key_gradient : OpKind::attention_query_gradient);
-  const std::string second = result_of(context, OpKind::attention_value_gradient);
+  const ResultText second = result_of(context, OpKind::attention_value_gradient);
   AttentionText operands(context);
   SINTER_LET(q, operands.rows(0));
   SINTER_LET(keys, operands.rows(1));
@@ -48,6 +81,8 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
   };
   const AttrValue* window = op.attrs.find(AttrName::window);
   const double scale = op.attrs.get<double>(AttrName::scale);
+  const AttrValue* cap = op.attrs.find(AttrName::softcap);
+  const double softcap = cap ? std::get<double>(*cap) : 0;
   const TensorType& of_tokens = group[op.operands[0]].type;
   const SymExpr sequences = volume(DimsRef(of_tokens.dims).drop_back(2));
   const SymExpr tokens(of_tokens.dims[of_tokens.rank() - 2]);
@@ -63,28 +98,30 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
       "  using First = PortOperand3;\n"
       "  using Last = PortOperand4;\n"
       "  using Mask = {};\n"
+      "  using FirstResult = {};\n"
+      "  using SecondResult = {};\n"
       "  static constexpr bool kOfKeys = {}, kFirst = {}, kSecond = {};\n"
       "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
       "  static constexpr int kOwnRows = {}, kOtherRows = {}, kThreads = {}, kStages = {};\n"
       "  static constexpr int kLoadingRegisters = {}, kMultiplyingRegisters = {};\n"
       "  static constexpr long long kCachedBytes = {};\n"
       "  static constexpr bool kWarpgroups = {}, kAligned = {};\n"
-      "  static constexpr float kScale = {}, kFactor = {};\n"
+      "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
       "}};\n\n",
-      memory_type(of_tokens.dtype), operands.mask_type(), of_keys, first != "nullptr",
-      second != "nullptr", heads.count, heads.kv_count, heads.width, heads.value_width,
-      form->own_rows, form->other_rows, form->threads, form->stages, form->loading_registers,
-      form->multiplying_registers, form->cached_bytes, form->warpgroups, operands.aligned(),
-      literal_code(scale, DType::f32),
-      literal_code(attention_factor(scale, 0, operands.adds_mask()), DType::f32),
+      memory_type(of_tokens.dtype), operands.mask_type(), first.type, second.type, of_keys,
+      first.is_computed, second.is_computed, heads.count, heads.kv_count, heads.width,
+      heads.value_width, form->own_rows, form->other_rows, form->threads, form->stages,
+      form->loading_registers, form->multiplying_registers, form->cached_bytes, form->warpgroups,
+      operands.aligned(), literal_code(scale, DType::f32), literal_code(softcap, DType::f32),
+      literal_code(attention_factor(scale, softcap, operands.adds_mask()), DType::f32),
       window ? std::get<int64_t>(*window) : 0);
   body.text = fmt::format(
       "{}{}find_gradients<Config>({{{}, {}, {}, {}, {}, {}, PortOperand3{{memory}}, "
-      "PortOperand4{{memory}}, {}, {}, {}, {}, {}, {}}}, shared_memory);\n{}",
+      "PortOperand4{{memory}}, {}, {}, {}, {}, {{{}}}, {{{}}}}}, shared_memory);\n{}",
       kTileMemory, ports.memory_value, q, keys, values, grad, dense(kLogSumOperand),
       dense(kDeltaOperand), mask, operands.size(sequences), operands.size(tokens),
-      operands.size(key_rows), first, second, ports.stores);
+      operands.size(key_rows), first.memory, second.memory, ports.stores);
   const SymExpr& own = of_keys ? key_rows : tokens;
   set_tile_launch(body, context.device,
                   {.work_tiles = sequences * (own + SymExpr(form->own_rows - 1)) *

@@ -55,6 +55,7 @@ constinit const KernelFamily attention_backward_family{
     .is_companion = is_value_gradient,
     .ports = row_number_ports,
     .addresses = addresses,
+    .places = true,
 };
 
 }  // namespace sinter

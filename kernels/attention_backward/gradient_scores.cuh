@@ -53,15 +53,17 @@ class GradientScores {
             kOfKeys ? walk.hides_keys() : begin < all_low_ || begin + Sizes::other > all_end_};
   }
 
-  // Turns dot products into probabilities. `tokens`: of the tile, for a block of keys.
-  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], const GradientTile& tile,
-                                        const Tokens& tokens) const {
+  // Turns dot products into the factors of dP - delta, which are probabilities where there is no
+  // soft cap; `words`, where the second gradient is computed: probabilities, as pack_words() leaves
+  // them. `tokens`: of the tile, for a block of keys.
+  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], unsigned (&words)[kCount / 2],
+                                        const GradientTile& tile, const Tokens& tokens) const {
     if (tile.hides_keys)
-      find_probabilities<true>(dots, tile, tokens);
+      find_probabilities<true>(dots, words, tile, tokens);
     else
-      find_probabilities<false>(dots, tile, tokens);
+      find_probabilities<false>(dots, words, tile, tokens);
   }
-  // Turns probabilities and dP into dS.
+  // Turns these factors and dP into dS.
   SINTER_DEVICE void find_logit_gradients(float (&probabilities)[kCount],
                                           const float (&products)[kCount], const GradientTile& tile,
                                           const Tokens& tokens) const {
@@ -80,14 +82,23 @@ class GradientScores {
 
  private:
   template <bool hides>
-  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], const GradientTile& tile,
-                                        const Tokens& tokens) const {
+  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], unsigned (&words)[kCount / 2],
+                                        const GradientTile& tile, const Tokens& tokens) const {
+    float even = 0.0f;  // of two neighbours
     each([&](int i, int half, int column) {
-      const float own = logit(dots[i], tile, column, half);
+      const float tanh = attention_tanh(dots[i], Config::kScale, Config::kSoftcap);
+      const float own = logit(dots[i], tanh, tile, column, half);
       const float shift = kOfKeys ? tokens.shift[column] : own_[half].shift;
-      dots[i] = attention_probability(own, shift, Config::kFactor);
+      float probability = attention_probability(own, shift, Config::kFactor);
       // Also where the shift is NaN.
-      if (hides && !sees(tile, tokens, half, column)) dots[i] = 0.0f;
+      if (hides && !sees(tile, tokens, half, column)) probability = 0.0f;
+      dots[i] = Config::kSoftcap == 0.0f ? probability : capped_probability(probability, tanh);
+      if constexpr (Config::kSecond) {
+        if (i % 2 == 0)
+          even = probability;
+        else
+          words[i / 2] = pack(static_cast<const T*>(nullptr), even, probability);
+      }
     });
   }
   template <bool hides>
@@ -123,14 +134,15 @@ class GradientScores {
     return static_cast<unsigned>(key_of(tile, half, column) - low) < count;
   }
 
-  SINTER_DEVICE float logit(float dot, const GradientTile& tile, int column, int half) const {
+  SINTER_DEVICE float logit(float dot, float tanh, const GradientTile& tile, int column,
+                            int half) const {
     if constexpr (!Mask::kIsThere) {
-      return attention_logit(dot, Config::kScale, 0.0f);
+      return capped_logit(dot, tanh, Config::kScale, Config::kSoftcap);
     } else {
       const long long token = kOfKeys ? tile.begin + column : block_.own_row0() + row_ + 8 * half;
       const int key = key_of(tile, half, column), last = block_.last_key();
-      return attention_logit(dot, Config::kScale, 0.0f,
-                             block_.mask_of(tile.turn, token)[key < last ? key : last]);
+      return capped_logit(dot, tanh, Config::kScale, Config::kSoftcap,
+                          block_.mask_of(tile.turn, token)[key < last ? key : last]);
     }
   }
 

@@ -14,6 +14,7 @@
 
 #include "kernels/attention_backward/order.h"
 #include "kernels/common/attention_operands.cuh"
+#include "kernels/common/placed_result.cuh"
 #include "kernels/tile/cached_lists.cuh"
 #include "kernels/tile/fragment.cuh"
 #include "kernels/tile/loaders/cache_rows.cuh"
@@ -41,7 +42,8 @@ struct GradientOperands {
   typename Config::Last last;
   typename Config::Mask mask;
   long long sequences, tokens, key_rows;
-  T *first_result, *second_result;  // dense; null where it is not computed
+  typename Config::FirstResult first_result;  // of a null pointer where it is not computed
+  typename Config::SecondResult second_result;
 
   SINTER_DEVICE AttentionRange seen_by(long long sequence, long long token) const {
     const long long at = sequence * tokens + token;
@@ -268,21 +270,20 @@ class GradientBlock {
                                                             from.row_stride, number, range, thread);
   }
 
-  template <int width, int count>
-  SINTER_DEVICE void store(const float (&sums)[count], int row0, T* result) const {
+  template <int width, int count, typename Result>
+  SINTER_DEVICE void store(const float (&sums)[count], int row0, const Result& result) const {
     constexpr int chunks = (width + 7) / 8;
     take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
       const int row = row0 + 8 * half;
       if (!is_there(row)) return;
-      T* const to = result +
-                    ((sequence_ * own_rows() + own_row0() + row) * own_heads() + head_) * width +
-                    8 * chunk;
-      if constexpr (width % 8 == 0) {
-        store_chunk(to, values[0]);
+      const long long at =
+          ((sequence_ * own_rows() + own_row0() + row) * own_heads() + head_) * width + 8 * chunk;
+      if constexpr (width % 8 == 0 && Result::kChunks) {
+        store_chunk(result(at), values[0]);
       } else {
 #pragma unroll
         for (int e = 0; e < 8; ++e)
-          if (8 * chunk + e < width) sinter::store(to + e, values[0][e]);
+          if (8 * chunk + e < width) sinter::store(result(at + e), values[0][e]);
       }
     });
   }

@@ -97,9 +97,8 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     }
     walk.advance();
     wgmma_wait_group<Config::kFirst ? 1 : 0>(dots);
-    scores.find_probabilities(dots, tile, tokens);
+    scores.find_probabilities(dots, probabilities, tile, tokens);
     if constexpr (Config::kSecond) {
-      scores.pack_words(probabilities, dots);
       multiply_rows<T, Sizes::other, Sizes::value_width>(second_sums, probabilities,
                                                          block.other_second(stage));
       wgmma_commit_group();

@@ -25,7 +25,9 @@ class AttentionGradients {
         log_sums_(dense_elements(call.operands[kLogSum], log_sum_scratch_)),
         deltas_(dense_elements(call.operands[kDelta], delta_scratch_)),
         scale_(static_cast<T>(in_.number(AttrName::scale))),
-        factor_(attention_factor(in_.number(AttrName::scale), 0, in_.adds_mask())) {}
+        softcap_(static_cast<T>(in_.number(AttrName::softcap))),
+        factor_(attention_factor(in_.number(AttrName::scale), in_.number(AttrName::softcap),
+                                 in_.adds_mask())) {}
 
   Result<HostView> run() {
     const OpKind kind = call_.op.kind;
@@ -64,8 +66,10 @@ class AttentionGradients {
         seen_[static_cast<size_t>(token * in_.rows() + row)] = true;
         const T dot =
             dot_of_steps(in_.query(token, head), in_.key(token, row, kv_head), heads_.width);
-        T factor = probability(dot, log_sums_[place], j);
+        const T tanh = tanh_of(dot);
+        T factor = probability(dot, tanh, log_sums_[place], j);
         if (!probabilities) {
+          factor = capped(factor, tanh);
           const T gradient =
               dot_of_steps(grad_ + (token * heads_.count + head) * heads_.value_width,
                            in_.value(token, row, kv_head), heads_.value_width);
@@ -76,15 +80,24 @@ class AttentionGradients {
     });
   }
 
-  double probability(double dot, double log_sum, int64_t j) const {
-    if (log_sum == -INFINITY) return 0;
-    return std::exp2(in_.masked(dot * scale_, j) / std::log(2.0) - log_sum);
+  double tanh_of(double dot) const {
+    return softcap_ == 0 ? 0 : std::tanh(dot * scale_ / softcap_);
   }
-  float probability(float dot, float log_sum, int64_t j) const {
+  float tanh_of(float dot) const { return attention_tanh(dot, scale_, softcap_); }
+  double capped(double p, double tanh) const { return p * (1 - tanh * tanh); }
+  float capped(float p, float tanh) const {
+    return softcap_ == 0 ? p : capped_probability(p, tanh);
+  }
+  double probability(double dot, double tanh, double log_sum, int64_t j) const {
+    if (log_sum == -INFINITY) return 0;
+    const double score = softcap_ == 0 ? dot * scale_ : tanh * softcap_;
+    return std::exp2(in_.masked(score, j) / std::log(2.0) - log_sum);
+  }
+  float probability(float dot, float tanh, float log_sum, int64_t j) const {
     const float mask = in_.has_mask() ? in_.mask(j) : 0;
-    const float logit = !in_.has_mask()   ? attention_logit(dot, scale_, 0)
-                        : in_.adds_mask() ? attention_logit(dot, scale_, 0, mask)
-                                          : attention_logit(dot, scale_, 0, mask == 0);
+    const float logit = !in_.has_mask()   ? capped_logit(dot, tanh, scale_, softcap_)
+                        : in_.adds_mask() ? capped_logit(dot, tanh, scale_, softcap_, mask)
+                                          : capped_logit(dot, tanh, scale_, softcap_, mask == 0);
     return attention_probability(logit, probability_shift(log_sum), factor_);
   }
   double of_logit(double p, double gradient, double delta) const {
@@ -137,7 +150,7 @@ class AttentionGradients {
   AttentionHeads heads_;
   std::vector<T> grad_scratch_, log_sum_scratch_, delta_scratch_;
   const T *grad_, *log_sums_, *deltas_;
-  T scale_;
+  T scale_, softcap_;
   float factor_;
   std::vector<T> factors_;
   std::vector<bool> seen_;  // [tokens, keys]

@@ -7,7 +7,9 @@
 //   2. The probability P = attention_probability(logit): no maximum has to be found again, since
 //      the log-sum has it.
 //   3. dP, the dot product of the gradient of the attention's result and the key's value, as q·k.
-//   4. dS = P (dP - delta), each operation rounded to float32; under a mask, 0 where P is 0.
+//   4. dS = P (dP - delta), each operation rounded to float32; under a mask, 0 where P is 0. Under
+//      a soft cap P (1 - t t) stands in the place of P, where t is the hyperbolic tangent of the
+//      score over the cap: one fused multiply-add and a product.
 //
 // P and dS are 0 where the token does not see the key; they are rounded to the type of the operands
 // before they are multiplied, a step of 16 tokens or keys, from multiples of 16 on, after the
@@ -42,6 +44,10 @@ SINTER_DEVICE float probability_shift(float log_sum) {
 }
 SINTER_DEVICE float attention_probability(float logit, float shift, float factor) {
   return attention_exp2(math::fma(logit, factor, shift));
+}
+/// The factor of dP - delta under a soft cap.
+SINTER_DEVICE float capped_probability(float probability, float tanh) {
+  return math::mul(probability, math::fma(-tanh, tanh, 1.0f));
 }
 /// dS. A key that a mask hides may have an infinite dP.
 SINTER_DEVICE float logit_gradient(float probability, float gradient, float delta, bool is_masked) {

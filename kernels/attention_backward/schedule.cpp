@@ -8,7 +8,14 @@ namespace {
 
 // Beside its tiles, a block declares flags of tiles, what it knows of tokens, and barriers.
 constexpr int64_t kDeclaredGradientBytes = 8192;
-constexpr int64_t kLoadingRegisters = 40;
+// Registers of a thread that loads and of one that multiplies; one multiplying warpgroup for each
+// 64 own rows of a block of 128.
+constexpr int64_t kLoadingRegisters = 40, kMultiplyingRegisters = 232;
+// The sums of two gradients of wider heads, dots and products need more: with 232 registers the
+// assembler lets each product end before the next one begins (C7512). With 24 those that load keep
+// 44 bytes in local memory.
+constexpr int kWidthOfManySums = 224;
+constexpr int64_t kFewLoadingRegisters = 24, kMostMultiplyingRegisters = 240;
 // A part of the L2 cache: half of it may hold copies of the other half's lines, for the
 // multiprocessors beside it, and own rows, results and the next heads' rows pass through, too.
 constexpr double kCachedShare = 0.25;
@@ -24,13 +31,18 @@ constexpr int kNarrowHead = 64;
 /// Tiles of 32 and of 128 other rows are slower. A single warp loads fast enough for one warpgroup
 /// that computes one gradient, and not for one that computes two (64 x 160 x 2: 419 us).
 GradientForm warpgroups_form(int64_t width, int64_t value_width, bool of_keys) {
-  if (width > kNarrowHead || value_width > kNarrowHead)
-    return {.warpgroups = true,
-            .own_rows = 128,
-            .other_rows = 64,
-            .threads = 384,
-            .loading_registers = kLoadingRegisters,
-            .multiplying_registers = 232};
+  if (width > kNarrowHead || value_width > kNarrowHead) {
+    const bool has_many_sums = of_keys && tile_padded(static_cast<int>(width)) +
+                                                  tile_padded(static_cast<int>(value_width)) >
+                                              kWidthOfManySums;
+    return {
+        .warpgroups = true,
+        .own_rows = 128,
+        .other_rows = 64,
+        .threads = 384,
+        .loading_registers = has_many_sums ? kFewLoadingRegisters : kLoadingRegisters,
+        .multiplying_registers = has_many_sums ? kMostMultiplyingRegisters : kMultiplyingRegisters};
+  }
   if (of_keys)
     return {.warpgroups = true,
             .own_rows = 64,

@@ -68,7 +68,7 @@ Result<ColumnForm> column_form(const Graph& group, llvm::ArrayRef<Symbol> symbol
     const Op& op = graph[id];
     const bool in_prologue =
         !after_reduction[id.index] && same_elements(op.type.dims, form.space.dims);
-    if (op.kind == OpKind::kv_append ||
+    if (op_class(op) == OpClass::append ||
         (!in_prologue && !same_elements(op.type.dims, form.space.kept())))
       return tl::make_unexpected(
           refusal(fmt::format("'{}' does not have the columns that the other ops of its group have",

@@ -6,19 +6,28 @@
 
 namespace sinter {
 
-/// Scores are compared before they are multiplied by the factor. `softcap` 0: none.
-SINTER_DEVICE float attention_logit(float dot, float scale, float softcap) {
+/// The part of its soft cap that a score is; `softcap` 0: there is none.
+SINTER_DEVICE float attention_tanh(float dot, float scale, float softcap) {
+  return softcap == 0.0f ? 0.0f : math::tanh(math::div(math::mul(dot, scale), softcap));
+}
+/// Scores are compared before they are multiplied by the factor. `tanh`: attention_tanh of `dot`.
+SINTER_DEVICE float capped_logit(float dot, float tanh, float scale, float softcap) {
   if (softcap == 0.0f) return scale < 0.0f ? -dot : dot;
-  return math::tanh(math::div(math::mul(dot, scale), softcap));
+  return tanh;
 }
 /// With a mask of truth values.
-SINTER_DEVICE float attention_logit(float dot, float scale, float softcap, bool seen) {
-  return seen ? attention_logit(dot, scale, softcap) : -math::infinity();
+SINTER_DEVICE float capped_logit(float dot, float tanh, float scale, float softcap, bool seen) {
+  return seen ? capped_logit(dot, tanh, scale, softcap) : -math::infinity();
 }
 /// With a mask of numbers, one of which is added to the score: the logit is the score itself.
-SINTER_DEVICE float attention_logit(float dot, float scale, float softcap, float added) {
+SINTER_DEVICE float capped_logit(float dot, float tanh, float scale, float softcap, float added) {
   if (softcap == 0.0f) return math::fma(dot, scale, added);
-  return math::fma(math::tanh(math::div(math::mul(dot, scale), softcap)), softcap, added);
+  return math::fma(tanh, softcap, added);
+}
+/// The logit of a dot product; `mask`: nothing, whether the key is seen, or the number added.
+template <typename... Mask>
+SINTER_DEVICE float attention_logit(float dot, float scale, float softcap, Mask... mask) {
+  return capped_logit(dot, attention_tanh(dot, scale, softcap), scale, softcap, mask...);
 }
 /// A positive number: the power of two that a logit of 1 stands for. `adds_mask`: the mask has
 /// numbers.

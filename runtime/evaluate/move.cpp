@@ -117,4 +117,25 @@ Result<HostView> evaluate_kv_append(const OpCall& call) {
   return value.view;
 }
 
+Result<HostView> evaluate_place(const OpCall& call) {
+  const auto axis = static_cast<size_t>(call.op.attrs.get<int64_t>(AttrName::axis));
+  const int64_t begin = call.op.attrs.get<int64_t>(AttrName::begin);
+  SINTER_LET(value, allocate(call.dims, call.storage));
+  const HostView& part = call.operands[0];
+  const int64_t bytes = whole_bytes(call.storage);
+  if (call.operands.size() > 1)
+    HostReader(call.operands[1]).copy_next(value.view.volume(), call.storage, value.out);
+  else
+    std::fill_n(value.out, value.view.volume() * bytes, std::byte{0});
+  if (part.volume() == 0) return value.view;
+  int64_t outer = 1, inner = 1;
+  for (size_t i = 0; i < axis; ++i) outer *= call.dims[i];
+  for (size_t i = axis + 1; i < call.dims.size(); ++i) inner *= call.dims[i];
+  HostReader reader(part);
+  for (int64_t i = 0; i < outer; ++i)
+    reader.copy_next(part.dims[axis] * inner, call.storage,
+                     value.out + (i * call.dims[axis] + begin) * inner * bytes);
+  return value.view;
+}
+
 }  // namespace sinter

@@ -4,6 +4,7 @@
 
 #include "ir/decompose.h"
 #include "ir/graph_rewriter.h"
+#include "ir/op_roles.h"
 #include "ir/row_numbers.h"
 
 namespace sinter {
@@ -18,7 +19,7 @@ Graph without_unread_appends(const Graph& graph) {
   Graph result;
   GraphRewriter rewriter(graph, result);
   rewriter.rewrite([&](ValueId id, Op op) {
-    const bool is_left_out = op_class(op) == OpClass::append && !read[id.index];
+    const bool is_left_out = writes_state(op) && !read[id.index];
     return is_left_out ? ValueId() : rewriter.add(std::move(op));
   });
   return result;
@@ -31,7 +32,7 @@ HostKernel make_host_kernel(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols
   Graph graph = decompose_all(kernel.group, symbols);
   llvm::SmallVector<ValueId, 4> outputs;
   for (uint32_t i = 0; i < graph.outputs.size(); ++i)
-    if (op_class(graph[graph.outputs[i]]) != OpClass::append) {
+    if (!writes_state(graph[graph.outputs[i]])) {
       host.results.push_back(i);
       outputs.push_back(graph.outputs[i]);
     }

@@ -166,6 +166,7 @@ TEST_CASE("every op of the table is a function of Graph") {
                                         "dequantize",
                                         "quantized_linear",
                                         "mask_tiles",
+                                        "place",
                                         "attention_log_sum",
                                         "attention_query_gradient",
                                         "attention_key_gradient",

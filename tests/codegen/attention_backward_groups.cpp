@@ -37,10 +37,44 @@ graph(%qkv: DTYPE[B, N, 160], %first: i32[B, N], %last: i32[B, N], %gs: DTYPE[B,
   %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, N, 32]
   %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, N, 32]
 })"},
+    {"gradients_under_a_soft_cap", 0, R"(
+graph(%q: DTYPE[B, N, 96], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 40], %first: i32[B, N], %last: i32[B, N], %g: DTYPE[B, N, 120], %s: f32[B, 6, N], %d: f32[B, 6, N]) -> (%z, %y) {
+  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 6, kv_heads = 2, scale = 0.3, softcap = 2.5, any_range = 1} : DTYPE[B, K, 32]
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 6, kv_heads = 2, scale = 0.3, softcap = 2.5, any_range = 1} : DTYPE[B, K, 40]
+})"},
+    {"gradient_of_queries_under_a_soft_cap", 0, R"(
+graph(%q: DTYPE[2, N, 24], %k: DTYPE[2, K, 12], %v: DTYPE[2, K, 10], %first: i32[2, N], %last: i32[2, N], %g: DTYPE[2, N, 20], %s: f32[2, 4, N], %d: f32[2, 4, N], %m: DTYPE[2, 4, N, K]) -> (%y) {
+  %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d, %m {heads = 4, kv_heads = 2, scale = -0.3, softcap = 3.0, window = 90} : DTYPE[2, N, 24]
+})"},
+    {"gradients_placed_in_a_value", 0, R"(
+graph(%q: DTYPE[B, N, 64], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 32], %first: i32[B, N], %last: i32[B, N], %g: DTYPE[B, N, 64], %s: f32[B, 2, N], %d: f32[B, 2, N], %base: DTYPE[B, K, 4, 32]) -> (%c) {
+  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, K, 32]
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, K, 32]
+  %y1 = reshape %y {dims = [B, K, 1, 32]} : DTYPE[B, K, 1, 32]
+  %z1 = reshape %z {dims = [B, K, 1, 32]} : DTYPE[B, K, 1, 32]
+  %b = place %y1, %base {axis = 2, begin = 2, size = 4} : DTYPE[B, K, 4, 32]
+  %c = place %z1, %b {axis = 2, begin = 3, size = 4} : DTYPE[B, K, 4, 32]
+})"},
+    {"gradient_of_queries_begins_a_value", 0, R"(
+graph(%q: DTYPE[N, 60], %k: DTYPE[K, 20], %v: DTYPE[K, 24], %first: i32[N], %last: i32[N], %g: DTYPE[N, 72], %s: f32[3, N], %d: f32[3, N]) -> (%a) {
+  %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 3, kv_heads = 1, scale = 0.2} : DTYPE[N, 60]
+  %a = place %y {axis = 1, begin = 9, size = 100} : DTYPE[N, 100]
+})"},
+    {"gradient_of_queries_at_single_elements", 0, R"(
+graph(%q: DTYPE[N, 64], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %last: i32[N], %g: DTYPE[N, 64], %s: f32[2, N], %d: f32[2, N], %base: DTYPE[N, 16, 9]) -> (%a) {
+  %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[N, 64]
+  %t = reshape %y {dims = [N, 16, 4]} : DTYPE[N, 16, 4]
+  %a = place %t, %base {axis = 2, begin = 5, size = 9} : DTYPE[N, 16, 9]
+})"},
     {"attention_with_log_sums", 0, R"(
 graph(%q: DTYPE[B, N, 48], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 24], %first: i32[B, N], %last: i32[B, N]) -> (%s, %y) {
   %s = attention_log_sum %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, window = 90, any_range = 1} : f32[B, 3, N]
   %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 3, kv_heads = 1, scale = 0.25, window = 90, any_range = 1, empty_zero = 1} : DTYPE[B, N, 72]
+})"},
+    {"attention_with_log_sums_under_a_soft_cap", 0, R"(
+graph(%q: DTYPE[B, N, 48], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 24], %first: i32[B, N], %last: i32[B, N]) -> (%s, %y) {
+  %s = attention_log_sum %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, softcap = 4.0, any_range = 1} : f32[B, 3, N]
+  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 3, kv_heads = 1, scale = 0.25, softcap = 4.0, any_range = 1, empty_zero = 1} : DTYPE[B, N, 72]
 })"},
     {"log_sums_alone", 0, R"(
 graph(%q: DTYPE[N, 60], %k: DTYPE[K, 20], %v: DTYPE[K, 24], %first: i32[N], %last: i32[N], %m: DTYPE[3, N, K]) -> (%s) {

@@ -118,6 +118,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::axes_reduction, 14},
       {&GraphGenerator::view, 16},
       {&GraphGenerator::concat, 4},
+      {&GraphGenerator::place, 3},
       {&GraphGenerator::copy, 2},
       {&GraphGenerator::generator, 4},
       {&GraphGenerator::embedding, 5},

@@ -245,8 +245,8 @@ void GraphGenerator::attention_gradients() {
       attention_heads(made->attrs, graph_[operands[1]].type, graph_[operands[2]].type);
   if (heads.width > kMaxGradientWidth || heads.value_width > kMaxGradientWidth) return;
   Attributes attrs;
-  for (AttrName name : {AttrName::heads, AttrName::kv_heads, AttrName::scale, AttrName::window,
-                        AttrName::any_range})
+  for (AttrName name : {AttrName::heads, AttrName::kv_heads, AttrName::scale, AttrName::softcap,
+                        AttrName::window, AttrName::any_range})
     if (const AttrValue* value = made->attrs.find(name)) attrs.set(name, *value);
   Attributes own = attrs;
   own.set(AttrName::order, Order::tiled_attention).set(AttrName::empty_zero, int64_t{1});
@@ -255,9 +255,22 @@ void GraphGenerator::attention_gradients() {
   operands.push_back(random_.chance(50) ? result : columns(graph_[result].type));
   operands.push_back(sums);
   operands.push_back(value_of(token_heads_type(q, heads.count)));
-  op(OpKind::attention_query_gradient, operands, attrs);
-  op(OpKind::attention_key_gradient, operands, attrs);
-  op(OpKind::attention_value_gradient, operands, attrs);
+  llvm::SmallVector<ValueId, 4> parts;
+  for (OpKind kind : {OpKind::attention_query_gradient, OpKind::attention_key_gradient,
+                      OpKind::attention_value_gradient})
+    parts.push_back(must(kind, operands, attrs));
+  // As the gradient of a product that has the three side by side reads them.
+  const auto axis = static_cast<int64_t>(q.rank()) - 1;
+  const auto leading = [&](ValueId part) { return DimsRef(graph_[part].type.dims).drop_back(); };
+  if (!random_.chance(70)) return;
+  if (leading(parts[0]) != leading(parts[1]))
+    parts.erase(parts.begin());
+  else if (random_.chance(30))
+    std::swap(parts[0], parts[random_.between(1, 2)]);
+  if (random_.chance(50))
+    op(OpKind::concat, parts, Attributes().set(AttrName::axis, axis));
+  else
+    place_parts(parts, axis);
 }
 
 void GraphGenerator::sample() {

@@ -249,6 +249,53 @@ void GraphGenerator::concat() {
   op(OpKind::concat, operands, Attributes().set(AttrName::axis, axis));
 }
 
+/// A value of parts, each of which is placed behind those before it, or in front of them.
+void GraphGenerator::place() {
+  const ValueId first = pick_float();
+  const TensorType type = graph_[first].type;
+  if (type.rank() == 0) return;
+  const int64_t axis = random_.below(static_cast<int64_t>(type.rank()));
+  if (!type.dims[axis].is_constant()) return;
+  llvm::SmallVector<ValueId, 4> parts{first};
+  for (int64_t count = random_.between(0, 3); count > 0; --count) {
+    TensorType wanted = type;
+    if (random_.chance(50)) wanted.dims[axis] = random_.pick(widths_);
+    parts.push_back(value_of(wanted));
+  }
+  place_parts(parts, axis);
+}
+
+void GraphGenerator::place_parts(llvm::ArrayRef<ValueId> parts, int64_t axis) {
+  TensorType type = graph_[parts[0]].type;
+  const auto extent = [&](ValueId part) { return graph_[part].type.dims[axis].constant(); };
+  int64_t size = 0, low = 0, high = 0;
+  for (ValueId part : parts) size += extent(part);
+  type.dims[axis] = size;
+  if (volume_of(type) > kMaxElements) return;
+  // Those from `start` on go upwards, the others downwards.
+  const auto start = static_cast<size_t>(random_.below(static_cast<int64_t>(parts.size())));
+  for (ValueId part : parts.take_front(start)) low += extent(part);
+  high = low;
+  size_t below = start, above = start;
+  ValueId placed;
+  while (below > 0 || above < parts.size()) {
+    const bool up = below == 0 || (above < parts.size() && random_.chance(50));
+    const ValueId part = up ? parts[above++] : parts[--below];
+    if (!up) low -= extent(part);
+    Attributes attrs;
+    attrs.set(AttrName::axis, axis)
+        .set(AttrName::begin, up ? high : low)
+        .set(AttrName::size, Dim(size));
+    if (up) high += extent(part);
+    llvm::SmallVector<ValueId, 2> operands{part};
+    if (placed.valid()) operands.push_back(placed);
+    const ValueId next = must(OpKind::place, operands, std::move(attrs));
+    overwritten_.resize(graph_.size(), false);
+    if (placed.valid()) overwritten_[placed.index] = true;
+    placed = next;
+  }
+}
+
 void GraphGenerator::copy() {
   if (const Value x = pick([](const TensorType&) { return true; })) op(OpKind::copy, {*x});
 }

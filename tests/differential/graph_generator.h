@@ -88,6 +88,8 @@ class GraphGenerator {
   void broadcast(ValueId x);
   void transpose(ValueId x);
   void concat();
+  void place();
+  void place_parts(llvm::ArrayRef<ValueId> parts, int64_t axis);
   void copy();
   void generator();
   void literal();

@@ -17,7 +17,8 @@ constexpr ClassText kClasses[] = {
     {OpClass::pointwise, "Copies, conversions and choices",
      "Computed element by element, like elementwise ops."},
     {OpClass::gather, "Rows by number", ""},
-    {OpClass::append, "State", ""},
+    {OpClass::append, "State, and values made of parts",
+     "Ops whose result takes over the memory of an operand."},
     {OpClass::reduce, "Reductions",
      "Sums and maxima over axes, in float32 and in a fixed order of operations, then rounded once; "
      "of i32 sums wrap around. "
@@ -176,6 +177,18 @@ constexpr OpExample kExamples[] = {
   entry @e(%x: f16[N, 8], %slot: i32[N]) -> (%sum) {
     %next = kv_append %cache, %x, %slot
     %sum = reduce_sum %next {axes = [0]}
+  })"},
+    {{OpKind::place},
+     "place(part, base?) -> the part with the extent `size` along axis",
+     "A value in which a part has its place: from `begin` on along `axis` the part's elements, "
+     "elsewhere those of the base, a `place` along that axis. Each part follows or precedes those "
+     "before it. The result takes over the base's memory; until all parts are there, nothing but "
+     "the "
+     "next `place` reads it. A pass makes such values of a `concat` whose parts are results of "
+     "kernels that store them where they are read.",
+     R"(  entry @e(%x: f16[N, 8], %y: f16[N, 4]) -> (%z) {
+    %part = place %x {axis = 1, begin = 0, size = 12}
+    %z = place %y, %part {axis = 1, begin = 8, size = 12}
   })"},
     // Reductions.
     {{OpKind::reduce_sum},

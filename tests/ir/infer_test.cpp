@@ -583,6 +583,26 @@ TEST_CASE("C24 tiled_attention with a summary of its mask") {
     rejects(24, Order::tiled_attention, with(i1({2, 4, 300, 130}), tiles), attrs);
 }
 
+TEST_CASE("C33 place") {
+  const auto at = [](int64_t begin, Dim size, int64_t axis = 1) {
+    return Attributes()
+        .set(AttrName::axis, axis)
+        .set(AttrName::begin, begin)
+        .set(AttrName::size, size);
+  };
+  gives(OpKind::place, {f16({kN, 2})}, at(0, 5), f16({kN, 5}));
+  gives(OpKind::place, {f16({kN, 2, kM}), f16({kN, 5, kM})}, at(3, 5), f16({kN, 5, kM}));
+  gives(OpKind::place, {f16({kN, 0})}, at(5, 5), f16({kN, 5}));
+  rejects(33, OpKind::place, {f16({kN, 2})}, at(4, 5));
+  rejects(33, OpKind::place, {f16({kN, 2})}, at(-1, 5));
+  rejects(33, OpKind::place, {f16({kN, 2})}, at(INT64_MAX, 5));
+  rejects(33, OpKind::place, {f16({kN, 2})}, at(0, kM));
+  rejects(33, OpKind::place, {f16({kN, 2})}, at(0, 5, 0));
+  rejects(33, OpKind::place, {f16({kN, 2}), f16({kN, 4})}, at(0, 5));
+  rejects(33, OpKind::place, {f16({kN, 2}), f32({kN, 5})}, at(0, 5));
+  rejects(8, OpKind::place, {f16({kN, 2})}, at(0, 5, 2));
+}
+
 TEST_CASE("C24 attention_log_sum") {
   const Types good = {f16({2, kN, 32}), f16({2, kM, 16}), f16({2, kM, 6}), i32({2, kN}),
                       i32({2, kN})};
@@ -591,6 +611,9 @@ TEST_CASE("C24 attention_log_sum") {
   rejects(24, OpKind::attention_log_sum,
           {f32({kN, 32}), f32({kM, 16}), f32({kM, 6}), i32({kN}), i32({kN})}, attention(4, 2));
   rejects(18, OpKind::attention_log_sum, good, attention(4, 3));
+  gives(OpKind::attention_log_sum, good, attention(4, 2).set(AttrName::softcap, 5.0),
+        f32({2, 4, kN}));
+  rejects(18, OpKind::attention_log_sum, good, attention(4, 2).set(AttrName::softcap, 0.0));
 }
 
 TEST_CASE("C29 gradients of attention") {
@@ -614,6 +637,8 @@ TEST_CASE("C29 gradients of attention") {
     for (const auto& [width, value_width] : {std::pair{129, 8}, {8, 129}, {0, 8}, {8, 0}})
       rejects(29, kind, of(width, value_width), attrs);
     rejects(29, kind, of(8, 3), attention(4, 2).set(AttrName::scale, 0.0));
+    gives(kind, of(8, 3), attention(4, 2).set(AttrName::softcap, 5.0), of(8, 3)[operand]);
+    rejects(18, kind, of(8, 3), attention(4, 2).set(AttrName::softcap, -5.0));
     const auto with = [&](size_t place, TensorType type) {
       Types types = of(8, 3);
       types[place] = std::move(type);

@@ -419,4 +419,42 @@ TEST_CASE("V18 variants cover the symbol and have one interface") {
   });
 }
 
+TEST_CASE("V19 parts follow one another, and are read when all are there") {
+  const auto read = [](std::string_view ops, std::string_view outputs) {
+    return parse_module(
+        fmt::format(
+            "module @m {{\n  entry @e(%x: f16[2, 4], %y: f16[2, 4]) -> ({}) {{\n{}  }}\n}}\n",
+            outputs, ops),
+        "text");
+  };
+  const std::string first = "    %a = place %x {axis = 1, begin = 4, size = 8}\n";
+  const std::string second = "    %b = place %y, %a {axis = 1, begin = 0, size = 8}\n";
+  CHECK(read(first + second, "%b").has_value());
+  const auto fails = [&](const std::string& part, const std::string& ops,
+                         std::string_view outputs) {
+    const auto module = read(ops, outputs);
+    REQUIRE_FALSE(module.has_value());
+    CHECK_MESSAGE(module.error().what.starts_with("V19: " + part), module.error().what);
+  };
+  fails("%a is an output, but parts of it are missing", first, "%a");
+  fails("%a is an output, but another op has its memory", first + second, "%b, %a");
+  fails("%z reads %a, of which parts are missing", first + "    %z = neg %a\n", "%z");
+  fails("%z reads %a, whose memory another op has",
+        first + second + "    %z = place %y, %a {axis = 1, begin = 0, size = 8}\n", "%b, %z");
+  fails("%v reads %a, of which parts are missing",
+        first + "    %v = reshape %a {dims = [16]}\n" + second, "%b, %v");
+  fails("%b has the base %a, which is no place along axis 1",
+        "    %a = concat %x, %y {axis = 1}\n" + second, "%b");
+  fails("%b places elements 0 to 4 beside 0 to 4",
+        "    %a = place %x {axis = 1, begin = 0, size = 8}\n" + second, "%b");
+  fails("%b has the base %a, which is no place along axis 0",
+        "    %a = place %x {axis = 1, begin = 0, size = 4}\n"
+        "    %b = place %y, %a {axis = 0, begin = 0, size = 2}\n",
+        "%b");
+  fails("%b places its base in itself",
+        "    %a = place %x {axis = 1, begin = 0, size = 4}\n"
+        "    %b = place %a, %a {axis = 1, begin = 0, size = 4}\n",
+        "%b");
+}
+
 }  // namespace sinter

@@ -217,5 +217,51 @@ TEST_CASE("the host writes in place, with what is freed poisoned") {
     CHECK(result->outputs[0].elements<float>()[i] == static_cast<float>(i * i));
 }
 
+/// a begins a value with x, b places y in it; z = -b.
+struct PlacedProgram {
+  PlacedProgram() {
+    const auto at = [](int64_t begin) {
+      return Attributes()
+          .set(AttrName::axis, int64_t{1})
+          .set(AttrName::begin, begin)
+          .set(AttrName::size, Dim(128));
+    };
+    x = p.input("x", kSquare), y = p.input("y", kSquare);
+    a = p.arena("a", kWide, 0), b = p.arena("b", kWide, 0), z = p.arena("z", kWide, 1);
+    p.kernel("begin", {x}, {a}, [&](Builder& g, std::vector<ValueId> in) {
+      return std::vector{g.op(OpKind::place, {in[0]}, at(64))};
+    });
+    p.kernel("place", {y, a}, {b}, [&](Builder& g, std::vector<ValueId> in) {
+      return std::vector{g.op(OpKind::place, {in[0], in[1]}, at(0))};
+    });
+    p.kernel("neg", {b}, {z},
+             [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
+    p.output(z);
+    p.program.kernels[1].in_place = {{0, 1}};
+  }
+
+  static inline const TensorType kWide{DType::f32, {64, 128}};
+  test::ProgramBuilder p;
+  uint32_t x, y, a, b, z;
+};
+
+TEST_CASE("a kernel that places a part has the memory of the value") {
+  PlacedProgram placed;
+  SUBCASE("the same slot") { expect_accepted(placed.p.finish()); }
+  SUBCASE("other memory") {
+    placed.p.entry().buffers[placed.b].slot = 2;
+    test::expect_refused(placed.p.finish(), {"step 1", "%b must have the memory of %a"});
+  }
+  SUBCASE("the base is read later") {
+    placed.p.kernel("late", {placed.a}, {placed.p.arena("w", PlacedProgram::kWide, 3)},
+                    [](Builder& g, std::vector<ValueId> in) { return std::vector{g.abs(in[0])}; });
+    test::expect_refused(placed.p.finish(), {"step 1", "%b must have the memory of %a"});
+  }
+  SUBCASE("pointers that the text takes for different") {
+    placed.p.program.kernels[1].in_place.clear();
+    test::expect_refused(placed.p.finish(), {"%a, live from step 0 to 1, and %b", "share"});
+  }
+}
+
 }  // namespace
 }  // namespace sinter

@@ -38,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"gather", "table id(0)"},
     {"cast", "value"},
     {"kv_append", "state update slot(0)"},
+    {"place", "update base"},
     {"neg", "value"},
     {"abs", "value"},
     {"floor", "value"},
@@ -108,8 +109,8 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
 
 std::string role_text(OperandRole role) {
   constexpr std::string_view kNames[] = {"value", "row",   "matrix", "stream", "bias",
-                                         "table", "state", "update", "cache",  "id",
-                                         "slot",  "first", "last",   "target"};
+                                         "table", "state", "update", "base",   "cache",
+                                         "id",    "slot",  "first",  "last",   "target"};
   const std::string name(kNames[role.kind]);
   if (role.kind < OperandRole::id) return name;
   if (role.rows_of == OperandRole::kResult) return name + "()";

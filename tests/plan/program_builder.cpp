@@ -90,7 +90,7 @@ KernelStep& ProgramBuilder::kernel(
     parameters.push_back(builder.leaf(OpKind::input, entry().buffers[input].type,
                                       fmt::format("in{}", parameters.size())));
   for (ValueId result : body(builder, parameters)) {
-    if (op_class(kernel.group[result]) == OpClass::append)
+    if (kernel.group[result].kind == OpKind::kv_append)
       kernel.appends.push_back(static_cast<uint32_t>(kernel.group.outputs.size()));
     kernel.group.outputs.push_back(result);
   }

@@ -84,6 +84,21 @@ TEST_CASE("concat along each axis, of views") {
   CHECK(values_of(evaluated(columns, {a, b})) == V{1, 2, 5, 3, 4, 6});
 }
 
+TEST_CASE("parts are placed along each axis, of views, before and behind one another") {
+  const HostTensor a = tensor(DType::i32, {2, 2}, {1, 2, 3, 4});
+  const HostTensor b = tensor(DType::i32, {1, 2}, {5, 6});
+  const Module rows = module_of("%a: i32[2, 2], %b: i32[1, 2]",
+                                "%t = transpose %a {axes = [1, 0]} : i32[2, 2]\n"
+                                "%p = place %b {axis = 0, begin = 2, size = 3} : i32[3, 2]\n"
+                                "%y = place %t, %p {axis = 0, begin = 0, size = 3} : i32[3, 2]");
+  CHECK(values_of(evaluated(rows, {a, b})) == V{1, 3, 2, 4, 5, 6});
+  const Module columns = module_of("%a: i32[2, 2], %b: i32[1, 2]",
+                                   "%t = transpose %b {axes = [1, 0]} : i32[2, 1]\n"
+                                   "%p = place %a {axis = 1, begin = 0, size = 3} : i32[2, 3]\n"
+                                   "%y = place %t, %p {axis = 1, begin = 2, size = 3} : i32[2, 3]");
+  CHECK(values_of(evaluated(columns, {a, b})) == V{1, 2, 5, 3, 4, 6});
+}
+
 TEST_CASE("embedding takes rows of a table, also of a transposed one") {
   const HostTensor table = tensor(DType::bf16, {3, 4}, counted(12));
   const HostTensor ids = tensor(DType::i32, {3}, {2, 0, 2});
@@ -244,6 +259,11 @@ TEST_CASE("every op takes empty tensors") {
        "state %s : f16[4, 2]"},
       {"%v: f16[N, 2], %i: i32[N]", "%y = kv_append %s, %v, %i : f16[M, 2]", 0,
        "state %s : f16[M, 2]"},
+      {"%x: f16[N, 2]", "%y = place %x {axis = 1, begin = 0, size = 2} : f16[N, 2]"},
+      {"%x: f16[2, 4], %z: f16[0, 4]",
+       "%a = place %x {axis = 0, begin = 0, size = 2} : f16[2, 4]\n"
+       "    %y = place %z, %a {axis = 0, begin = 2, size = 2} : f16[2, 4]",
+       8},
       {"%c: i1[N, 1], %x: f16[N, 4]", "%y = where %c, %x, %x : f16[N, 4]"},
       {"%x: f16[N, 4]", "%y = reduce_sum %x {axes = [0]} : f16[1, 4]", 4},
       {"%x: f16[N, 4]", "%y = reduce_sum %x {axes = [1]} : f16[N, 1]"},

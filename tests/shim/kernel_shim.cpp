@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/in_place.h"
+#include "ir/op_roles.h"
 #include "kernels/library.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
@@ -25,7 +26,7 @@ Result<HostTensor> tensor_of(const TensorType& type, llvm::ArrayRef<int64_t> sym
 /// The input of `group` that holds the state which append `id` writes.
 size_t appended_input(const Graph& group, ValueId id) {
   ValueId state = id;
-  while (op_class(group[state]) == OpClass::append) state = group[state].operands[0];
+  while (writes_state(group[state])) state = group[state].operands[0];
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (group.inputs[i] == state) return i;
   SINTER_CHECK(false, "{} appends to {}, which is no input", group[id].name, group[state].name);
@@ -121,12 +122,18 @@ Result<std::vector<HostTensor>> KernelShim::run(const Kernel& kernel,
     const ValueId id = group.outputs[k];
     SINTER_LET(result, tensor_of(group[id].type, symbol_values));
     const auto pair = llvm::find_if(in_place, [&](const InPlace& p) { return p.output == k; });
-    if (op_class(group[id]) == OpClass::append || pair != in_place.end()) {
-      const size_t input = pair != in_place.end() ? pair->input : appended_input(group, id);
+    const std::optional<size_t> base = placed_input(group, k);
+    if (writes_state(group[id]) || base || pair != in_place.end()) {
+      const size_t input = base                     ? *base
+                           : pair != in_place.end() ? pair->input
+                                                    : appended_input(group, id);
       written[input] = true;
       outputs.push_back(in[input].data());
     } else {
+      // Elements of a value that are not placed yet are zeros to the host.
       out.emplace_back(result.bytes.size(), kFinitePoison);
+      if (places_part(group[id]) && !result.bytes.empty())
+        std::memset(out.back().data(), 0, result.bytes.size());
       outputs.push_back(out.back().data());
     }
     results.push_back(std::move(result));

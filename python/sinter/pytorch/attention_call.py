@@ -98,7 +98,7 @@ def is_plain(x: torch.Tensor) -> bool:
 
 
 def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None,
-              enable_gqa=False) -> torch.Tensor:
+              enable_gqa=False, softcap=0.0) -> torch.Tensor:
     """[..., S, E] of operands [..., S, D], [..., T, D] and [..., T, E], whose leading axes broadcast;
     the last one of them is that of the heads."""
     torch._check(key.shape[-2] == value.shape[-2])  # two symbols of torch, one length
@@ -115,9 +115,9 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
         mask = batched(mask, batch if len(batch) > 1 else mask.shape[:-3], mask.shape[-3])
     scale = default_scale(q, scale)
     if keeps_log_sum(q, k, v, mask):
-        result, _ = AttentionWithLogSum.apply(q, k, v, mask, is_causal, scale)
+        result, _ = AttentionWithLogSum.apply(q, k, v, mask, is_causal, scale, softcap)
     else:
-        result = Attention.apply(q, k, v, mask, is_causal, scale)
+        result = Attention.apply(q, k, v, mask, is_causal, scale, softcap)
     result = result.transpose(1, 2)
     if rank < 4:
         return result.squeeze(0) if rank == 3 else result.squeeze(0).squeeze(0)
@@ -130,22 +130,22 @@ class Attention(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(q, k, v, mask, causal, scale):
-        return torch.ops.sinter.attention(q, k, v, mask, causal, scale)
+    def forward(q, k, v, mask, causal, scale, softcap):
+        return torch.ops.sinter.attention(q, k, v, mask, causal, scale, softcap)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:
-        *tensors, ctx.causal, ctx.scale = inputs
+        *tensors, ctx.causal, ctx.scale, ctx.softcap = inputs
         ctx.save_for_backward(*tensors)
 
     @staticmethod
     def backward(ctx, grad):
         """grad [B, S, H, E]. A gradient that may be differentiated again is made of torch's ops."""
         mask = ctx.saved_tensors[3]
-        given = (grad.transpose(1, 2), *ctx.saved_tensors, ctx.causal, ctx.scale)
+        given = (grad.transpose(1, 2), *ctx.saved_tensors, ctx.causal, ctx.scale, ctx.softcap)
         function = library.gradients if torch.is_grad_enabled() else torch.ops.sinter.attention_backward
         needed = mask is not None and ctx.needs_input_grad[3]
-        return (*function(*given), mask_gradient(*given) if needed else None, None, None)
+        return (*function(*given), mask_gradient(*given) if needed else None, None, None, None)
 
 
 def keeps_log_sum(q, k, v, mask) -> bool:
@@ -159,9 +159,9 @@ class AttentionWithLogSum(torch.autograd.Function):
     """`sinter::attention`, and the log-sums from which its gradient is computed; the mask has none."""
 
     @staticmethod
-    def forward(ctx, q, k, v, mask, causal, scale):
-        result, log_sum = torch.ops.sinter.attention_with_log_sum(q, k, v, mask, causal, scale)
-        ctx.causal, ctx.scale = causal, scale
+    def forward(ctx, q, k, v, mask, causal, scale, softcap):
+        result, log_sum = torch.ops.sinter.attention_with_log_sum(q, k, v, mask, causal, scale, softcap)
+        ctx.scores = causal, scale, softcap
         ctx.save_for_backward(q, k, v, mask, result, log_sum)
         ctx.mark_non_differentiable(log_sum)
         return result, log_sum
@@ -172,16 +172,15 @@ class AttentionWithLogSum(torch.autograd.Function):
         *operands, result, log_sum = ctx.saved_tensors  # q, k, v and the mask
         grad = grad.transpose(1, 2)
         if torch.is_grad_enabled():
-            grads = library.gradients(grad, *operands, ctx.causal, ctx.scale)
+            grads = library.gradients(grad, *operands, *ctx.scores)
         else:
-            grads = torch.ops.sinter.attention_gradients(grad, result, log_sum, *operands, ctx.causal,
-                                                         ctx.scale)
-        return *grads, None, None, None
+            grads = torch.ops.sinter.attention_gradients(grad, result, log_sum, *operands, *ctx.scores)
+        return *grads, None, None, None, None
 
 
-def mask_gradient(grad, q, k, v, mask, causal, scale) -> torch.Tensor:
+def mask_gradient(grad, q, k, v, mask, causal, scale, softcap) -> torch.Tensor:
     """The gradient of a mask of numbers, that of the scores: P (dP - sum(P dP))."""
-    p = library.probabilities(q, k, mask, causal, scale)
+    p = library.probabilities(q, k, mask, causal, scale, softcap)
     dp = grad.float() @ library.repeated(v, q).float().transpose(-1, -2)
     return (p * (dp - (p * dp).sum(-1, keepdim=True))).sum_to_size(mask.shape).to(mask.dtype)
 

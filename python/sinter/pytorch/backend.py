@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import torch
 from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
@@ -45,6 +45,7 @@ from .saved_values import keep_roots, make_again
 from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
 from .simplify import keep_sums, skip_idle_casts, slice_operands
+from .written_attention import join_attention
 
 NAME = "sinter"  # of the backend
 LATE_GRADIENTS = "sinter_late_gradients"  # why gradients of losses are not computed in the forward pass
@@ -295,8 +296,14 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     if others:
         raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
     chosen, owner = read_options(options, mode), calling()
+    if chosen["attention"] == "relaxed" and wants_gradient(example_inputs) and join_attention(module.graph):
+        module.recompile()
     return compile_phases(module, example_inputs, chosen["pack"], lambda graph, phase, packing: compile_aten(
         graph, chosen, phase, owner, packing))
+
+
+def wants_gradient(inputs: Sequence) -> bool:
+    return torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
 
 
 def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_ops: Callable):

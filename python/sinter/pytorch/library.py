@@ -20,13 +20,14 @@ from .packed_codes import CodeFormat, unpack
 
 @custom_op("sinter::attention", mutates_args=())
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
-              causal: bool, scale: float) -> torch.Tensor:
+              causal: bool, scale: float, softcap: float = 0.0) -> torch.Tensor:
     """softmax(scale q k' + mask) v. q [B, H, S, D], k [B, G, T, D], v [B, G, T, E] where G divides
     H; the mask is None or broadcasts to [B, H, S, T]: bool, True where a key is seen, or numbers of q's
     type or float32. Result [B, S, H, E], dense. A token that sees no key gets zeros. `causal`: token s
-    sees the keys 0 .. s, also where S and T differ."""
+    sees the keys 0 .. s, also where S and T differ. softcap > 0: tanh(score / softcap) * softcap stands in
+    the place of each score before the mask."""
     k, v = repeated(k, q), repeated(v, q)
-    p = probabilities(q, k, mask, causal, scale)
+    p = probabilities(q, k, mask, causal, scale, softcap)
     return torch.einsum("bhst,bhte->bshe", p.to(q.dtype), v).contiguous()
 
 
@@ -43,27 +44,29 @@ def grouped_sum(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 @attention.register_fake
-def _(q, k, v, mask, causal, scale):
+def _(q, k, v, mask, causal, scale, softcap=0.0):
     return q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[3]))
 
 
 @custom_op("sinter::attention_backward", mutates_args=())
 def attention_backward(
         grad: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
-        mask: torch.Tensor | None, causal: bool, scale: float,
+        mask: torch.Tensor | None, causal: bool, scale: float, softcap: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of q, k and v, in their shapes, dense; grad [B, H, S, E]."""
-    return tuple(x.contiguous() for x in gradients(grad, q, k, v, mask, causal, scale))
+    return tuple(x.contiguous() for x in gradients(grad, q, k, v, mask, causal, scale, softcap))
 
 
-def gradients(grad, q, k, v, mask, causal, scale) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def gradients(grad, q, k, v, mask, causal, scale, softcap=0.0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """What `attention_backward` computes, in torch's ops, which have gradients of their own."""
     keys, values = k, v
     k, v = repeated(k, q), repeated(v, q)
-    p = probabilities(q, k, mask, causal, scale)
+    p = probabilities(q, k, mask, causal, scale, softcap)
     dv = torch.einsum("bhst,bhse->bhte", p, grad.float())
     dp = torch.einsum("bhse,bhte->bhst", grad.float(), v.float())
     ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
+    if softcap:
+        ds = ds * (1 - torch.tanh(scaled_dots(q, k, scale) / softcap) ** 2)
     dq = torch.einsum("bhst,bhtd->bhsd", ds, k.float())
     dk = grouped_sum(torch.einsum("bhst,bhsd->bhtd", ds, q.float()), keys)
     dv = grouped_sum(dv, values)
@@ -71,7 +74,7 @@ def gradients(grad, q, k, v, mask, causal, scale) -> tuple[torch.Tensor, torch.T
 
 
 @attention_backward.register_fake
-def _(grad, q, k, v, mask, causal, scale):
+def _(grad, q, k, v, mask, causal, scale, softcap=0.0):
     return tuple(x.new_empty(x.shape) for x in (q, k, v))
 
 
@@ -88,15 +91,15 @@ def has_gradient_kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
 
 @custom_op("sinter::attention_with_log_sum", mutates_args=())
 def attention_with_log_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
-                           causal: bool, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
+                           causal: bool, scale: float, softcap: float = 0.0) -> tuple[torch.Tensor, torch.Tensor]:
     """`attention`, and log2 of the sum of exp(score) over the keys that a token sees, float32 [B, H, S];
     -inf where it sees none. One op, so that a graph's forward part computes both."""
-    log_sum = torch.logsumexp(scores(q, k, mask, causal, scale), -1) / math.log(2)
-    return attention(q, k, v, mask, causal, scale), log_sum
+    log_sum = torch.logsumexp(scores(q, k, mask, causal, scale, softcap), -1) / math.log(2)
+    return attention(q, k, v, mask, causal, scale, softcap), log_sum
 
 
 @attention_with_log_sum.register_fake
-def _(q, k, v, mask, causal, scale):
+def _(q, k, v, mask, causal, scale, softcap=0.0):
     return (q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[3])),
             q.new_empty(q.shape[:3], dtype=torch.float32))
 
@@ -105,21 +108,22 @@ def _(q, k, v, mask, causal, scale):
 def attention_gradients(
         grad: torch.Tensor, result: torch.Tensor, log_sum: torch.Tensor, q: torch.Tensor,
         k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, causal: bool, scale: float,
+        softcap: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of q, k and v, in their shapes; axis 2 is the second slowest in memory. grad
     [B, H, S, E]; the result and the log-sums of the attention."""
     return tuple(x.transpose(1, 2).contiguous().transpose(1, 2)
-                 for x in gradients(grad, q, k, v, mask, causal, scale))
+                 for x in gradients(grad, q, k, v, mask, causal, scale, softcap))
 
 
 @attention_gradients.register_fake
-def _(grad, result, log_sum, q, k, v, mask, causal, scale):
+def _(grad, result, log_sum, q, k, v, mask, causal, scale, softcap=0.0):
     return tuple(x.new_empty((x.shape[0], x.shape[2], x.shape[1], x.shape[3])).transpose(1, 2)
                  for x in (q, k, v))
 
 
 @attention.register_vmap
-def _(info, axes, q, k, v, mask, causal, scale):
+def _(info, axes, q, k, v, mask, causal, scale, softcap=0.0):
     """The axis of vmap joins that of the batch."""
     count = info.batch_size
     q, k, v = (first_axis(x, axis, count) for x, axis in zip((q, k, v), axes))
@@ -128,7 +132,7 @@ def _(info, axes, q, k, v, mask, causal, scale):
         mask = first_axis(mask, axes[3], count)
         mask = mask.reshape(count, *[1] * (5 - mask.dim()), *mask.shape[1:])
         mask = mask.expand(count, batch, *mask.shape[2:]).flatten(0, 1)
-    result = attention(*(x.flatten(0, 1) for x in (q, k, v)), mask, causal, scale)
+    result = attention(*(x.flatten(0, 1) for x in (q, k, v)), mask, causal, scale, softcap)
     return result.unflatten(0, (count, batch)), 0
 
 
@@ -194,9 +198,16 @@ def _(index, size):
     return index.new_empty(index.shape, dtype=torch.int32)
 
 
-def scores(q, k, mask, causal, scale):
+def scaled_dots(q, k, scale):
+    """float32 [B, H, S, T]"""
+    return q.float() @ repeated(k, q).float().transpose(-1, -2) * scale
+
+
+def scores(q, k, mask, causal, scale, softcap=0.0):
     """float32 [B, H, S, T]; -inf where a token does not see a key."""
-    s = q.float() @ repeated(k, q).float().transpose(-1, -2) * scale
+    s = scaled_dots(q, k, scale)
+    if softcap:
+        s = torch.tanh(s / softcap) * softcap
     if mask is not None:
         s = s.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else s + mask
     if causal:
@@ -205,9 +216,9 @@ def scores(q, k, mask, causal, scale):
     return s
 
 
-def probabilities(q, k, mask, causal, scale):
+def probabilities(q, k, mask, causal, scale, softcap=0.0):
     """float32 [B, H, S, T]"""
-    s = scores(q, k, mask, causal, scale)
+    s = scores(q, k, mask, causal, scale, softcap)
     return torch.nan_to_num(torch.softmax(s, -1)) if mask is not None else torch.softmax(s, -1)
 
 

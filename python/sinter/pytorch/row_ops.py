@@ -68,14 +68,13 @@ def key_rows(q: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask: Tensor | None,
-              scale: float, heads: int, kv_heads: int) -> Tensor:
+              scale: float, heads: int, kv_heads: int, softcap: float = 0.0) -> Tensor:
     """q [..., S, heads * D], k and v [..., T, kv_heads * D] -> [..., S, heads * D]. A token sees the keys
     first .. last, i32 [..., S], both included; one that sees no key gets zeros. The mask [..., heads, S, T],
     with 1 in the place of any of them, hides keys where it is false, or is added to the scores."""
     q, k, v, first, last = (x.merged() for x in (q, k, v, first, last))
     operands = [q, k, v, first, last, *mask_of(q, k, mask, heads)]
-    text = (f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, "
-            "any_range = 1, empty_zero = 1")
+    text = of_scores(scale, heads, kv_heads, softcap) + ", empty_zero = 1"
     return q._like(q.g._add("attention", [x._value for x in operands], text))
 
 
@@ -88,28 +87,29 @@ def mask_of(q: Tensor, k: Tensor, mask: Tensor | None, heads: int) -> list[Tenso
 
 
 def attention_log_sum(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask: Tensor | None,
-                      scale: float, heads: int, kv_heads: int) -> Tensor:
+                      scale: float, heads: int, kv_heads: int, softcap: float = 0.0) -> Tensor:
     """log2 of the sum of exp(score), f32 [B, heads, S], of `attention` of [B, S, ...]."""
     operands = [x.merged() for x in (q, k, v, first, last)]
     operands += mask_of(*operands[:2], mask, heads)
     return operands[0]._like(q.g._add("attention_log_sum", [x._value for x in operands],
-                                      of_scores(scale, heads, kv_heads)))
+                                      of_scores(scale, heads, kv_heads, softcap)))
 
 
 def attention_gradients(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, grad: Tensor,
                         log_sum: Tensor, delta: Tensor, mask: Tensor | None, scale: float, heads: int,
-                        kv_heads: int) -> tuple[Tensor, Tensor, Tensor]:
+                        kv_heads: int, softcap: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of q, k and v of `attention`. log_sum and delta: f32 [B, heads, S]; grad: of the
     result."""
     operands = [x.merged() for x in (q, k, v, first, last, grad, log_sum, delta)]
     operands += mask_of(*operands[:2], mask, heads)
-    values, text = [x._value for x in operands], of_scores(scale, heads, kv_heads)
+    values, text = [x._value for x in operands], of_scores(scale, heads, kv_heads, softcap)
     return tuple(x._like(q.g._add(f"attention_{of}_gradient", values, text))
                  for x, of in zip(operands, ("query", "key", "value")))
 
 
-def of_scores(scale: float, heads: int, kv_heads: int) -> str:
-    return f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, any_range = 1"
+def of_scores(scale: float, heads: int, kv_heads: int, softcap: float) -> str:
+    cap = f"softcap = {float(softcap).hex()}, " if softcap else ""
+    return f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, {cap}any_range = 1"
 
 
 # ---- rows by index

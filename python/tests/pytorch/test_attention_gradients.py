@@ -105,5 +105,119 @@ class TestAttentionGradients(unittest.TestCase):
         self.assertIn("0 ops in eager", forward)
 
 
+def capped(q, k, v, cap, scale, mask=None):
+    """Attention with a soft cap as models write it; keys and values are repeated for query heads."""
+    repeat = lambda x: x[:, :, None, :, :].expand(x.shape[0], x.shape[1], q.shape[1] // x.shape[1],
+                                                  *x.shape[2:]).reshape(*q.shape[:2], *x.shape[2:])
+    weights = torch.matmul(q, repeat(k).transpose(2, 3)) * scale
+    weights = torch.tanh(weights / cap) * cap
+    if mask is not None:
+        weights = weights + mask
+    weights = F.softmax(weights, dim=-1, dtype=torch.float32).to(q.dtype)
+    return torch.matmul(F.dropout(weights, p=0.0), repeat(v))
+
+
+class TestSoftCaps(unittest.TestCase):
+    def setUp(self):
+        reset()
+        torch.manual_seed(6)
+
+    def assert_near(self, compiled, function, tensors, grad):
+        ours = gradients(lambda *x: compiled(*x[:-1]), tensors, grad, None)
+        eager = gradients(lambda *x: function(*x[:-1]), tensors, grad, None)
+        exact = gradients(lambda *x: function(*x[:-1]), [x.double() for x in tensors], grad.double(), None)
+        unit = torch.finfo(tensors[0].dtype).eps
+        for own, other, right in zip(ours, eager, exact):
+            limit = 1.1 * (other - right).abs().max() + unit * right.abs().max()
+            self.assertLessEqual((own - right).abs().max(), limit)
+
+    def operands(self, dtype, heads, groups, width=32, tokens=70):
+        make = lambda count: torch.randn(2, tokens, count, width, dtype=dtype).transpose(1, 2)
+        return [make(heads), make(groups), make(groups)], torch.randn(2, heads, tokens, width, dtype=dtype)
+
+    def test_written_attention_has_kernels_of_its_gradient(self):
+        causal = torch.full((70, 70), -torch.inf).triu(1)[None, None]
+        for dtype in (torch.float16, torch.bfloat16):
+            for heads, groups, mask in ((4, 4, None), (4, 2, causal.to(dtype)), (6, 1, None)):
+                reset()
+                tensors, grad = self.operands(dtype, heads, groups)
+                function = lambda q, k, v: capped(q, k, v, 5.0, 0.6, None if mask is None else mask.to(q.dtype))
+                compiled = torch.compile(function, backend="sinter", dynamic=False,
+                                         options={"attention": "relaxed"})
+                self.assert_near(compiled, function, tensors, grad)
+                report = str(sinter.pytorch.explain())
+                self.assertIn("attention_log_sum", report, (dtype, heads, groups))
+                self.assertIn("attention_gradients", report)
+                self.assertIn("0 ops in eager", report)
+
+    def test_other_texts_stay_what_they_are(self):
+        tensors, grad = self.operands(torch.bfloat16, 2, 2)
+        other_cap = lambda q, k, v: F.softmax(torch.tanh(q @ k.transpose(2, 3) / 5.0) * 4.0, -1,
+                                              dtype=torch.float32).to(q.dtype) @ v
+        read_twice = lambda q, k, v: (lambda p: (p @ v) + p.sum())(
+            F.softmax(q @ k.transpose(2, 3), -1, dtype=torch.float32).to(q.dtype))
+        for function in (other_cap, read_twice):
+            reset()
+            compiled = torch.compile(function, backend="sinter", dynamic=False, options={"attention": "relaxed"})
+            gradients(lambda *x: compiled(*x[:-1]), tensors, grad, None)
+            self.assertNotIn("attention_log_sum", str(sinter.pytorch.explain()))
+
+
+class TestGradientsSideBySide(unittest.TestCase):
+    """Gradients of queries, keys and values are stored where the next product reads them."""
+
+    def setUp(self):
+        reset()
+        torch.manual_seed(7)
+
+    def step(self, block, x, **options):
+        compiled = torch.compile(block, backend="sinter", dynamic=False, options=options or None)
+        leaf = x.detach().requires_grad_()
+        for parameter in block.parameters():
+            parameter.grad = None
+        compiled(leaf).square().sum().backward()
+        return [leaf.grad, *[parameter.grad.clone() for parameter in block.parameters()]]
+
+    def test_no_concatenation_and_no_copy(self):
+        for block in (Joined(96, 3), Stacked(96, 3), Joined(24, 24), Stacked(8, 2)):
+            reset()
+            block = block.to(torch.bfloat16)
+            x = torch.randn(2, 40, block.width, dtype=torch.bfloat16)
+            fused = self.step(block, x)
+            backward = str(sinter.pytorch.explain()).split("\nbackward: ")[1]
+            # The sum that a gradient of scores needs, attention's two kernels, the bias's sum, two products.
+            self.assertIn(" 6 launches", backward)
+            reset()
+            unfused = self.step(block, x, fuse=False)
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(fused, unfused)))
+
+
+class Joined(torch.nn.Module):
+    """Queries, keys and values side by side in the columns of one product."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.width, self.heads = width, heads
+        self.qkv = torch.nn.Linear(width, 3 * width)
+
+    def parts(self, x):
+        batch, tokens, width = x.shape
+        heads = lambda y: y.view(batch, tokens, self.heads, width // self.heads).transpose(1, 2)
+        return [heads(y) for y in self.qkv(x).split(width, dim=2)]
+
+    def forward(self, x):
+        y = F.scaled_dot_product_attention(*self.parts(x), is_causal=True)
+        return y.transpose(1, 2).reshape(x.shape)
+
+
+class Stacked(Joined):
+    """Queries, keys and values as an axis of one product."""
+
+    def parts(self, x):
+        batch, tokens, width = x.shape
+        qkv = self.qkv(x).reshape(batch, tokens, 3, self.heads, width // self.heads)
+        return qkv.permute(2, 0, 3, 1, 4).unbind(0)
+
+
 if __name__ == "__main__":
     unittest.main()

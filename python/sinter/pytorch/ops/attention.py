@@ -19,13 +19,13 @@ SCORES = 2**27
 
 
 @converts(torch.ops.sinter.attention.default)
-def attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool,
-              scale: float) -> Tensor:
+def attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float,
+              softcap: float = 0.0) -> Tensor:
     """q [B, H, S, D], k [B, G, T, D], v [B, G, T, E] -> [B, S, H, E]."""
     if fits_op(q, k, v):
-        return attention_op(q, k, v, mask, causal, scale)
+        return attention_op(q, k, v, mask, causal, scale, softcap)
     k, v = repeated(k, q), repeated(v, q)
-    p = probabilities(scores(c, q, k, mask, causal, scale, 0), mask is not None).to(q.dtype)
+    p = probabilities(scores(c, q, k, mask, causal, scale, softcap, 0), mask is not None).to(q.dtype)
     return c.g.einsum("bhst,bhte->bshe", p, v)
 
 
@@ -80,10 +80,11 @@ def token_rows(x: Tensor) -> Tensor:
     return x.permute([0, 2, 1, 3]).flatten(2, 3)
 
 
-def attention_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float) -> Tensor:
+def attention_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float, softcap: float) -> Tensor:
     heads, groups, width = q.size(1), k.size(1), v.size(3)
     q, k, v = token_rows(q), token_rows(k), token_rows(v)
-    result = row_ops.attention(q, k, v, *row_ops.key_rows(q, causal), of_rank_4(mask), scale, heads, groups)
+    result = row_ops.attention(q, k, v, *row_ops.key_rows(q, causal), of_rank_4(mask), scale, heads, groups,
+                               softcap)
     return result.unflatten(2, [heads, width])
 
 
@@ -96,10 +97,19 @@ def ranged_attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, first: Tens
     return row_ops.attention(q, k, v, first, last, None, scale, heads, groups).unflatten(1, [heads, width])
 
 
-def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float,
+def tanh_of_scores(c: Conversion, q: Tensor, k: Tensor, scale: float, softcap: float) -> Tensor:
+    """tanh(score / softcap), float32 [B, H, S, T]"""
+    return (dots(c, q, k) * float(scale) / float(softcap)).apply("tanh")
+
+
+def dots(c: Conversion, q: Tensor, k: Tensor) -> Tensor:
+    return c.g.einsum("bhsd,bhtd->bhst", q, k, "f32" if q.dtype != "f32" else None)
+
+
+def scores(c: Conversion, q: Tensor, k: Tensor, mask, causal: bool, scale: float, softcap: float,
            begin: int) -> Tensor:
     """float32 [B, H, S, T]; -inf where a token does not see a key. Query 0 is token `begin`."""
-    s = c.g.einsum("bhsd,bhtd->bhst", q, k, "f32" if q.dtype != "f32" else None) * float(scale)
+    s = tanh_of_scores(c, q, k, scale, softcap) * float(softcap) if softcap else dots(c, q, k) * float(scale)
     if mask is not None:
         s = c.g.where(mask, s, -math.inf) if mask.dtype == "i1" else s + mask.f32()
     if causal:
@@ -119,14 +129,14 @@ def probabilities(s: Tensor, is_masked: bool) -> Tensor:
 
 @converts(torch.ops.sinter.attention_backward.default)
 def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, mask,
-                       causal: bool, scale: float) -> tuple:
+                       causal: bool, scale: float, softcap: float = 0.0) -> tuple:
     """Gradients of q, k and v. The scores are computed again, in blocks of queries whose memory is
     bounded: P = softmax(scores), dV = P' dO, dP = dO V', dS = P (dP - sum(P dP)), dQ = dS K,
-    dK = dS' Q."""
+    dK = dS' Q. Under a soft cap dS is multiplied by 1 - tanh(score / softcap)^2."""
     keys, values = k, v
     k, v = repeated(k, q), repeated(v, q)
     blocks = query_blocks(q, k)
-    parts = [backward_block(c, grad, q, k, v, mask, causal, scale, begin, end)
+    parts = [backward_block(c, grad, q, k, v, mask, causal, scale, softcap, begin, end)
              for begin, end in blocks]
     dq = c.g.concat([part[0] for part in parts], 2) if len(parts) > 1 else parts[0][0]
     dk, dv = parts[0][1:]
@@ -138,14 +148,14 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
 
 @converts(torch.ops.sinter.attention_with_log_sum.default)
 def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool,
-                           scale: float) -> tuple:
+                           scale: float, softcap: float = 0.0) -> tuple:
     """[B, S, H, E], and float32 [B, H, S]"""
-    result = attention(c, q, k, v, mask, causal, scale)
+    result = attention(c, q, k, v, mask, causal, scale, softcap)
     if has_gradient_ops(q, k, v):
         rows = [token_rows(x) for x in (q, k, v)]
         return result, row_ops.attention_log_sum(*rows, *row_ops.key_rows(rows[0], causal), of_rank_4(mask),
-                                                 scale, q.size(1), k.size(1))
-    s = scores(c, q, repeated(k, q), mask, causal, scale, 0)
+                                                 scale, q.size(1), k.size(1), softcap)
+    s = scores(c, q, repeated(k, q), mask, causal, scale, softcap, 0)
     largest = s.max([3], True)
     largest = s.g.where(largest.equals(-math.inf), 0.0, largest)
     total = (s - largest).apply("exp").sum([3], True).apply("log") + largest
@@ -154,15 +164,16 @@ def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask,
 
 @converts(torch.ops.sinter.attention_gradients.default)
 def attention_gradients(c: Conversion, grad: Tensor, result: Tensor, log_sum: Tensor, q: Tensor,
-                        k: Tensor, v: Tensor, mask, causal: bool, scale: float) -> tuple:
+                        k: Tensor, v: Tensor, mask, causal: bool, scale: float,
+                        softcap: float = 0.0) -> tuple:
     """Gradients of q, k and v; grad [B, H, S, E], result [B, S, H, E]. The sum of P dP over a row, which
     the gradient of a softmax needs, is that of grad times the result."""
     if not has_gradient_ops(q, k, v):
-        return attention_backward(c, grad, q, k, v, mask, causal, scale)
+        return attention_backward(c, grad, q, k, v, mask, causal, scale, softcap)
     delta = (grad.f32() * result.permute([0, 2, 1, 3]).f32()).sum([3])
     rows = [token_rows(x) for x in (q, k, v)]
     grads = row_ops.attention_gradients(*rows, *row_ops.key_rows(rows[0], causal), token_rows(grad),
-                                        log_sum, delta, of_rank_4(mask), scale, q.size(1), k.size(1))
+                                        log_sum, delta, of_rank_4(mask), scale, q.size(1), k.size(1), softcap)
     return tuple(x.unflatten(2, [of.size(1), of.size(3)]).permute([0, 2, 1, 3])
                  for x, of in zip(grads, (q, k, v)))
 
@@ -188,7 +199,7 @@ def query_blocks(q: Tensor, k: Tensor) -> list[tuple[int, int]]:
 
 
 def backward_block(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Tensor, mask, causal,
-                   scale, begin: int, end: int) -> tuple[Tensor, Tensor, Tensor]:
+                   scale, softcap: float, begin: int, end: int) -> tuple[Tensor, Tensor, Tensor]:
     """dQ of the queries begin .. end - 1, and what they add to dK and dV, all in float32."""
     wide = lambda x: None if x.dtype == "f32" else "f32"
     keys = None
@@ -198,11 +209,15 @@ def backward_block(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Tensor,
         if causal and mask is None and end < k.size(2):
             keys = k.size(2)
             k, v = k.slice(2, 0, end), v.slice(2, 0, end)  # later keys are not seen
-    p = probabilities(scores(c, q, k, mask, causal, scale, begin), mask is not None)
+    p = probabilities(scores(c, q, k, mask, causal, scale, softcap, begin), mask is not None)
     low = p.to(q.dtype)
     dv = c.g.einsum("bhst,bhse->bhte", low, grad, wide(q))
     dp = c.g.einsum("bhse,bhte->bhst", grad, v, wide(q))
-    ds = (p * (dp - (p * dp).sum([3], True)) * float(scale)).to(q.dtype)
+    ds = p * (dp - (p * dp).sum([3], True)) * float(scale)
+    if softcap:
+        tanh = tanh_of_scores(c, q, k, scale, softcap)
+        ds = ds * (1.0 - tanh * tanh)
+    ds = ds.to(q.dtype)
     dq = c.g.einsum("bhst,bhtd->bhsd", ds, k, wide(q))
     dk = c.g.einsum("bhst,bhsd->bhtd", ds, q, wide(q))
     if keys is not None:
