@@ -16,6 +16,7 @@
 #include "passes/permuted_concats.h"
 #include "passes/recognize_attention.h"
 #include "passes/recompute_parts.h"
+#include "passes/run_sums.h"
 #include "passes/shared_heads.h"
 #include "passes/unit_axes.h"
 
@@ -61,6 +62,7 @@ constexpr Pass kPipeline[] = {
     {"materialize", plain<materialize>},
     {"cleanup", plain<canonicalize>},
     {"recompute_parts", plain<recompute_parts>},
+    {"run_sums", plain<run_sums>},
     {"column_operands", plain<column_operands>},
     {"check_rows", check_rows_of},
 };

@@ -43,9 +43,12 @@ struct GroupForm {
   uint32_t first_pass(uint32_t stage) const {
     return llvm::find_if(tasks, [&](const Task& t) { return t.stage == stage; })->pass;
   }
-  /// The value whose elements output `value` writes: a kv_append's operand, else itself.
+  /// The value whose elements output `value` takes: a kv_append's operand, the first operand of
+  /// run_sums, else itself.
   ValueId stored(ValueId value) const {
-    return graph[value].kind == OpKind::kv_append ? graph[value].operands[1] : value;
+    const Op& op = graph[value];
+    if (op_class(op) == OpClass::run_sums) return op.operands[0];
+    return op.kind == OpKind::kv_append ? op.operands[1] : value;
   }
 };
 

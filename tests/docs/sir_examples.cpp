@@ -193,6 +193,16 @@ constexpr OpExample kExamples[] = {
      R"(  entry @e(%x: f32[N, 64]) -> (%max) {
     %max = reduce_max %x {axes = [1]}
   })"},
+    {{OpKind::run_sums},
+     "run_sums(x [..., D], ...) -> f32[runs, operands, D]",
+     "Sums down the columns of 1 to 8 operands of one shape: `reduce_sum` over all axes but the "
+     "last, stopped where each column has `runs` partial sums. A run is as many neighbouring "
+     "virtual lanes of the order in which `reduce_sum` adds. Its tree goes on over [runs, 8, D], "
+     "where the first row of each 8 is a run's sum and the others are zeros, with the bits of "
+     "`reduce_sum`. The pass `run_sums` writes it, so that a norm's gradients read a row once.",
+     R"(  entry @e(%x: f16[64, 24], %y: f32[64, 24]) -> (%sums) {
+    %sums = run_sums %x, %y {runs = 4}
+  })"},
     // Composites.
     {{OpKind::silu},
      "silu(x) -> x",
