@@ -5,10 +5,9 @@
 #include <map>
 #include <set>
 
-#include "ir/op_roles.h"
 #include "ir/column_runs.h"
+#include "ir/op_roles.h"
 #include "ir/sym_expr.h"
-
 #include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
@@ -120,8 +119,7 @@ class RunSums {
       const auto join = [&](uint32_t group) { groups_[find(group)].joined_to = find(own); };
       const Reduced reduced = follow(op);
       for (ValueId value : reduced.values) {
-        const auto [at, is_new] =
-            group_of_value_.try_emplace({operand_dims(op), value}, own);
+        const auto [at, is_new] = group_of_value_.try_emplace({operand_dims(op), value}, own);
         if (!is_new) join(at->second);
       }
       group_of_reduction_[i] = own;
@@ -149,8 +147,7 @@ class RunSums {
     const auto group = group_for(from_[id]);
     if (!group) return;
     auto& sums = groups_[*group].sums;
-    if (sums.size() < kMostSums && (sums.empty() || can_stand_at(sums[0], id)))
-      sums.push_back(id);
+    if (sums.size() < kMostSums && (sums.empty() || can_stand_at(sums[0], id))) sums.push_back(id);
   }
 
   /// Whether the operand of `sum` may be computed where `first` is: it does not depend on `first`,
@@ -195,8 +192,8 @@ class RunSums {
       of_run *= 2;
     Attributes attrs;
     attrs.set(AttrName::runs, lanes / of_run);
-    const ValueId runs = builder_.op(OpKind::run_sums, operands, std::move(attrs),
-                                     from_[sums[0]].name + ".runs");
+    const ValueId runs =
+        builder_.op(OpKind::run_sums, operands, std::move(attrs), from_[sums[0]].name + ".runs");
     for (size_t k = 0; k < sums.size(); ++k)
       rewriter_[sums[k]] = joined(runs, static_cast<int64_t>(k), from_[sums[k]]);
   }
@@ -209,14 +206,15 @@ class RunSums {
     Attributes axis;
     axis.set(AttrName::axis, int64_t{1});
     const ValueId padded = builder_.op(OpKind::concat, {part, zeros}, std::move(axis));
-    const bool casts = sum.type.dtype != DType::f32;
-    const bool shapes = sum.type.dims != Dims{Dim(1), Dim(1), dims[2]};
-    const ValueId total = builder_.reduce(OpKind::reduce_sum, padded, {0, 1},
-                                          casts || shapes ? sum.name + ".joined" : sum.name);
-    if (!casts && !shapes) return total;
+    const bool same = sum.type == TensorType{DType::f32, {Dim(1), Dim(1), dims[2]}};
+    const ValueId total =
+        builder_.reduce(OpKind::reduce_sum, padded, {0, 1}, same ? sum.name : sum.name + ".joined");
+    if (same) return total;
     const ValueId shaped =
-        shapes ? builder_.reshape(total, sum.type.dims, casts ? "" : sum.name) : total;
-    return builder_.cast(shaped, sum.type.dtype, sum.name);
+        sum.type.dims == builder_.type(total).dims ? total : builder_.reshape(total, sum.type.dims);
+    // No view: an output has a place in memory of its own.
+    return sum.type.dtype == DType::f32 ? builder_.op(OpKind::copy, {shaped}, {}, sum.name)
+                                        : builder_.cast(shaped, sum.type.dtype, sum.name);
   }
 
   const Graph& from_;

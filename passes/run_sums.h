@@ -8,7 +8,8 @@
 //   %runs = run_sums %gy, %g {runs = 128} : f32[128, 2, 768]
 //   %part = slice %runs {axis = 1, begin = 0, size = 1} : f32[128, 1, 768]
 //   %padded = concat %part, %zeros {axis = 1} : f32[128, 8, 768]
-//   %weight = reduce_sum %padded {axes = [0, 1]} : f32[1, 1, 768]       and %bias alike
+//   %joined = reduce_sum %padded {axes = [0, 1]} : f32[1, 1, 768]
+//   %weight = copy(reshape %joined) : f32[1, 768]                       and %bias alike
 //
 // No bit changes (ir/column_runs.h). The rows have a constant number: with few of them, the
 // two kernels of today take less time than the rows that a lane walks one after the other.

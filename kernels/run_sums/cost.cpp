@@ -1,9 +1,10 @@
-// The cost of a kernel of rows that sums down their columns: what it moves, and the rows that a lane
-// has one after the other.
+// The cost of a kernel of rows that sums down their columns: what it moves, and the rows that a
+// lane has one after the other.
+#include "kernels/cost.h"
+
 #include <cmath>
 
 #include "ir/column_runs.h"
-#include "kernels/cost.h"
 #include "kernels/run_sums/schedule.h"
 
 namespace sinter {

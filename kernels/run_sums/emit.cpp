@@ -1,5 +1,5 @@
-// Kernels of rows that also sum down their columns: a loop over the rows of a lane around the text of
-// a row.
+// Kernels of rows that also sum down their columns: a loop over the rows of a lane around the text
+// of a row.
 //
 //   const int thread = threadIdx.x % 32;
 //   const long long lane = blockIdx.x * 8ll + threadIdx.x / 32;
@@ -11,14 +11,15 @@
 //   }
 //   __shared__ float joined[3072];
 //   store_run<32, 32, 8, 768>(sums1_0, joined, y1 + ...);
+#include "kernels/row/emit.h"
+
 #include "codegen/emission/emit_context.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/emit_value.h"
 #include "codegen/emission/kernel_body.h"
+#include "ir/column_runs.h"
 #include "ir/fault.h"
 #include "ir/integers.h"
-#include "ir/column_runs.h"
-#include "kernels/row/emit.h"
 #include "kernels/run_sums/schedule.h"
 
 namespace sinter {
@@ -122,11 +123,11 @@ class RunSumsKernel {
       const int64_t count = static_cast<int64_t>(op(task).operands.size());
       const int64_t width = stage(task).width.constant();
       for (int64_t k = 0; k < count; ++k)
-        text += fmt::format("store_run<{}, {}, {}, {}>({}, {}, {} + ({} * {}ll + {}) * {});\n",
-                            config_.threads_per_row, config_.owners(stage(task).lanes),
-                            problem_.lanes, width, run_sums_name(task.output, k),
-                            floats == 0 ? "nullptr" : "joined", form_.output_name(task.output),
-                            context_.block.number, count, k, width);
+        text +=
+            fmt::format("store_run<{}, {}, {}, {}>({}, {}, {} + ({} * {}ll + {}) * {});\n",
+                        config_.threads_per_row, config_.owners(stage(task).lanes), problem_.lanes,
+                        width, run_sums_name(task.output, k), floats == 0 ? "nullptr" : "joined",
+                        form_.output_name(task.output), context_.block.number, count, k, width);
     }
     return text;
   }

@@ -4,10 +4,9 @@
 //        the virtual lanes of the rows, lanes times D at most 16384
 #include <bit>
 
-#include "ir/inference.h"
 #include "ir/column_runs.h"
+#include "ir/inference.h"
 #include "ir/sym_expr.h"
-
 
 namespace sinter {
 

@@ -1,5 +1,5 @@
-// Kernels of rows that sum down their columns compute what the host evaluator computes, bit for bit,
-// whatever the number of threads of a row. The kernel text runs on the CPU.
+// Kernels of rows that sum down their columns compute what the host evaluator computes, bit for
+// bit, whatever the number of threads of a row. The kernel text runs on the CPU.
 #include <doctest/doctest.h>
 
 #include "codegen/kernel_trials.h"
@@ -55,8 +55,8 @@ TEST_CASE("a row has more threads where the registers of a warp are too few") {
 }
 
 TEST_CASE("rows in another order, and a lane that is left out, are found") {
-  const auto kernel = emit_kernel(make_group(kRunGroups[0], DType::f32, 64),
-                                  kRunGroups[0].parts(), group_symbols(), *find_device("sm_90a"));
+  const auto kernel = emit_kernel(make_group(kRunGroups[0], DType::f32, 64), kRunGroups[0].parts(),
+                                  group_symbols(), *find_device("sm_90a"));
   REQUIRE(kernel.has_value());
   std::vector<Kernel> kernels(3, *kernel);
   replace_all(kernels[1].source, "(lane, step)", "(lane, step ^ 1)");
