@@ -1,6 +1,7 @@
 #include "passes/run_sums.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SetOperations.h>
 
 #include <map>
 #include <set>
@@ -21,17 +22,10 @@ constexpr int64_t kRunsThatFill = 128;
 constexpr size_t kMostSums = 8;      // of one run_sums
 constexpr size_t kMostWalked = 128;  // ops that an operand is followed through
 
-/// The operand of a reduction by rows or of one down all columns.
+/// What the operand of a reduction is made of, element by element.
 struct Reduced {
-  ValueId operand;
-  llvm::SmallVector<ValueId, 4> values;      // that it is made of and that have its elements
-  llvm::SmallVector<ValueId, 4> reductions;  // of rows, the results of which it is made of
-};
-
-/// Reductions of rows that share a value in memory, and the sums that their kernel makes.
-struct RowGroup {
-  uint32_t joined_to;  // another group, or itself
-  llvm::SmallVector<ValueId, 4> sums;
+  std::set<ValueId> values;      // in memory, with as many elements
+  std::set<ValueId> reductions;  // of rows, in rows of as many elements
 };
 
 class RunSums {
@@ -41,13 +35,11 @@ class RunSums {
 
   /// False: nothing changed.
   bool run() {
-    find_groups();
+    find_reductions();
     for (uint32_t i = 0; i < from_.size(); ++i)
       if (is_column_sum(from_.ops()[i])) add_sum(ValueId{i});
-    for (uint32_t g = 0; g < groups_.size(); ++g)
-      for (ValueId sum : groups_[g].sums) group_of_sum_[sum.index] = g;
     rewriter_.rewrite([&](ValueId id, const Op&) { return made(id); });
-    return !group_of_sum_.empty();
+    return !beside_.empty();
   }
 
  private:
@@ -79,34 +71,28 @@ class RunSums {
 
   /// Follows the operand of a reduction through ops element by element.
   Reduced follow(const Op& op) const {
-    Reduced result{op.operands[0], {}, {}};
+    Reduced result;
     const Dims& dims = operand_dims(op);
+    const SymExpr elements = volume(dims);
     std::set<ValueId> seen;
     llvm::SmallVector<ValueId, 16> next{op.operands[0]};
     while (!next.empty()) {
-      const ValueId id = next.pop_back_val();
-      if (!seen.insert(id).second) continue;
-      if (is_by_element(from_[id]) && seen.size() < kMostWalked) {
-        llvm::append_range(next, from_[id].operands);
-        continue;
-      }
-      const ValueId root = root_of(from_, id);
-      if (is_reduction_of_rows(from_[root]) && operand_dims(from_[root]) == dims)
-        result.reductions.push_back(root);
-      else if (volume(from_[root].type.dims) == volume(dims) &&
-               op_class(from_[root]) != OpClass::generator)
-        result.values.push_back(root);
+      const ValueId id = next.pop_back_val(), root = root_of(from_, id);
+      const bool whole = volume(from_[root].type.dims) == elements;
+      if (!seen.insert(root).second) continue;
+      // A number of a row may be seen through a view: the row's own elements may not.
+      if (is_by_element(from_[root]) && (root == id || !whole) && seen.size() < kMostWalked)
+        llvm::append_range(next, from_[root].operands);
+      else if (is_reduction_of_rows(from_[root]) && operand_dims(from_[root]) == dims)
+        result.reductions.insert(root);
+      else if (whole && op_class(from_[root]) != OpClass::generator)
+        result.values.insert(root);
     }
     return result;
   }
 
-  uint32_t find(uint32_t group) const {
-    while (groups_[group].joined_to != group) group = groups_[group].joined_to;
-    return group;
-  }
-
-  /// Groups of the reductions of rows that have the dims of a sum down columns.
-  void find_groups() {
+  /// The reductions of rows that have the dims of a sum down columns.
+  void find_reductions() {
     std::set<Dims> dims;
     for (const Op& op : from_.ops())
       if (is_column_sum(op)) dims.insert(operand_dims(op));
@@ -114,40 +100,44 @@ class RunSums {
     for (uint32_t i = 0; i < from_.size(); ++i) {
       const Op& op = from_.ops()[i];
       if (!is_reduction_of_rows(op) || !dims.contains(operand_dims(op))) continue;
-      const auto own = static_cast<uint32_t>(groups_.size());
-      groups_.push_back({own, {}});
-      const auto join = [&](uint32_t group) { groups_[find(group)].joined_to = find(own); };
-      const Reduced reduced = follow(op);
-      for (ValueId value : reduced.values) {
-        const auto [at, is_new] = group_of_value_.try_emplace({operand_dims(op), value}, own);
-        if (!is_new) join(at->second);
-      }
-      group_of_reduction_[i] = own;
+      const ValueId id{i};
+      reductions_[id] = follow(op).values;
+      for (ValueId value : reductions_[id]) readers_[value].push_back(id);
     }
   }
 
-  /// The group whose kernel has the elements of a sum's operand: it reads all that they are made
-  /// of, or they are made of what the last of its reductions gives.
-  std::optional<uint32_t> group_for(const Op& sum) const {
-    const Reduced reduced = follow(sum);
-    std::optional<uint32_t> group;
-    bool all = !reduced.values.empty();
-    for (ValueId value : reduced.values) {
-      const auto at = group_of_value_.find({operand_dims(sum), value});
-      const bool same = at != group_of_value_.end() && (!group || *group == find(at->second));
-      all &= same;
-      if (same) group = find(at->second);
+  /// The reduction of rows that reads all of these values and the most others, of equal ones the
+  /// first: that of the kernel that reads them.
+  std::optional<ValueId> reader_of(const Dims& dims, const std::set<ValueId>& values) const {
+    std::optional<ValueId> best;
+    const auto readers = values.empty() ? readers_.end() : readers_.find(*values.rbegin());
+    if (readers == readers_.end()) return best;
+    for (ValueId id : readers->second) {
+      const std::set<ValueId>& read = reductions_.at(id);
+      if (operand_dims(from_[id]) == dims && llvm::set_is_subset(values, read) &&
+          (!best || read.size() > reductions_.at(*best).size()))
+        best = id;
     }
-    if (all) return group;
+    return best;
+  }
+
+  /// The reduction of rows whose kernel has the elements of a sum's operand: it reads all that they
+  /// are made of, or they are made of its result.
+  std::optional<ValueId> reduction_beside(const Op& sum) const {
+    const Reduced reduced = follow(sum);
+    const Dims& dims = operand_dims(sum);
+    if (const auto reader = reader_of(dims, reduced.values)) return reader;
     if (reduced.reductions.empty()) return std::nullopt;
-    return find(group_of_reduction_.at(llvm::max_element(reduced.reductions)->index));
+    return reader_of(dims, reductions_.at(*reduced.reductions.rbegin()));
   }
 
   void add_sum(ValueId id) {
-    const auto group = group_for(from_[id]);
-    if (!group) return;
-    auto& sums = groups_[*group].sums;
-    if (sums.size() < kMostSums && (sums.empty() || can_stand_at(sums[0], id))) sums.push_back(id);
+    const auto reduction = reduction_beside(from_[id]);
+    if (!reduction) return;
+    auto& sums = sums_[*reduction];
+    if (sums.size() >= kMostSums || (!sums.empty() && !can_stand_at(sums[0], id))) return;
+    sums.push_back(id);
+    beside_[id] = *reduction;
   }
 
   /// Whether the operand of `sum` may be computed where `first` is: it does not depend on `first`,
@@ -172,8 +162,8 @@ class RunSums {
   /// The value that stands for `id`, made with what it depends on where that is not there yet.
   ValueId made(ValueId id) {
     if (rewriter_[id].valid()) return rewriter_[id];
-    if (const auto at = group_of_sum_.find(id.index); at != group_of_sum_.end()) {
-      make_sums(groups_[at->second].sums);
+    if (const auto at = beside_.find(id); at != beside_.end()) {
+      make_sums(sums_[at->second]);
       return rewriter_[id];
     }
     Op op = from_[id];
@@ -220,9 +210,10 @@ class RunSums {
   const Graph& from_;
   Builder& builder_;
   GraphRewriter& rewriter_;
-  std::vector<RowGroup> groups_;
-  std::map<std::pair<Dims, ValueId>, uint32_t> group_of_value_;
-  std::map<uint32_t, uint32_t> group_of_reduction_, group_of_sum_;
+  std::map<ValueId, std::set<ValueId>> reductions_;  // of rows, with the values that they read
+  std::map<ValueId, std::vector<ValueId>> readers_;  // by value: those reductions
+  std::map<ValueId, llvm::SmallVector<ValueId, 4>> sums_;  // that a reduction's kernel makes
+  std::map<ValueId, ValueId> beside_;                      // by sum: the reduction
 };
 
 }  // namespace
