@@ -196,12 +196,8 @@ std::string RowKernel::prefetches() const {
                              width.is_constant() &&
                              width.constant() * bytes % (kPointerAlignment * config_.blocks) == 0;
     if (!whole_words) continue;
-    text +=
-        block_.in_loop
-            ? fmt::format("if (thread == 0) prefetch_row<{}>(x{}, ahead, {});\n", width.constant(),
-                          input, space_.size_code(volume(form_.prefix)))
-            : fmt::format("prefetch_part<{}>(x{}, {} + {}ll);\n", width.constant() / config_.blocks,
-                          input, block_.number, config_.prefetch_distance);
+    text += fmt::format("prefetch_part<{}>(x{}, {} + {}ll);\n", width.constant() / config_.blocks,
+                        input, block_.number, config_.prefetch_distance);
   }
   return text;
 }

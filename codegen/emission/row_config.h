@@ -30,8 +30,7 @@ struct RowConfig {
   int64_t rows_per_block = 1;
   int64_t threads = 256;  // of a block: a multiple of 32
   int64_t blocks = 1;     // of a row: those of a cluster, which share its threads
-  // A block prefetches what is read by the block so many numbers after it, and a loop over rows
-  // what it reads so many rows later; 0: nothing.
+  // A block prefetches what is read by the block so many numbers after it; 0: nothing.
   int64_t prefetch_distance = 0;
 
   /// Threads of a row that walk a stage of `lanes` virtual lanes, each simulating lanes / owners of

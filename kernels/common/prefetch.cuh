@@ -15,14 +15,4 @@ SINTER_DEVICE void prefetch_part(const T* input, long long part) {
 #endif
 }
 
-// Prefetches row `row` of an input of `rows` rows, each of `width` elements; behind the last there
-// is nothing to prefetch. One thread calls it.
-template <int width, typename T>
-SINTER_DEVICE void prefetch_row(const T* input, long long row, long long rows) {
-#if SINTER_HAS_BULK_COPY
-  if (row < rows)
-    cp_async_bulk_prefetch_L2(input + row * width, width * static_cast<int>(sizeof(T)));
-#endif
-}
-
 }  // namespace sinter

@@ -6,7 +6,6 @@
 //   ColumnLane<Sum> sums1_0[3], sums1_1[3];
 //   for (int step = 0; step < 32; ++step) {
 //     const long long row = row_of_lane<1024>(lane, step);
-//     const long long ahead = row_of_lane<1024>(lane, step + 2);
 //     ... the row, as kernels/row has it, with sums1_0[j].take(e, v7) for each element
 //   }
 //   __shared__ float joined[3072];
@@ -95,18 +94,15 @@ class RunSumsKernel {
       for (size_t k = 0; k < op(task).operands.size(); ++k)
         text +=
             fmt::format("ColumnLane<Sum> {}[{}];\n", run_sums_name(task.output, k), chunks(task));
-    std::string step;
-    if (config_.prefetch_distance > 0)
-      step += fmt::format("const long long ahead = row_of_lane<{}>(lane, step + {});\n",
-                          runs_.lanes, config_.prefetch_distance);
     const std::string own = fmt::format("row_of_lane<{}>(lane, {})", runs_.lanes,
                                         fault(Fault::other_reduction_tree) ? "step ^ 1" : "step");
-    step += runs_.rows % (kChunk * runs_.lanes) == 0
-                ? fmt::format("constexpr bool live = true;\nconst long long row = {};\n", own)
-                : fmt::format(
-                      "const long long own_row = {0};\nconst bool live = own_row < {1};\n"
-                      "const long long row = live ? own_row : {1} - 1;\n",
-                      own, runs_.rows);
+    std::string step =
+        runs_.rows % (kChunk * runs_.lanes) == 0
+            ? fmt::format("constexpr bool live = true;\nconst long long row = {};\n", own)
+            : fmt::format(
+                  "const long long own_row = {0};\nconst bool live = own_row < {1};\n"
+                  "const long long row = live ? own_row : {1} - 1;\n",
+                  own, runs_.rows);
     step += row;
     // The next row's reductions take the same shared memory.
     if (config_.threads_per_row > 32) step += "__syncthreads();\n";

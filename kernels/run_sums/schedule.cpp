@@ -11,8 +11,6 @@ namespace {
 constexpr int64_t kOtherRegisters = 56, kMostRegisters = 240;
 // Unrolled chunks of one thread: more would make text, not speed.
 constexpr int64_t kMostChunks = 8;
-// How many rows later a row is read that is prefetched.
-constexpr int64_t kRowsAhead = 2;
 
 int64_t registers_of(const RunSumsProblem& problem, const RowConfig& config) {
   int64_t kept = 0, chunks = 0;
@@ -41,7 +39,6 @@ std::optional<RowConfig> schedule_run_sums(const RunSumsProblem& problem,
     config.threads_per_row = threads;
     config.rows_per_block = problem.lanes;
     config.threads = threads * problem.lanes;
-    config.prefetch_distance = device.has.bulk_copy ? kRowsAhead : 0;
     config.on_chip = registers_of(problem, config) <=
                      std::min(kMostRegisters, device.registers_per_block / config.threads);
     if (!unrolls(problem, config)) continue;

@@ -24,6 +24,7 @@ constexpr ClassText kClasses[] = {
      "A sum starts at +0, so that a sum of zeros is +0, also where all are -0. "
      "The reduced axes stay, with the extent 1, so that the result broadcasts against the "
      "operand."},
+    {OpClass::run_sums, "Parts of reductions", ""},
     {OpClass::composite, "Composites",
      "An op that stands for several: its definition is the graph that is shown, conversions "
      "included. It fuses as these ops do, and gives the same bits."},
