@@ -17,8 +17,8 @@ bool is_attention(const Op& op) {
 bool is_product(const Op& op) { return has_matrix(op) || op_class(op) == OpClass::contraction; }
 
 bool reduces(const Op& op) {
-  return op_class(op) == OpClass::reduce || op.kind == OpKind::layer_norm ||
-         op.kind == OpKind::rms_norm || op.kind == OpKind::softmax;
+  return op_class(op) == OpClass::reduce || op.kind == OpKind::run_sums ||
+         op.kind == OpKind::layer_norm || op.kind == OpKind::rms_norm || op.kind == OpKind::softmax;
 }
 
 /// The ops that find a label's element of a row: a choice by number, or a comparison of numbers.

@@ -29,6 +29,7 @@ enum class OpClass : uint8_t {
   gather,       // rows chosen by a value
   append,       // writes into memory that is there
   reduce,
+  run_sums,   // a reduction down columns, stopped before its last joins
   composite,  // decomposes into primitives
   contraction,
   anchor,  // a kernel family of its own computes it (kernels/families.def)

@@ -22,6 +22,7 @@ bool is_by_elements(const Op& op) {
     case OpClass::append:
       return true;
     case OpClass::reduce:
+    case OpClass::run_sums:
     case OpClass::composite:
     case OpClass::contraction:
     case OpClass::anchor:

@@ -68,6 +68,7 @@ class Puller {
 
  private:
   void pull_reduce(const Op& op, const IndexMap& coords);
+  void pull_runs(const Op& op);
   void pull_concat(const Op& op, const IndexMap& coords, const Dims& space);
 
   void read(ValueId input, const IndexMap& coords, const Dims& space, bool loaded) {
@@ -106,6 +107,15 @@ void Puller::pull_reduce(const Op& op, const IndexMap& coords) {
   pull(op.operands[0], identity, dims);
 }
 
+/// The operands are walked by rows, and nothing of the result is there before the last row.
+void Puller::pull_runs(const Op& op) {
+  const Dims& dims = primitives_[op.operands[0]].type.dims;
+  facts_.reduces = facts_.sums_runs = true;
+  facts_.kept_axes = static_cast<uint32_t>(dims.size()) - 1;
+  facts_.reduced_upper_bound = SymExpr(dims.back()).upper_bound(symbols_);
+  for (ValueId operand : op.operands) pull(operand, identity_map(dims.size()), dims);
+}
+
 void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
   for (const Visit& visit : visited_)
     if (visit.id == id && visit.coords == coords && visit.space == space) return;
@@ -127,6 +137,8 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
     }
     case OpClass::reduce:
       return pull_reduce(op, coords);
+    case OpClass::run_sums:
+      return pull_runs(op);
     case OpClass::gather:
       pull(operand_with(op, OperandRole::id), number_coords(op, coords), space);
       return read(root_of(primitives_, operand_with(op, OperandRole::table)), {}, space, true);
@@ -190,12 +202,18 @@ void Puller::pull_concat(const Op& op, const IndexMap& coords, const Dims& space
   }
 }
 
+/// Extents of the loop over what the op computes, or reads where that is a sum of runs.
+const Dims& loop_of(const Graph& graph, const Op& op) {
+  return op_class(op) == OpClass::run_sums ? graph[op.operands[0]].type.dims
+                                           : written_type(graph, op).dims;
+}
+
 }  // namespace
 
 OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols) {
   const Op& op = graph[id];
   OpFacts facts;
-  facts.dims = written_type(graph, op).dims;
+  facts.dims = loop_of(graph, op);
   if (op_class(op) == OpClass::contraction || op_class(op) == OpClass::anchor) {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const ValueId operand = op.operands[i], root = root_of(graph, operand);
@@ -233,7 +251,7 @@ OpFacts op_facts(const Graph& graph, ValueId id, llvm::ArrayRef<Symbol> symbols)
 OpFacts value_facts(const Graph& primitives, ValueId id, llvm::ArrayRef<Symbol> symbols) {
   OpFacts facts;
   const Op& op = primitives[id];
-  facts.dims = written_type(primitives, op).dims;
+  facts.dims = loop_of(primitives, op);
   Puller puller(
       primitives, symbols, [](Read&) {}, facts);
   puller.loop_anew_at_views();

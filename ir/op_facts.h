@@ -38,6 +38,7 @@ struct OpFacts {
   /// `row` by coordinates, the others as loaded.
   llvm::SmallVector<Read, 0> reads;
   bool reduces = false;
+  bool sums_runs = false;  // run_sums: `dims` are those of its operands, and so are its reads'
   /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
   /// trailing ones.
   std::optional<uint32_t> kept_axes;

@@ -17,6 +17,7 @@ class OpExtents {
 
   double result() const { return sizes_.elements(op_.type); }
   double elements(size_t operand) const { return sizes_.elements(type(operand)); }
+  double operands() const { return static_cast<double>(op_.operands.size()); }
   /// The last extent of an operand.
   double last(size_t operand) const { return sizes_.extent(type(operand).dims.back()); }
   double rows_seen(size_t operand) const { return sinter::rows_seen(op_, type(operand), call_); }
@@ -96,6 +97,8 @@ double instructions(const Graph& graph, const Op& op, const CallSizes& call) {
       return s.decomposed(instructions);
     case OpClass::reduce:
       return s.elements(0);
+    case OpClass::run_sums:
+      return s.elements(0) * s.operands();
     default:
       return static_cast<double>(element_instructions(op)) * s.result();
   }

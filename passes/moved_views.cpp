@@ -49,10 +49,12 @@ class MovedSlices {
   /// The slices by which alone a value is read; absent where it stays.
   std::optional<Part> part(ValueId id) const {
     const Op& op = from_[id];
-    if (!is_by_element(op) || !is_cheap(op) || !is_float(op.type.dtype) || reads_state(op)) return {};
+    if (!is_by_element(op) || !is_cheap(op) || !is_float(op.type.dtype) || reads_state(op))
+      return {};
     std::optional<Part> found;
     for (ValueId reader : readers_[id.index]) {
-      const std::optional<Part> one = reader == id ? std::nullopt : read_by(from_[reader], reader, op);
+      const std::optional<Part> one =
+          reader == id ? std::nullopt : read_by(from_[reader], reader, op);
       if (!one || (found && found->axis != one->axis)) return {};
       found = Part{one->axis, one->size + (found ? found->size : 0)};
     }
@@ -84,7 +86,8 @@ class MovedSlices {
     const int64_t begin = slice.attrs.get<int64_t>(AttrName::begin);
     const Dim size = slice.type.dims[axis_of(slice)];
     const bool is_conversion = op.kind == OpKind::cast && !reads_state(op);
-    if (!parts_[id.index] && !is_conversion) return builder_.slice(rewriter_[id], axis, begin, size);
+    if (!parts_[id.index] && !is_conversion)
+      return builder_.slice(rewriter_[id], axis, begin, size);
     const auto [at, is_new] = made_.try_emplace({id.index, begin, size.constant()});
     if (!is_new) return at->second;
     const auto rank = static_cast<int64_t>(op.type.rank());

@@ -17,6 +17,7 @@
 #include "passes/placed_parts.h"
 #include "passes/recognize_attention.h"
 #include "passes/recompute_parts.h"
+#include "passes/run_sums.h"
 #include "passes/shared_heads.h"
 #include "passes/unit_axes.h"
 
@@ -62,6 +63,7 @@ constexpr Pass kPipeline[] = {
     {"materialize", plain<materialize>},
     {"cleanup", plain<canonicalize>},
     {"recompute_parts", plain<recompute_parts>},
+    {"run_sums", plain<run_sums>},
     {"column_operands", plain<column_operands>},
     {"placed_parts", plain<placed_parts>},
     {"check_rows", check_rows_of},

@@ -14,6 +14,9 @@ struct BlockForm {
   int64_t min_threads = 1;                 // a power of two that the device has
   std::string_view side_guard = "";        // when results but the first are written; empty: always
   std::string_view when_read = "";         // statements after the first loop over the rows
+  /// The text stands in a loop over rows that sets `row`, whether it is `live`, and the row's own
+  /// `thread`.
+  bool in_loop = false;
 };
 
 /// The op that a kernel is built around.

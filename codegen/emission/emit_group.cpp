@@ -192,9 +192,12 @@ Status check_row_ops(const Graph& graph) {
         op.kind == OpKind::pack_codes)
       return tl::make_unexpected(
           refusal(fmt::format("a row kernel cannot compute '{}'", algorithm_name(op))));
-    for (ValueId operand : op.operands)
+    for (ValueId operand : op.operands) {
       if (writes_state(graph[operand]))
         return tl::make_unexpected(refusal("a group reads the state that it writes"));
+      if (op_class(graph[operand]) == OpClass::run_sums)
+        return tl::make_unexpected(refusal("a group reads the sums of runs that it makes"));
+    }
   }
   return {};
 }

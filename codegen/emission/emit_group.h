@@ -44,9 +44,11 @@ struct GroupForm {
   uint32_t first_pass(uint32_t stage) const {
     return llvm::find_if(tasks, [&](const Task& t) { return t.stage == stage; })->pass;
   }
-  /// The value whose elements output `value` writes: an append's operand, else itself.
+  /// The value whose elements output `value` takes: an append's operand, the first operand of
+  /// run_sums, else itself.
   ValueId stored(ValueId value) const {
     const Op& op = graph[value];
+    if (op_class(op) == OpClass::run_sums) return op.operands[0];
     return op_class(op) == OpClass::append ? operand_with(op, OperandRole::update) : value;
   }
 };

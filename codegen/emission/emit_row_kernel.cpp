@@ -142,7 +142,7 @@ void RowKernel::walk(uint32_t stage, uint32_t pass) {
   values_.open(stage, pass, row_, tail);
   open_reductions(tasks);
 
-  std::string guard = config_.rows_per_block > 1 ? "live" : "";
+  std::string guard = config_.rows_per_block > 1 || block_.in_loop ? "live" : "";
   const int64_t storing = stage_->axes.empty() ? 1 : owners();
   if (storing < config_.threads_per_row) guard = joined(guard, fmt::format("thread < {}", storing));
   if (!stage_->width.is(0)) {
@@ -212,6 +212,7 @@ std::string RowKernel::prefetches() const {
 std::string RowKernel::preamble() const {
   std::string text;
   if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
+  if (block_.in_loop) return text + space_.row_axes();
   if (config_.blocks > 1)
     return text +
            fmt::format(

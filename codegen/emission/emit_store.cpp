@@ -26,7 +26,18 @@ ValueEmitter::Place ValueEmitter::place(const Task& task, const IndexMap& coords
   return {linearize(op.type.dims, place), slot.inside};
 }
 
+/// Adds the current element of each operand of run_sums to its column of the thread's chunk.
+void ValueEmitter::add_to_runs(const Task& task, const std::string& guard) {
+  const Op& op = form_.graph[task.value];
+  const std::string condition = guard.empty() ? "" : fmt::format("if ({}) ", guard);
+  if (fault(Fault::missing_output_write)) return;
+  for (size_t k = 0; k < op.operands.size(); ++k)
+    statement(fmt::format("{}{}[j].take(e, {});", condition, run_sums_name(task.output, k),
+                          element(op.operands[k])));
+}
+
 void ValueEmitter::store(const Task& task, const std::string& guard) {
+  if (op_class(form_.graph[task.value]) == OpClass::run_sums) return add_to_runs(task, guard);
   const ValueId stored = form_.stored(task.value);
   const TensorType& type = form_.graph[stored].type;
   const IndexMap coords = space_.identity(type.dims);

@@ -23,6 +23,11 @@ struct KeptValue {
   DType dtype;
 };
 
+/// The sums of a thread's chunks (ColumnLane) that belong to an operand of an output of run_sums.
+inline std::string run_sums_name(int64_t output, size_t operand) {
+  return fmt::format("sums{}_{}", output, operand);
+}
+
 class ValueEmitter {
  public:
   ValueEmitter(const GroupForm& form, LoopSpace& space) : form_(form), space_(space) {}
@@ -49,7 +54,8 @@ class ValueEmitter {
   }
   /// Adds a statement for the current element.
   void statement(std::string_view text) { current_->line("{}", text); }
-  /// Writes the output's current element; `guard`: when (empty: always).
+  /// Writes the output's current element, or adds it where the output is run_sums; `guard`: when
+  /// (empty: always).
   void store(const Task& task, const std::string& guard);
   /// From now on this is the result of the reduce `id`: one for the row, or an array's for each
   /// column of the chunk.
@@ -136,6 +142,7 @@ class ValueEmitter {
     std::string inside;
   };
   Place place(const Task& task, const IndexMap& coords);
+  void add_to_runs(const Task& task, const std::string& guard);
 
   std::optional<ValueCode> find(ValueId id, const std::string& key, Level level);
   bool is_remade(const Op& op) const;

@@ -42,6 +42,7 @@ class Widening {
     switch (op_class(op)) {
       case OpClass::elementwise:
       case OpClass::reduce:
+      case OpClass::run_sums:
       case OpClass::composite:
         return computed(op);
       case OpClass::view:

@@ -172,7 +172,8 @@ bool overlaps_launches(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
     const Op& op = group.ops()[i];
     if (op_class(op) == OpClass::leaf) continue;
     if (!small(computed_dims(group, {i}))) return false;
-    if (op_class(op) == OpClass::reduce && !small(group[op.operands[0]].type.dims)) return false;
+    const bool reduces = op_class(op) == OpClass::reduce || op_class(op) == OpClass::run_sums;
+    if (reduces && !small(group[op.operands[0]].type.dims)) return false;
   }
   return true;
 }

@@ -1,8 +1,6 @@
 // Which form a row kernel takes: trials of its text tell what would have to stay in registers.
 #include "kernels/row/emit.h"
 
-#include <llvm/ADT/STLFunctionalExtras.h>
-
 #include "codegen/emission/emit_row_kernel.h"
 #include "codegen/emission/emit_scalar.h"
 #include "kernels/row/schedule.h"
@@ -38,8 +36,6 @@ RowProblem problem_of(const GroupForm& form, const std::map<std::string, KeptVal
   return problem;
 }
 
-using Scheduler = llvm::function_ref<std::optional<RowConfig>(const RowProblem&)>;
-
 /// A configuration, and what stays in registers with it.
 struct RowPlan {
   RowConfig config;
@@ -48,7 +44,7 @@ struct RowPlan {
 
 Result<RowPlan> plan_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
                           llvm::ArrayRef<SymbolId> parameters, const BlockForm& block,
-                          Scheduler schedule) {
+                          RowScheduler schedule) {
   // Trials of the text tell what would stay in registers: as little as possible, or with early
   // loads.
   const RowConfig trial;
@@ -77,15 +73,20 @@ Result<RowPlan> plan_rows(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
 
 }  // namespace
 
+Result<KernelBody> emit_rows_in(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
+                                llvm::ArrayRef<SymbolId> parameters, const BlockForm& block,
+                                RowScheduler schedule) {
+  SINTER_LET(plan, plan_rows(form, symbols, parameters, block, schedule));
+  Residents* residents = plan.residents ? &*plan.residents : nullptr;
+  return RowKernel(form, symbols, parameters, plan.config, block, residents).emit();
+}
+
 Result<KernelBody> emit_rows(const EmitContext& context) {
   SINTER_LET(form, analyze_group(context.group, context.prefix_rank, context.symbols));
-  const auto schedule = [&](const RowProblem& problem) {
-    return schedule_rows(problem, context.symbols, context.device);
-  };
-  SINTER_LET(plan, plan_rows(form, context.symbols, context.parameters, context.block, schedule));
-  Residents* residents = plan.residents ? &*plan.residents : nullptr;
-  return RowKernel(form, context.symbols, context.parameters, plan.config, context.block, residents)
-      .emit();
+  return emit_rows_in(form, context.symbols, context.parameters, context.block,
+                      [&](const RowProblem& problem) {
+                        return schedule_rows(problem, context.symbols, context.device);
+                      });
 }
 
 Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symbol> symbols,
@@ -94,12 +95,9 @@ Result<KernelBody> emit_rows_in_block(const GroupForm& form, llvm::ArrayRef<Symb
                                       const DeviceDescription& device) {
   const BlockForm block{
       .number = "0", .alone = false, .side_guard = "blockIdx.x == 0", .when_read = when_read};
-  const auto schedule = [&](const RowProblem& problem) {
+  return emit_rows_in(form, symbols, parameters, block, [&](const RowProblem& problem) {
     return std::optional(schedule_rows_in_block(problem, threads, rows, device));
-  };
-  SINTER_LET(plan, plan_rows(form, symbols, parameters, block, schedule));
-  Residents* residents = plan.residents ? &*plan.residents : nullptr;
-  return RowKernel(form, symbols, parameters, plan.config, block, residents).emit();
+  });
 }
 
 }  // namespace sinter

@@ -32,9 +32,9 @@ struct Max {
   static double combine(double a, double b) { return precise::maximum(a, b); }
 };
 
+/// Leaves the results of `runs` runs of neighbouring lanes in the first of `values`.
 template <typename Combine, typename T>
-T reduce(const T* row, int64_t count, int64_t lanes) {
-  T values[kMaxLanes];
+void reduce_runs(const T* row, int64_t count, int64_t lanes, int64_t runs, T* values) {
   std::fill(values, values + lanes, Combine::template identity<T>());
   for (int64_t start = 0, lane = 0; start < count; start += kChunk) {
     T value = values[lane];
@@ -43,10 +43,16 @@ T reduce(const T* row, int64_t count, int64_t lanes) {
     values[lane] = value;
     lane = lane + 1 == lanes ? 0 : lane + 1;
   }
-  // All lanes of a butterfly end equal; lane 0 depends on the first of each pair alone.
-  for (int64_t stride = 1; stride < lanes; stride *= 2)
-    for (int64_t lane = 0; lane < lanes; lane += 2 * stride)
-      values[lane] = Combine::combine(values[lane], values[lane + stride]);
+  // All lanes of a butterfly end equal; a lane depends on the first of each pair alone.
+  for (int64_t left = lanes; left > runs; left /= 2)
+    for (int64_t k = 0; k < left / 2; ++k)
+      values[k] = Combine::combine(values[2 * k], values[2 * k + 1]);
+}
+
+template <typename Combine, typename T>
+T reduce(const T* row, int64_t count, int64_t lanes) {
+  T values[kMaxLanes];
+  reduce_runs<Combine>(row, count, lanes, 1, values);
   return values[0];
 }
 
@@ -90,6 +96,12 @@ float reduce_sum(const float* row, int64_t count, int64_t lanes) {
 }
 double reduce_sum(const double* row, int64_t count, int64_t lanes) {
   return reduce<Sum>(row, count, lanes);
+}
+void sum_runs(const float* row, int64_t count, int64_t lanes, int64_t runs, float* sums) {
+  reduce_runs<Sum>(row, count, lanes, runs, sums);
+}
+void sum_runs(const double* row, int64_t count, int64_t lanes, int64_t runs, double* sums) {
+  reduce_runs<Sum>(row, count, lanes, runs, sums);
 }
 float reduce_max(const float* row, int64_t count, int64_t lanes) {
   return reduce<Max>(row, count, lanes);

@@ -31,6 +31,8 @@ extern const std::vector<GroupText> kRowGroups;
 extern const std::vector<GroupText> kFixedGroups;
 /// Column reductions over WIDTH rows or more, with a prologue and an epilogue.
 extern const std::vector<GroupText> kColumnGroups;
+/// Rows with sums of runs of their columns.
+extern const std::vector<GroupText> kRunGroups;
 /// Groups of several parts.
 extern const std::vector<GroupText> kPartGroups;
 /// One closed op each, read through views.

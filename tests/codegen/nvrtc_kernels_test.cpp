@@ -59,6 +59,7 @@ TEST_CASE("emitted kernels compile") {
     for (const GroupText& text : kCheckedGroups) add(text, DType::f16, 0);
     for (const GroupText& text : kColumnGroups) add(text, DType::bf16, 4096);
     add(kColumnGroups[2], DType::f32, 100);
+    for (const GroupText& text : kRunGroups) add(text, DType::bf16, 768);
     for (const GroupText& text : kPartGroups) add(text, DType::f16, 1000);
     constexpr DType types[] = {DType::f32, DType::f16, DType::bf16};
     for (size_t i = 0; i < kClosedGroups.size(); ++i)

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "differential/graph_generator.h"
+#include "ir/column_runs.h"
 
 namespace sinter {
 namespace {
@@ -127,8 +128,47 @@ void GraphGenerator::cluster_reduction() {
   reduction_epilogue(x, reduced, axes);
 }
 
+// Sums of runs of columns, beside reductions of the rows that they walk and what is computed from
+// both, as in a norm's gradients; and a sum of the runs, as they are joined.
+void GraphGenerator::sums_of_runs() {
+  using enum OpKind;
+  const int64_t rows = random_.pick(std::array<int64_t, 6>{2, 7, 64, 129, 300, 512});
+  const int64_t width = 8 * random_.between(1, std::clamp<int64_t>(kMaxElements / rows / 8, 1, 5));
+  Dims dims{Dim(rows), Dim(width)};
+  if (rows % 2 == 0 && random_.chance(30)) dims = {Dim(2), Dim(rows / 2), Dim(width)};
+  const ValueId x = value_of({any_float(), dims});
+  llvm::SmallVector<ValueId, 3> summed{x};
+  if (random_.chance(75)) {
+    const ValueId row = must(random_.chance(30) ? reduce_max : reduce_sum, {x}, last_axis(x));
+    const ValueId y = must(random_.pick(std::array{sub, mul}), {x, row});
+    if (random_.chance(70)) summed.push_back(y);
+    if (random_.chance(50)) {
+      const ValueId second = must(reduce_sum, {y}, last_axis(y));
+      const ValueId dx = must(sub, {y, must(mul, {x, second})});
+      if (random_.chance(30)) summed.push_back(dx);
+    }
+  }
+  const Value z = reduction_prologue(x);
+  if (z && graph_[*z].type.dims == dims && random_.chance(50)) summed.push_back(*z);
+  const int64_t lanes = column_lanes(dims);
+  const int64_t of_run =
+      std::min(lanes, int64_t{1} << random_.between(0, 3));  // at most kMostLanesOfRun
+  const ValueId runs = must(run_sums, summed, Attributes().set(AttrName::runs, lanes / of_run));
+  const auto number = random_.below(static_cast<int64_t>(summed.size()));
+  const ValueId part = must(slice, {runs},
+                            Attributes()
+                                .set(AttrName::axis, int64_t{1})
+                                .set(AttrName::begin, number)
+                                .set(AttrName::size, Dim(1)));
+  const ValueId zeros =
+      this->constant(DType::f32, {Dim(lanes / of_run), Dim(kChunk - 1), Dim(width)});
+  const ValueId padded = must(concat, {part, zeros}, Attributes().set(AttrName::axis, int64_t{1}));
+  must(reduce_sum, {padded}, Attributes().set(AttrName::axes, std::vector<int64_t>{0, 1}));
+}
+
 void GraphGenerator::axes_reduction() {
   using enum OpKind;
+  if (random_.chance(12)) return sums_of_runs();
   if (random_.chance(6)) return cluster_reduction();
   const Value x = reduced_operand();
   if (!x || graph_[*x].type.rank() < 2) return;

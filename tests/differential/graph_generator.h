@@ -132,6 +132,7 @@ class GraphGenerator {
   void reduction_epilogue(ValueId x, ValueId reduced, const std::vector<int64_t>& axes);
   void axes_reduction();
   void cluster_reduction();
+  void sums_of_runs();
 
   // Running sums (generate_scans.cpp).
   Value scanned_operand();

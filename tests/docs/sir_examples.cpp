@@ -25,6 +25,7 @@ constexpr ClassText kClasses[] = {
      "A sum starts at +0, so that a sum of zeros is +0, also where all are -0. "
      "The reduced axes stay, with the extent 1, so that the result broadcasts against the "
      "operand."},
+    {OpClass::run_sums, "Parts of reductions", ""},
     {OpClass::composite, "Composites",
      "An op that stands for several: its definition is the graph that is shown, conversions "
      "included. It fuses as these ops do, and gives the same bits."},
@@ -205,6 +206,16 @@ constexpr OpExample kExamples[] = {
      "with `maximum` the result is NaN where an element is NaN, and -0 is less than +0.",
      R"(  entry @e(%x: f32[N, 64]) -> (%max) {
     %max = reduce_max %x {axes = [1]}
+  })"},
+    {{OpKind::run_sums},
+     "run_sums(x [..., D], ...) -> f32[runs, operands, D]",
+     "Sums down the columns of 1 to 8 operands of one shape: `reduce_sum` over all axes but the "
+     "last, stopped where each column has `runs` partial sums. A run is as many neighbouring "
+     "virtual lanes of the order in which `reduce_sum` adds. Its tree goes on over [runs, 8, D], "
+     "where the first row of each 8 is a run's sum and the others are zeros, with the bits of "
+     "`reduce_sum`. The pass `run_sums` writes it, so that a norm's gradients read a row once.",
+     R"(  entry @e(%x: f16[64, 24], %y: f32[64, 24]) -> (%sums) {
+    %sums = run_sums %x, %y {runs = 4}
   })"},
     // Composites.
     {{OpKind::silu},

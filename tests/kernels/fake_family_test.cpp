@@ -171,7 +171,7 @@ TEST_CASE("the registry gives every anchor one family, in the order of choice") 
   CHECK(names == std::vector<std::string_view>{
                      "decode_attention", "attention", "attention_backward", "attention_f32",
                      "mask_tiles", "gemm_tc", "gemv", "gemm_codes", "dequantize", "sample", "scan",
-                     "scatter", "custom", "gemm", "column", "row", "pointwise"});
+                     "scatter", "custom", "gemm", "column", "run_sums", "row", "pointwise"});
   for (const test::Algorithm& algorithm : test::all_algorithms()) {
     Op op{algorithm.kind, {}, {}, {}, {}};
     if (algorithm.order) op.attrs.set(AttrName::order, *algorithm.order);

@@ -73,6 +73,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"where", "value value value"},
     {"reduce_sum", "row"},
     {"reduce_max", "row"},
+    {"run_sums", "8 row"},
     {"silu", "value"},
     {"gelu", "value"},
     {"gelu_tanh", "value"},

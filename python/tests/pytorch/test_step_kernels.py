@@ -3,8 +3,10 @@ are eager's."""
 
 from __future__ import annotations
 
+import copy
 import re
 
+import pytest
 import torch
 import torch.nn.functional as F
 from beside_eager import compiled, reset, train_beside_eager
@@ -140,3 +142,47 @@ def test_gradients_of_autocast_weights_are_float32_sums() -> None:
                                atol=terms * 2**-24 * exact.abs().max().item())
     assert re.search(r"= einsum .*: f32\[48, 64\]", text_of("backward"))
     assert "cast" not in text_of("backward").split("einsum")[-1]
+
+
+class Norms(nn.Module):
+    """Residuals around two norms and products with biases."""
+
+    def __init__(self, norm: type[nn.Module]) -> None:
+        super().__init__()
+        self.norms = nn.ModuleList([norm(64), norm(64)])
+        self.linears = nn.ModuleList([nn.Linear(64, 64), nn.Linear(64, 64)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for norm, linear in zip(self.norms, self.linears):
+            x = x + linear(norm(x))
+        return x
+
+
+def gradients_of_norms(module: nn.Module, x: torch.Tensor, function) -> list[torch.Tensor]:
+    module.zero_grad()
+    leaf = x.clone().requires_grad_()
+    function(leaf).square().mean().backward()
+    return [leaf.grad, *(parameter.grad.clone() for parameter in module.parameters())]
+
+
+@pytest.mark.parametrize("norm", (nn.LayerNorm, nn.RMSNorm))
+def test_the_gradients_of_a_norm_are_one_kernel_of_rows(norm: type[nn.Module]) -> None:
+    reset()
+    module, x = Norms(norm), torch.randn(2, 2048, 64)
+    fused = gradients_of_norms(module, x, compiled(module))
+    kernels = [ops for ops in ops_of("backward") if "run_sums" in ops]
+    # dx has row sums of its own, and its kernel the sums for weight and bias, and for the bias of the
+    # product before.
+    assert len(kernels) == 2 and all("reduce_sum" in ops for ops in kernels)
+    reset()
+    unfused = gradients_of_norms(module, x, torch.compile(module, backend="sinter",
+                                                          options={"fuse": False}))
+    for a, b in zip(fused, unfused, strict=True):
+        assert torch.equal(a, b)
+    exact = copy.deepcopy(module).double()
+    eager = gradients_of_norms(module, x, module)
+    for a, b, c in zip(fused, eager, gradients_of_norms(exact, x.double(), exact), strict=True):
+        size = c.abs().max().item()
+        # A sum of 4,096 terms in float32.
+        assert (a - c).abs().max().item() <= max(3 * (b - c).abs().max().item(),
+                                                 64 * torch.finfo(torch.float32).eps * size)
