@@ -201,14 +201,21 @@ Status add_store(const EmitContext& context, size_t output, int64_t threads, Por
 
 }  // namespace
 
-std::vector<bool> takes_result(const EmitContext& context) {
-  const Graph& group = context.group;
-  const ValueId anchor = context.anchor->id;
+namespace {
+
+/// By value of the group: whether it is one of `results`, or depends on one.
+std::vector<bool> takes_some(const Graph& group, llvm::ArrayRef<ValueId> results) {
   std::vector<bool> takes(group.size(), false);
-  takes[anchor.index] = true;
-  for (uint32_t i = anchor.index + 1; i < group.size(); ++i)
-    takes[i] = llvm::any_of(group.ops()[i].operands, [&](ValueId id) { return takes[id.index]; });
+  for (uint32_t i = 0; i < group.size(); ++i)
+    takes[i] = llvm::is_contained(results, ValueId{i}) ||
+               llvm::any_of(group.ops()[i].operands, [&](ValueId id) { return takes[id.index]; });
   return takes;
+}
+
+}  // namespace
+
+std::vector<bool> takes_result(const EmitContext& context) {
+  return takes_some(context.group, context.anchor->id);
 }
 
 Result<PortText> emit_operand_ports(const EmitContext& context, int64_t threads) {
@@ -222,12 +229,11 @@ Result<PortText> emit_operand_ports(const EmitContext& context, int64_t threads)
     SINTER_LET(accessor, operand_accessor(context, operand));
     text.accessors += accessor;
   }
-  const std::vector<bool> takes = takes_result(context);
-  for (size_t k = 0; k < context.group.outputs.size(); ++k) {
-    const ValueId output = context.group.outputs[k];
-    if (!takes[output.index] && !llvm::is_contained(context.anchor->companions, output))
-      SINTER_TRY(add_store(context, k, threads, text));
-  }
+  llvm::SmallVector<ValueId, 2> results = {context.anchor->id};
+  llvm::append_range(results, context.anchor->companions);
+  const std::vector<bool> takes = takes_some(context.group, results);
+  for (size_t k = 0; k < context.group.outputs.size(); ++k)
+    if (!takes[context.group.outputs[k].index]) SINTER_TRY(add_store(context, k, threads, text));
   return text;
 }
 

@@ -55,6 +55,15 @@ graph(%q: DTYPE[B, N, 64], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 32], %first: i32
   %b = place %y1, %base {axis = 2, begin = 2, size = 4} : DTYPE[B, K, 4, 32]
   %c = place %z1, %b {axis = 2, begin = 3, size = 4} : DTYPE[B, K, 4, 32]
 })"},
+    {"gradients_with_other_axes", 0, R"(
+graph(%q: DTYPE[B, N, 64], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 32], %first: i32[B, N], %last: i32[B, N], %g: DTYPE[B, N, 64], %s: f32[B, 2, N], %d: f32[B, 2, N]) -> (%c, %b) {
+  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, K, 32]
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, K, 32]
+  %y1 = reshape %y {dims = [B, K, 4, 8]} : DTYPE[B, K, 4, 8]
+  %z1 = reshape %z {dims = [B, K, 1, 32]} : DTYPE[B, K, 1, 32]
+  %b = copy %y1 : DTYPE[B, K, 4, 8]
+  %c = copy %z1 : DTYPE[B, K, 1, 32]
+})"},
     {"gradient_of_queries_begins_a_value", 0, R"(
 graph(%q: DTYPE[N, 60], %k: DTYPE[K, 20], %v: DTYPE[K, 24], %first: i32[N], %last: i32[N], %g: DTYPE[N, 72], %s: f32[3, N], %d: f32[3, N]) -> (%a) {
   %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 3, kv_heads = 1, scale = 0.2} : DTYPE[N, 60]
