@@ -8,23 +8,10 @@
 // Threads of a block: [run][chunk of 8 columns].
 #pragma once
 
-#include "kernels/common/reduce.cuh"
+#include "kernels/common/column_lane.cuh"
 #include "kernels/isa/cluster.cuh"
 
 namespace sinter {
-
-// One lane of 8 columns.
-template <typename Op>
-struct ColumnLane {
-  using T = typename Op::T;
-  T value[8];
-
-  SINTER_DEVICE ColumnLane() {
-#pragma unroll
-    for (int e = 0; e < 8; ++e) value[e] = Op::identity();
-  }
-  SINTER_DEVICE void take(int e, T x) { value[e] = Op::combine(value[e], x); }
-};
 
 // The tree over a run of `lanes` lanes, a power of two, given in ascending order: a counter in
 // binary, in which a digit 1 is the pending sum of so many lanes.

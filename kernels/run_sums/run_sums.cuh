@@ -1,7 +1,8 @@
 // Sums down columns beside a walk over rows, in the order of ir/column_runs.h.
 #pragma once
 
-#include "kernels/column/column.cuh"
+#include "kernels/common/column_lane.cuh"
+#include "kernels/common/vector.cuh"
 
 namespace sinter {
 

@@ -1,0 +1,21 @@
+// A virtual lane of sums down columns (ir/reduction_order.h), in the registers of a thread.
+#pragma once
+
+#include "kernels/common/reduce.cuh"
+
+namespace sinter {
+
+// One lane of 8 columns.
+template <typename Op>
+struct ColumnLane {
+  using T = typename Op::T;
+  T value[8];
+
+  SINTER_DEVICE ColumnLane() {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) value[e] = Op::identity();
+  }
+  SINTER_DEVICE void take(int e, T x) { value[e] = Op::combine(value[e], x); }
+};
+
+}  // namespace sinter
