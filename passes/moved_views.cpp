@@ -12,7 +12,6 @@ namespace sinter {
 namespace {
 
 using Axes = std::vector<int64_t>;
-using Readers = std::vector<llvm::SmallVector<ValueId, 2>>;
 
 const Axes& axes_of(const Op& transpose) { return transpose.attrs.get<Axes>(AttrName::axes); }
 int64_t axis_of(const Op& op) { return op.attrs.get<int64_t>(AttrName::axis); }
@@ -20,7 +19,7 @@ int64_t axis_of(const Op& op) { return op.attrs.get<int64_t>(AttrName::axis); }
 // ---- slices
 
 /// An axis along which a value is read by slices alone, and how many elements of it.
-struct Part {
+struct SlicedAxis {
   int64_t axis = 0;
   int64_t size = 0;
 };
@@ -47,23 +46,23 @@ class MovedSlices {
 
  private:
   /// The slices by which alone a value is read; absent where it stays.
-  std::optional<Part> part(ValueId id) const {
+  std::optional<SlicedAxis> part(ValueId id) const {
     const Op& op = from_[id];
     if (!is_by_element(op) || !is_cheap(op) || !is_float(op.type.dtype) || reads_state(op))
       return {};
-    std::optional<Part> found;
+    std::optional<SlicedAxis> found;
     for (ValueId reader : readers_[id.index]) {
-      const std::optional<Part> one =
+      const std::optional<SlicedAxis> one =
           reader == id ? std::nullopt : read_by(from_[reader], reader, op);
       if (!one || (found && found->axis != one->axis)) return {};
-      found = Part{one->axis, one->size + (found ? found->size : 0)};
+      found = SlicedAxis{one->axis, one->size + (found ? found->size : 0)};
     }
     if (!found) return {};
     const Dim extent = op.type.dims[found->axis];
     return extent.is_constant() && found->size <= extent.constant() ? found : std::nullopt;
   }
 
-  std::optional<Part> read_by(const Op& reader, ValueId id, const Op& value) const {
+  std::optional<SlicedAxis> read_by(const Op& reader, ValueId id, const Op& value) const {
     if (reader.kind != OpKind::slice)
       return reader.type.dims == value.type.dims ? parts_[id.index] : std::nullopt;
     const Dim size = reader.type.dims[axis_of(reader)];
@@ -71,7 +70,7 @@ class MovedSlices {
       return user != id && (is_by_element(from_[user]) || from_[user].kind == OpKind::concat);
     });
     if (!size.is_constant() || !is_formula) return {};
-    return Part{axis_of(reader), size.constant()};
+    return SlicedAxis{axis_of(reader), size.constant()};
   }
 
   bool reads_state(const Op& op) const {
@@ -105,8 +104,8 @@ class MovedSlices {
   const Graph& from_;
   Builder& builder_;
   GraphRewriter& rewriter_;
-  const Readers readers_;
-  std::vector<std::optional<Part>> parts_;
+  const std::vector<llvm::SmallVector<ValueId, 2>> readers_;
+  std::vector<std::optional<SlicedAxis>> parts_;
   std::map<std::tuple<uint32_t, int64_t, int64_t>, ValueId> made_;  // by value, begin and size
 };
 
@@ -183,7 +182,7 @@ class MovedTransposes {
   const Graph& from_;
   Builder& builder_;
   GraphRewriter& rewriter_;
-  const Readers readers_;
+  const std::vector<llvm::SmallVector<ValueId, 2>> readers_;
   std::vector<const Axes*> orders_;  // by value: attributes of transpositions
   std::vector<ValueId> permuted_;
 };
