@@ -37,9 +37,8 @@
 //        elements, a mask that repeats along all leading axes or along none; sample: logits [N, V]
 //        of a float type, V a constant, 1 .. 2^20; temperature and top_p f32 [N], the others i32
 //        [N]
-//   C33  place: begin + the part's extent along `axis` <= size, all constants; a base of the
-//   result's
-//        type
+//   C33  place: begin + the part's extent along `axis` is at most size, all constants; a base of
+//        the type of the result
 // Constraints C22 to C32 are listed with the rules of the families' ops, kernels/*/op.cpp.
 #include "ir/infer.h"
 

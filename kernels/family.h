@@ -136,7 +136,7 @@ struct KernelFamily {
   bool (*overwrites)(const Graph& group, size_t output, size_t input,
                      llvm::ArrayRef<Symbol>) = nullptr;
   /// Kind anchored: its kernels store the results of the anchor and of its companions where a
-  /// `place` puts them.
+  /// `place` puts them, and a `copy` that gives them other axes.
   bool places = false;
   EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
