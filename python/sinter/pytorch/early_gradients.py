@@ -14,8 +14,8 @@ operand of a product whose result no other op reads.
 
 This holds where s reaches D through ops that are linear in it, only products read D, and the backward pass
 reads the logits for nothing else. The sum for a bias of the logits would read D a second time, where the
-backward pass has it from the kernel that computes D: then nothing is gained. A value that is rounded to float16 needs the factor first:
-scales of losses are there so that such a gradient does not vanish.
+backward pass has it from the kernel that computes D: then nothing is gained. A value that is rounded to
+float16 needs the factor first: scales of losses are there so that such a gradient does not vanish.
 """
 
 from __future__ import annotations
