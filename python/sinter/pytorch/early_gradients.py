@@ -12,9 +12,10 @@ the backward pass does not read them a second time. D takes the place of the log
 kept. The factor s, one number that the backward pass gets, goes behind the products, or to the smaller
 operand of a product whose result no other op reads.
 
-This holds where s reaches D through ops that are linear in it, only products and sums read D, and the
-backward pass reads the logits for nothing else. A value that is rounded to float16 needs the factor first:
-scales of losses are there so that such a gradient does not vanish.
+This holds where s reaches D through ops that are linear in it, only products read D, and the backward pass
+reads the logits for nothing else. The sum for a bias of the logits would read D a second time, where the
+backward pass has it from the kernel that computes D: then nothing is gained. A value that is rounded to
+float16 needs the factor first: scales of losses are there so that such a gradient does not vanish.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ LINEAR = {
 SUMS = {aten.add.Tensor, aten.sub.Tensor}
 # Ops whose fill or padding has to be zero, and where among the arguments it stands.
 FILLED = {aten.constant_pad_nd.default: 2, aten.masked_fill.Scalar: 2}
+# Elements of a row that one kernel keeps in registers. A longer one is read again in any case.
+LONGEST_ROW = 65536
 REDUCTIONS = {aten.sum.dim_IntList, aten.amax.default, aten.logsumexp.default, aten.mean.dim}
 OF_BACKWARD = ("partitioner_tag", "autograd_backward")  # what torch says of nodes of the backward pass
 PRODUCTS = {aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.convolution.default}
@@ -165,13 +168,15 @@ class Early:
         self._check_others()
 
     def _reads_rows_again(self) -> bool:
-        """Whether the forward pass reduces rows of a product's result, which the gradient reads again."""
+        """Whether the forward pass reduces rows of a product's result, which the gradient reads again, and one
+        kernel can hold a row for both."""
         whole = elements(self._gradient)
         wide = [node for node in self._sources if 2 * elements(node) >= whole > 0]
         self._products = [node for node in wide if node.target in PRODUCTS]
         of_products = derived(self._products, lambda node: node not in self._reaching)
         return any(node.target in REDUCTIONS and node.args[0] in of_products
                    and 2 * elements(node.args[0]) >= whole and 8 * elements(node) <= whole
+                   and elements(node.args[0]) <= LONGEST_ROW * elements(node)
                    for node in self._sources)
 
     def _factor(self) -> fx.Node:
@@ -186,11 +191,12 @@ class Early:
         return tangent
 
     def _check_reader(self, reader: fx.Node) -> None:
-        if reader.target is aten.mm.default:
-            if all(operand in self._reaching for operand in reader.args):
-                raise Refused(f"{reader.name} is a product of two gradients")
-        elif reader.target is not aten.sum.dim_IntList or 8 * elements(reader) > elements(self._gradient):
+        if reader.target is aten.sum.dim_IntList:
+            raise Refused(f"{reader.name} has its sum from the kernel that computes it")
+        if reader.target is not aten.mm.default:
             raise Refused("the caller sees it" if reader.op == "output" else f"{reader.name} reads it too")
+        if all(operand in self._reaching for operand in reader.args):
+            raise Refused(f"{reader.name} is a product of two gradients")
 
     def _check_others(self) -> None:
         """Raises where the logits are kept in any case, so that the gradient would come to them."""
@@ -332,9 +338,9 @@ def exponent(power: fx.Node) -> fx.Node | None:
 
 
 def scale(graph: fx.Graph, reader: fx.Node, operand: fx.Node, factor: fx.Node) -> None:
-    """Multiplies what a product or a sum makes of an operand by a factor: where the result becomes float32, so
-    that it is rounded no more often; else as it is; and where nothing computes with it, and the product's
-    other operand is smaller, that operand."""
+    """Multiplies what a product makes of an operand by a factor: where the result becomes float32, so that it is
+    rounded no more often; else as it is; and where nothing computes with it, and the product's other operand is
+    smaller, that operand."""
     last = reader
     while not is_widened(last) and len(last.users) == 1 and (is_view(next(iter(last.users)))
                                                             or is_widened(next(iter(last.users)))):
@@ -343,7 +349,7 @@ def scale(graph: fx.Graph, reader: fx.Node, operand: fx.Node, factor: fx.Node) -
         ends = any(user.op == "output" or user.target in PRODUCTS for user in last.users)
         last = reader
         others = [x for x in reader.args if isinstance(x, fx.Node) and x is not operand]
-        if ends and reader.target in PRODUCTS and others and elements(others[0]) < elements(reader):
+        if ends and others and elements(others[0]) < elements(reader):
             with graph.inserting_before(reader):
                 scaled = call(graph, reader, aten.mul.Tensor, others[0], factor)
             reader.replace_input_with(others[0], scaled)
