@@ -1,5 +1,5 @@
 // run_sums. Constraint:
-//   C33  run_sums: operands [..., D] of float types and one shape of constants, with at least two
+//   C34  run_sums: operands [..., D] of float types and one shape of constants, with at least two
 //        rows, D a multiple of 8, at most 8192; runs: a power of two of which each has 1 .. 8 of
 //        the virtual lanes of the rows, lanes times D at most 16384
 #include <bit>
@@ -14,16 +14,16 @@ Result<TensorType> infer_run_sums(const Inference& op) {
   const Dims& dims = op.operands[0].dims;
   for (const TensorType& operand : op.operands)
     if (!is_float(operand.dtype) || operand.dims != dims)
-      return op.reject(33, fmt::format("needs operands of float types and one shape, got {} and {}",
+      return op.reject(34, fmt::format("needs operands of float types and one shape, got {} and {}",
                                        op.show(op.operands[0]), op.show(operand)));
   if (!llvm::all_of(dims, [](Dim dim) { return dim.is_constant(); }) || dims.size() < 2)
-    return op.reject(33, fmt::format("needs rows and columns of constant extents, got {}",
+    return op.reject(34, fmt::format("needs rows and columns of constant extents, got {}",
                                      op.show(op.operands[0])));
   const SymExpr rows = volume(DimsRef(dims).drop_back());
   const int64_t width = dims.back().constant();
   if (rows.overflowed() || rows.constant() < 2 || width < kChunk || width % kChunk != 0 ||
       width > kMostColumnsOfRuns)
-    return op.reject(33, fmt::format("needs at least 2 rows, and columns that are a multiple of 8, "
+    return op.reject(34, fmt::format("needs at least 2 rows, and columns that are a multiple of 8, "
                                      "at most {}, got {}",
                                      kMostColumnsOfRuns, op.show(op.operands[0])));
   const auto runs = op.attrs.get<int64_t>(AttrName::runs);
@@ -31,7 +31,7 @@ Result<TensorType> infer_run_sums(const Inference& op) {
   const int64_t most = std::min(kMostLanesOfRun, kMostSumsOfRun / width);
   if (runs < 1 || runs > lanes || !std::has_single_bit(static_cast<uint64_t>(runs)) ||
       lanes / runs > most)
-    return op.reject(33, fmt::format("{} runs of {} virtual lanes; with {} columns it takes a "
+    return op.reject(34, fmt::format("{} runs of {} virtual lanes; with {} columns it takes a "
                                      "power of two of runs, each of 1 to {} lanes",
                                      runs, lanes, width, most));
   return TensorType{DType::f32,

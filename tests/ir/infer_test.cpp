@@ -702,26 +702,26 @@ TEST_CASE("C25 scatter_add") {
   rejects(25, OpKind::scatter_add, {i32({kN}), f16({kN, 1})}, rows((int64_t{1} << 31) + 1));
 }
 
-TEST_CASE("C33 run_sums") {
+TEST_CASE("C34 run_sums") {
   const auto runs = [](int64_t count) { return with(AttrName::runs, count); };
   gives(OpKind::run_sums, {f32({100, 24})}, runs(4), f32({4, 1, 24}));
   gives(OpKind::run_sums, {f16({2, 50, 24}), f32({2, 50, 24})}, runs(16), f32({16, 2, 24}));
   gives(OpKind::run_sums, {f32({32768, 2048})}, runs(128), f32({128, 1, 2048}));
   rejects(1, OpKind::run_sums, {f32({100, 24})});
   rejects(1, OpKind::run_sums, Types(9, f32({100, 24})), runs(4));
-  rejects(33, OpKind::run_sums, {f32({100, 24}), f32({100, 32})}, runs(4));
-  rejects(33, OpKind::run_sums, {i32({100, 24})}, runs(4));
-  rejects(33, OpKind::run_sums, {f32({kN, 24})}, runs(4));
-  rejects(33, OpKind::run_sums, {f32({24})}, runs(1));
-  rejects(33, OpKind::run_sums, {f32({1, 24})}, runs(1));
-  rejects(33, OpKind::run_sums, {f32({0, 24})}, runs(1));
-  rejects(33, OpKind::run_sums, {f32({100, 12})}, runs(4));
-  rejects(33, OpKind::run_sums, {f32({100, 0})}, runs(4));
-  rejects(33, OpKind::run_sums, {f32({100, 8200})}, runs(16));
+  rejects(34, OpKind::run_sums, {f32({100, 24}), f32({100, 32})}, runs(4));
+  rejects(34, OpKind::run_sums, {i32({100, 24})}, runs(4));
+  rejects(34, OpKind::run_sums, {f32({kN, 24})}, runs(4));
+  rejects(34, OpKind::run_sums, {f32({24})}, runs(1));
+  rejects(34, OpKind::run_sums, {f32({1, 24})}, runs(1));
+  rejects(34, OpKind::run_sums, {f32({0, 24})}, runs(1));
+  rejects(34, OpKind::run_sums, {f32({100, 12})}, runs(4));
+  rejects(34, OpKind::run_sums, {f32({100, 0})}, runs(4));
+  rejects(34, OpKind::run_sums, {f32({100, 8200})}, runs(16));
   // 100 rows have 16 lanes, 32768 have 1024.
-  for (int64_t count : {-1, 0, 3, 32}) rejects(33, OpKind::run_sums, {f32({100, 24})}, runs(count));
-  rejects(33, OpKind::run_sums, {f32({100, 24})}, runs(1));
-  rejects(33, OpKind::run_sums, {f32({32768, 4096})}, runs(128));
+  for (int64_t count : {-1, 0, 3, 32}) rejects(34, OpKind::run_sums, {f32({100, 24})}, runs(count));
+  rejects(34, OpKind::run_sums, {f32({100, 24})}, runs(1));
+  rejects(34, OpKind::run_sums, {f32({32768, 4096})}, runs(128));
 }
 
 TEST_CASE("C30 pack_codes and dequantize") {
