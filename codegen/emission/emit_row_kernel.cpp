@@ -253,6 +253,7 @@ Result<KernelBody> RowKernel::emit() {
   body.launch.rows = volume(form_.prefix);
   body.launch.items_per_block = config_.rows_per_block;
   body.launch.threads = config_.threads;
+  body.resident_blocks = config_.resident_blocks;
   body.launch.cluster = config_.blocks;
   return body;
 }
