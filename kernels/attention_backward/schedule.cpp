@@ -12,8 +12,8 @@ constexpr int64_t kDeclaredGradientBytes = 8192;
 // 64 own rows of a block of 128.
 constexpr int64_t kLoadingRegisters = 40, kMultiplyingRegisters = 232;
 // The sums of two gradients of wider heads, dots and products need more: with 232 registers the
-// assembler lets each product end before the next one begins (C7512). With 24 those that load keep
-// 44 bytes in local memory.
+// assembler lets each product end before the next one begins (ptxas warns of it as 7512). With 24
+// those that load keep 44 bytes in local memory.
 constexpr int kWidthOfManySums = 224;
 constexpr int64_t kFewLoadingRegisters = 24, kMostMultiplyingRegisters = 240;
 // A part of the L2 cache: half of it may hold copies of the other half's lines, for the

@@ -168,7 +168,7 @@ void GraphGenerator::sums_of_runs() {
 
 void GraphGenerator::axes_reduction() {
   using enum OpKind;
-  if (random_.chance(12)) return sums_of_runs();
+  if (random_.chance(7)) return sums_of_runs();
   if (random_.chance(6)) return cluster_reduction();
   const Value x = reduced_operand();
   if (!x || graph_[*x].type.rank() < 2) return;

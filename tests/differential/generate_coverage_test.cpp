@@ -126,7 +126,7 @@ TEST_CASE("constants and literals are large, infinite and NaN, and integers that
     }
     for (const std::string& what : found) ++modules[what];
   }
-  for (const char* value : {"1e38", "inf", "-inf", "nan", "integer"}) {
+  for (const std::string value : {"1e38", "inf", "-inf", "nan", "integer"}) {
     CAPTURE(value);
     CHECK(modules[fmt::format("constant {}", value)] >= kCoverageSeeds / 200);
     CHECK(modules[fmt::format("literal {}", value)] >= kCoverageSeeds / 200);
@@ -192,8 +192,8 @@ TEST_CASE("attentions have leading axes, masks of every type, and any ranges") {
            "mask of all sequences");
     }
   }
-  for (const char* op : {"attention", "decode_attention", "tiled_attention"})
-    for (const char* what : {"sequences", "any range", "zeros", "mask"})
+  for (const std::string op : {"attention", "decode_attention", "tiled_attention"})
+    for (const std::string what : {"sequences", "any range", "zeros", "mask"})
       CHECK_MESSAGE(found[fmt::format("{}, {}", op, what)] > 2, op << " " << what);
   for (const char* what :
        {"two leading axes", "shared keys", "keys by heads", "computed range", "mask of i1",

@@ -348,9 +348,9 @@ void GraphGenerator::literal() {
   for (int64_t i = 0; i < count; ++i)
     values.push_back(random_.chance(60) ? static_cast<double>(random_.between(-8, 8)) / 4
                                         : any_number(40));
-  const DType dtype = any_dtype();
+  const DType dtype = random_.chance(10) ? DType::i64 : any_dtype();
   for (Number& value : values)
-    if (dtype == DType::i64 && random_.chance(40)) value = any_long();
+    if (dtype == DType::i64 && random_.chance(70)) value = any_long();
   op(OpKind::literal, {},
      Attributes()
          .set(AttrName::dims, Dims{Dim(count)})

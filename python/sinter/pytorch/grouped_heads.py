@@ -18,11 +18,11 @@ from torch import fx
 
 from .dtypes import CASTS
 from .extents import expression_of
+from .layout import RESHAPES
 from .padding import call
 
 aten, ops = torch.ops.aten, torch.ops.sinter
 
-VIEWS = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 GROUP = 2  # the axis of the heads of a group in [B, G, R, T, D]
 
 
@@ -77,7 +77,7 @@ def repeated_heads(node: fx.Node) -> Repeated | None:
     while node.target in CASTS:
         casts.append(node)
         node = node.args[0]
-    if node.target not in VIEWS:
+    if node.target not in RESHAPES:
         return None
     whole = node.args[0]
     if whole.target is aten.clone.default:
@@ -102,7 +102,7 @@ def group_sum(node: fx.Node, repeated: Repeated) -> GroupSum | None:
     casts = []
     while len(node.users) == 1:
         (user,) = node.users
-        if user.target in VIEWS:
+        if user.target in RESHAPES:
             (total, *others) = user.users
             is_sum = not others and sizes_of(user) == repeated.shape and not total.kwargs \
                 and total.target is aten.sum.dim_IntList and list(total.args[1]) == [GROUP]

@@ -14,6 +14,9 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from .extents import expression_of
 
+# Ops whose result has the operand's elements in their order, in another shape.
+RESHAPES = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default, torch.ops.aten.reshape.default)
+
 
 @dataclass(frozen=True)
 class Layout:

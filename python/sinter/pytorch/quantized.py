@@ -26,7 +26,7 @@ from torch import fx
 
 from ..errors import bad_input
 from .dtypes import CASTS
-from .layout import with_sources
+from .layout import RESHAPES, with_sources
 from .packed_codes import GROUPS, SCALES, CodeFormat, pack
 from .padding import call
 
@@ -34,7 +34,6 @@ aten = torch.ops.aten
 
 CODES = {torch.int8: "int8", torch.uint8: "uint8", torch.float8_e4m3fn: "e4m3"}  # of a byte
 INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
-VIEWS = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 TRANSPOSES = {aten.t.default: [], aten.permute.default: [[1, 0]], aten.transpose.int: [0, 1]}
 
 
@@ -148,7 +147,7 @@ class Finder:
         if node.target in TRANSPOSES and list(node.args[1:]) == TRANSPOSES[node.target]:
             view = {"rows": "columns", "columns": "rows"}.get(first.view)
             return replace(first, view=view) if view else None
-        if node.target in VIEWS:
+        if node.target in RESHAPES:
             return self._viewed(node, first)
         if node.target is aten.sub.Tensor and not node.kwargs:
             return self._shifted(first, node)
@@ -224,7 +223,7 @@ class Finder:
 
 def is_integer(node: fx.Node) -> bool:
     """Whether a node's elements are those of a tensor of 8-bit integers, perhaps as another type."""
-    while node.target in (*CASTS, *VIEWS, *TRANSPOSES, aten.unsqueeze.default, aten.expand.default):
+    while node.target in (*CASTS, *RESHAPES, *TRANSPOSES, aten.unsqueeze.default, aten.expand.default):
         node = node.args[0]
     return node.meta["val"].dtype in (torch.int8, torch.uint8)
 
