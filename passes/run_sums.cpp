@@ -26,7 +26,7 @@ constexpr int64_t kSumsInRegisters = 8192;
 constexpr size_t kMostSums = 8;      // of one run_sums
 constexpr size_t kMostWalked = 128;  // ops that an operand is followed through
 
-/// What the operand of a reduction is made of, element by element.
+/// The values of which the operand of a reduction is computed, element by element.
 struct Reduced {
   std::set<ValueId> values;      // in memory, with as many elements
   std::set<ValueId> reductions;  // of rows, in rows of as many elements

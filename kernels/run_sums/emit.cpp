@@ -24,7 +24,7 @@
 namespace sinter {
 namespace {
 
-/// What all run_sums of a group agree in.
+/// The extents in which all run_sums of a group agree.
 struct Runs {
   int64_t rows = 0, lanes = 0, count = 0;
   int64_t lanes_of_run() const { return lanes / count; }

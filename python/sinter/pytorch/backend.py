@@ -213,7 +213,7 @@ def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:
 
 
 def late_gradients(module: fx.GraphModule) -> list[LateGradient]:
-    """Of a forward graph: the gradients of losses that it does not compute, and why."""
+    """The gradients of losses that a forward graph does not compute, and why."""
     return next(node for node in module.graph.nodes if node.op == "output").meta.get(LATE_GRADIENTS, [])
 
 

@@ -302,8 +302,8 @@ def check_linear(node: fx.Node, reaching: dict) -> None:
 
 
 def shared_exponentials(graph: fx.Graph, node: fx.Node, made: dict[fx.Node, fx.Node]) -> fx.Node | None:
-    """Of e^(x - log s) t, where s sums the rows of e^x, the product of these e^x and t / s: exponentials that
-    the forward pass has. None: the node is no such product."""
+    """e^x t / s for a product e^(x - log s) t, where s sums the rows of e^x: the forward pass has these
+    exponentials. None: the node is no such product."""
     if node.target is not aten.mul.Tensor or not all(isinstance(x, fx.Node) for x in node.args):
         return None
     for power, factor in (node.args, reversed(node.args)):

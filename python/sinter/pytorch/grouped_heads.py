@@ -98,7 +98,8 @@ def sizes_of(node: fx.Node) -> list:
 
 
 def group_sum(node: fx.Node, repeated: Repeated) -> GroupSum | None:
-    """What the backward pass of the repetition does with a gradient; None: something else reads it."""
+    """The sum of a gradient over each group, which the backward pass of the repetition has; None: something
+    else reads the gradient."""
     casts = []
     while len(node.users) == 1:
         (user,) = node.users
