@@ -87,7 +87,7 @@ class MovedSlices {
     const bool is_conversion = op.kind == OpKind::cast && !reads_state(op);
     if (!parts_[id.index] && !is_conversion)
       return builder_.slice(rewriter_[id], axis, begin, size);
-    const auto [at, is_new] = made_.try_emplace({id.index, begin, size.constant()});
+    const auto [at, is_new] = made_.try_emplace({id.index, axis, begin, size.constant()});
     if (!is_new) return at->second;
     const auto rank = static_cast<int64_t>(op.type.rank());
     llvm::SmallVector<ValueId, 3> operands;
@@ -97,7 +97,7 @@ class MovedSlices {
       const bool is_whole = own < 0 || type.dims[own].is(1);
       operands.push_back(is_whole ? rewriter_[operand] : sliced(operand, own, slice));
     }
-    return made_[{id.index, begin, size.constant()}] =
+    return made_[{id.index, axis, begin, size.constant()}] =
                builder_.op(op.kind, operands, Attributes(op.attrs), op.name);
   }
 
@@ -106,7 +106,8 @@ class MovedSlices {
   GraphRewriter& rewriter_;
   const std::vector<llvm::SmallVector<ValueId, 2>> readers_;
   std::vector<std::optional<SlicedAxis>> parts_;
-  std::map<std::tuple<uint32_t, int64_t, int64_t>, ValueId> made_;  // by value, begin and size
+  // By value, axis, begin and size.
+  std::map<std::tuple<uint32_t, int64_t, int64_t, int64_t>, ValueId> made_;
 };
 
 // ---- transpositions

@@ -272,7 +272,7 @@ void GraphGenerator::place_parts(llvm::ArrayRef<ValueId> parts, int64_t axis) {
   for (ValueId part : parts) size += extent(part);
   type.dims[axis] = size;
   if (volume_of(type) > kMaxElements) return;
-  // Those from `start` on go upwards, the others downwards.
+  // Parts from `start` on go upwards, the others downwards.
   const auto start = static_cast<size_t>(random_.below(static_cast<int64_t>(parts.size())));
   for (ValueId part : parts.take_front(start)) low += extent(part);
   high = low;

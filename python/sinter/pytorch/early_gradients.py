@@ -28,17 +28,17 @@ import torch
 from torch import fx
 from torch.utils.checkpoint import CheckpointPolicy
 
+from .dtypes import CASTS
 from .layout import hint_of, is_view, with_sources
 from .names import location_of
 from .padding import call
 
 aten = torch.ops.aten
-CAST = torch.ops.prims.convert_element_type.default
 
 # Ops that are linear in their first operand, whatever stands in the others.
 LINEAR = {
     aten.neg.default, aten.sum.dim_IntList, aten.sum.default, aten.mean.dim, aten.mean.default, aten.clone.default,
-    aten._to_copy.default, CAST, aten.div.Tensor, aten.div.Scalar, aten.mul.Scalar, aten.mul.Tensor,
+    *CASTS, aten.div.Tensor, aten.div.Scalar, aten.mul.Scalar, aten.mul.Tensor,
     aten.tanh_backward.default, aten.sigmoid_backward.default, aten.gelu_backward.default,
     aten.silu_backward.default, aten.threshold_backward.default,
 }
@@ -361,7 +361,7 @@ def scale(graph: fx.Graph, reader: fx.Node, operand: fx.Node, factor: fx.Node) -
 
 def is_widened(node: fx.Node) -> bool:
     """Whether a node is a cast of a 16-bit type to float32."""
-    return node.target in (aten._to_copy.default, CAST) and node.meta["val"].dtype == torch.float32 \
+    return node.target in CASTS and node.meta["val"].dtype == torch.float32 \
         and node.args[0].meta["val"].dtype in (torch.bfloat16, torch.float16)
 
 
