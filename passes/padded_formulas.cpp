@@ -4,7 +4,6 @@
 
 #include <limits>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "ir/integers.h"
@@ -84,7 +83,6 @@ class PaddedFormulas {
   void note_formula(ValueId id) {
     const Op& op = from_[id];
     if (lacks(op.type.dims, behind_) || !is_by_element(op)) return;
-    if (!noted_.insert({id, behind_, size_}).second) return;
     sizes_.try_emplace(id, behind_ == 0 ? size_ : 0);
     for (ValueId operand : op.operands) note_formula(operand);
   }
@@ -167,7 +165,6 @@ class PaddedFormulas {
   int64_t size_ = 0;                  // its extent
   std::map<ValueId, int64_t> sizes_;  // of formulas; 0: not of rows
   // By the value, and the axis and the extent that are wider.
-  std::set<std::tuple<ValueId, size_t, int64_t>> noted_;
   std::map<std::tuple<ValueId, size_t, int64_t>, ValueId> wider_;
 };
 
