@@ -21,7 +21,11 @@ constexpr Check* kAnchoredChecks[] = {checks::convexity, checks::anchored_space,
 constexpr Check* kCallChecks[] = {checks::call, checks::state, checks::convexity, checks::numerics};
 
 llvm::ArrayRef<Check*> checks_for(const Question& q) {
+  const auto sums_rows = [](const GroupShape& shape) {
+    return shape.anchor && shape.family->summed_rows > 0;
+  };
   if (q.call) return kCallChecks;
+  if (sums_rows(q.first_shape()) || sums_rows(q.second_shape())) return kAnchoredChecks;
   if (q.first_shape().columns || q.second_shape().columns) return kColumnChecks;
   if (q.first_shape().anchor || q.second_shape().anchor) return kAnchoredChecks;
   return kRowChecks;

@@ -4,6 +4,7 @@
 //   %n  = rms_norm %x, %w                      prologue: the rows of the operand, [N]
 //   %gu = linear %n, %m {order = gemv}                        the anchor: [N, 2 * F]
 //   %a  = silu %gu                             epilogue
+#include "ir/block_sums.h"
 #include "ir/in_place.h"
 #include "ir/op_roles.h"
 #include "passes/judge_checks.h"
@@ -37,8 +38,25 @@ bool may_accompany(const FusionProblem& problem, ValueId id, ValueId anchor) {
   return problem.family(id) == &family && is_companion(family, graph[anchor], graph[id]);
 }
 
+/// A member of the sums of blocks of rows that the kernel makes of the result of the anchor or of a
+/// companion: the sum, or the cast before it, which nothing else reads.
+bool is_summed_result(const Question& q, ValueId member) {
+  const Graph& graph = q.problem.graph();
+  ValueId sum = member;
+  if (graph[member].kind == OpKind::cast) {
+    const Members users = q.problem.users(member);
+    if (users.size() != 1 || !llvm::is_contained(q.members, users[0])) return false;
+    sum = users[0];
+  }
+  const std::optional<BlockSums> sums = as_block_sums(graph, sum);
+  return sums && sums->rows == q.merged.family->summed_rows &&
+         llvm::is_contained(anchors_of(q.merged), sums->source) &&
+         llvm::is_contained(q.members, sums->wide) && q.problem.users(sums->wide).size() == 1 &&
+         !q.problem.is_output(sums->wide);
+}
+
 /// A member that stores the result of the anchor or of a companion where the kernel can: as a part
-/// of a value, or with other axes. Nothing else reads that result.
+/// of a value, or with other axes. Only sums of the kernel read that result, too.
 bool is_stored_result(const Question& q, ValueId member) {
   const Graph& graph = q.problem.graph();
   const Op& op = graph[member];
@@ -49,8 +67,16 @@ bool is_stored_result(const Question& q, ValueId member) {
     if (!llvm::all_of(DimsRef(op.type.dims).drop_front(axis), is_constant)) return false;
   }
   const ValueId result = same_elements(graph, op.operands[0]);
-  return llvm::is_contained(anchors_of(q.merged), result) && q.problem.users(result).size() == 1 &&
-         !q.problem.is_output(result);
+  return llvm::is_contained(anchors_of(q.merged), result) && !q.problem.is_output(result) &&
+         llvm::all_of(q.problem.users(result), [&](ValueId user) {
+           return user == member ||
+                  (llvm::is_contained(q.members, user) && is_summed_result(q, user));
+         });
+}
+
+/// A member that the kernel makes of the result of the anchor or of a companion without a port.
+bool is_made_of_result(const Question& q, ValueId member) {
+  return is_stored_result(q, member) || is_summed_result(q, member);
 }
 
 /// The anchor and companions of both groups; nothing where they cannot share a kernel.
@@ -145,7 +171,7 @@ std::optional<Verdict> checks::anchored_space(Question& q) {
   const llvm::SmallVector<Entrance, 2> open = entrances(q);
   const GroupShape result = shape_of_result(q);
   for (ValueId member : q.members) {
-    if (llvm::is_contained(*anchors, member) || is_stored_result(q, member)) continue;
+    if (llvm::is_contained(*anchors, member) || is_made_of_result(q, member)) continue;
     const auto entrance = llvm::find_if(
         open, [&](const Entrance& one) { return llvm::is_contained(one.members, member); });
     const bool enters = entrance != open.end();
@@ -209,7 +235,7 @@ std::optional<Verdict> takes_elements(const Question& q, const Ports::Place& res
   const GroupShape shape = shape_of_result(q);
   const Dims& elements = q.problem.facts(anchor).dims;
   for (ValueId reader : q.epilogue) {
-    if (is_stored_result(q, reader)) continue;
+    if (is_made_of_result(q, reader)) continue;
     const OpFacts& facts = q.problem.facts(reader);
     // The port gives each element once, and no thread a whole row. Rows of a state are other
     // elements than those of a tile.
@@ -232,7 +258,7 @@ std::optional<Verdict> checks::epilogue(Question& q) {
   const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
   const Ports::Place result = q.problem.ports(anchor).result;
   for (ValueId reader : q.epilogue) {
-    if (is_stored_result(q, reader)) continue;
+    if (is_made_of_result(q, reader)) continue;
     if (places_part(q.problem.graph()[reader]))
       return refuse(Reason::port_closed, q.problem.name(anchor));
     for (const Read& read : q.problem.facts(reader).reads)

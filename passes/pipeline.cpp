@@ -2,6 +2,7 @@
 
 #include "ir/verifier.h"
 #include "passes/attention_masks.h"
+#include "passes/block_sums.h"
 #include "passes/canonicalize.h"
 #include "passes/check_rows.h"
 #include "passes/choose_kernels.h"
@@ -63,6 +64,7 @@ constexpr Pass kPipeline[] = {
     {"materialize", plain<materialize>},
     {"cleanup", plain<canonicalize>},
     {"recompute_parts", plain<recompute_parts>},
+    {"block_sums", plain<block_sums>},
     {"run_sums", plain<run_sums>},
     {"column_operands", plain<column_operands>},
     {"placed_parts", plain<placed_parts>},

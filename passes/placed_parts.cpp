@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/block_sums.h"
 #include "ir/in_place.h"
 #include "kernels/registry.h"
 #include "passes/rewrite_graph.h"
@@ -20,14 +21,31 @@ struct Part {
 };
 using Parts = llvm::SmallVector<Part, 4>;
 
-/// The op whose result a part is, with other axes, where nothing else reads it and its kernel can
+/// `value`, a view or a cast, is read for sums of blocks of rows alone, which the kernel of the
+/// rows stores.
+bool is_summed(const Graph& graph, Readers readers, ValueId value) {
+  while (graph[value].kind == OpKind::cast || op_class(graph[value]) == OpClass::view) {
+    if (readers[value.index].size() != 1) return false;
+    const ValueId reader = readers[value.index][0];
+    if (reader == value) return false;  // an output
+    if (const std::optional<BlockSums> sums = as_block_sums(graph, reader)) {
+      const KernelFamily* family = anchored_by(graph[sums->source]);
+      return family && family->summed_rows == sums->rows;
+    }
+    value = reader;
+  }
+  return false;
+}
+
+/// The op whose result a part is, with other axes, where no other kernel reads it and its own can
 /// store it anywhere; an invalid id where there is none.
 ValueId placed_source(const Graph& graph, Readers readers, ValueId part) {
   const ValueId source = same_elements(graph, part);
   const KernelFamily* family = anchored_by(graph[source]);
   if (!family || !family->places) return {};
   for (;; part = graph[part].operands[0]) {
-    if (readers[part.index].size() != 1) return {};
+    const auto reads_memory = [&](ValueId reader) { return !is_summed(graph, readers, reader); };
+    if (llvm::count_if(readers[part.index], reads_memory) != 1) return {};
     if (part == source) return source;
   }
 }

@@ -6,6 +6,8 @@
 //   tokens,
 //                       and computes that of queries
 //   kFirst, kSecond     the first of these gradients is computed, the second
+//   kStoresFirst, kStoresSecond   it is stored
+//   kSumsFirst, kSumsSecond       sums of its rows are stored (gradient_sums.cuh)
 //   kHeads, kKvHeads    query heads, and heads of keys and values
 //   kWidth, kValueWidth elements of a head of q and keys, and of values
 //   kOwnRows, kOtherRows   rows of a block, and of a tile of those that it walks

@@ -6,6 +6,7 @@
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
+#include "ir/block_sums.h"
 #include "ir/grouping.h"
 #include "ir/in_place.h"
 #include "ir/op_roles.h"
@@ -53,6 +54,18 @@ ResultText result_of(const EmitContext& context, OpKind kind) {
   return {};
 }
 
+/// Where a kernel stores the sums of blocks of rows of the gradient of `kind`; empty: nowhere.
+std::string sums_of(const EmitContext& context, OpKind kind) {
+  const Graph& group = context.group;
+  for (const auto& [k, id] : llvm::enumerate(group.outputs))
+    if (const std::optional<BlockSums> sums = as_block_sums(group, id))
+      if (group[sums->source].kind == kind) return fmt::format("y{}", k);
+  return {};
+}
+std::string_view or_null(const std::string& memory) {
+  return memory.empty() ? std::string_view("nullptr") : memory;
+}
+
 }  // namespace
 
 Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
@@ -66,9 +79,14 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
         fmt::format("the gradient of attention with heads of {} and {} elements does not "
                     "fit {}",
                     heads.width, heads.value_width, context.device.name));
-  const ResultText first = result_of(
-      context, of_keys ? OpKind::attention_key_gradient : OpKind::attention_query_gradient);
+  const OpKind first_kind =
+      of_keys ? OpKind::attention_key_gradient : OpKind::attention_query_gradient;
+  const ResultText first = result_of(context, first_kind);
   const ResultText second = result_of(context, OpKind::attention_value_gradient);
+  const std::string first_sums = sums_of(context, first_kind);
+  const std::string second_sums = sums_of(context, OpKind::attention_value_gradient);
+  const bool has_first = first.is_computed || !first_sums.empty();
+  const bool has_second = second.is_computed || !second_sums.empty();
   AttentionText operands(context);
   SINTER_LET(q, operands.rows(0));
   SINTER_LET(keys, operands.rows(1));
@@ -101,6 +119,8 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
       "  using FirstResult = {};\n"
       "  using SecondResult = {};\n"
       "  static constexpr bool kOfKeys = {}, kFirst = {}, kSecond = {};\n"
+      "  static constexpr bool kStoresFirst = {}, kStoresSecond = {};\n"
+      "  static constexpr bool kSumsFirst = {}, kSumsSecond = {};\n"
       "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
       "  static constexpr int kOwnRows = {}, kOtherRows = {}, kThreads = {}, kStages = {};\n"
       "  static constexpr int kLoadingRegisters = {}, kMultiplyingRegisters = {};\n"
@@ -110,18 +130,20 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
       "  static constexpr long long kWindow = {};\n"
       "}};\n\n",
       memory_type(of_tokens.dtype), operands.mask_type(), first.type, second.type, of_keys,
-      first.is_computed, second.is_computed, heads.count, heads.kv_count, heads.width,
-      heads.value_width, form->own_rows, form->other_rows, form->threads, form->stages,
-      form->loading_registers, form->multiplying_registers, form->cached_bytes, form->warpgroups,
-      operands.aligned(), literal_code(scale, DType::f32), literal_code(softcap, DType::f32),
+      has_first, has_second, first.is_computed, second.is_computed, !first_sums.empty(),
+      !second_sums.empty(), heads.count, heads.kv_count, heads.width, heads.value_width,
+      form->own_rows, form->other_rows, form->threads, form->stages, form->loading_registers,
+      form->multiplying_registers, form->cached_bytes, form->warpgroups, operands.aligned(),
+      literal_code(scale, DType::f32), literal_code(softcap, DType::f32),
       literal_code(attention_factor(scale, softcap, operands.adds_mask()), DType::f32),
       window ? std::get<int64_t>(*window) : 0);
   body.text = fmt::format(
       "{}{}find_gradients<Config>({{{}, {}, {}, {}, {}, {}, PortOperand3{{memory}}, "
-      "PortOperand4{{memory}}, {}, {}, {}, {}, {{{}}}, {{{}}}}}, shared_memory);\n{}",
+      "PortOperand4{{memory}}, {}, {}, {}, {}, {{{}}}, {{{}}}, {}, {}}}, shared_memory);\n{}",
       kTileMemory, ports.memory_value, q, keys, values, grad, dense(kLogSumOperand),
       dense(kDeltaOperand), mask, operands.size(sequences), operands.size(tokens),
-      operands.size(key_rows), first.memory, second.memory, ports.stores);
+      operands.size(key_rows), first.memory, second.memory, or_null(first_sums),
+      or_null(second_sums), ports.stores);
   const SymExpr& own = of_keys ? key_rows : tokens;
   set_tile_launch(body, context.device,
                   {.work_tiles = sequences * (own + SymExpr(form->own_rows - 1)) *

@@ -12,6 +12,7 @@
 // gradient of the result or of values.
 #pragma once
 
+#include "kernels/attention_backward/gradient_sums.cuh"
 #include "kernels/attention_backward/order.h"
 #include "kernels/common/attention_operands.cuh"
 #include "kernels/common/placed_result.cuh"
@@ -42,8 +43,9 @@ struct GradientOperands {
   typename Config::Last last;
   typename Config::Mask mask;
   long long sequences, tokens, key_rows;
-  typename Config::FirstResult first_result;  // of a null pointer where it is not computed
+  typename Config::FirstResult first_result;  // of a null pointer where it is not stored
   typename Config::SecondResult second_result;
+  float *first_sums, *second_sums;  // [sequences, own rows / 64, heads * width], or null
 
   SINTER_DEVICE AttentionRange seen_by(long long sequence, long long token) const {
     const long long at = sequence * tokens + token;
@@ -243,14 +245,22 @@ class GradientBlock {
   }
   SINTER_DEVICE int last_key() const { return static_cast<int>(in_.key_rows) - 1; }
 
-  // Stores sums of a lane's rows, `row0` and 8 more.
-  SINTER_DEVICE void store_first(float (&sums)[Sizes::width / 2], int row0) const {
+  // Stores the gradients of a lane's rows, `row0` and 8 more, and the sums of each 64 rows. The
+  // threads that multiply, `multiplying` in number, call them when all tiles have been walked.
+  template <int multiplying>
+  SINTER_DEVICE void store_first(float (&gradient)[Sizes::width / 2], int row0) const {
 #pragma unroll
-    for (float& sum : sums) sum = math::mul(sum, Config::kScale);
-    store<Config::kWidth>(sums, row0, in_.first_result);
+    for (float& value : gradient) value = math::mul(value, Config::kScale);
+    if constexpr (Config::kStoresFirst) store<Config::kWidth>(gradient, row0, in_.first_result);
+    if constexpr (Config::kSumsFirst)
+      store_sums<Config::kWidth, multiplying>(gradient, own_first(), in_.first_sums);
   }
-  SINTER_DEVICE void store_second(const float (&sums)[Sizes::value_width / 2], int row0) const {
-    store<Config::kValueWidth>(sums, row0, in_.second_result);
+  template <int multiplying>
+  SINTER_DEVICE void store_second(const float (&gradient)[Sizes::value_width / 2], int row0) const {
+    if constexpr (Config::kStoresSecond)
+      store<Config::kValueWidth>(gradient, row0, in_.second_result);
+    if constexpr (Config::kSumsSecond)
+      store_sums<Config::kValueWidth, multiplying>(gradient, own_second(), in_.second_sums);
   }
 
  private:
@@ -268,6 +278,17 @@ class GradientBlock {
                           const RowRange& range, int thread) const {
     load_cache_rows<rows, width, threads, Config::kAligned>(tile, from.row0(sequence_, head),
                                                             from.row_stride, number, range, thread);
+  }
+
+  // In the place of `tile`, an own one, which nobody reads any more.
+  template <int width, int multiplying, int count>
+  SINTER_DEVICE void store_sums(const float (&gradient)[count], unsigned char* tile,
+                                float* result) const {
+    const long long row = own_row0() + static_cast<int>(threadIdx.x) / 128 * 64;
+    const long long block = (sequence_ * own_rows() + row) / 64;
+    store_row_sums<T, width, multiplying>(
+        gradient, reinterpret_cast<float*>(tile),
+        row < own_rows() ? result + (block * own_heads() + head_) * width : nullptr);
   }
 
   template <int width, int count, typename Result>

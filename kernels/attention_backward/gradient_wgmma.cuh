@@ -114,8 +114,9 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     warpgroup_fence_operand(second_sums);
     stages.consumer_release();
   }
-  if constexpr (Config::kFirst) block.store_first(first_sums, row);
-  if constexpr (Config::kSecond) block.store_second(second_sums, row);
+  constexpr int multiplying = GradientRoles<Config>::kMultiplying;
+  if constexpr (Config::kFirst) block.template store_first<multiplying>(first_sums, row);
+  if constexpr (Config::kSecond) block.template store_second<multiplying>(second_sums, row);
 }
 
 template <typename Config>

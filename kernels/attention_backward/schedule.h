@@ -8,6 +8,9 @@
 
 namespace sinter {
 
+/// Rows whose sums a kernel stores beside a gradient: a warpgroup has as many.
+inline constexpr int64_t kSummedGradientRows = 64;
+
 struct GradientForm {
   bool warpgroups = false;
   int64_t own_rows = 0, other_rows = 0;  // of a block, and of a tile of those that it walks

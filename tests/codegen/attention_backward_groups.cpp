@@ -75,6 +75,25 @@ graph(%q: DTYPE[N, 64], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %las
   %t = reshape %y {dims = [N, 16, 4]} : DTYPE[N, 16, 4]
   %a = place %t, %base {axis = 2, begin = 5, size = 9} : DTYPE[N, 16, 9]
 })"},
+    {"gradients_with_sums_of_rows", 0, R"(
+graph(%q: DTYPE[B, N, 96], %k: DTYPE[B, 192, 32], %v: DTYPE[B, 192, 40], %first: i32[B, N], %last: i32[B, N], %g: DTYPE[B, N, 120], %s: f32[B, 6, N], %d: f32[B, 6, N], %base: DTYPE[B, 192, 100]) -> (%a, %z, %sums, %more) {
+  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 6, kv_heads = 2, scale = 0.2} : DTYPE[B, 192, 32]
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 6, kv_heads = 2, scale = 0.2} : DTYPE[B, 192, 40]
+  %a = place %y, %base {axis = 2, begin = 8, size = 100} : DTYPE[B, 192, 100]
+  %yf = cast %y {dtype = f32} : f32[B, 192, 32]
+  %yb = reshape %yf {dims = [B, 3, 64, 32]} : f32[B, 3, 64, 32]
+  %sums = reduce_sum %yb {axes = [2]} : f32[B, 3, 1, 32]
+  %zb = reshape %z {dims = [B, 3, 64, 40]} : DTYPE[B, 3, 64, 40]
+  %zf = cast %zb {dtype = f32} : f32[B, 3, 64, 40]
+  %more = reduce_sum %zf {axes = [2]} : f32[B, 3, 1, 40]
+})"},
+    {"sums_of_rows_alone", 0, R"(
+graph(%q: DTYPE[2, 128, 120], %k: DTYPE[2, K, 40], %v: DTYPE[2, K, 24], %first: i32[2, 128], %last: i32[2, 128], %g: DTYPE[2, 128, 72], %s: f32[2, 3, 128], %d: f32[2, 3, 128]) -> (%sums) {
+  %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 3, kv_heads = 1, scale = 0.2, any_range = 1} : DTYPE[2, 128, 120]
+  %f = cast %y {dtype = f32} : f32[2, 128, 120]
+  %b = reshape %f {dims = [4, 64, 120]} : f32[4, 64, 120]
+  %sums = reduce_sum %b {axes = [1]} : f32[4, 1, 120]
+})"},
     {"attention_with_log_sums", 0, R"(
 graph(%q: DTYPE[B, N, 48], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 24], %first: i32[B, N], %last: i32[B, N]) -> (%s, %y) {
   %s = attention_log_sum %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, window = 90, any_range = 1} : f32[B, 3, N]

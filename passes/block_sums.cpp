@@ -1,0 +1,118 @@
+#include "passes/block_sums.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include "ir/in_place.h"
+#include "ir/sym_expr.h"
+#include "kernels/registry.h"
+#include "passes/rewrite_graph.h"
+
+namespace sinter {
+namespace {
+
+/// Rows of a block that the kernel of `id` sums; 0: there is none that does, or blocks would not be
+/// whole.
+int64_t summed_rows(const Graph& graph, ValueId id) {
+  const KernelFamily* family = anchored_by(graph[id]);
+  const TensorType& type = graph[id].type;
+  if (!family || family->summed_rows == 0 || type.rank() < 2) return 0;
+  const Dim rows = type.dims[type.rank() - 2];
+  return rows.is_constant() && rows.constant() % family->summed_rows == 0 ? family->summed_rows : 0;
+}
+
+/// The results of kernels whose rows stand side by side in `rows`, each `columns` elements of a row
+/// in all; empty where some is none.
+llvm::SmallVector<ValueId, 4> joined_results(const Graph& graph, ValueId rows, const SymExpr& count,
+                                       const SymExpr& columns) {
+  llvm::SmallVector<ValueId, 4> parts;
+  const ValueId joined = same_elements(graph, rows);
+  const Op& op = graph[joined];
+  if (op.kind == OpKind::concat) {
+    const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+    if (volume(DimsRef(op.type.dims).take_front(axis)) != count) return {};
+    for (ValueId operand : op.operands) {
+      const ValueId part = same_elements(graph, operand);
+      const DimsRef dims = graph[operand].type.dims;
+      if (summed_rows(graph, part) == 0 ||
+          (!parts.empty() && summed_rows(graph, part) != summed_rows(graph, parts[0])) ||
+          volume(dims.drop_front(axis)) != SymExpr(graph[part].type.dims.back()))
+        return {};
+      parts.push_back(part);
+    }
+  } else if (summed_rows(graph, joined) > 0 && SymExpr(op.type.dims.back()) == columns) {
+    parts.push_back(joined);
+  }
+  return parts;
+}
+
+/// The results that `sum` adds over all of their rows; empty: it is another sum.
+llvm::SmallVector<ValueId, 4> summed_results(const Graph& graph, const Op& sum) {
+  if (sum.kind != OpKind::reduce_sum || sum.type.dtype != DType::f32) return {};
+  const ValueId wide = same_elements(graph, sum.operands[0]);
+  if (graph[wide].kind != OpKind::cast) return {};
+  const auto& axes = sum.attrs.get<std::vector<int64_t>>(AttrName::axes);
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] != static_cast<int64_t>(i)) return {};
+  const DimsRef dims = graph[sum.operands[0]].type.dims;
+  return joined_results(graph, graph[wide].operands[0], volume(dims.take_front(axes.size())),
+                  volume(dims.drop_front(axes.size())));
+}
+
+/// f32[.., N / rows, 1, D] of a result [.., N, D].
+ValueId sums_of_blocks(Builder& builder, ValueId result, int64_t rows, const std::string& name) {
+  Dims dims = builder.type(result).dims;
+  const auto axis = static_cast<int64_t>(dims.size()) - 1;
+  const Dim width = dims.back();
+  dims[dims.size() - 2] = Dim(dims[dims.size() - 2].constant() / rows);
+  dims.back() = Dim(rows);
+  dims.push_back(width);
+  // The cast has the dims of the sum's operand, so that both are one kernel where no other has the
+  // rows.
+  const ValueId blocks = builder.cast(builder.reshape(result, dims), DType::f32);
+  return builder.reduce(OpKind::reduce_sum, blocks, {axis}, name + ".blocks");
+}
+
+/// The leading dims of a sum's operand, of which blocks of `rows` rows are left; nullopt: no axis can
+/// be divided.
+std::optional<Dims> dims_of_blocks(DimsRef rows_dims, int64_t rows) {
+  Dims dims(rows_dims.begin(), rows_dims.end());
+  const auto axis = llvm::find_if(
+      dims, [rows](Dim dim) { return dim.is_constant() && dim.constant() % rows == 0; });
+  if (axis == dims.end()) return std::nullopt;
+  *axis = Dim(axis->constant() / rows);
+  return dims;
+}
+
+}  // namespace
+
+bool block_sums(Module& module) {
+  return rewrite_graphs(
+      module, [](const Op& op) { return op.kind == OpKind::reduce_sum; },
+      [](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
+        bool found = false;
+        rewriter.rewrite([&](ValueId id, Op op) {
+          const auto results = summed_results(graph, graph[id]);
+          if (results.empty()) return rewriter.add(std::move(op));
+          const int64_t rows = summed_rows(graph, results[0]);
+          const DimsRef dims = graph[graph[id].operands[0]].type.dims;
+          const auto& axes = graph[id].attrs.get<std::vector<int64_t>>(AttrName::axes);
+          std::optional<Dims> blocks = dims_of_blocks(dims.take_front(axes.size()), rows);
+          if (!blocks) return rewriter.add(std::move(op));
+          found = true;
+          llvm::SmallVector<ValueId, 4> sums;
+          for (ValueId result : results)
+            sums.push_back(
+                sums_of_blocks(builder, rewriter[result], rows, graph[result].name));
+          const auto last = static_cast<int64_t>(builder.type(sums[0]).rank()) - 1;
+          const ValueId all = sums.size() == 1
+                                  ? sums[0]
+                                  : builder.op(OpKind::concat, sums,
+                                               Attributes().set(AttrName::axis, last));
+          llvm::append_range(*blocks, dims.drop_front(axes.size()));
+          return builder.reduce(OpKind::reduce_sum, builder.reshape(all, *blocks), axes, op.name);
+        });
+        return found;
+      });
+}
+
+}  // namespace sinter
