@@ -23,7 +23,7 @@ int64_t summed_rows(const Graph& graph, ValueId id) {
 /// The results of kernels whose rows stand side by side in `rows`, each `columns` elements of a row
 /// in all; empty where some is none.
 llvm::SmallVector<ValueId, 4> joined_results(const Graph& graph, ValueId rows, const SymExpr& count,
-                                       const SymExpr& columns) {
+                                             const SymExpr& columns) {
   llvm::SmallVector<ValueId, 4> parts;
   const ValueId joined = same_elements(graph, rows);
   const Op& op = graph[joined];
@@ -45,17 +45,22 @@ llvm::SmallVector<ValueId, 4> joined_results(const Graph& graph, ValueId rows, c
   return parts;
 }
 
-/// The results that `sum` adds over all of their rows; empty: it is another sum.
+/// The results that `sum` adds over all of their rows; empty: it is another sum. A sum of 16-bit
+/// elements is one in float32 that is rounded.
 llvm::SmallVector<ValueId, 4> summed_results(const Graph& graph, const Op& sum) {
-  if (sum.kind != OpKind::reduce_sum || sum.type.dtype != DType::f32) return {};
-  const ValueId wide = same_elements(graph, sum.operands[0]);
-  if (graph[wide].kind != OpKind::cast) return {};
+  if (sum.kind != OpKind::reduce_sum) return {};
+  ValueId rows = sum.operands[0];
+  if (sum.type.dtype == DType::f32) {
+    const ValueId wide = same_elements(graph, rows);
+    if (graph[wide].kind != OpKind::cast) return {};
+    rows = graph[wide].operands[0];
+  }
   const auto& axes = sum.attrs.get<std::vector<int64_t>>(AttrName::axes);
   for (size_t i = 0; i < axes.size(); ++i)
     if (axes[i] != static_cast<int64_t>(i)) return {};
   const DimsRef dims = graph[sum.operands[0]].type.dims;
-  return joined_results(graph, graph[wide].operands[0], volume(dims.take_front(axes.size())),
-                  volume(dims.drop_front(axes.size())));
+  return joined_results(graph, rows, volume(dims.take_front(axes.size())),
+                        volume(dims.drop_front(axes.size())));
 }
 
 /// f32[.., N / rows, 1, D] of a result [.., N, D].
@@ -72,8 +77,8 @@ ValueId sums_of_blocks(Builder& builder, ValueId result, int64_t rows, const std
   return builder.reduce(OpKind::reduce_sum, blocks, {axis}, name + ".blocks");
 }
 
-/// The leading dims of a sum's operand, of which blocks of `rows` rows are left; nullopt: no axis can
-/// be divided.
+/// The leading dims of a sum's operand, of which blocks of `rows` rows are left; nullopt: no axis
+/// can be divided.
 std::optional<Dims> dims_of_blocks(DimsRef rows_dims, int64_t rows) {
   Dims dims(rows_dims.begin(), rows_dims.end());
   const auto axis = llvm::find_if(
@@ -101,15 +106,16 @@ bool block_sums(Module& module) {
           found = true;
           llvm::SmallVector<ValueId, 4> sums;
           for (ValueId result : results)
-            sums.push_back(
-                sums_of_blocks(builder, rewriter[result], rows, graph[result].name));
+            sums.push_back(sums_of_blocks(builder, rewriter[result], rows, graph[result].name));
           const auto last = static_cast<int64_t>(builder.type(sums[0]).rank()) - 1;
-          const ValueId all = sums.size() == 1
-                                  ? sums[0]
-                                  : builder.op(OpKind::concat, sums,
-                                               Attributes().set(AttrName::axis, last));
+          const ValueId all = sums.size() == 1 ? sums[0]
+                                               : builder.op(OpKind::concat, sums,
+                                                            Attributes().set(AttrName::axis, last));
           llvm::append_range(*blocks, dims.drop_front(axes.size()));
-          return builder.reduce(OpKind::reduce_sum, builder.reshape(all, *blocks), axes, op.name);
+          const ValueId total =
+              builder.reduce(OpKind::reduce_sum, builder.reshape(all, *blocks), axes,
+                             op.type.dtype == DType::f32 ? op.name : op.name + ".wide");
+          return builder.cast(total, op.type.dtype, op.name);
         });
         return found;
       });

@@ -38,8 +38,8 @@ SINTER_DEVICE void store_row_sums(const float (&gradient)[count], float* shared,
   const int column = thread % 128;
   if (column >= width || to == nullptr) return;
   const float* sums = shared + warp / 4 * 4 * padded + column;
-  to[column] = math::add(math::add(sums[0], sums[padded]),
-                         math::add(sums[2 * padded], sums[3 * padded]));
+  to[column] =
+      math::add(math::add(sums[0], sums[padded]), math::add(sums[2 * padded], sums[3 * padded]));
 }
 
 }  // namespace sinter

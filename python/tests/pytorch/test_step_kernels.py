@@ -57,6 +57,26 @@ def test_the_result_of_attention_is_kept_once() -> None:
     assert "copy" not in attention
 
 
+class JoinedProjection(nn.Module):
+    """Causal attention whose queries, keys and values are one product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(32, 96), nn.Linear(32, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (t.unflatten(-1, (2, 16)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        result = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(result.transpose(1, 2).flatten(-2))
+
+
+@pytest.mark.parametrize("module", [Projections, JoinedProjection])
+def test_kernels_of_attentions_gradients_sum_them_for_biases(module: type[nn.Module]) -> None:
+    train_beside_eager(module().bfloat16(), torch.randn(2, 128, 32).bfloat16(), tolerance=5e-2)
+    kernels = [ops for ops in ops_of("backward") if any("gradient" in op for op in ops)]
+    assert len(kernels) == 2 and all("reduce_sum" in ops for ops in kernels)
+
+
 class Head(nn.Module):
     """The loss of labels among `classes`, which is no multiple of 8."""
 
