@@ -61,8 +61,7 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
   cp_async_wait_group<0>();
   if (!computes) return;
   constexpr int multiplying = Config::kOwnRows / 16 * 32;
-  if constexpr (Config::kFirst) block.template store_first<multiplying>(first_sums, row);
-  if constexpr (Config::kSecond) block.template store_second<multiplying>(second_sums, row);
+  block.template store<multiplying>(first_sums, second_sums, row);
 }
 
 }  // namespace sinter

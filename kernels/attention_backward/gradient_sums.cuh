@@ -3,24 +3,18 @@
 // as a balanced tree over neighbours. A warp has the rows of two lanes.
 #pragma once
 
-#include "kernels/isa/bar.cuh"
 #include "kernels/tile/fragment.cuh"
 
 namespace sinter {
 
-constexpr int kSumsBarrier = 1;  // of the threads that multiply
-
-// `gradient`: what a thread has of its warpgroup's 64 rows and of `width` columns, as products
-// leave it. It is rounded to T before it is summed. `shared`: 4 * 2 * count floats for each
-// warpgroup. `to`: the sums of the columns; null where the rows are not there. All `multiplying`
-// threads call it.
-template <typename T, int width, int multiplying, int count>
-SINTER_DEVICE void store_row_sums(const float (&gradient)[count], float* shared, float* to) {
+// `gradient`: what a thread has of its warp's 16 rows and of 2 * count columns, as products leave
+// it. It is rounded to T; then the warp's rows are summed to shared[warp][column].
+template <typename T, int count>
+SINTER_DEVICE void sum_rows_of_warp(const float (&gradient)[count], float* shared) {
   constexpr unsigned all = 0xffffffffu;
-  constexpr int padded = 2 * count;
-  static_assert(padded % 16 == 0 && padded <= 128, "a thread of the warpgroup has a column");
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  bar_sync(kSumsBarrier, multiplying);  // nobody reads what was in shared memory
+  static_assert(count % 8 == 0, "whole blocks of 16 columns");
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
+  float* const sums = shared + thread / 32 * 2 * count + lane / 4 + lane % 4 / 2 * 8;
 #pragma unroll
   for (int i = 0; i < count / 8; ++i) {
     float block[8];  // of 16 columns
@@ -32,14 +26,19 @@ SINTER_DEVICE void store_row_sums(const float (&gradient)[count], float* shared,
 #pragma unroll
     for (int e = 0; e < 8; ++e) sum = math::add(sum, rows[e]);
     sum = math::add(sum, __shfl_xor_sync(all, sum, 1));
-    if (lane % 2 == 0) shared[warp * padded + 16 * i + lane / 4 + lane % 4 / 2 * 8] = sum;
+    if (lane % 2 == 0) sums[16 * i] = sum;
   }
-  bar_sync(kSumsBarrier, multiplying);
-  const int column = thread % 128;
-  if (column >= width || to == nullptr) return;
-  const float* sums = shared + warp / 4 * 4 * padded + column;
-  to[column] =
-      math::add(math::add(sums[0], sums[padded]), math::add(sums[2 * padded], sums[3 * padded]));
+}
+
+// Stores the sums of a warpgroup's columns, the first `width` of `padded`.
+template <int width, int padded>
+SINTER_DEVICE void store_sums_of_warps(const float* shared, float* to) {
+  static_assert(padded <= 128, "a thread of the warpgroup has a column");
+  const int thread = static_cast<int>(threadIdx.x), column = thread % 128;
+  const float* const sums = shared + thread / 128 * 4 * padded + column;
+  if (column < width)
+    to[column] =
+        math::add(math::add(sums[0], sums[padded]), math::add(sums[2 * padded], sums[3 * padded]));
 }
 
 }  // namespace sinter

@@ -16,11 +16,14 @@
 #include "kernels/attention_backward/order.h"
 #include "kernels/common/attention_operands.cuh"
 #include "kernels/common/placed_result.cuh"
+#include "kernels/isa/bar.cuh"
 #include "kernels/tile/cached_lists.cuh"
 #include "kernels/tile/fragment.cuh"
 #include "kernels/tile/loaders/cache_rows.cuh"
 
 namespace sinter {
+
+constexpr int kSumsBarrier = 1;  // of the threads that multiply
 
 template <typename Config>
 struct GradientSizes {
@@ -246,21 +249,18 @@ class GradientBlock {
   SINTER_DEVICE int last_key() const { return static_cast<int>(in_.key_rows) - 1; }
 
   // Stores the gradients of a lane's rows, `row0` and 8 more, and the sums of each 64 rows. The
-  // threads that multiply, `multiplying` in number, call them when all tiles have been walked.
+  // threads that multiply, `multiplying` in number, call it when all tiles have been walked.
   template <int multiplying>
-  SINTER_DEVICE void store_first(float (&gradient)[Sizes::width / 2], int row0) const {
+  SINTER_DEVICE void store(float (&first)[Sizes::width / 2],
+                           const float (&second)[Sizes::value_width / 2], int row0) const {
+    if constexpr (Config::kFirst) {
 #pragma unroll
-    for (float& value : gradient) value = math::mul(value, Config::kScale);
-    if constexpr (Config::kStoresFirst) store<Config::kWidth>(gradient, row0, in_.first_result);
-    if constexpr (Config::kSumsFirst)
-      store_sums<Config::kWidth, multiplying>(gradient, own_first(), in_.first_sums);
-  }
-  template <int multiplying>
-  SINTER_DEVICE void store_second(const float (&gradient)[Sizes::value_width / 2], int row0) const {
+      for (float& value : first) value = math::mul(value, Config::kScale);
+    }
+    if constexpr (Config::kStoresFirst) store_rows<Config::kWidth>(first, row0, in_.first_result);
     if constexpr (Config::kStoresSecond)
-      store<Config::kValueWidth>(gradient, row0, in_.second_result);
-    if constexpr (Config::kSumsSecond)
-      store_sums<Config::kValueWidth, multiplying>(gradient, own_second(), in_.second_sums);
+      store_rows<Config::kValueWidth>(second, row0, in_.second_result);
+    if constexpr (Config::kSumsFirst || Config::kSumsSecond) store_sums<multiplying>(first, second);
   }
 
  private:
@@ -280,19 +280,29 @@ class GradientBlock {
                                                             from.row_stride, number, range, thread);
   }
 
-  // In the place of `tile`, an own one, which nobody reads any more.
-  template <int width, int multiplying, int count>
-  SINTER_DEVICE void store_sums(const float (&gradient)[count], unsigned char* tile,
-                                float* result) const {
+  // The sums of warps lie in the place of the block's own tiles.
+  template <int multiplying>
+  SINTER_DEVICE void store_sums(const float (&first)[Sizes::width / 2],
+                                const float (&second)[Sizes::value_width / 2]) const {
+    auto* const of_first = reinterpret_cast<float*>(own_first());
+    auto* const of_second = reinterpret_cast<float*>(own_second());
+    bar_sync(kSumsBarrier, multiplying);  // nobody reads the tiles any more
+    if constexpr (Config::kSumsFirst) sum_rows_of_warp<T>(first, of_first);
+    if constexpr (Config::kSumsSecond) sum_rows_of_warp<T>(second, of_second);
+    bar_sync(kSumsBarrier, multiplying);
     const long long row = own_row0() + static_cast<int>(threadIdx.x) / 128 * 64;
-    const long long block = (sequence_ * own_rows() + row) / 64;
-    store_row_sums<T, width, multiplying>(
-        gradient, reinterpret_cast<float*>(tile),
-        row < own_rows() ? result + (block * own_heads() + head_) * width : nullptr);
+    if (row >= own_rows()) return;
+    const long long head = (sequence_ * own_rows() + row) / 64 * own_heads() + head_;
+    if constexpr (Config::kSumsFirst)
+      store_sums_of_warps<Config::kWidth, Sizes::width>(of_first,
+                                                        in_.first_sums + head * Config::kWidth);
+    if constexpr (Config::kSumsSecond)
+      store_sums_of_warps<Config::kValueWidth, Sizes::value_width>(
+          of_second, in_.second_sums + head * Config::kValueWidth);
   }
 
   template <int width, int count, typename Result>
-  SINTER_DEVICE void store(const float (&sums)[count], int row0, const Result& result) const {
+  SINTER_DEVICE void store_rows(const float (&sums)[count], int row0, const Result& result) const {
     constexpr int chunks = (width + 7) / 8;
     take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
       const int row = row0 + 8 * half;

@@ -115,8 +115,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     stages.consumer_release();
   }
   constexpr int multiplying = GradientRoles<Config>::kMultiplying;
-  if constexpr (Config::kFirst) block.template store_first<multiplying>(first_sums, row);
-  if constexpr (Config::kSecond) block.template store_second<multiplying>(second_sums, row);
+  block.template store<multiplying>(first_sums, second_sums, row);
 }
 
 template <typename Config>
