@@ -37,11 +37,9 @@ namespace {
 class ColumnKernel {
  public:
   ColumnKernel(const ColumnForm& form, llvm::ArrayRef<Symbol> symbols,
-               llvm::ArrayRef<SymbolId> parameters, const ColumnConfig& config,
-               int64_t resident_threads)
+               llvm::ArrayRef<SymbolId> parameters, const ColumnConfig& config)
       : form_(form),
         config_(config),
-        resident_threads_(resident_threads),
         prologue_space_(form.prologue, symbols, parameters),
         epilogue_space_(form.epilogue, symbols, parameters),
         width_(form.prologue.stages[0].width),
@@ -55,7 +53,7 @@ class ColumnKernel {
         "#include \"kernels/column/column.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
     body.launch = launch();
     body.launch.threads = config_.threads();
-    body.resident_blocks = std::max<int64_t>(1, resident_threads_ / config_.threads());
+    body.resident_blocks = std::max<int64_t>(1, config_.resident_threads / config_.threads());
     // With a block of 512 threads that stores, the compiler else takes 64 registers for a second
     // one, and has one load under way at a time: on one H200 a concatenation with its sums of bf16
     // [32768, 2304] took 162 us, and takes 85.
@@ -217,7 +215,6 @@ class ColumnKernel {
 
   const ColumnForm& form_;
   const ColumnConfig& config_;
-  int64_t resident_threads_;
   LoopSpace prologue_space_, epilogue_space_;
   SymExpr width_, height_, slices_;
   bool tail_;
@@ -248,7 +245,7 @@ Result<KernelBody> emit_columns(const EmitContext& context) {
   if (!config)
     return fail("no configuration of a column kernel fits the device", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  return ColumnKernel(form, symbols, parameters, *config, resident_threads(problem)).emit();
+  return ColumnKernel(form, symbols, parameters, *config).emit();
 }
 
 }  // namespace sinter
