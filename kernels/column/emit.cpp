@@ -123,13 +123,48 @@ class ColumnKernel {
     return text + (segments == 1 ? "" : "barrier_cluster_arrive_relaxed();\n");
   }
 
+  /// What reduction `number` sums, in front of casts that change nothing.
+  ValueId summed(size_t number) const {
+    const Graph& graph = form_.prologue.graph;
+    ValueId id = op(number).operands[0];
+    while (graph[id].kind == OpKind::cast &&
+           is_free_cast(graph[graph[id].operands[0]].type.dtype, graph[id].type.dtype))
+      id = graph[id].operands[0];
+    return id;
+  }
+
+  /// Whether nothing but sums of the kernel reads the value.
+  bool is_read_by_sums(ValueId id) const {
+    return llvm::all_of(form_.prologue.graph.ops(), [&](const Op& user) {
+      if (!llvm::is_contained(user.operands, id)) return true;
+      if (op_class(user) == OpClass::reduce) return true;
+      const auto number = static_cast<uint32_t>(&user - form_.prologue.graph.ops().data());
+      return user.kind == OpKind::cast &&
+             is_free_cast(form_.prologue.graph[id].type.dtype, user.type.dtype) &&
+             is_read_by_sums(ValueId{number}) && !is_stored(ValueId{number});
+    });
+  }
+  bool is_stored(ValueId id) const {
+    return llvm::any_of(form_.prologue.tasks, [&](const Task& task) { return task.value == id; });
+  }
+
   /// The text of a thread at one row: loads, sums, results that are stored there.
   std::string at_row(ValueEmitter& values) {
     CodeScope row;
     values.open(0, 0, row, tail_);
-    for (const Task& task : form_.prologue.tasks) values.store(task, "");
-    for (size_t n = 0; n < form_.reductions.size(); ++n)
-      values.statement(fmt::format("lane{}.take(e, {});", n, values.element(op(n).operands[0])));
+    std::map<ValueId, std::string> rounded;  // stored values, by what they are
+    for (const Task& task : form_.prologue.tasks) {
+      const std::string chunk = values.store(task, "", is_read_by_sums(task.value));
+      if (!chunk.empty()) rounded[task.value] = chunk;
+    }
+    for (size_t n = 0; n < form_.reductions.size(); ++n) {
+      const auto at = rounded.find(summed(n));
+      if (at == rounded.end())
+        values.statement(fmt::format("lane{}.take(e, {});", n, values.element(op(n).operands[0])));
+      else
+        values.statement_of_pair(
+            fmt::format("lane{}.take_pair(p, {}{});", n, at->second, tail_ ? ", valid" : ""));
+    }
     const std::string chunk = values.close();
     return fmt::format("const long long row = {}first + k;\n",
                        slices_.is(1) ? "" : fmt::format("slice * {} + ", size(height_))) +
