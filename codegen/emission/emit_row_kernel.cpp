@@ -31,6 +31,7 @@
 #include <utility>
 
 #include "codegen/emission/emit_scalar.h"
+#include "ir/scalar_math.h"
 
 namespace sinter {
 
@@ -47,12 +48,40 @@ void RowKernel::open_reductions(llvm::ArrayRef<Task> tasks) {
     if (task.output >= 0) continue;
     const auto number = static_cast<uint32_t>(numbers_.size());
     numbers_[task.value.index] = number;
-    if (!stage_->axes.empty())
+    if (stage_->axes.empty()) continue;
+    if (is_max_of_pairs(task))
+      row_.line("PairsOfMax pairs{};", number);
+    else
       row_.line("Lanes<{}, {}> lanes{};", combine(task), lanes_per_thread(), number);
   }
 }
 
+/// A maximum of values of bf16 takes two elements in an instruction.
+bool RowKernel::is_max_of_pairs(const Task& task) const {
+  return op(task).kind == OpKind::reduce_max && is_float(op(task).type.dtype) &&
+         has_values_of_bf16(op(task).operands[0]);
+}
+
+bool RowKernel::has_values_of_bf16(ValueId id) const {
+  const Op& op = form_.graph[id];
+  if (op.type.dtype == DType::bf16) return true;
+  if (op.type.dtype != DType::f32) return false;
+  if (op.kind == OpKind::constant)
+    return (math::float_bits(op.attrs.get<Number>(AttrName::value).to_float(DType::f32)) &
+            0xffffu) == 0;
+  if (op.kind == OpKind::where)
+    return has_values_of_bf16(op.operands[1]) && has_values_of_bf16(op.operands[2]);
+  const bool same = op.kind == OpKind::cast || op.kind == OpKind::copy ||
+                    (op_class(op) == OpClass::view && op.operands.size() == 1);
+  return same && has_values_of_bf16(op.operands[0]);
+}
+
 void RowKernel::take(const Task& task, const std::string& lane) {
+  if (is_max_of_pairs(task)) {
+    const std::string chunk = values_.collected(op(task).operands[0], "-math::infinity()");
+    values_.statement_of_chunk(fmt::format("pairs{}.take({});", numbers_[task.value.index], chunk));
+    return;
+  }
   const std::string element = values_.element(op(task).operands[0]);
   values_.statement(
       fmt::format("lanes{}.take({}, {});", numbers_[task.value.index], lane, element));
@@ -78,7 +107,9 @@ void RowKernel::close_reductions(llvm::ArrayRef<Task> tasks) {
         threads += fmt::format(", {}", config_.blocks);
         if (!std::exchange(meets_in_cluster_, true)) row_.line("barrier_cluster_wait();");
       }
-      result = fmt::format("reduce_row<{}>(lanes{}, {})", threads, number, shared);
+      std::string lanes = fmt::format("lanes{}", number);
+      if (is_max_of_pairs(task)) row_.line("Lanes<Max, 1> {} = pairs{}.lanes();", lanes, number);
+      result = fmt::format("reduce_row<{}>({}, {})", threads, lanes, shared);
     }
     const std::string name = fmt::format("s{}", number);
     const DType dtype = op(task).type.dtype;

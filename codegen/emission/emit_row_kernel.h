@@ -37,6 +37,8 @@ class RowKernel {
  private:
   void walk(uint32_t stage, uint32_t pass);
   void open_reductions(llvm::ArrayRef<Task> tasks);
+  bool is_max_of_pairs(const Task& task) const;
+  bool has_values_of_bf16(ValueId id) const;
   void take(const Task& task, const std::string& lane);
   void close_reductions(llvm::ArrayRef<Task> tasks);
   std::string loop(const std::string& whole_chunk, const std::string& valid, bool reduces);

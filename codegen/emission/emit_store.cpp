@@ -36,30 +36,46 @@ void ValueEmitter::add_to_runs(const Task& task, const std::string& guard) {
                           element(op.operands[k])));
 }
 
-void ValueEmitter::store(const Task& task, const std::string& guard) {
-  if (op_class(form_.graph[task.value]) == OpClass::run_sums) return add_to_runs(task, guard);
+std::string ValueEmitter::store(const Task& task, const std::string& guard, bool in_pairs) {
+  if (op_class(form_.graph[task.value]) == OpClass::run_sums) {
+    add_to_runs(task, guard);
+    return {};
+  }
   const ValueId stored = form_.stored(task.value);
   const TensorType& type = form_.graph[stored].type;
   const IndexMap coords = space_.identity(type.dims);
-  const ValueCode element = before_rounding(stored, coords);
+  const auto is_chunk = [&](const IndexExpr& at) {
+    return current_ == &element_ && !single_ && space_.contiguous(at, chunk_alignment(type.dtype));
+  };
+  in_pairs &= rounds(form_.graph[stored]) && is_chunk(linearize(type.dims, coords)) &&
+              !fault(Fault::dropped_rounding);
+  const ValueCode element = before_rounding(stored, coords, in_pairs);
   const auto [at, inside] = place(task, coords);
   const std::string name = form_.output_name(task.output);
   const std::string both =
       guard.empty() || inside.empty() ? guard + inside : guard + " && " + inside;
   const std::string condition = both.empty() ? "" : fmt::format("if ({}) ", both);
-  if (fault(Fault::missing_output_write)) return;
-  if (current_ == &element_ && !single_ && space_.contiguous(at, chunk_alignment(type.dtype))) {
+  if (fault(Fault::missing_output_write)) return {};
+  if (is_chunk(at)) {
     std::string chunk = element.array;
+    in_pairs &= chunk.empty();
     if (chunk.empty()) {
       chunk = fmt::format("o{}", task.output);
       chunk_.line("{} {}[8];", register_type(type.dtype), chunk);
       element_.line("{}[e] = {};", chunk, element.text);
     }
+    if (in_pairs) {
+      const std::string rounded = fresh();
+      chunk_.line("Packed<{}> {};", memory_type(type.dtype), rounded);
+      statement_of_pair(fmt::format("pack_pair({}, {}, p);", rounded, chunk));
+      chunk = rounded;
+    }
     after_ += fmt::format("{}store_chunk({} + {}, {}{});\n", condition, name, space_.code(at, true),
                           chunk, tail_ ? ", valid" : "");
-    return;
+    return in_pairs ? chunk : "";
   }
   current_->line("{}store({} + {}, {});", condition, name, space_.code(at), element.text);
+  return {};
 }
 
 }  // namespace sinter

@@ -13,6 +13,32 @@ namespace {
 // no kernel.
 constexpr uint32_t kMaxValues = 20000;
 
+// Where a row has this number of elements, few warps have the one that a label names.
+constexpr int64_t kLongRow = 1024;
+// Instructions of an element whose text may stand twice, and of a formula that is no single one.
+constexpr int kShortText = 16, kLongFormula = 16;
+
+/// One instruction, or a part of one.
+bool is_instruction(const Op& op) {
+  switch (op.kind) {
+    case OpKind::add:
+    case OpKind::sub:
+    case OpKind::mul:
+    case OpKind::neg:
+    case OpKind::where:
+    case OpKind::cast:
+    case OpKind::equal:
+    case OpKind::less:
+    case OpKind::less_equal:
+    case OpKind::logical_and:
+    case OpKind::logical_or:
+    case OpKind::logical_not:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Where a thread keeps its chunks of a value; a chunk is an array of elements.
 std::string kept_array(const KeptValue& kept) { return fmt::format("k{}[j]", kept.number); }
 
@@ -54,6 +80,9 @@ void ValueEmitter::open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail
   late_ = late;
   loads_single_ = false;
   after_.clear();
+  pairs_.clear();
+  equals_.clear();
+  instructions_ = 0;
   space_.enter(stage);
   chunk_ = CodeScope{.parent = &row, .level = Level::chunk};
   element_ = CodeScope{.parent = &chunk_, .level = Level::element};
@@ -67,14 +96,34 @@ std::string ValueEmitter::take_early() {
 std::string ValueEmitter::close() {
   const std::string elements = late_.valid() ? element_.text
                                : single_     ? "constexpr int e = 0;\n" + element_.text
-                                             : element_loop(element_.text);
+                                             : this->elements();
   return space_.take_chunk_axes() + chunk_.text + elements + after_;
+}
+
+/// The loop over a chunk's elements. A label's element is in few chunks: the others have a short
+/// loop without the conditions on it.
+std::string ValueEmitter::elements() const {
+  std::string text = element_.text, any;
+  for (const EqualStatement& equal : equals_) {
+    const size_t at = text.find(equal.statement);
+    if (at == std::string::npos) continue;
+    text.replace(at, equal.statement.size(), equal.otherwise);
+    any += (any.empty() ? "" : " || ") + equal.chunk;
+  }
+  if (any.empty() || instructions_ > kShortText) return element_loop(element_.text);
+  return fmt::format("if ({}) {{\n{}}} else {{\n{}}}\n", any, indented(element_loop(element_.text)),
+                     indented(element_loop(text)));
 }
 
 std::string ValueEmitter::element_loop(const std::string& body) const {
   if (body.empty()) return {};
-  return "#pragma unroll\nfor (int e = 0; e < 8; ++e) {\n" +
-         indented(tail_ ? "if (e < valid) {\n" + indented(body) + "}\n" : body) + "}\n";
+  const std::string element =
+      indented(tail_ ? "if (e < valid) {\n" + indented(body) + "}\n" : body);
+  if (pairs_.empty()) return "#pragma unroll\nfor (int e = 0; e < 8; ++e) {\n" + element + "}\n";
+  return "#pragma unroll\nfor (int p = 0; p < 8; p += 2) {\n" +
+         indented("#pragma unroll\nfor (int e = p; e < p + 2; ++e) {\n" + element + "}\n" +
+                  pairs_) +
+         "}\n";
 }
 
 ValueCode ValueEmitter::value(ValueId id, const IndexMap& coords) {
@@ -89,15 +138,18 @@ ValueCode ValueEmitter::value(ValueId id, const IndexMap& coords) {
   return compute(id, coords, key);
 }
 
-ValueCode ValueEmitter::before_rounding(ValueId id, const IndexMap& coords) {
+bool ValueEmitter::rounds(const Op& op) const {
+  return is_narrow(op.type.dtype) &&
+         (op_class(op) == OpClass::elementwise ||
+          (op.kind == OpKind::cast && form_.graph[op.operands[0]].type.dtype == DType::f32));
+}
+
+ValueCode ValueEmitter::before_rounding(ValueId id, const IndexMap& coords, bool read_later) {
   const Op& op = form_.graph[id];
-  const bool alone = llvm::none_of(
-      form_.graph.ops(), [&](const Op& user) { return llvm::is_contained(user.operands, id); });
-  const bool has_formula =
-      op_class(op) == OpClass::elementwise ||
-      (op.kind == OpKind::cast && form_.graph[op.operands[0]].type.dtype == DType::f32);
-  if (!is_narrow(op.type.dtype) || !has_formula || !alone || error_ ||
-      find(id, key_of(id, coords), space_.level(coords)))
+  const bool alone = read_later || llvm::none_of(form_.graph.ops(), [&](const Op& user) {
+                       return llvm::is_contained(user.operands, id);
+                     });
+  if (!rounds(op) || !alone || error_ || find(id, key_of(id, coords), space_.level(coords)))
     return value(id, coords);
   const llvm::SmallVector<ValueCode, 3> operands = operands_of(op, coords);
   return op.kind == OpKind::cast ? operands[0] : ValueCode{formula(op, operands)};
@@ -265,7 +317,45 @@ ValueCode ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const st
   if (is_free(op)) return operands[0];
   std::string code = formula(op, operands);
   if (is_rounded(op)) code = rounded_code(std::move(code), op.type.dtype);
-  return define(key, op.type.dtype, space_.level(coords), code);
+  const Level level = space_.level(coords);
+  const ValueCode defined = define(key, op.type.dtype, level, code);
+  if (level == Level::element) instructions_ += is_instruction(op) ? 1 : kLongFormula;
+  if (op.kind == OpKind::equal && level == Level::element)
+    for (size_t label : {size_t{0}, size_t{1}})
+      note_equal(op, coords, label, operands[label], defined, code);
+  return defined;
+}
+
+/// Notes a comparison of the positions along a chunk with a number that the chunk's elements share,
+/// operand `label`.
+void ValueEmitter::note_equal(const Op& op, const IndexMap& coords, size_t label,
+                              const ValueCode& number, const ValueCode& defined,
+                              const std::string& code) {
+  if (single_ || late_.valid() || current_ != &element_ || !defined.array.empty() ||
+      form_.stages[stage_].width.upper_bound(space_.symbols()) < kLongRow ||
+      space_.level(operand_coords(op, op.operands[label], coords)) == Level::element)
+    return;
+  ValueId positions = op.operands[1 - label];
+  IndexMap at = operand_coords(op, positions, coords);
+  for (; op_class(form_.graph[positions]) == OpClass::view;
+       positions = form_.graph[positions].operands[0])
+    at = view_coords(positions, at);
+  const Op& iota = form_.graph[positions];
+  if (iota.kind != OpKind::iota || iota.type.dtype != DType::i32) return;
+  const IndexExpr& position = at[static_cast<size_t>(iota.attrs.get<int64_t>(AttrName::axis))];
+  if (!space_.contiguous(position, 1)) return;
+  equals_.push_back({fmt::format("static_cast<unsigned>({}) - static_cast<unsigned>({}) < 8u",
+                                 number.text, space_.code(position, true)),
+                     fmt::format("const bool {} = {};\n", defined.text, code),
+                     fmt::format("constexpr bool {} = false;\n", defined.text)});
+}
+
+std::string ValueEmitter::collected(ValueId id, std::string_view absent) {
+  const std::string chunk = fresh();
+  chunk_.line("{} {}[8]{};", register_type(form_.graph[id].type.dtype), chunk,
+              tail_ ? fmt::format(" = {{{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}}}", absent) : "");
+  statement(fmt::format("{}[e] = {};", chunk, element(id)));
+  return chunk;
 }
 
 ValueCode ValueEmitter::load(ValueId id, const IndexMap& coords, const std::string& key,

@@ -46,17 +46,27 @@ class ValueEmitter {
   std::string close();
 
   ValueCode value(ValueId id, const IndexMap& coords);
-  /// The same for a store, which rounds itself: not rounded yet if nothing else reads the value.
-  ValueCode before_rounding(ValueId id, const IndexMap& coords);
+  /// The same for a store, which rounds itself: not rounded yet if nothing else reads the value, or
+  /// all do it later.
+  ValueCode before_rounding(ValueId id, const IndexMap& coords, bool read_later = false);
   /// The value at the current element of the stage, as code.
   std::string element(ValueId id) {
     return value(id, space_.identity(form_.graph[id].type.dims)).text;
   }
   /// Adds a statement for the current element.
   void statement(std::string_view text) { current_->line("{}", text); }
+  /// Collects the value's elements of a chunk in an array, for statements behind the chunk's
+  /// elements; those that are not there are `absent`. Returns the array.
+  std::string collected(ValueId id, std::string_view absent);
+  /// Adds a statement behind the chunk's elements.
+  void statement_of_chunk(std::string_view text) { after_ += fmt::format("{}\n", text); }
+  /// Adds a statement behind the elements p and p + 1 of the chunk.
+  void statement_of_pair(std::string_view text) { pairs_ += fmt::format("{}\n", text); }
   /// Writes the output's current element, or adds it where the output is run_sums; `guard`: when
-  /// (empty: always).
-  void store(const Task& task, const std::string& guard);
+  /// (empty: always). `in_pairs`: an element that nothing has read so far is rounded with its
+  /// neighbour where a whole chunk is stored; returns the chunk's rounded elements then, which
+  /// statement_of_pair() may read, else nothing.
+  std::string store(const Task& task, const std::string& guard, bool in_pairs = false);
   /// From now on this is the result of the reduce `id`: one for the row, or an array's for each
   /// column of the chunk.
   void define_reduction(ValueId id, ValueCode result) { reductions_[id.index] = std::move(result); }
@@ -107,6 +117,8 @@ class ValueEmitter {
   /// The code of an op's value from its operands' code; where is_rounded(), the caller rounds it.
   std::string formula(const Op& op, llvm::ArrayRef<ValueCode> operands) const;
   static bool is_rounded(const Op& op);
+  /// The op's value is that of a float32 formula, rounded to 16 bits.
+  bool rounds(const Op& op) const;
   /// The op is a cast whose result is its operand.
   bool is_free(const Op& op) const;
   /// Coordinates of a view's element in what it views.
@@ -149,6 +161,9 @@ class ValueEmitter {
   const KeptValue* kept_here(const std::string& key, const CodeScope& scope, Level level,
                              DType dtype);
   std::string element_loop(const std::string& body) const;
+  void note_equal(const Op& op, const IndexMap& coords, size_t label, const ValueCode& number,
+                  const ValueCode& defined, const std::string& code);
+  std::string elements() const;
   std::string fresh() { return fmt::format("v{}", next_++); }
   ValueCode give_up(std::string what);
 
@@ -165,6 +180,14 @@ class ValueEmitter {
   CodeScope chunk_, element_;
   CodeScope* current_ = nullptr;
   std::string after_;  // stores of whole chunks
+  std::string pairs_;  // statements behind each two elements
+  /// A statement of the element's text that gives true for one element of a row at most: `chunk` is
+  /// whether that one is in the chunk.
+  struct EqualStatement {
+    std::string chunk, statement, otherwise;
+  };
+  std::vector<EqualStatement> equals_;
+  int instructions_ = 0;  // of an element's formulas, about
   std::vector<EarlyLoad> early_loads_;
   std::map<size_t, uint32_t> whole_rows_;
   uint32_t stage_ = 0, pass_ = 0;

@@ -37,11 +37,9 @@ namespace {
 class ColumnKernel {
  public:
   ColumnKernel(const ColumnForm& form, llvm::ArrayRef<Symbol> symbols,
-               llvm::ArrayRef<SymbolId> parameters, const ColumnConfig& config,
-               int64_t resident_threads)
+               llvm::ArrayRef<SymbolId> parameters, const ColumnConfig& config)
       : form_(form),
         config_(config),
-        resident_threads_(resident_threads),
         prologue_space_(form.prologue, symbols, parameters),
         epilogue_space_(form.epilogue, symbols, parameters),
         width_(form.prologue.stages[0].width),
@@ -55,7 +53,7 @@ class ColumnKernel {
         "#include \"kernels/column/column.cuh\"\n#include \"kernels/common/vector.cuh\"\n";
     body.launch = launch();
     body.launch.threads = config_.threads();
-    body.resident_blocks = std::max<int64_t>(1, resident_threads_ / config_.threads());
+    body.resident_blocks = std::max<int64_t>(1, config_.resident_threads / config_.threads());
     // With a block of 512 threads that stores, the compiler else takes 64 registers for a second
     // one, and has one load under way at a time: on one H200 a concatenation with its sums of bf16
     // [32768, 2304] took 162 us, and takes 85.
@@ -125,13 +123,48 @@ class ColumnKernel {
     return text + (segments == 1 ? "" : "barrier_cluster_arrive_relaxed();\n");
   }
 
+  /// What reduction `number` sums, in front of casts that change nothing.
+  ValueId summed(size_t number) const {
+    const Graph& graph = form_.prologue.graph;
+    ValueId id = op(number).operands[0];
+    while (graph[id].kind == OpKind::cast &&
+           is_free_cast(graph[graph[id].operands[0]].type.dtype, graph[id].type.dtype))
+      id = graph[id].operands[0];
+    return id;
+  }
+
+  /// Whether nothing but sums of the kernel reads the value.
+  bool is_read_by_sums(ValueId id) const {
+    return llvm::all_of(form_.prologue.graph.ops(), [&](const Op& user) {
+      if (!llvm::is_contained(user.operands, id)) return true;
+      if (op_class(user) == OpClass::reduce) return true;
+      const auto number = static_cast<uint32_t>(&user - form_.prologue.graph.ops().data());
+      return user.kind == OpKind::cast &&
+             is_free_cast(form_.prologue.graph[id].type.dtype, user.type.dtype) &&
+             is_read_by_sums(ValueId{number}) && !is_stored(ValueId{number});
+    });
+  }
+  bool is_stored(ValueId id) const {
+    return llvm::any_of(form_.prologue.tasks, [&](const Task& task) { return task.value == id; });
+  }
+
   /// The text of a thread at one row: loads, sums, results that are stored there.
   std::string at_row(ValueEmitter& values) {
     CodeScope row;
     values.open(0, 0, row, tail_);
-    for (const Task& task : form_.prologue.tasks) values.store(task, "");
-    for (size_t n = 0; n < form_.reductions.size(); ++n)
-      values.statement(fmt::format("lane{}.take(e, {});", n, values.element(op(n).operands[0])));
+    std::map<ValueId, std::string> rounded;  // stored values, by what they are
+    for (const Task& task : form_.prologue.tasks) {
+      const std::string chunk = values.store(task, "", is_read_by_sums(task.value));
+      if (!chunk.empty()) rounded[task.value] = chunk;
+    }
+    for (size_t n = 0; n < form_.reductions.size(); ++n) {
+      const auto at = rounded.find(summed(n));
+      if (at == rounded.end())
+        values.statement(fmt::format("lane{}.take(e, {});", n, values.element(op(n).operands[0])));
+      else
+        values.statement_of_pair(
+            fmt::format("lane{}.take_pair(p, {}{});", n, at->second, tail_ ? ", valid" : ""));
+    }
     const std::string chunk = values.close();
     return fmt::format("const long long row = {}first + k;\n",
                        slices_.is(1) ? "" : fmt::format("slice * {} + ", size(height_))) +
@@ -217,7 +250,6 @@ class ColumnKernel {
 
   const ColumnForm& form_;
   const ColumnConfig& config_;
-  int64_t resident_threads_;
   LoopSpace prologue_space_, epilogue_space_;
   SymExpr width_, height_, slices_;
   bool tail_;
@@ -248,7 +280,7 @@ Result<KernelBody> emit_columns(const EmitContext& context) {
   if (!config)
     return fail("no configuration of a column kernel fits the device", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
-  return ColumnKernel(form, symbols, parameters, *config, resident_threads(problem)).emit();
+  return ColumnKernel(form, symbols, parameters, *config).emit();
 }
 
 }  // namespace sinter

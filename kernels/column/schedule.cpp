@@ -25,12 +25,34 @@ int64_t power_of_two_from(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
 }
 
-}  // namespace
-
-int64_t resident_threads(const ColumnProblem& problem) {
-  const bool narrow = problem.reductions == 1 && problem.operand_bytes <= 4;
-  return narrow && !problem.stores_elements ? kResidentThreads : kResidentThreadsOfSeveral;
+/// One sum of operands that are narrow together.
+bool is_narrow_sum(const ColumnProblem& problem) {
+  return problem.reductions == 1 && problem.operand_bytes <= 4;
 }
+
+/// The threads of a grid, as a part of those that run at once.
+double filled(const ColumnProblem& problem, const ColumnConfig& config,
+              llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device) {
+  return column_tiles(problem, config, symbols) *
+         static_cast<double>(config.segments * config.threads()) /
+         static_cast<double>(config.resident_threads * device.multiprocessors);
+}
+
+/// The form for few rows that are also stored: clusters with the most blocks, one or two lanes a
+/// thread, tiles of a line.
+std::optional<ColumnConfig> config_of_few_rows(const ColumnProblem& problem) {
+  ColumnConfig config;
+  config.resident_threads = kResidentThreads;
+  config.chunks = std::max<int64_t>(kLineBytes / (8 * problem.element_bytes), 1);
+  config.segments = kMaxSegments;
+  config.runs = std::max(kLeastThreads / config.chunks, problem.lanes / (2 * kMaxSegments));
+  if (config.runs * config.segments > problem.lanes || config.threads() > kUsualThreads)
+    return std::nullopt;
+  config.lanes = problem.lanes / (config.runs * config.segments);
+  return config;
+}
+
+}  // namespace
 
 double column_tiles(const ColumnProblem& problem, const ColumnConfig& config,
                     llvm::ArrayRef<Symbol> symbols) {
@@ -52,6 +74,8 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
   const auto chunk_bytes = 8 * problem.element_bytes;
 
   ColumnConfig config;
+  config.resident_threads =
+      is_narrow_sum(problem) && !stores ? kResidentThreads : kResidentThreadsOfSeveral;
   config.chunks =
       std::min(std::max<int64_t>((stores ? 2 : 1) * kLineBytes / chunk_bytes, 1), all_chunks);
   config.runs = std::min(problem.lanes, usual / config.chunks);
@@ -59,9 +83,9 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
   config.chunks = std::max(std::min(all_chunks, usual / config.runs), config.chunks);
   config.chunks = std::max(config.chunks, 32 / config.runs);
 
-  const bool at_once = stores || resident_threads(problem) == kResidentThreads;
-  const double wanted = static_cast<double>(
-      (at_once ? resident_threads(problem) : kResidentThreads) * device.multiprocessors);
+  const bool at_once = stores || config.resident_threads == kResidentThreads;
+  const double wanted = static_cast<double>((at_once ? config.resident_threads : kResidentThreads) *
+                                            device.multiprocessors);
   const auto too_few = [&](bool in_clusters) {
     const double threads = column_tiles(problem, config, symbols) *
                            static_cast<double>(config.segments * config.threads());
@@ -85,6 +109,12 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
               static_cast<double>(config.segments * config.threads()) <
           static_cast<double>(kResidentThreadsOfSeveral * device.multiprocessors))
     config.chunks /= 2;
+  if (stores && is_narrow_sum(problem) && device.has.clusters && limit >= kUsualThreads) {
+    const auto few = config_of_few_rows(problem);
+    const double places = few ? filled(problem, *few, symbols, device) : 0;
+    if (places <= kPlacesOfClusters && places > filled(problem, config, symbols, device))
+      config = *few;
+  }
 
   const int64_t floats = config.handed() + problem.reductions * config.segments * config.tile();
   if (floats * int64_t{sizeof(float)} > device.static_shared_bytes) return std::nullopt;

@@ -26,6 +26,13 @@
 // on an H200 (adding the operands takes 139 us): 212 us; by the forms above 308 us, and with tiles
 // of 128 bytes, blocks of 512 threads and clusters of 2, 4 and 8: 225, 231 and 244.
 //
+// Of few rows those blocks are few: of the same gradient of [2048, 4608], 72 for 132
+// multiprocessors. There, blocks of 128 or 256 threads with one or two lanes each, which 80
+// registers hold, are taken where all of them run at once and fill a larger part of their places.
+// One H100, us, blocks of 512 threads and those:
+//   [2048, 4608] 29.8, 22.8   [1024, 4608] 17.0, 13.5   [4096, 2304] 30.3, 23.9
+//   not taken: [2048, 3072] 18.2, 18.2   [2048, 6144] 32.6, 36.0   [4096, 3072] 33.4, 37.8
+//
 // A cluster has a place only inside one graphics processing cluster, whose multiprocessors are not
 // always a multiple of its blocks. An H200 with three blocks on each of 132 multiprocessors runs 45
 // clusters of 8 and 92 of 4 at once, not 49 and 99. The 48 clusters of 8 of that GELU's gradient
@@ -59,18 +66,18 @@ struct ColumnProblem {
   bool stores_elements = false;  // a result has an element for every element that is reduced
 };
 
-/// Threads that a multiprocessor holds at least. Asked for so many, and no more, the compiler
-/// issues a thread's 8 rows of loads ahead of their sums (80 registers for 768, 128 for 512: 96 and
-/// 64 KiB under way for two bytes an element); left to itself it saves registers for full
-/// multiprocessors, and issues few.
-int64_t resident_threads(const ColumnProblem& problem);
-
 struct ColumnConfig {
   int64_t chunks = 1;    // of 8 columns, side by side in a block
   int64_t runs = 1;      // of lanes, in a block
   int64_t lanes = 1;     // of a run
   int64_t segments = 1;  // blocks that share the lanes of a tile: a cluster
   // All four are powers of two.
+
+  /// Threads that a multiprocessor holds at least. Asked for this number, and no more, the compiler
+  /// issues a thread's 8 rows of loads ahead of their sums (80 registers for 768, 128 for 512: 96
+  /// and 64 KiB under way for two bytes an element); left to itself it saves registers for full
+  /// multiprocessors, and issues few.
+  int64_t resident_threads = 512;
 
   int64_t threads() const { return chunks * runs; }
   int64_t tile() const { return 8 * chunks; }  // columns

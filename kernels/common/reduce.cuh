@@ -69,6 +69,36 @@ struct Lanes {
   SINTER_DEVICE void take(int k, T x) { value[k] = Op::combine(value[k], x); }
 };
 
+// The greatest of a thread's elements that are values of bf16, two at a time: the halves of a word.
+// Which of them meet does not matter, and a NaN is the one that maximum() gives when they do.
+struct PairsOfMax {
+  unsigned word = 0xff80ff80u;  // -infinity
+
+  SINTER_DEVICE static unsigned halves(float low, float high) {
+    return math::float_bits(low) >> 16 | (math::float_bits(high) & 0xffff0000u);
+  }
+  SINTER_DEVICE static float low(unsigned pair) { return math::bits_float(pair << 16); }
+  SINTER_DEVICE static float high(unsigned pair) { return math::bits_float(pair & 0xffff0000u); }
+  SINTER_DEVICE static unsigned combine(unsigned a, unsigned b) {
+#if SINTER_HAS_BF16_ARITHMETIC
+    asm("max.NaN.bf16x2 %0, %0, %1;" : "+r"(a) : "r"(b));
+    return a;
+#else
+    return halves(math::maximum(low(a), low(b)), math::maximum(high(a), high(b)));
+#endif
+  }
+  SINTER_DEVICE void take(const float (&x)[8]) {
+    word = combine(word, combine(combine(halves(x[0], x[1]), halves(x[2], x[3])),
+                                 combine(halves(x[4], x[5]), halves(x[6], x[7]))));
+  }
+  SINTER_DEVICE Lanes<Max, 1> lanes() const {
+    Lanes<Max, 1> result;
+    result.take(0, low(word));
+    result.take(0, high(word));
+    return result;
+  }
+};
+
 // Combines the values of `count` numbers in `width` neighbouring threads of a warp, both powers of
 // two. At each stride a thread keeps those of its numbers whose next bit is the thread's own, and
 // gives the others to its neighbour: fewer exchanges than of all numbers, with the same operands.

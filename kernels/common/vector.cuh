@@ -129,6 +129,11 @@ SINTER_DEVICE void load_chunk(Packed<T>& out, const T* p) {
   const uint4 words = *reinterpret_cast<const uint4*>(p);
   out = {{words.x, words.y, words.z, words.w}};
 }
+// Elements p and p + 1, rounded.
+template <typename T>
+SINTER_DEVICE void pack_pair(Packed<T>& out, const float (&in)[8], int p) {
+  out.word[p / 2] = pack(static_cast<const T*>(nullptr), in[p], in[p + 1]);
+}
 // The floats are values of T.
 template <typename T>
 SINTER_DEVICE void pack_chunk(Packed<T>& out, const float (&in)[8]) {

@@ -82,6 +82,15 @@ graph(%a: DTYPE[WIDTH, 16], %b: DTYPE[WIDTH, 5]) -> (%y) {
   %s = gelu %k : DTYPE[WIDTH, 21]
   %y = reduce_sum %s {axes = [0]} : DTYPE[1, 21]
 })"},
+    {"stored_and_summed", 0, R"(
+graph(%x: DTYPE[WIDTH, 24], %b: f32[24]) -> (%y, %sum, %wide) {
+  %f = cast %x {dtype = f32} : f32[WIDTH, 24]
+  %p = mul %f, %b : f32[WIDTH, 24]
+  %y = cast %p {dtype = DTYPE} : DTYPE[WIDTH, 24]
+  %sum = reduce_sum %y {axes = [0]} : DTYPE[1, 24]
+  %z = cast %y {dtype = f32} : f32[WIDTH, 24]
+  %wide = reduce_sum %z {axes = [0]} : f32[1, 24]
+})"},
 };
 
 }  // namespace sinter

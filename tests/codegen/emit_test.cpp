@@ -172,6 +172,44 @@ TEST_CASE("kernels in full") {
   check_text("norm_gradients.cu", emit(kNormGradients));
 }
 
+TEST_CASE("values of 16 bits are compared and rounded in pairs") {
+  const auto group = [](llvm::ArrayRef<GroupText> groups, std::string_view name) {
+    return *llvm::find_if(groups, [&](const GroupText& one) { return one.name == name; });
+  };
+  const auto has = [](const Kernel& kernel, std::string_view text) {
+    return kernel.source.find(text) != std::string::npos;
+  };
+  const GroupText loss = group(kRowGroups, "loss_of_labels");
+  CHECK(has(emit(loss, DType::bf16), "PairsOfMax"));
+  for (DType dtype : {DType::f16, DType::f32}) CHECK_FALSE(has(emit(loss, dtype), "PairsOfMax"));
+  const GroupText sums = group(kColumnGroups, "stored_and_summed");
+  for (DType dtype : {DType::f16, DType::bf16}) {
+    const Kernel kernel = emit(sums, dtype);
+    CHECK(has(kernel, "pack_pair"));
+    CHECK(has(kernel, "lane0.take_pair"));
+    CHECK(has(kernel, "lane1.take_pair"));
+  }
+}
+
+TEST_CASE("most chunks of a long row have no condition on its label") {
+  const auto of_width = [](int64_t width) {
+    return emit(GroupText{"at_label", 1, R"(
+graph(%x: f32[N, WIDTH], %label: i32[N, 1], %g: f32[N, 1]) -> (%y) {
+  %i = iota {axis = 0} : i32[WIDTH]
+  %at = equal %i, %label : i1[N, WIDTH]
+  %zero = constant {value = 0} : f32[]
+  %chosen = where %at, %g, %zero : f32[N, WIDTH]
+  %sum = reduce_sum %x {axes = [1]} : f32[N, 1]
+  %d = sub %x, %sum : f32[N, WIDTH]
+  %y = add %chosen, %d : f32[N, WIDTH]
+})"},
+                DType::f32, width)
+        .source;
+  };
+  CHECK(of_width(4096).find("= false;") != std::string::npos);
+  CHECK(of_width(512).find("= false;") == std::string::npos);
+}
+
 TEST_CASE("blocks of a cluster prefetch later rows where these are contiguous in memory") {
   const auto prefetches = [](const char* text, int64_t width) {
     const Kernel kernel = emit(GroupText{"rows", 1, text}, DType::bf16, width);

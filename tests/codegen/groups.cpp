@@ -86,6 +86,24 @@ graph(%x: DTYPE[WIDTH, N], %y: DTYPE[N, WIDTH]) -> (%z) {
   %s = sub %t, %y : DTYPE[N, WIDTH]
   %z = softmax %s : DTYPE[N, WIDTH]
 })"},
+    {"loss_of_labels", 1, R"(
+graph(%x: DTYPE[N, 1032], %g: f32[N, 1]) -> (%high, %y) {
+  %w = cast %x {dtype = f32} : f32[N, 1032]
+  %i = iota {axis = 0} : i32[1032]
+  %end = constant {value = 1027} : i32[]
+  %there = less %i, %end : i1[1032]
+  %low = constant {value = -inf} : f32[]
+  %p = where %there, %w, %low : f32[N, 1032]
+  %high = reduce_max %p {axes = [1]} : f32[N, 1]
+  %rows = iota {axis = 0} : i32[N, 1]
+  %step = constant {value = 301} : i32[]
+  %label = mul %rows, %step : i32[N, 1]
+  %at = equal %i, %label : i1[N, 1032]
+  %zero = constant {value = 0} : f32[]
+  %chosen = where %at, %g, %zero : f32[N, 1032]
+  %d = sub %chosen, %w : f32[N, 1032]
+  %y = sub %d, %high : f32[N, 1032]
+})"},
 };
 
 const std::vector<GroupText> kFixedGroups = {

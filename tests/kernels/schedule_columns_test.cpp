@@ -40,7 +40,7 @@ TEST_CASE("a grid of one narrow sum has the most threads that run at once") {
         const double threads = column_tiles(problem, config, {}) *
                                static_cast<double>(config.segments * config.threads());
         const double resident = 768.0 * device.multiprocessors;
-        CHECK(resident_threads(problem) == (reductions == 1 ? 768 : 512));
+        CHECK(config.resident_threads == (reductions == 1 ? 768 : 512));
         if (reductions == 1) CHECK((threads <= resident || config.segments == 1));
         // Clusters find 10 of 11 places.
         CHECK(2 * threads > resident * 10 / 11);
@@ -53,7 +53,7 @@ TEST_CASE("all clusters of one narrow sum have a place at once") {
     const ColumnProblem problem{.outer = 1, .width = width, .lanes = 1024};
     const auto config = split(problem, device);
     const double blocks = column_tiles(problem, config, {}) * static_cast<double>(config.segments);
-    const int64_t of_multiprocessor = resident_threads(problem) / config.threads();
+    const int64_t of_multiprocessor = config.resident_threads / config.threads();
     if (config.segments > 2)
       CHECK(11 * blocks <= 10.0 * static_cast<double>(of_multiprocessor * device.multiprocessors));
   }
@@ -69,9 +69,36 @@ TEST_CASE("blocks that store every element have a multiprocessor each, and longe
     CHECK(config.threads() == 512);
     // Narrower tiles where they give a block to more multiprocessors.
     CHECK(config.chunks == (width == 768 || width == 4096 ? 8 : 16));
-    CHECK(resident_threads(problem) == 512);
+    CHECK(config.resident_threads == 512);
     CHECK(blocks <= device.multiprocessors);
   }
+}
+
+TEST_CASE("few rows that are stored have small blocks where those fill the device better") {
+  const DeviceDescription& device = *find_device("sm_90a");
+  const auto of = [&](int64_t lanes, int64_t width, int64_t operand_bytes = 4) {
+    return split({.outer = 1,
+                  .width = width,
+                  .lanes = lanes,
+                  .operand_bytes = operand_bytes,
+                  .stores_elements = true},
+                 device);
+  };
+  const auto few = of(256, 4608);  // [2048, 4608]
+  CHECK(few.resident_threads == 768);
+  CHECK(few.chunks == 8);
+  CHECK(few.segments == 8);
+  CHECK(few.threads() == 128);
+  CHECK(few.lanes == 2);
+  CHECK(of(128, 4608).lanes == 1);
+  CHECK(of(512, 2304).threads() == 256);
+  // The usual blocks fill as large a part, small ones would not run at once, threads have more
+  // lanes, or loads need more registers.
+  CHECK(of(256, 3072).threads() == 512);
+  CHECK(of(256, 6144).threads() == 512);
+  CHECK(of(512, 3072).threads() == 512);
+  CHECK(of(1024, 4608).threads() == 512);
+  CHECK(of(256, 4608, 6).threads() == 512);
 }
 
 TEST_CASE("few rows have more blocks of fewer columns, unless blocks are many") {
