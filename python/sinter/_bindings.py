@@ -182,6 +182,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_plan_input_type": (c_char_p, [sinter_plan, c_size_t, c_size_t]),
     "sinter_plan_output_count": (c_size_t, [sinter_plan, c_size_t]),
     "sinter_plan_output_name": (c_char_p, [sinter_plan, c_size_t, c_size_t]),
+    "sinter_plan_may_share": (c_int, [sinter_plan, c_size_t, c_size_t, c_size_t]),
     "sinter_plan_output_type": (c_char_p, [sinter_plan, c_size_t, c_size_t]),
     "sinter_plan_costs": (
         sinter_error,
