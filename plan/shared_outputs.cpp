@@ -23,9 +23,8 @@ bool takes_a_place(const EntryPlan& entry, uint32_t id) {
 bool may_overwrite_in(const Program& program, const StepFacts& step, uint32_t output,
                       uint32_t input) {
   if (!step.kernel || llvm::count(step.reads, input) != 1) return false;
-  const InPlace pair{
-      static_cast<uint32_t>(llvm::find(step.writes, output) - step.writes.begin()),
-      static_cast<uint32_t>(llvm::find(step.reads, input) - step.reads.begin())};
+  const InPlace pair{static_cast<uint32_t>(llvm::find(step.writes, output) - step.writes.begin()),
+                     static_cast<uint32_t>(llvm::find(step.reads, input) - step.reads.begin())};
   const Kernel& kernel = *step.kernel;
   return (kernel.overlap.waits || llvm::is_contained(kernel.in_place, pair)) &&
          may_overwrite(kernel.group, pair.output, pair.input, program.symbols);

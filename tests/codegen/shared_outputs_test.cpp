@@ -11,8 +11,8 @@ namespace sinter {
 namespace {
 
 /// The pairs "OUTPUT=INPUT" of entry @e that may share memory, where all `wanted` are asked for.
-std::string shared(std::string_view body,
-                   std::vector<std::pair<std::string, std::string>> wanted, bool fuse = true) {
+std::string shared(std::string_view body, std::vector<std::pair<std::string, std::string>> wanted,
+                   bool fuse = true) {
   CompileOptions options;
   options.overwritten = std::move(wanted);
   options.fusion.enabled = fuse;
