@@ -129,6 +129,13 @@ Result<CompileOptions> read_compile_options(OptionReader& reader) {
   if (const auto attention = reader.text("attention"))
     SINTER_TRY(choose_attention(*attention, OptionReader::where("attention"), compile.families));
   compile.entries = reader.list("entries");
+  for (const std::string& pair : reader.list("overwrite")) {
+    const size_t equal = pair.find('=');
+    if (equal == std::string::npos)
+      return fail(fmt::format("\"{}\" is no pair of names", printable(pair)),
+                  OptionReader::where("overwrite"), "write OUTPUT=INPUT", ExitCode::usage);
+    compile.overwritten.emplace_back(pair.substr(0, equal), pair.substr(equal + 1));
+  }
   reader.pairs(compile.fusion);
   return compile;
 }

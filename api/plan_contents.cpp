@@ -3,6 +3,7 @@
 #include "driver/compile/plan_summary.h"
 #include "driver/compile/predicted.h"
 #include "ir/variants.h"
+#include "plan/shared_outputs.h"
 
 namespace sinter {
 namespace {
@@ -126,6 +127,10 @@ const char* sinter_plan_output_name(const sinter_plan* plan, size_t entry, size_
 const char* sinter_plan_output_type(const sinter_plan* plan, size_t entry, size_t output) {
   const auto* value = output_at(plan, entry, output);
   return value ? value->type.c_str() : nullptr;
+}
+int sinter_plan_may_share(const sinter_plan* plan, size_t entry, size_t output, size_t input) {
+  const EntryPlan* at = entry_at(plan, entry);
+  return at && may_share_memory(*plan->program, *at, output, input) ? 1 : 0;
 }
 
 sinter_error* sinter_plan_costs(const sinter_plan* plan, size_t entry, const char* const* symbols,

@@ -202,7 +202,8 @@ typedef struct sinter_decision sinter_decision;
  *  of the compilation are refused then.
  *  Options: target (a device: "sm_90a", the default; sinter_device_target), fuse (flag, true),
  *  numerics (strict, the default, or fast), attention (tiled, the default, composed or relaxed),
- *  entries ("prefill,decode"; the default: all),
+ *  entries ("prefill,decode"; the default: all), overwrite (names of outputs, each with the input
+ *  whose memory it is wanted to have in calls: "p_1=p,m_1=m"; sinter_plan_may_share),
  *  device-inputs (flag, true for modules: row numbers in inputs are checked by the kernels, so that
  *  inputs may be in device memory). Pairs of sinter_options_pair. Progress: stage "passes",
  *  "fusion". */
@@ -247,6 +248,11 @@ SINTER_API const char* sinter_plan_output_name(const sinter_plan* plan, size_t e
                                                size_t output);
 SINTER_API const char* sinter_plan_output_type(const sinter_plan* plan, size_t entry,
                                                size_t output);
+/** 1: a call may bind the output to the memory of the input, all of it, which the call then
+ *  overwrites: no step reads the input after the step that writes the output. 0: the two must be
+ *  apart. */
+SINTER_API int sinter_plan_may_share(const sinter_plan* plan, size_t entry, size_t output,
+                                     size_t input);
 
 /** What a call of an entry costs. */
 typedef struct sinter_costs sinter_costs;
@@ -436,7 +442,8 @@ SINTER_MAY_FAIL sinter_error* sinter_call_symbol(sinter_call* call, const char* 
 SINTER_MAY_FAIL sinter_error* sinter_call_input(sinter_call* call, const char* name,
                                                 const char* dtype, size_t rank, const int64_t* dims,
                                                 const int64_t* strides, const void* data);
-/** Binds memory to an output, in the same way. Every output needs its own. */
+/** Binds memory to an output, in the same way. Every output needs its own, or on a GPU that of an
+ *  input where sinter_plan_may_share is 1; on the CPU it may always be that of inputs. */
 SINTER_MAY_FAIL sinter_error* sinter_call_output(sinter_call* call, const char* name,
                                                  const char* dtype, size_t rank,
                                                  const int64_t* dims, const int64_t* strides,

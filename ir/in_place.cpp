@@ -1,5 +1,7 @@
 #include "ir/in_place.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 #include "ir/decompose.h"
 #include "ir/index_map.h"
 #include "ir/op_roles.h"
@@ -8,8 +10,9 @@
 namespace sinter {
 namespace {
 
-/// How a value depends on the input.
-enum class Reads : uint8_t { nothing, own_index, other_index };
+/// How a value depends on the input: on the element at its own index of the same axes, on the one
+/// at its own place in row-major order, or on another.
+enum class Reads : uint8_t { nothing, own_index, own_place, other_element };
 
 bool is_by_elements(const Op& op) {
   switch (op_class(op)) {
@@ -31,8 +34,9 @@ bool is_by_elements(const Op& op) {
   return false;
 }
 
-/// The element of the result at an index is made of the operands' elements at that index.
-bool keeps_index(const Op& op) {
+/// The element of the result at a place in row-major order is made of the operands' elements there,
+/// where these have as many.
+bool keeps_place(const Op& op) {
   return op.kind == OpKind::reshape || op_class(op) == OpClass::elementwise ||
          (op_class(op) == OpClass::pointwise && op.kind != OpKind::concat);
 }
@@ -40,17 +44,40 @@ bool keeps_index(const Op& op) {
 /// One for each value of a graph without composites.
 std::vector<Reads> reads_of(const Graph& graph, ValueId input) {
   std::vector<Reads> reads(graph.size(), Reads::nothing);
-  for (uint32_t i = 0; i < graph.size(); ++i) {
+  reads[input.index] = Reads::own_index;
+  for (uint32_t i = input.index + 1; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
-    if (ValueId{i} == input) reads[i] = Reads::own_index;
     for (ValueId operand : op.operands) {
-      if (reads[operand.index] == Reads::nothing) continue;
-      const bool same = keeps_index(op) && reads[operand.index] == Reads::own_index &&
-                        volume(graph[operand].type.dims) == volume(op.type.dims);
-      reads[i] = std::max(reads[i], same ? Reads::own_index : Reads::other_index);
+      Reads own = reads[operand.index];
+      if (own == Reads::nothing) continue;
+      const Dims& dims = graph[operand].type.dims;
+      if (dims != op.type.dims) own = std::max(own, Reads::own_place);
+      if (!keeps_place(op) || volume(dims) != volume(op.type.dims)) own = Reads::other_element;
+      reads[i] = std::max(reads[i], own);
     }
   }
   return reads;
+}
+
+/// The values that an op of arithmetic makes, and that a value is made of, itself among them.
+llvm::DenseSet<uint32_t> computed_for(const Graph& graph, ValueId value) {
+  llvm::DenseSet<uint32_t> computed, seen;
+  llvm::SmallVector<ValueId> reached{value};
+  while (!reached.empty()) {
+    const ValueId id = reached.pop_back_val();
+    if (!seen.insert(id.index).second) continue;
+    const OpClass kind = op_class(graph[id]);
+    if (kind == OpClass::elementwise || kind == OpClass::pointwise) computed.insert(id.index);
+    llvm::append_range(reached, graph[id].operands);
+  }
+  return computed;
+}
+
+/// One thread computes the elements at an index of both outputs, which have as many elements: they
+/// share a computed value, so that they are of one part of the kernel.
+bool share_threads(const Graph& graph, ValueId a, ValueId b) {
+  const llvm::DenseSet<uint32_t> of_a = computed_for(graph, a), of_b = computed_for(graph, b);
+  return llvm::any_of(of_a, [&](uint32_t value) { return of_b.contains(value); });
 }
 
 bool have_same_bytes(const TensorType& a, const TensorType& b) {
@@ -85,14 +112,22 @@ bool may_overwrite(const Graph& group, size_t output, size_t input,
   if (placed_input(group, output) == input) return true;
   if (!have_same_bytes(group[group.outputs[output]].type, group[group.inputs[input]].type))
     return false;
-  const Graph graph = decompose_all(group, symbols);
+  const bool has_composites =
+      llvm::any_of(group.ops(), [](const Op& op) { return op_class(op) == OpClass::composite; });
+  const Graph primitives = has_composites ? decompose_all(group, symbols) : Graph();
+  const Graph& graph = has_composites ? primitives : group;
   if (!llvm::all_of(graph.ops(), is_by_elements)) return false;
+  const ValueId own = graph.outputs[output];
   const std::vector<Reads> reads = reads_of(graph, graph.inputs[input]);
+  Reads allowed = Reads::own_place;
   for (size_t k = 0; k < graph.outputs.size(); ++k) {
-    const Reads wanted = k == output ? Reads::own_index : Reads::nothing;
-    if (reads[graph.outputs[k].index] != wanted) return false;
+    const ValueId other = graph.outputs[k];
+    if (k == output || reads[other.index] == Reads::nothing) continue;
+    // Through other axes the input would be loaded again, after the output is stored.
+    allowed = Reads::own_index;
+    if (reads[other.index] != allowed || !share_threads(graph, own, other)) return false;
   }
-  return true;
+  return reads[own.index] != Reads::nothing && reads[own.index] <= allowed;
 }
 
 }  // namespace sinter

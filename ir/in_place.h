@@ -10,7 +10,9 @@ namespace sinter {
 /// A kernel that computes the group element by element may write output `output` in the memory of
 /// input `input`: every op of the group is a formula per element, a view, rows of a table or an
 /// append; the output's element at an index needs of the input the element at that index alone, in
-/// row-major order; no other output needs the input; and their elements have equally many bytes.
+/// row-major order; and their elements have equally many bytes. Other outputs may need the input
+/// where the same thread computes their elements from what it has loaded: they are made of a value
+/// that the output is made of too, and both read the input at their own index of its axes alone.
 /// Also: the output is a `place`, and the input its base, perhaps through other places.
 bool may_overwrite(const Graph& group, size_t output, size_t input, llvm::ArrayRef<Symbol> symbols);
 

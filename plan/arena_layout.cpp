@@ -4,6 +4,7 @@
 #include <set>
 
 #include "plan/program.h"
+#include "plan/shared_outputs.h"
 #include "plan/step_heights.h"
 
 namespace sinter {
@@ -97,8 +98,9 @@ class Placement {
  public:
   Placement(const EntryPlan& entry, Pieces& pieces) : entry_(entry), pieces_(pieces) {}
 
-  /// Pieces with an output, which has memory of its own, and pieces that fit before one.
-  void place_in_outputs() {
+  /// Pieces with an output, which has memory of its own, and pieces that fit before one that is not
+  /// shared.
+  void place_in_outputs(const std::vector<bool>& shared) {
     std::vector<Piece*> others;
     std::vector<Host> hosts;
     for (Piece& piece : pieces_.list) {
@@ -107,7 +109,7 @@ class Placement {
           piece.output = static_cast<int64_t>(k);
       if (piece.output == ArenaLayout::kInArena)
         others.push_back(&piece);
-      else
+      else if (!shared[static_cast<size_t>(piece.output)])
         hosts.push_back({piece.output, &piece, StepHeights(0)});
     }
     llvm::stable_sort(hosts,
@@ -183,12 +185,16 @@ std::vector<bool> buffers_written_over(const EntryPlan& entry) {
   return written_over;
 }
 
-std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
-                                        llvm::ArrayRef<int64_t> symbol_values, bool outputs_apart) {
+namespace {
+
+/// `shared`: of outputs that are apart; null: they are not.
+std::optional<ArenaLayout> layout_with(const EntryPlan& entry,
+                                       llvm::ArrayRef<int64_t> symbol_values,
+                                       const std::vector<bool>* shared) {
   auto pieces = Pieces::of(entry, symbol_values);
   if (!pieces) return std::nullopt;
   Placement placement(entry, *pieces);
-  if (outputs_apart) placement.place_in_outputs();
+  if (shared) placement.place_in_outputs(*shared);
   StepHeights heights(pieces->moments());
   const auto bytes = placement.stack(heights);
   if (!bytes) return std::nullopt;
@@ -206,6 +212,22 @@ std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
     layout.used.push_back(heights.highest(moment, moment));
   }
   return layout;
+}
+
+}  // namespace
+
+std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
+                                        llvm::ArrayRef<int64_t> symbol_values, bool outputs_apart) {
+  const std::vector<bool> none(entry.outputs.size(), false);
+  return layout_with(entry, symbol_values, outputs_apart ? &none : nullptr);
+}
+
+std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
+                                        llvm::ArrayRef<int64_t> symbol_values,
+                                        const std::vector<bool>& shared) {
+  SINTER_CHECK(shared.size() == entry.outputs.size(), "{} outputs of {}", shared.size(),
+               entry.name);
+  return layout_with(entry, symbol_values, &shared);
 }
 
 }  // namespace sinter

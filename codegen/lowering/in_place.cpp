@@ -32,7 +32,8 @@ std::vector<uint32_t> sole_outputs(const Graph& group) {
 
 std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step, uint32_t index,
                                       llvm::ArrayRef<Buffer> buffers,
-                                      llvm::ArrayRef<Symbol> symbols) {
+                                      llvm::ArrayRef<Symbol> symbols,
+                                      llvm::ArrayRef<WantedInput> wanted) {
   std::vector<InPlace> pairs;
   for (uint32_t output = 0; output < step.outputs.size(); ++output)
     if (const auto input = placed_input(group, output))
@@ -48,6 +49,17 @@ std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step
   std::vector<bool> is_taken(step.inputs.size(), false);
   for (uint32_t output = 0; output < step.outputs.size(); ++output) {
     if (buffers[step.outputs[output]].place != Buffer::Place::arena) continue;
+    const auto* want = llvm::find_if(
+        wanted, [&](const WantedInput& one) { return one.output == step.outputs[output]; });
+    if (want != wanted.end()) {
+      const auto input = llvm::find(step.inputs, want->input);
+      if (input == step.inputs.end() || buffers[*input].last_step != index) continue;
+      const auto number = static_cast<uint32_t>(input - step.inputs.begin());
+      if (is_taken[number] || !family->overwrites(group, output, number, symbols)) continue;
+      is_taken[number] = true;
+      pairs.push_back({output, number});
+      continue;
+    }
     std::optional<uint32_t> best;
     for (uint32_t input = 0; input < step.inputs.size(); ++input) {
       const Buffer& buffer = buffers[step.inputs[input]];

@@ -6,11 +6,17 @@
 
 namespace sinter {
 
+/// Which input of the entry the caller wants an output to overwrite, both as buffers.
+struct WantedInput {
+  uint32_t output = 0, input = 0;
+};
+
 /// The outputs of step `index`, a kernel of `group`, that its family can write in the place of an
-/// operand which no later step reads: of several operands the one that has been there longest. The
-/// buffers' lives are complete.
+/// operand which no later step reads: of several operands the one that has been there longest, but
+/// of an output with a wanted input that one alone. The buffers' lives are complete.
 std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step, uint32_t index,
                                       llvm::ArrayRef<Buffer> buffers,
-                                      llvm::ArrayRef<Symbol> symbols);
+                                      llvm::ArrayRef<Symbol> symbols,
+                                      llvm::ArrayRef<WantedInput> wanted = {});
 
 }  // namespace sinter

@@ -157,9 +157,11 @@ llvm::SmallVector<KernelPart, 2> parts_of(const Group& group, llvm::ArrayRef<Val
 class EntryLowering {
  public:
   EntryLowering(const Module& module, const Entry& entry, const Grouping& grouping,
-                Numerics numerics, KernelTable& kernels, bool device_inputs)
+                Numerics numerics, KernelTable& kernels, bool device_inputs,
+                llvm::ArrayRef<std::pair<std::string, std::string>> overwritten)
       : symbols_(narrowed(module.symbols, entry.range)),
         device_inputs_(device_inputs),
+        overwritten_(overwritten),
         graph_(entry.graph),
         grouping_(grouping),
         numerics_(numerics),
@@ -192,6 +194,7 @@ class EntryLowering {
       Buffer& output = plan_.buffers[plan_.outputs.back()];
       output.last_step = static_cast<uint32_t>(plan_.steps.size());
     }
+    find_wanted_inputs();
     if (device_inputs_)
       for (const RowNumbers& numbers : row_numbers(graph_))
         if (are_given_addresses(graph_, numbers)) add_row_check(numbers);
@@ -205,6 +208,17 @@ class EntryLowering {
   }
 
  private:
+  void find_wanted_inputs() {
+    llvm::StringMap<uint32_t> inputs;
+    for (uint32_t id : plan_.inputs) inputs[plan_.buffers[id].value] = id;
+    llvm::StringMap<uint32_t> outputs;
+    for (size_t k = 0; k < plan_.outputs.size(); ++k)
+      outputs[plan_.output_names[k]] = plan_.outputs[k];
+    for (const auto& [output, input] : overwritten_)
+      if (outputs.contains(output) && inputs.contains(input))
+        wanted_.push_back({outputs[output], inputs[input]});
+  }
+
   std::vector<uint32_t> step_order() const {
     std::vector<uint32_t> order;
     for (uint32_t g = 0; g < grouping_.groups.size(); ++g) order.push_back(g);
@@ -303,9 +317,10 @@ class EntryLowering {
                      const Overlap& overlap) {
     KernelStep& step = kernel_steps_[index];
     const std::vector<InPlace> pairs =
-        outputs_in_place(extracted.graph, step, index, plan_.buffers, symbols_);
+        outputs_in_place(extracted.graph, step, index, plan_.buffers, symbols_, wanted_);
     for (const InPlace& pair : pairs)
-      in_place_.push_back({step.inputs[pair.input], step.outputs[pair.output]});
+      if (plan_.buffers[step.inputs[pair.input]].place == Buffer::Place::arena)
+        in_place_.push_back({step.inputs[pair.input], step.outputs[pair.output]});
     SINTER_LET(kernel, kernels_.add(extracted.graph, parts_of(group, extracted.outputs), overlap,
                                     pairs, plan_.range));
     step.kernel = kernel;
@@ -330,6 +345,8 @@ class EntryLowering {
 
   std::vector<Symbol> symbols_;
   bool device_inputs_;
+  llvm::ArrayRef<std::pair<std::string, std::string>> overwritten_;
+  std::vector<WantedInput> wanted_;
   const Graph& graph_;
   const Grouping& grouping_;
   Numerics numerics_;
@@ -345,7 +362,8 @@ class EntryLowering {
 
 Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
                       const DeviceDescription& device, Numerics numerics, const TunedForms& forms,
-                      bool device_inputs) {
+                      bool device_inputs,
+                      llvm::ArrayRef<std::pair<std::string, std::string>> overwritten) {
   Program program;
   program.name = module.name;
   program.numerics = numerics;
@@ -356,7 +374,7 @@ Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,
   KernelTable kernels(program, device, forms);
   for (size_t i = 0; i < module.entries.size(); ++i) {
     SINTER_LET(plan, EntryLowering(module, module.entries[i], groupings[i], numerics, kernels,
-                                   device_inputs)
+                                   device_inputs, overwritten)
                          .run());
     program.entries.push_back(std::move(plan));
   }

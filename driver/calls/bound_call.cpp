@@ -140,7 +140,8 @@ Status BoundCall::set_addresses(llvm::ArrayRef<const void*> inputs, llvm::ArrayR
   for (const Tensor& input : inputs_) SINTER_TRY(add(input, inputs[input.index], to_inputs));
   for (const Tensor& output : outputs_) SINTER_TRY(add(output, outputs[output.index], to_outputs));
   if (!moves) return {};
-  SINTER_TRY(check_overlaps(to_inputs, to_outputs));
+  SINTER_LET(shared, check_overlaps(to_inputs, to_outputs));
+  if (shared != shared_) is_prepared_ = false;  // other values lie in the memory of outputs
   // One without elements stays: its address may be any, and a product was prepared with an aligned.
   const auto move = [](Tensor& tensor, void* address) {
     if (volume(*tensor.view) != 0) tensor.view->data = address;
@@ -179,7 +180,12 @@ Status BoundCall::prepare() {
   SINTER_LET(values, symbols.all());
   symbol_values_ = std::move(values);
   prepared_ = variant_for(program().entries, entry_.name, symbol_values_);
-  SINTER_TRY(check_overlaps());
+  Addresses inputs;
+  Addresses outputs;
+  for (const Tensor& input : inputs_) inputs.push_back(address_of(*input.view));
+  for (const Tensor& output : outputs_) outputs.push_back(address_of(*output.view));
+  SINTER_LET(shared, check_overlaps(inputs, outputs));
+  shared_ = std::move(shared);
   if (on_gpu()) SINTER_TRY(prepare_on_gpu());
   is_prepared_ = true;
   return {};
@@ -200,13 +206,14 @@ Status BoundCall::place_on_gpu() {
   const CudaSession& session = *session_->cuda_;
   const Addresses outputs = output_addresses();
   SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_,
-                                        !llvm::is_contained(outputs, CudaAddress{0})));
+                                        !llvm::is_contained(outputs, CudaAddress{0}), shared_));
   if (llvm::any_of(states_, [](const Tensor& state) { return !state.view; }))
     SINTER_TRY(session_->cuda_->allocate_states());
   CallMemory& memory = *session_->memory_;
   SINTER_TRY(memory.grow_to(bytes, session_->plan().device().cuda(), session_->stream_.handle()));
   Addresses inputs(entry_.inputs.size(), 0);
-  SINTER_LET(call, session.place(entry_.name, symbol_values_, inputs, memory.address(), outputs));
+  SINTER_LET(
+      call, session.place(entry_.name, symbol_values_, inputs, memory.address(), outputs, shared_));
   SINTER_TRY(place_rows(call));
   call_ = std::move(call);
   memory_version_ = memory.version();

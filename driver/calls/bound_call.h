@@ -10,7 +10,8 @@ namespace sinter {
 /// wanted.
 ///
 /// On a GPU, tensors are dense device memory, aligned to kPointerAlignment, and no output and no
-/// state shares memory with an input, another output or state, or a weight. All work goes to the
+/// state shares memory with an input, another output or state, or a weight, but that an output may
+/// have the memory of an input where may_share_memory() says so of the plan. All work goes to the
 /// session's stream, in its order: a call begins when the work before it is complete, and reads its
 /// inputs and writes its outputs until the work after it begins. On the CPU, tensors have any
 /// strides, run() copies them in and out, and an output may be an input's memory.
@@ -97,10 +98,12 @@ class BoundCall {
   Result<CallSymbols> known_symbols() const;
   Status check_shapes(const CallSymbols& symbols) const;
   Status check_new_address(const Tensor& tensor, const void* address) const;
-  Status check_overlaps() const;
-  /// The same at addresses that the tensors do not have yet.
-  Status check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
-                        llvm::ArrayRef<CudaAddress> outputs) const;
+  /// At these addresses, which the tensors need not have yet. Returns by output of the entry
+  /// whether it has the memory of an input.
+  Result<std::vector<bool>> check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
+                                           llvm::ArrayRef<CudaAddress> outputs) const;
+  /// may_share_memory() of all variants.
+  bool may_share(const Tensor& output, const Tensor& input) const;
   Status prepare_on_gpu();
   Status place_on_gpu();
   /// Places the call anew where the session's memory has moved since.
@@ -124,6 +127,8 @@ class BoundCall {
   std::vector<int64_t> symbol_values_;  // when prepared
   CudaCall call_;                       // on a GPU, when prepared
   uint64_t memory_version_ = 0;         // of the session's memory, in which it was placed
+  std::vector<bool> shared_;            // by output: it has the memory of an input
+  mutable std::map<std::pair<size_t, size_t>, bool> may_share_;  // by output and input
   std::vector<OutputCopy> copies_;
   // Row numbers that calls compute, which other calls of the session leave alone; ascending sizes.
   std::vector<CudaMemory> rows_;

@@ -1,5 +1,6 @@
 // Checks of a call's tensors: their types and shapes, and that kernels can use their memory.
 #include "driver/calls/bound_call.h"
+#include "plan/shared_outputs.h"
 
 namespace sinter {
 Status BoundCall::check_type(const Tensor& tensor, const TensorView& view) const {
@@ -65,15 +66,18 @@ Status BoundCall::check_shapes(const CallSymbols& symbols) const {
   return {};
 }
 
-Status BoundCall::check_overlaps() const {
-  Addresses inputs, outputs;
-  for (const Tensor& input : inputs_) inputs.push_back(address_of(*input.view));
-  for (const Tensor& output : outputs_) outputs.push_back(address_of(*output.view));
-  return check_overlaps(inputs, outputs);
+bool BoundCall::may_share(const Tensor& output, const Tensor& input) const {
+  const auto [known, is_new] = may_share_.try_emplace({output.index, input.index}, false);
+  if (is_new)
+    known->second = llvm::all_of(variants_, [&](const EntryPlan& entry) {
+      return may_share_memory(program(), entry, output.index, input.index);
+    });
+  return known->second;
 }
 
-Status BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
-                                 llvm::ArrayRef<CudaAddress> outputs) const {
+Result<std::vector<bool>> BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
+                                                    llvm::ArrayRef<CudaAddress> outputs) const {
+  std::vector<bool> shared(entry_.outputs.size(), false);
   const auto range_of = [](const Tensor& tensor, CudaAddress address) {
     return Range{address, address + (is_dense(*tensor.view) ? bytes_of(*tensor.view) : 0)};
   };
@@ -97,11 +101,16 @@ Status BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
     for (size_t k = 0; k < i; ++k)
       if (range.overlaps(written[k].second)) return overlap(kind(k), written[k].first->name);
     for (size_t k = 0; k < given.size(); ++k)
-      if (range.overlaps(given[k])) return overlap("input", inputs_[k].name);
+      if (range.overlaps(given[k])) {
+        const bool is_same = range.begin == given[k].begin && range.end == given[k].end;
+        if (i >= outputs_.size() || !is_same || !may_share(*tensor, inputs_[k]))
+          return overlap("input", inputs_[k].name);
+        shared[tensor->index] = true;
+      }
     for (size_t k = 0; k < weights_.size(); ++k)
       if (range.overlaps(weights_[k])) return overlap("weight", program().weights[k].name);
   }
-  return {};
+  return shared;
 }
 
 }  // namespace sinter

@@ -135,7 +135,7 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
   std::vector<Grouping> groupings;
   for (const Fusion& fusion : compiled.fusions) groupings.push_back(fusion.grouping);
   SINTER_LET(program, lower(compiled.module, groupings, device, numerics_of(options), options.forms,
-                            options.device_inputs));
+                            options.device_inputs, options.overwritten));
   if (Status safe = check(program); !safe)
     return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
                 "this is a bug of the compiler", ExitCode::internal_error);

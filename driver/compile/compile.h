@@ -18,6 +18,9 @@ struct CompileOptions {
   /// compare the row numbers among them, and the numbers are looked at after it. Concerns freeze()
   /// and compile().
   bool device_inputs = false;
+  /// Names of outputs, each with the name of an input whose memory the output is wanted to have in
+  /// calls. may_share_memory() says which ones may (plan/shared_outputs.h). Not stored with a plan.
+  std::vector<std::pair<std::string, std::string>> overwritten;
   /// Concerns freeze().
   FamilyChoice families;
   /// Sizes at which reports state bytes and times, where they are not the usual ones. Changes no

@@ -1,6 +1,8 @@
 // Groups without reductions: every chunk of 8 elements of every result is one thread's work, or
 // every two where arithmetic bounds the kernel.
-// Results of different sizes are stages of their own, one after the other in the order of threads:
+// Results of different sizes are stages of their own, one after the other in the order of threads,
+// and so are results of one size that share no value: a thread that computed several of them would
+// hold the chunks of all in its registers.
 //
 //   const long long item = blockIdx.x * 256ll + threadIdx.x;
 //   const long long end0 = n0 * 512;
@@ -9,6 +11,11 @@
 //     const int i = static_cast<int>(item * 8);
 //     ...
 //   } else if (item < end1) {
+
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/EquivalenceClasses.h>
+#include <llvm/ADT/MapVector.h>
+#include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
 
@@ -76,6 +83,50 @@ bool is_bound_by_arithmetic(const GroupForm& form) {
   return bits <= 8 * kBytesOfArithmetic && count >= kInstructionsOfArithmetic;
 }
 
+/// Results that one thread computes at an index.
+struct OwnStage {
+  uint32_t stage;  // of the form
+  llvm::SmallVector<const Task*, 4> tasks;
+};
+
+/// The results of each stage, apart where they share no value of more than one element. In the
+/// order of the form's stages, then of each one's first task.
+std::vector<OwnStage> own_stages(const GroupForm& form) {
+  std::vector<OwnStage> own;
+  for (uint32_t s = 0; s < form.stages.size(); ++s) {
+    llvm::EquivalenceClasses<uint32_t> joined;  // values, each task's with its result
+    llvm::MapVector<uint32_t, OwnStage> apart;
+    std::vector<bool> seen(form.graph.size(), false);
+    const auto is_shared = [&](ValueId id) {
+      const Op& op = form.graph[id];
+      return !volume(op.type.dims).is(1) && op_class(op) != OpClass::generator;
+    };
+    for (const Task& task : form.tasks) {
+      if (task.stage != s) continue;
+      joined.insert(task.value.index);
+      llvm::SmallVector<ValueId> reached{task.value};
+      llvm::DenseSet<uint32_t> met;
+      while (!reached.empty()) {
+        const ValueId id = reached.pop_back_val();
+        if (!met.insert(id.index).second) continue;
+        if (is_shared(id)) joined.unionSets(task.value.index, id.index);
+        // What a value that was met before is made of has been joined with it.
+        if (seen[id.index] && is_shared(id)) continue;
+        seen[id.index] = true;
+        llvm::append_range(reached, form.graph[id].operands);
+      }
+    }
+    for (const Task& task : form.tasks) {
+      if (task.stage != s) continue;
+      OwnStage& one = apart[joined.getLeaderValue(task.value.index)];
+      one.stage = s;
+      one.tasks.push_back(&task);
+    }
+    for (auto& [leader, one] : apart) own.push_back(std::move(one));
+  }
+  return own;
+}
+
 /// Chunks of a stage, as code.
 std::string chunks_code(const LoopSpace& space, const SymExpr& width) {
   if (width.is_constant()) return fmt::format("{}", ceil_div(width.constant(), 8));
@@ -96,7 +147,9 @@ Result<KernelBody> emit_elements(const EmitContext& context) {
   SymExpr elements = 0;  // room for the last, incomplete chunks included
   std::string ends, branches, begin;
   bool few_elements = false;
-  for (uint32_t s = 0; s < form.stages.size(); ++s) {
+  const std::vector<OwnStage> own = own_stages(form);
+  for (size_t k = 0; k < own.size(); ++k) {
+    const uint32_t s = own[k].stage;
     const Stage& stage = form.stages[s];
     if (stage.width.is(0)) continue;
     const bool whole = space.divides_by_chunk(stage.width);
@@ -104,8 +157,7 @@ Result<KernelBody> emit_elements(const EmitContext& context) {
     const auto write = [&](bool single) {
       branch = CodeScope();
       values.open(s, 0, branch, !whole && !single, single);
-      for (const Task& task : form.tasks)
-        if (task.stage == s) values.store(task, "");
+      for (const Task* task : own[k].tasks) values.store(*task, "");
     };
     write(false);
     const int64_t few = has_long_function(form, s) ? kFewLongFunctions
@@ -127,7 +179,7 @@ Result<KernelBody> emit_elements(const EmitContext& context) {
     const std::string chunk = values.close();
     text += branch.text + chunk;
 
-    const std::string end = fmt::format("end{}", s);
+    const std::string end = fmt::format("end{}", k);
     ends +=
         fmt::format("const long long {} = {}{};\n", end, begin.empty() ? "" : begin + " + ",
                     single ? space.size_code(stage.width, false) : chunks_code(space, stage.width));

@@ -183,6 +183,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_plan_output_count": (c_size_t, [sinter_plan, c_size_t]),
     "sinter_plan_output_name": (c_char_p, [sinter_plan, c_size_t, c_size_t]),
     "sinter_plan_output_type": (c_char_p, [sinter_plan, c_size_t, c_size_t]),
+    "sinter_plan_may_share": (c_int, [sinter_plan, c_size_t, c_size_t, c_size_t]),
     "sinter_plan_costs": (
         sinter_error,
         [sinter_plan, c_size_t, POINTER(c_char_p), POINTER(c_int64), c_size_t, POINTER(sinter_costs)],

@@ -239,6 +239,17 @@ def _signature(plan: sinter_plan, index: int) -> Signature:
     return Signature(index, name, _range(plan, index), inputs, outputs, output_count)
 
 
+def may_share(plan: sinter_plan, entry: str, output: int, input: int) -> bool:
+    """Whether calls of an entry may bind an output to the memory of an input, both by number, in
+    all of its variants."""
+    indices = [
+        i
+        for i in range(lib.sinter_plan_entry_count(plan))
+        if lib.sinter_plan_entry_name(plan, i).decode() == entry
+    ]
+    return all(lib.sinter_plan_may_share(plan, i, output, input) for i in indices)
+
+
 def _range(plan: sinter_plan, index: int) -> VariantRange | None:
     symbol, low, high = ctypes.c_char_p(), ctypes.c_int64(), ctypes.c_int64()
     is_variant = lib.sinter_plan_entry_range(

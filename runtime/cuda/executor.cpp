@@ -1,5 +1,6 @@
 #include "runtime/cuda/executor.h"
 
+#include "plan/shared_outputs.h"
 #include "runtime/clock.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/nvtx.h"
@@ -175,30 +176,34 @@ Result<HostTensor> CudaSession::state(size_t index) const {
 namespace {
 
 Result<ArenaLayout> layout_of(const EntryPlan& entry, llvm::ArrayRef<int64_t> symbol_values,
-                              bool outputs_apart) {
-  if (auto layout = arena_layout(entry, symbol_values, outputs_apart)) return std::move(*layout);
+                              bool outputs_apart, const std::vector<bool>& shared) {
+  auto layout = outputs_apart && !shared.empty()
+                    ? arena_layout(entry, symbol_values, shared)
+                    : arena_layout(entry, symbol_values, outputs_apart);
+  if (layout) return std::move(*layout);
   return fail("the arena's size exceeds 63 bits", "entry " + printable(entry.name));
 }
 
 }  // namespace
 
 Result<size_t> CudaSession::arena_bytes(std::string_view entry,
-                                        llvm::ArrayRef<int64_t> symbol_values,
-                                        bool outputs_apart) const {
+                                        llvm::ArrayRef<int64_t> symbol_values, bool outputs_apart,
+                                        const std::vector<bool>& shared) const {
   SINTER_LET(plan, find_call(model_->program(), entry, symbol_values, symbol_values_));
-  SINTER_LET(layout, layout_of(*plan, symbol_values, outputs_apart));
+  SINTER_LET(layout, layout_of(*plan, symbol_values, outputs_apart, shared));
   return static_cast<size_t>(layout.bytes);
 }
 
 Result<CudaCall> CudaSession::place(std::string_view entry_name,
                                     llvm::ArrayRef<int64_t> symbol_values,
                                     llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
-                                    llvm::ArrayRef<CudaAddress> outputs) const {
+                                    llvm::ArrayRef<CudaAddress> outputs,
+                                    const std::vector<bool>& shared) const {
   CudaCall call;
   SINTER_LET(entry, find_call(model_->program(), entry_name, symbol_values, symbol_values_));
   const bool outputs_apart =
       outputs.size() == entry->outputs.size() && !llvm::is_contained(outputs, CudaAddress{0});
-  SINTER_LET(layout, layout_of(*entry, symbol_values, outputs_apart));
+  SINTER_LET(layout, layout_of(*entry, symbol_values, outputs_apart, shared));
   SINTER_CHECK(inputs.size() == entry->inputs.size(), "{} inputs for entry {}", inputs.size(),
                entry_name);
   call.entry = entry;

@@ -130,11 +130,13 @@ class CudaSession final : public Session {
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
   /// `outputs` instead of the arena where that is not 0: if that is none of them, they take no room
-  /// in the arena, and other buffers may lie in their memory before they are written. Addresses of
-  /// inputs and outputs are aligned to kPointerAlignment.
+  /// in the arena, and other buffers may lie in their memory before they are written, but for the
+  /// outputs of `shared` (by output; empty: none), which lie in the memory of an input. Addresses
+  /// of inputs and outputs are aligned to kPointerAlignment.
   Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                          llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
-                         llvm::ArrayRef<CudaAddress> outputs = {}) const;
+                         llvm::ArrayRef<CudaAddress> outputs = {},
+                         const std::vector<bool>& shared = {}) const;
   /// Everything that enqueue needs but must not do: decisions, library plans. A call stays prepared
   /// when it moves to other aligned addresses.
   Status prepare(const CudaCall& call) const;
@@ -161,9 +163,10 @@ class CudaSession final : public Session {
   const CudaStream& stream() const { return stream_; }
   const CudaModel& model() const { return *model_; }
   /// Bytes of the entry's arena for these symbol values. `outputs_apart`: all outputs have other
-  /// memory.
+  /// memory. `shared`: as of place().
   Result<size_t> arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
-                             bool outputs_apart = false) const;
+                             bool outputs_apart = false,
+                             const std::vector<bool>& shared = {}) const;
 
  private:
   /// `begin`: of the step's first launch; `overlapped` afterwards, if a kernel was launched.

@@ -443,6 +443,23 @@ graph(%x: f32[3, 9], %t: f32[4], %k: i32[3]) -> (%y) {
 })") == "sample reads a value that does not stand in memory as it is");
 }
 
+TEST_CASE("results that share no value are computed by threads of their own") {
+  const auto has_second_stage = [](const char* body) {
+    const GroupText text = {"two_results", 2, body};
+    return emit(text, DType::f32, 4096).source.find("const long long end1 = ") != std::string::npos;
+  };
+  CHECK(has_second_stage(R"(
+graph(%x: f32[N, WIDTH], %z: f32[N, WIDTH], %s: f32[]) -> (%a, %b) {
+    %a = mul %x, %s : f32[N, WIDTH]
+    %b = mul %z, %s : f32[N, WIDTH]
+})"));
+  CHECK_FALSE(has_second_stage(R"(
+graph(%x: f32[N, WIDTH], %z: f32[N, WIDTH], %s: f32[]) -> (%a, %b) {
+    %a = mul %x, %s : f32[N, WIDTH]
+    %b = add %z, %x : f32[N, WIDTH]
+})"));
+}
+
 TEST_CASE("small kernels overlap others, large ones do not") {
   const auto overlaps = [](OpKind kind, int64_t heads, int64_t rows) {
     Graph group;

@@ -78,6 +78,51 @@ TEST_CASE("a kernel of elements writes in the place of its operand") {
   }
 }
 
+/// A group of inputs x and z, 64 x 64, with two outputs of the same size.
+Graph two_outputs(const Body& body) {
+  Graph graph;
+  Builder g(graph, {});
+  for (const char* name : {"x", "z"}) graph.inputs.push_back(g.leaf(OpKind::input, kSquare, name));
+  for (ValueId id : body(g, {graph.inputs[0], graph.inputs[1]})) graph.outputs.push_back(id);
+  return graph;
+}
+
+TEST_CASE("another output may need the operand where one thread computes both") {
+  const auto may = [](const Body& body) { return may_overwrite(two_outputs(body), 0, 0, {}); };
+  SUBCASE("through the output itself") {
+    CHECK(may([](Builder& g, std::vector<ValueId> in) {
+      const ValueId moment = g.add(in[0], in[1]);
+      return std::vector{moment, g.exp(moment)};
+    }));
+  }
+  SUBCASE("with a value that both are made of") {
+    CHECK(may([](Builder& g, std::vector<ValueId> in) {
+      const ValueId difference = g.add(in[0], in[1]);
+      return std::vector{g.exp(difference), g.neg(difference)};
+    }));
+  }
+  SUBCASE("perhaps in a part of its own") {
+    CHECK_FALSE(may([](Builder& g, std::vector<ValueId> in) {
+      return std::vector{g.exp(in[0]), g.neg(in[0])};
+    }));
+  }
+  SUBCASE("at another index") {
+    CHECK_FALSE(may([](Builder& g, std::vector<ValueId> in) {
+      const ValueId moment = g.add(in[0], in[1]);
+      return std::vector{moment, g.exp(transposed(g, moment))};
+    }));
+  }
+  SUBCASE("by other axes") {
+    CHECK_FALSE(may([](Builder& g, std::vector<ValueId> in) {
+      const ValueId moment = g.add(in[0], in[1]);
+      const ValueId flat =
+          g.op(OpKind::reshape, {in[0]}, Attributes().set(AttrName::dims, Dims{4096}));
+      return std::vector{moment, g.op(OpKind::reshape, {g.exp(flat)},
+                                      Attributes().set(AttrName::dims, Dims{64, 64}))};
+    }));
+  }
+}
+
 TEST_CASE("wrong places are refused") {
   SUBCASE("pointers that the text takes for different") {
     InPlaceProgram in_place(sum);

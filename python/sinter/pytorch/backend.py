@@ -169,11 +169,12 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
             raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
                         + "\n".join(f"  {op}" for op in eager),
                         hint="leave out the option require_full to run them in eager")
-        entries = compile_parts(parts, device, options, refused, memory)
+        # What is wrapped may read the arguments after the entry's call.
+        written = [{} if wrapped is not None else written_results(module, targets, part) for part in parts]
+        entries = compile_parts(parts, written, device, options, refused, memory)
     calls = [recorded(entry, part.leaves, options["check"],
-                      written_results(module, targets, part),
-                      {i for i, node in enumerate(part.results) if node in lent}, phase == "backward")
-             for entry, part in zip(entries, parts)] if options["graphs"] else []
+                      written_of_part, {i for i, node in enumerate(part.results) if node in lent}, phase == "backward")
+             for entry, part, written_of_part in zip(entries, parts, written)] if options["graphs"] else []
     called = calls or ([wrapped(entry) for entry in entries] if wrapped is not None else entries)
     whole = whole_graph(module, parts, called)
     function = with_constants(whole or rewritten(module, parts, called).forward, constants)
@@ -182,15 +183,17 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
     return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None, calls, kept)
 
 
-def compile_parts(parts: list[Part], device: torch.device, options: dict[str, Any],
-                  refused: dict[fx.Node, str], memory: SharedMemory) -> list[CompiledEntry] | None:
+def compile_parts(parts: list[Part], written: list[dict[int, int]], device: torch.device,
+                  options: dict[str, Any], refused: dict[fx.Node, str],
+                  memory: SharedMemory) -> list[CompiledEntry] | None:
     """None: the compiler refuses a part, whose nodes are in `refused` now. Wrong options, a missing
-    library and the like are errors."""
+    library and the like are errors. written: written_results() of each part."""
     entries: list[CompiledEntry] = []
-    for part in parts:
+    for part, written_of_part in zip(parts, written):
         try:
             entries.append(CompiledEntry.compile(part.graph, part.leaves, device, compile_options(options),
-                                                 options["check"], memory, options["tune"]))
+                                                 options["check"], memory, options["tune"],
+                                                 written_of_part))
         except SinterError as error:
             if error.code != Code.BAD_INPUT or importer.RAISES_FAULTS:
                 raise

@@ -2,7 +2,8 @@
 
     copy_(exp_avg, lerp); copy_(p, addcdiv)      at the end of the graph of aot_autograd
 
-The entry of Sinter has new memory for `lerp` and `addcdiv`; behind its call one operation of torch
+Where the plan allows it, the entry of Sinter writes `lerp` and `addcdiv` in the memory of the arguments
+(`CompiledEntry.overwritten`). It has new memory for the others; behind its call one operation of torch
 copies all of them, in few launches. What the graph reads is what the arguments held before.
 """
 
@@ -50,7 +51,7 @@ def written_results(module: fx.GraphModule, targets: list[int], part: Part) -> d
     values = output.args[0]
     uses = Counter(value for value in values if isinstance(value, fx.Node))
     inside, last = {*part.nodes, output}, values[-len(targets):]
-    is_own = lambda argument: argument not in last and set(argument.users) <= inside
+    is_own = lambda argument: argument not in last and set(argument.users) <= inside - part.replayed
     copied = {value: arguments[target] for value, target in zip(last, targets)
               if uses[value] == 1 and is_own(arguments[target])}
     position = {leaf: i for i, leaf in enumerate(part.leaves)}

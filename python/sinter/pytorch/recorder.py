@@ -39,11 +39,12 @@ class Recorder(Protocol):
         """Calls a function of a stream: in which it launches what shares memory with recordings. None: in
         the current one."""
 
-    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int],
+    def record(self, prepare: Callable, function: Callable, arguments: Sequence, moving: Sequence[int],
                written: Mapping[int, int]) -> Capture:
-        """Records a call of a function that returns new tensors. moving: arguments that get buffers, on the
-        device. What these hold is read by replays alone. written: results that a replay copies to an
-        argument, with the argument."""
+        """Records a call of a function that returns new tensors, or arguments that it has overwritten.
+        prepare: does all of the call that a capture must not do, and overwrites no argument. moving:
+        arguments that get buffers, on the device. What these hold is read by replays alone. written: results
+        that a replay writes to an argument, with the argument."""
 
     def nbytes(self) -> int:
         """Bytes that recordings hold: results, buffers and intermediate values."""
@@ -93,13 +94,12 @@ class CudaRecorder(Recorder):
         finally:
             self._arenas += self._place.allocated[stream.cuda_stream] - before
 
-    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int],
+    def record(self, prepare: Callable, function: Callable, arguments: Sequence, moving: Sequence[int],
                written: Mapping[int, int]) -> Capture:
-        """Launches the call once in the stream of captures, which prepares what a capture must not do."""
         with _CAPTURES, torch.cuda.device(self._index), torch.inference_mode(False), torch.no_grad():
             torch.cuda.synchronize()
             with self._counted() as stream, torch.cuda.stream(stream):
-                function(*arguments)
+                prepare(*arguments)
             graph, given = torch.cuda.CUDAGraph(), list(arguments)
             with torch.cuda.graph(graph, self._pool, stream, capture_error_mode="thread_local"):
                 buffers = [torch.empty_like(arguments[i], device=self._device) for i in moving]
@@ -122,8 +122,8 @@ class CudaRecorder(Recorder):
 
 def with_written(results: Sequence[torch.Tensor], arguments: Sequence,
                  written: Mapping[int, int]) -> list[torch.Tensor | None]:
-    """Copies results to arguments. They become None."""
-    own = list(written)
+    """Copies results to arguments, where they were not computed there. They become None."""
+    own = [i for i, argument in written.items() if results[i] is not arguments[argument]]
     for places in alike([results[i] for i in own]):
         copy_to([arguments[written[own[i]]] for i in places], [results[own[i]] for i in places])
     return [None if i in written else result for i, result in enumerate(results)]

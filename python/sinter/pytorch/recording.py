@@ -205,7 +205,9 @@ class RecordedCall:
             return None
         moving = self._moving_inputs(place, arguments)
         try:
+            is_run = not self.entry.overwritten  # a launch would be a further step
             capture = self._recorder.record(
+                lambda *given: self.entry.launch(given, self._sessions, is_run=is_run),
                 lambda *given: self.entry.launch(given, self._sessions), arguments, moving,
                 {result: argument for result, argument in self._written.items() if argument not in moving})
         except RuntimeError as error:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from typing import Iterator, NamedTuple
+from types import MappingProxyType
+from typing import Iterator, Mapping, NamedTuple
 
 import torch
 
-from .._bindings import lib, sinter_allocate, sinter_device, sinter_release
+from .._bindings import Code, lib, sinter_allocate, sinter_device, sinter_release
 from ..call import Call
 from ..compiled import Compiled
 from ..devices import Device
 from ..errors import SinterError, bad_input, check, usage
 from ..handles import created, encoded
+from ..plan import may_share
 from ..session import Executable
 from ..tensors import Tensor as Memory
 from .dtypes import in_memory, sinter_dtype
@@ -165,9 +167,9 @@ class BoundCall(Call):
                         for operand in entry.graph.outputs]
 
     def launch(self, parameters: tuple[int, ...], given: list[torch.Tensor], states: list[torch.Tensor],
-               results: list[torch.Tensor], is_checked: bool) -> None:
+               results: list[torch.Tensor], is_checked: bool, is_run: bool) -> None:
         """Enqueues the kernels. parameters: addresses. given: the other inputs. states: are written in place.
-        is_checked: waits, and raises for a row number out of range."""
+        is_checked: waits, and raises for a row number out of range. not is_run: prepares alone."""
         with self._lock:  # the one that run() and check() take
             self._bind_states(states)
             self._write_addresses(parameters, given, results)
@@ -177,8 +179,8 @@ class BoundCall(Call):
                 check(lib.sinter_call_addresses(pointer, inputs, len(inputs), outputs, len(outputs)))
             else:
                 self._bind_addresses([*self._addresses[0], *self._addresses[1]])
-            check(lib.sinter_call_run(pointer))
-            if is_checked:
+            check(lib.sinter_call_run(pointer) if is_run else lib.sinter_call_prepare(pointer))
+            if is_checked and is_run:
                 check(lib.sinter_call_check(pointer))
 
     def _write_addresses(self, parameters: tuple[int, ...], given: list[torch.Tensor],
@@ -215,12 +217,15 @@ class CompiledEntry:
     """An imported graph, compiled and loaded. Called with a value for each of its leaves.
 
     compiled: the plan, a `sinter.Compiled`: why, ledger, kernels, verify. locations: of values in
-    the user's source. memory: of intermediate values, which entries of one function share.
+    the user's source. memory: of intermediate values, which entries of one function share. written:
+    results that are copied to a leaf behind the call and not used otherwise, with the leaf, which no one
+    else reads: where the plan allows it, the call writes such a result in the leaf's memory.
     """
 
     def __init__(self, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device,
                  compiled: Compiled, executable: Executable, is_checked: bool = False,
-                 memory: SharedMemory | None = None) -> None:
+                 memory: SharedMemory | None = None,
+                 written: Mapping[int, int] = MappingProxyType({})) -> None:
         self.graph = graph
         self.device = device
         self.name = graph.module.name
@@ -244,20 +249,38 @@ class CompiledEntry:
         self._lock = threading.Lock()  # of the known addresses
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked
+        self.overwritten = self._overwritten_leaves(written)
+
+    def _overwritten_leaves(self, written: Mapping[int, int]) -> dict[int, int]:
+        """The results that calls may write in the memory of a leaf, with the leaf."""
+        by_leaf = {place.leaf: place for place in (*self.parameters, *self.others) if place.dtype is None}
+        found = {}
+        for result, leaf in written.items():
+            place, output = by_leaf.get(leaf), self.graph.outputs[result]
+            if place is None:
+                continue
+            given = self.graph.inputs[place.input]
+            if given.layout.order == output.layout.order and given.dims == output.dims and \
+                    may_share(self.compiled.plan.pointer, "main", result, place.input):
+                found[result] = leaf
+        return found
 
     @classmethod
     def compile(cls, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device, options: dict,
-                is_checked: bool = False, memory: SharedMemory | None = None,
-                tune: bool = False) -> CompiledEntry:
+                is_checked: bool = False, memory: SharedMemory | None = None, tune: bool = False,
+                written: Mapping[int, int] = MappingProxyType({})) -> CompiledEntry:
         """The entry of a graph without weights. options: of the compilation. tune: products, by timing."""
+        inputs = {operand.node: operand.name for operand in graph.inputs}
+        pairs = [f"{graph.outputs[result].name}={inputs[leaves[leaf]]}"
+                 for result, leaf in written.items() if leaves[leaf] in inputs]
         place = TorchDevice.of(device)
         with graph.module as module:
             model = module.model()
-        given = {"target": place.target or None, **options, "device-inputs": True}
+        given = {"target": place.target or None, **options, "device-inputs": True, "overwrite": pairs or None}
         compiled = Compiled(model, given, [], [], None, None)
         compiled.sources = graph.locations
         executable = Executable(compiled.plan, place, None, tune=tune)
-        return cls(graph, leaves, device, compiled, executable, is_checked, memory)
+        return cls(graph, leaves, device, compiled, executable, is_checked, memory, written)
 
     def __call__(self, *arguments):
         return self.launch(arguments, self._sessions)
@@ -282,9 +305,10 @@ class CompiledEntry:
         return inputs, values
 
     def launch(self, arguments, sessions: Sessions,
-               stream: torch.cuda.Stream | None = None) -> list[torch.Tensor]:
-        """A call in one of the sessions, in order with the current stream. Results are new tensors. stream:
-        in which its kernels run; None: in the current one."""
+               stream: torch.cuda.Stream | None = None, is_run: bool = True) -> list[torch.Tensor]:
+        """A call in one of the sessions, in order with the current stream. Results are new tensors, or the
+        argument that the call has overwritten. stream: in which its kernels run; None: in the current one.
+        not is_run: the call is prepared alone."""
         values = self.symbol_values(arguments)
         parameters = self._parameter_addresses(arguments)
         if parameters not in self._known:
@@ -293,18 +317,42 @@ class CompiledEntry:
         given = [self._ready(arguments[place.leaf], place) for place in self.others]
         states = [self._ready(arguments[place.leaf], place) for place in self._state_places]
         call = sessions.call(self, self._handle(stream), values)
-        results = [torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)
-                   for sizes, strides, dtype in call.result_layouts]
-        try:
+        overwritten = self._overwritten(arguments, parameters, given) if self.overwritten else {}
+
+        def run(overwritten: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+            results = [overwritten[i] if i in overwritten else
+                       torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)
+                       for i, (sizes, strides, dtype) in enumerate(call.result_layouts)]
             with _AT_ONCE if stream is None else in_order(stream):
-                call.launch(parameters, given, states, results, self._is_checked)
+                call.launch(parameters, given, states, results, self._is_checked, is_run)
+            return results
+
+        try:
+            try:
+                results = run(overwritten)
+            except SinterError as error:
+                if not overwritten or error.code != Code.USAGE:
+                    raise
+                results = run({})  # an argument shares its memory with another
+                overwritten = {}
         except SinterError as error:
             raise python_error(error, self.graph.row_checks) from None
+        if overwritten and is_run:
+            torch.autograd.graph.increment_version(
+                [tensor for tensor in overwritten.values() if not tensor.is_inference()])
         for leaf, state in zip(self.states, states):
             if state.data_ptr() != arguments[leaf].data_ptr():  # a copy
                 with torch.no_grad():
                     arguments[leaf].copy_(state)
         return results
+
+    def _overwritten(self, arguments, parameters: tuple[int, ...],
+                     given: list[torch.Tensor]) -> dict[int, torch.Tensor]:
+        """The arguments in whose memory results are written: those that kernels read where they lie."""
+        read = {place.leaf: address for place, address in zip(self.parameters, parameters)}
+        read.update((place.leaf, tensor.data_ptr()) for place, tensor in zip(self.others, given))
+        return {result: arguments[leaf] for result, leaf in self.overwritten.items()
+                if arguments[leaf].data_ptr() == read[leaf]}
 
     def _handle(self, stream: torch.cuda.Stream | None) -> int | None:
         """The library's number of a stream, or of the current one; None: the device has none."""

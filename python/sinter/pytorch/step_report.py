@@ -251,8 +251,9 @@ def joined_plan(graphs: list[GraphReport]) -> Compiled:
     entries = [entry for graph in graphs for entry in graph.entries]
     if not entries:
         raise usage("no graph was compiled", hint="call the function first")
-    options = entries[0].compiled._options
-    if any(entry.compiled._options != options for entry in entries):
+    options, *others = [{name: value for name, value in entry.compiled._options.items()
+                         if name != "overwrite"} for entry in entries]  # which has names of one entry
+    if any(other != options for other in others):
         raise usage("the graphs were compiled with different options", hint="explain one function at a time")
     text, sources = joined_text(graphs)
     plan = Compiled(open_source(text, {}), options, [], [], None, None)

@@ -32,7 +32,7 @@ class FakeRecorder(Recorder):
         self.launches += 1
         return function(None)
 
-    def record(self, function: Callable, arguments: Sequence, moving: Sequence[int],
+    def record(self, prepare: Callable, function: Callable, arguments: Sequence, moving: Sequence[int],
                written: Mapping[int, int]) -> Capture:
         # As a CUDA graph, it holds no tensor that is lent to a call.
         given = [unowned(x) if isinstance(x, torch.Tensor) and is_lent(x.data_ptr()) else x for x in arguments]
@@ -40,7 +40,7 @@ class FakeRecorder(Recorder):
         for i, buffer in zip(moving, buffers):
             given[i] = buffer
         results = [None if i in written else torch.empty_like(result)
-                   for i, result in enumerate(function(*arguments))]
+                   for i, result in enumerate(prepare(*arguments))]
 
         def replay() -> None:
             self.replays += 1
