@@ -65,6 +65,8 @@ def share_heads(graph: fx.Graph) -> None:
             with graph.inserting_before(one.node):
                 gradient = call(graph, one.node, operator.getitem, gradients, i)
                 gradient = with_casts(graph, gradient, one.casts)
+                if (dtype := one.node.meta["val"].dtype) != gradient.meta["val"].dtype:
+                    gradient = call(graph, one.node, aten._to_copy.default, gradient, dtype=dtype)
                 if one.node.meta["val"].dim() == len(repeated[0].shape):
                     gradient = call(graph, one.node, aten.unsqueeze.default, gradient, GROUP)
             one.node.replace_all_uses_with(gradient)
@@ -105,7 +107,8 @@ def group_sum(node: fx.Node, repeated: Repeated) -> GroupSum | None:
         (user,) = node.users
         if user.target in RESHAPES:
             (total, *others) = user.users
-            is_sum = not others and sizes_of(user) == repeated.shape and not total.kwargs \
+            # Autocast on CUDA has the sum in float32, by the argument dtype.
+            is_sum = not others and sizes_of(user) == repeated.shape \
                 and total.target is aten.sum.dim_IntList and list(total.args[1]) == [GROUP]
             return GroupSum(total, casts) if is_sum else None
         if user.target not in CASTS:

@@ -6,7 +6,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from beside_eager import compiled, reset
+from sinter.pytorch.grouped_heads import share_heads
 from test_step_kernels import text_of
+from torch.fx.experimental.proxy_tensor import make_fx
 
 
 def repeated(x: torch.Tensor, count: int) -> torch.Tensor:
@@ -56,6 +58,28 @@ def test_keys_are_cast_behind_the_repetition() -> None:
         return F.scaled_dot_product_attention(q, k, v)
     check(attend, [draw(2, 4, 12, 16), *[draw(2, 2, 12, 16, dtype=torch.float32) for _ in "kv"]], draw(2, 4, 12, 16))
     assert "kv_heads = 2" in text_of("backward")
+
+
+def test_autocast_adds_gradients_of_a_group_in_float32() -> None:
+    """The sum that autocast makes on CUDA: bf16 elements, float32 result."""
+    def joint(grad, q, k, v):
+        keys, values = repeated(k, 2).to(q.dtype), repeated(v, 2)
+        result, log_sum = torch.ops.sinter.attention_with_log_sum(q, keys, values, None, False, 0.25)
+        gradients = torch.ops.sinter.attention_gradients(grad, result, log_sum, q, keys, values, None, False, 0.25)
+        group = lambda x: x.reshape(2, 2, 2, 12, 16).sum([2], keepdim=True, dtype=torch.float32).squeeze(2)
+        return group(gradients[1].float()), group(gradients[2]).to(q.dtype)
+
+    torch.manual_seed(9)
+    arguments = [draw(2, 4, 12, 16), draw(2, 4, 12, 16), draw(2, 2, 12, 16, dtype=torch.float32), draw(2, 2, 12, 16)]
+    module = make_fx(joint, tracing_mode="fake")(*arguments)
+    before = module(*arguments)
+    share_heads(module.graph)
+    module.recompile()
+    attention = [node for node in module.graph.nodes if node.target is torch.ops.sinter.attention_gradients.default]
+    assert [node.args[4].meta["val"].shape[1] for node in attention] == [2]
+    for a, b in zip(module(*arguments), before, strict=True):
+        assert a.dtype == b.dtype
+        torch.testing.assert_close(a, b, rtol=3e-2, atol=3e-2)
 
 
 def test_another_reader_of_the_repeated_keys_has_their_gradient() -> None:
