@@ -74,10 +74,14 @@ llvm::DenseSet<uint32_t> computed_for(const Graph& graph, ValueId value) {
 }
 
 /// One thread computes the elements at an index of both outputs, which have as many elements: they
-/// share a computed value, so that they are of one part of the kernel.
+/// share a computed value of as many, so that they are of one part of the kernel
+/// (kernels/pointwise/emit.cpp).
 bool share_threads(const Graph& graph, ValueId a, ValueId b) {
   const llvm::DenseSet<uint32_t> of_a = computed_for(graph, a), of_b = computed_for(graph, b);
-  return llvm::any_of(of_a, [&](uint32_t value) { return of_b.contains(value); });
+  const SymExpr elements = volume(graph[a].type.dims);
+  return llvm::any_of(of_a, [&](uint32_t value) {
+    return of_b.contains(value) && volume(graph[ValueId{value}].type.dims) == elements;
+  });
 }
 
 bool have_same_bytes(const TensorType& a, const TensorType& b) {

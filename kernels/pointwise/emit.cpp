@@ -89,17 +89,18 @@ struct OwnStage {
   llvm::SmallVector<const Task*, 4> tasks;
 };
 
-/// The results of each stage, apart where they share no value of more than one element. In the
-/// order of the form's stages, then of each one's first task.
+/// The results of each stage, apart where they share no value, or of more than one element each
+/// only a single number. In the order of the form's stages, then of each one's first task.
 std::vector<OwnStage> own_stages(const GroupForm& form) {
   std::vector<OwnStage> own;
   for (uint32_t s = 0; s < form.stages.size(); ++s) {
     llvm::EquivalenceClasses<uint32_t> joined;  // values, each task's with its result
     llvm::MapVector<uint32_t, OwnStage> apart;
     std::vector<bool> seen(form.graph.size(), false);
+    const bool of_numbers = form.stages[s].width.is(1);
     const auto is_shared = [&](ValueId id) {
       const Op& op = form.graph[id];
-      return !volume(op.type.dims).is(1) && op_class(op) != OpClass::generator;
+      return op_class(op) != OpClass::generator && (of_numbers || !volume(op.type.dims).is(1));
     };
     for (const Task& task : form.tasks) {
       if (task.stage != s) continue;

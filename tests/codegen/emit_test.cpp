@@ -458,6 +458,12 @@ graph(%x: f32[N, WIDTH], %z: f32[N, WIDTH], %s: f32[]) -> (%a, %b) {
     %a = mul %x, %s : f32[N, WIDTH]
     %b = add %z, %x : f32[N, WIDTH]
 })"));
+  // One of these numbers may lie in the memory of %n, which both read.
+  CHECK_FALSE(has_second_stage(R"(
+graph(%n: f32[], %one: f32[]) -> (%next, %twice) {
+    %next = add %n, %one : f32[]
+    %twice = add %next, %next : f32[]
+})"));
 }
 
 TEST_CASE("small kernels overlap others, large ones do not") {

@@ -72,6 +72,17 @@ TEST_CASE("an input that is read elsewhere keeps its memory") {
                {{"p1", "p"}}) == "");
 }
 
+TEST_CASE("threads that share a number alone do not wait for each other") {
+  CHECK(shared(R"(
+  entry @e(%p: f32[2000, 2000], %q: f32[2000, 2000], %s: f32[]) -> (%p1, %q1) {
+    %t = add %s, %s : f32[]
+    %p1 = mul %p, %t : f32[2000, 2000]
+    %old = mul %q, %t : f32[2000, 2000]
+    %q1 = add %old, %p : f32[2000, 2000]
+  })",
+               {{"p1", "p"}, {"q1", "q"}}) == "q1=q");
+}
+
 TEST_CASE("nothing else lies in the memory of an output that an input has") {
   // Without sharing, %a or %b lies in the output's memory before that is written.
   Module module = value(parse_module(R"(module @m {
