@@ -57,6 +57,18 @@ graph(%x: DTYPE[N, WIDTH]) -> (%high, %sum, %scaled) {
   %ratio = div %sum, %high : DTYPE[N, 1]
   %scaled = mul %x, %ratio : DTYPE[N, WIDTH]
 })"},
+    {"numbers_of_a_step", 0, R"(
+graph(%n: f32[], %rate: f32[]) -> (%next, %scaled) {
+  %next = add %n, %rate : f32[]
+  %scaled = mul %next, %rate : f32[]
+})"},
+    {"results_that_share_a_number", 0, R"(
+graph(%x: DTYPE[N, WIDTH], %z: DTYPE[N, WIDTH], %n: DTYPE[]) -> (%a, %b) {
+  %t = add %n, %n : DTYPE[]
+  %a = mul %x, %t : DTYPE[N, WIDTH]
+  %u = mul %z, %t : DTYPE[N, WIDTH]
+  %b = add %u, %x : DTYPE[N, WIDTH]
+})"},
     {"silu_mul_gelu", 0, R"(
 graph(%x: DTYPE[N, WIDTH], %g: DTYPE[N, WIDTH], %b: DTYPE[WIDTH]) -> (%y, %z) {
   %s = silu %g : DTYPE[N, WIDTH]

@@ -260,12 +260,13 @@ Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef
       take_expected(expected[i], of_nan[i], results[i]);
     SINTER_TRY(compare_results(kernel, expected, results, ""));
   }
-  for (const InPlace& pair : possible_in_place(kernel, symbols)) {
-    SINTER_LET(results, shim.run(kernel, symbol_values, inputs, orders.back(), pair));
-    SINTER_TRY(compare_results(
-        kernel, expected, results,
-        fmt::format(" with output {} in the place of input {}", pair.output, pair.input)));
-  }
+  for (const InPlace& pair : possible_in_place(kernel, symbols))
+    for (ThreadOrder order : orders) {
+      SINTER_LET(results, shim.run(kernel, symbol_values, inputs, order, pair));
+      SINTER_TRY(compare_results(
+          kernel, expected, results,
+          fmt::format(" with output {} in the place of input {}", pair.output, pair.input)));
+    }
   return {};
 }
 
