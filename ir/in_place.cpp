@@ -73,8 +73,8 @@ llvm::DenseSet<uint32_t> computed_for(const Graph& graph, ValueId value) {
   return computed;
 }
 
-/// One thread computes the elements at an index of both outputs, which have as many elements: they
-/// share a computed value of as many, so that they are of one part of the kernel
+/// One thread computes the elements of both outputs at an index: both depend on a computed value
+/// with the outputs' number of elements, so that they are in one part of the kernel
 /// (kernels/pointwise/emit.cpp).
 bool share_threads(const Graph& graph, ValueId a, ValueId b) {
   const llvm::DenseSet<uint32_t> of_a = computed_for(graph, a), of_b = computed_for(graph, b);

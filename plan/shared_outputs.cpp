@@ -7,7 +7,7 @@
 namespace sinter {
 namespace {
 
-/// Another buffer passes its memory on to this one.
+/// Another buffer of the same slot holds a value at a step at which this one does.
 bool takes_a_place(const EntryPlan& entry, uint32_t id) {
   const Buffer& own = entry.buffers[id];
   for (uint32_t i = 0; i < entry.buffers.size(); ++i) {

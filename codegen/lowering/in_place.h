@@ -12,8 +12,8 @@ struct WantedInput {
 };
 
 /// The outputs of step `index`, a kernel of `group`, that its family can write in the place of an
-/// operand which no later step reads: of several operands the one that has been there longest, but
-/// of an output with a wanted input that one alone. The buffers' lives are complete.
+/// operand which no later step reads: of several operands the one that has been there longest. An
+/// output with a wanted input takes that one or none. The buffers' lives are complete.
 std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step, uint32_t index,
                                       llvm::ArrayRef<Buffer> buffers,
                                       llvm::ArrayRef<Symbol> symbols,

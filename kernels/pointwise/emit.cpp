@@ -89,8 +89,8 @@ struct OwnStage {
   llvm::SmallVector<const Task*, 4> tasks;
 };
 
-/// The results of each stage, apart where they share no value, or of more than one element each
-/// only a single number. In the order of the form's stages, then of each one's first task.
+/// Splits the results of each stage into sets that share no value. A value of one element does not
+/// join results of several. In the order of the form's stages, then of each set's first task.
 std::vector<OwnStage> own_stages(const GroupForm& form) {
   std::vector<OwnStage> own;
   for (uint32_t s = 0; s < form.stages.size(); ++s) {

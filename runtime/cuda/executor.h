@@ -129,10 +129,10 @@ class CudaSession final : public Session {
   Result<HostTensor> state(size_t index) const override;
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
-  /// `outputs` instead of the arena where that is not 0: if that is none of them, they take no room
-  /// in the arena, and other buffers may lie in their memory before they are written, but for the
-  /// outputs of `shared` (by output; empty: none), which lie in the memory of an input. Addresses
-  /// of inputs and outputs are aligned to kPointerAlignment.
+  /// `outputs` instead of the arena where that is not 0. If every output has an address, outputs
+  /// take no room in the arena, and other buffers may lie in an output's memory before it is
+  /// written, unless `shared` (by output; empty: none) says that it is an input's. Addresses of
+  /// inputs and outputs are aligned to kPointerAlignment.
   Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                          llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
                          llvm::ArrayRef<CudaAddress> outputs = {},

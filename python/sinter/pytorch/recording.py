@@ -205,7 +205,7 @@ class RecordedCall:
             return None
         moving = self._moving_inputs(place, arguments)
         try:
-            is_run = not self.entry.overwritten  # a launch would be a further step
+            is_run = not self.entry.overwritten  # else it would take the optimizer's step twice
             capture = self._recorder.record(
                 lambda *given: self.entry.launch(given, self._sessions, is_run=is_run),
                 lambda *given: self.entry.launch(given, self._sessions), arguments, moving,

@@ -169,7 +169,8 @@ class BoundCall(Call):
     def launch(self, parameters: tuple[int, ...], given: list[torch.Tensor], states: list[torch.Tensor],
                results: list[torch.Tensor], is_checked: bool, is_run: bool) -> None:
         """Enqueues the kernels. parameters: addresses. given: the other inputs. states: are written in place.
-        is_checked: waits, and raises for a row number out of range. not is_run: prepares alone."""
+        is_checked: waits, and raises for a row number out of range. not is_run: the call is only
+        prepared."""
         with self._lock:  # the one that run() and check() take
             self._bind_states(states)
             self._write_addresses(parameters, given, results)
@@ -308,7 +309,7 @@ class CompiledEntry:
                stream: torch.cuda.Stream | None = None, is_run: bool = True) -> list[torch.Tensor]:
         """A call in one of the sessions, in order with the current stream. Results are new tensors, or the
         argument that the call has overwritten. stream: in which its kernels run; None: in the current one.
-        not is_run: the call is prepared alone."""
+        not is_run: the call is only prepared."""
         values = self.symbol_values(arguments)
         parameters = self._parameter_addresses(arguments)
         if parameters not in self._known:
