@@ -138,8 +138,8 @@ struct KernelFamily {
   /// Kind anchored: its kernels store the results of the anchor and of its companions where a
   /// `place` puts them, and a `copy` that gives them other axes.
   bool places = false;
-  /// Kind anchored: its kernels store the sums of each so many rows of these results beside them,
-  /// or in their place (ir/block_sums.h). 0: they do not.
+  /// Kind anchored: the rows of a block whose sums its kernels store, of these results, beside them
+  /// or in their place (ir/block_sums.h). 0: they store none.
   int64_t summed_rows = 0;
   EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
