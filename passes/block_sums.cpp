@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <map>
+
 #include "ir/in_place.h"
 #include "ir/sym_expr.h"
 #include "kernels/registry.h"
@@ -95,6 +97,7 @@ bool block_sums(Module& module) {
       module, [](const Op& op) { return op.kind == OpKind::reduce_sum; },
       [](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
         bool found = false;
+        std::map<ValueId, ValueId> sums_of;  // by result: a kernel stores its sums once
         rewriter.rewrite([&](ValueId id, Op op) {
           const auto results = summed_results(graph, graph[id]);
           if (results.empty()) return rewriter.add(std::move(op));
@@ -105,8 +108,12 @@ bool block_sums(Module& module) {
           if (!blocks) return rewriter.add(std::move(op));
           found = true;
           llvm::SmallVector<ValueId, 4> sums;
-          for (ValueId result : results)
-            sums.push_back(sums_of_blocks(builder, rewriter[result], rows, graph[result].name));
+          for (ValueId result : results) {
+            ValueId& own = sums_of[result];
+            if (!own.valid())
+              own = sums_of_blocks(builder, rewriter[result], rows, graph[result].name);
+            sums.push_back(own);
+          }
           const auto last = static_cast<int64_t>(builder.type(sums[0]).rank()) - 1;
           const ValueId all = sums.size() == 1 ? sums[0]
                                                : builder.op(OpKind::concat, sums,

@@ -49,7 +49,13 @@ bool is_summed_result(const Question& q, ValueId member) {
     sum = users[0];
   }
   const std::optional<BlockSums> sums = as_block_sums(graph, sum);
-  return sums && sums->rows == q.merged.family->summed_rows &&
+  // A kernel stores the sums of a result once.
+  const auto is_second = [&](ValueId other) {
+    const auto others = other == sum ? std::nullopt : as_block_sums(graph, other);
+    return others && others->source == sums->source;
+  };
+  return sums && llvm::none_of(q.members, is_second) &&
+         sums->rows == q.merged.family->summed_rows &&
          llvm::is_contained(anchors_of(q.merged), sums->source) &&
          llvm::is_contained(q.members, sums->wide) && q.problem.users(sums->wide).size() == 1 &&
          !q.problem.is_output(sums->wide);

@@ -57,10 +57,15 @@ ResultText result_of(const EmitContext& context, OpKind kind) {
 /// Where a kernel stores the sums of blocks of rows of the gradient of `kind`; empty: nowhere.
 std::string sums_of(const EmitContext& context, OpKind kind) {
   const Graph& group = context.group;
-  for (const auto& [k, id] : llvm::enumerate(group.outputs))
-    if (const std::optional<BlockSums> sums = as_block_sums(group, id))
-      if (group[sums->source].kind == kind) return fmt::format("y{}", k);
-  return {};
+  std::string found;
+  for (const auto& [k, id] : llvm::enumerate(group.outputs)) {
+    const std::optional<BlockSums> sums = as_block_sums(group, id);
+    if (!sums || group[sums->source].kind != kind) continue;
+    SINTER_CHECK(found.empty(), "a kernel stores the sums of a gradient once, not also %{}",
+                 group[id].name);
+    found = fmt::format("y{}", k);
+  }
+  return found;
 }
 std::string_view or_null(const std::string& memory) {
   return memory.empty() ? std::string_view("nullptr") : memory;
