@@ -19,7 +19,7 @@ struct BlockSums {
   int64_t rows = 0;  // of a block; N is a multiple of it
 };
 
-/// What `id` sums; nullopt: it is no such sum.
+/// The source and the cast of the sum `id`; nullopt: it is no such sum.
 std::optional<BlockSums> as_block_sums(const Graph& graph, ValueId id);
 
 }  // namespace sinter

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "ir/cheap_ops.h"
 #include "ir/column_space.h"
 #include "ir/op_roles.h"
-#include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

@@ -4,9 +4,9 @@
 
 #include <map>
 
+#include "ir/cheap_ops.h"
 #include "ir/float_constant.h"
 #include "ir/sym_expr.h"
-#include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "ir/cheap_ops.h"
 #include "ir/op_roles.h"
-#include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

@@ -6,10 +6,10 @@
 #include <map>
 #include <tuple>
 
+#include "ir/cheap_ops.h"
 #include "ir/integers.h"
 #include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
-#include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

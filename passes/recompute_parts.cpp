@@ -3,9 +3,9 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 
+#include "ir/cheap_ops.h"
 #include "ir/op_roles.h"
 #include "ir/sym_expr.h"
-#include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

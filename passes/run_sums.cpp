@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
+#include "ir/cheap_ops.h"
 #include "ir/column_runs.h"
 #include "ir/op_roles.h"
 #include "ir/sym_expr.h"
-#include "passes/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

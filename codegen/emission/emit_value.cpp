@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "codegen/emission/emit_scalar.h"
+#include "ir/cheap_ops.h"
 #include "ir/fault.h"
 #include "ir/row_numbers.h"
 
@@ -15,29 +16,8 @@ constexpr uint32_t kMaxValues = 20000;
 
 // Where a row has this number of elements, few warps have the one that a label names.
 constexpr int64_t kLongRow = 1024;
-// Instructions of an element whose text may stand twice, and of a formula that is no single one.
+// Instructions of an element whose text may stand twice, and of an op that is not cheap.
 constexpr int kShortText = 16, kLongFormula = 16;
-
-/// One instruction, or a part of one.
-bool is_instruction(const Op& op) {
-  switch (op.kind) {
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::neg:
-    case OpKind::where:
-    case OpKind::cast:
-    case OpKind::equal:
-    case OpKind::less:
-    case OpKind::less_equal:
-    case OpKind::logical_and:
-    case OpKind::logical_or:
-    case OpKind::logical_not:
-      return true;
-    default:
-      return false;
-  }
-}
 
 /// Where a thread keeps its chunks of a value; a chunk is an array of elements.
 std::string kept_array(const KeptValue& kept) { return fmt::format("k{}[j]", kept.number); }
@@ -319,7 +299,7 @@ ValueCode ValueEmitter::elementwise(ValueId id, const IndexMap& coords, const st
   if (is_rounded(op)) code = rounded_code(std::move(code), op.type.dtype);
   const Level level = space_.level(coords);
   const ValueCode defined = define(key, op.type.dtype, level, code);
-  if (level == Level::element) instructions_ += is_instruction(op) ? 1 : kLongFormula;
+  if (level == Level::element) instructions_ += is_cheap(op) ? 1 : kLongFormula;
   if (op.kind == OpKind::equal && level == Level::element)
     for (size_t label : {size_t{0}, size_t{1}})
       note_equal(op, coords, label, operands[label], defined, code);

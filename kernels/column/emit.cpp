@@ -123,7 +123,7 @@ class ColumnKernel {
     return text + (segments == 1 ? "" : "barrier_cluster_arrive_relaxed();\n");
   }
 
-  /// What reduction `number` sums, in front of casts that change nothing.
+  /// The operand of reduction `number`, before casts that change no element.
   ValueId summed(size_t number) const {
     const Graph& graph = form_.prologue.graph;
     ValueId id = op(number).operands[0];

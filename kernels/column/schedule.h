@@ -26,7 +26,7 @@
 // on an H200 (adding the operands takes 139 us): 212 us; by the forms above 308 us, and with tiles
 // of 128 bytes, blocks of 512 threads and clusters of 2, 4 and 8: 225, 231 and 244.
 //
-// Of few rows those blocks are few: of the same gradient of [2048, 4608], 72 for 132
+// Few rows have few of those blocks: the same gradient of [2048, 4608] has 72 for 132
 // multiprocessors. There, blocks of 128 or 256 threads with one or two lanes each, which 80
 // registers hold, are taken where all of them run at once and fill a larger part of their places.
 // One H100, us, blocks of 512 threads and those:

@@ -111,7 +111,7 @@ std::vector<OwnStage> own_stages(const GroupForm& form) {
         const ValueId id = reached.pop_back_val();
         if (!met.insert(id.index).second) continue;
         if (is_shared(id)) joined.unionSets(task.value.index, id.index);
-        // What a value that was met before is made of has been joined with it.
+        // The operands of a value that was met before have been joined with it.
         if (seen[id.index] && is_shared(id)) continue;
         seen[id.index] = true;
         llvm::append_range(reached, form.graph[id].operands);

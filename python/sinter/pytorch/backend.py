@@ -169,7 +169,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
             raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
                         + "\n".join(f"  {op}" for op in eager),
                         hint="leave out the option require_full to run them in eager")
-        # What is wrapped may read the arguments after the entry's call.
+        # A wrapper may read the arguments after the entry's call.
         written = [{} if wrapped is not None else written_results(module, targets, part) for part in parts]
         entries = compile_parts(parts, written, device, options, refused, memory)
     calls = [recorded(entry, part.leaves, options["check"],

@@ -1,4 +1,4 @@
-// Ops that passes compute again rather than write and read their results.
+// Ops of a few instructions. Passes compute them again rather than write and read their results.
 #pragma once
 
 #include "ir/graph.h"
