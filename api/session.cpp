@@ -229,6 +229,40 @@ sinter_error* sinter_call_run(sinter_call* call) {
   return with_handle(call, "call", [&]() -> Status { return call->call->run(); });
 }
 
+sinter_error* sinter_call_allow_groups(sinter_call* call) {
+  return with_handle(call, "call", [&]() -> Status {
+    call->call->allow_groups();
+    return {};
+  });
+}
+
+sinter_error* sinter_call_lifetimes(sinter_call* call, size_t* steps, size_t* input_ends,
+                                    size_t input_count, size_t* output_begins,
+                                    size_t output_count) {
+  return with_handle(call, "call", [&]() -> Status {
+    SINTER_TRY(require(steps, "steps"));
+    SINTER_LET(used, call->call->lifetimes());
+    const auto give = [](const std::vector<size_t>& from, size_t* to, size_t count,
+                         const char* name) -> Status {
+      if (count != from.size())
+        return fail(fmt::format("there is room for {}, the entry has {}", count, from.size()), name,
+                    "give room for each", ExitCode::usage);
+      if (count > 0) SINTER_TRY(require(to, name));
+      std::copy(from.begin(), from.end(), to);
+      return {};
+    };
+    SINTER_TRY(give(used.input_ends, input_ends, input_count, "input_ends"));
+    SINTER_TRY(give(used.output_begins, output_begins, output_count, "output_begins"));
+    SINTER_LET(count, call->call->step_count());
+    *steps = count;
+    return {};
+  });
+}
+
+sinter_error* sinter_call_run_steps(sinter_call* call, size_t first, size_t last) {
+  return with_handle(call, "call", [&]() -> Status { return call->call->run_steps(first, last); });
+}
+
 sinter_error* sinter_call_check(sinter_call* call) {
   return with_handle(call, "call", [&]() -> Status { return call->call->check(); });
 }

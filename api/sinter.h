@@ -1260,6 +1260,32 @@ class Call {
   /// stream: a prepared call allocates nothing, waits for nothing and copies nothing (but an output
   /// that is an input, weight or state), so that it may be captured in a CUDA graph.
   Status run() { return detail::status(sinter_call_run(call_.get())); }
+  /// From now on the call's steps may run in groups, and a tensor may be bound without memory
+  /// (null) as long as no step that runs needs it. The arena may be larger then.
+  Status allow_groups() { return detail::status(sinter_call_allow_groups(call_.get())); }
+  /// The number of steps, and when they use the call's tensors, in the order of Plan::inputs and
+  /// Plan::outputs: input_ends[i] steps have run when input i is not read any more, and no step
+  /// before output_begins[i] writes in the memory of output i.
+  struct Lifetimes {
+    std::size_t steps = 0;
+    std::vector<std::size_t> input_ends, output_begins;
+  };
+  Result<Lifetimes> lifetimes(std::size_t input_count, std::size_t output_count) {
+    Lifetimes used{0, std::vector<std::size_t>(input_count),
+                   std::vector<std::size_t>(output_count)};
+    if (Status done = detail::status(
+            sinter_call_lifetimes(call_.get(), &used.steps, used.input_ends.data(), input_count,
+                                  used.output_begins.data(), output_count));
+        !done)
+      return done.error();
+    return used;
+  }
+  /// run() for the steps from `first` to `last`, without the latter. The groups of a call follow
+  /// one another; in between, addresses() may give memory to outputs that are not written yet, and
+  /// take that of inputs (null) that are not read any more.
+  Status run_steps(std::size_t first, std::size_t last) {
+    return detail::status(sinter_call_run_steps(call_.get(), first, last));
+  }
   /// On a GPU: waits, and is an error if a row number of the last run names no row.
   Status check() { return detail::status(sinter_call_check(call_.get())); }
 

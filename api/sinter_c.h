@@ -473,6 +473,23 @@ SINTER_MAY_FAIL sinter_error* sinter_call_prepare(sinter_call* call);
  *  (but an output that is an input, weight or state), so that it may be captured in a CUDA graph.
  */
 SINTER_MAY_FAIL sinter_error* sinter_call_run(sinter_call* call);
+/** From now on the call's steps may run in groups (sinter_call_run_steps), and a tensor may be
+ * bound without memory (null) as long as no step that runs needs it. Outputs hold no intermediate
+ * values before they are written then, so that the arena may be larger. */
+SINTER_MAY_FAIL sinter_error* sinter_call_allow_groups(sinter_call* call);
+/** The number of the call's steps, and when they use the memory of its tensors: `input_ends[i]`
+ *  steps have run when input i is not read any more, and no step before `output_begins[i]` writes
+ *  in the memory of output i (`*steps`: it is copied behind the last one). The counts are those of
+ *  the entry's inputs and outputs. Prepares the call. On the CPU a call is one step. */
+SINTER_MAY_FAIL sinter_error* sinter_call_lifetimes(sinter_call* call, size_t* steps,
+                                                    size_t* input_ends, size_t input_count,
+                                                    size_t* output_begins, size_t output_count);
+/** sinter_call_run for the steps from `first` to `last`, without the latter. The groups of a call
+ *  follow one another, the first one begins with step 0, and no other call of the session, or of
+ *  one beside it, comes between. In between, sinter_call_addresses may give memory to outputs that
+ *  are not written yet, and take that of inputs (null) that are not read any more: it may hold an
+ *  output of a later group. */
+SINTER_MAY_FAIL sinter_error* sinter_call_run_steps(sinter_call* call, size_t first, size_t last);
 /** On a GPU: waits, and returns an error if a row number of the last run names no row. On the CPU
  *  sinter_call_run has said so. */
 SINTER_MAY_FAIL sinter_error* sinter_call_check(sinter_call* call);

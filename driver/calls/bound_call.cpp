@@ -113,7 +113,7 @@ Status BoundCall::bind_state(std::string_view name, const TensorView& tensor) {
 }
 
 Status BoundCall::bind(Tensor& tensor, const TensorView& view) {
-  SINTER_TRY(check_view(view, tensor.place));
+  SINTER_TRY(has_groups_ ? check_extents(view, tensor.place) : check_view(view, tensor.place));
   SINTER_TRY(check_type(tensor, view));
   SINTER_TRY(check_place(tensor, view));
   if (tensor.view == view) return {};
@@ -187,6 +187,8 @@ Status BoundCall::prepare() {
   SINTER_LET(shared, check_overlaps(inputs, outputs));
   shared_ = std::move(shared);
   if (on_gpu()) SINTER_TRY(prepare_on_gpu());
+  lifetimes_.reset();
+  next_step_ = 0;
   is_prepared_ = true;
   return {};
 }
@@ -205,8 +207,7 @@ Status BoundCall::prepare_on_gpu() {
 Status BoundCall::place_on_gpu() {
   const CudaSession& session = *session_->cuda_;
   const Addresses outputs = output_addresses();
-  SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_,
-                                        !llvm::is_contained(outputs, CudaAddress{0}), shared_));
+  SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_, shared_));
   if (llvm::any_of(states_, [](const Tensor& state) { return !state.view; }))
     SINTER_TRY(session_->cuda_->allocate_states());
   CallMemory& memory = *session_->memory_;
@@ -275,12 +276,21 @@ Status BoundCall::place_rows(CudaCall& call) {
 Status BoundCall::run() {
   const CudaContextGuard guard(session_->plan().device().cuda_api());
   if (!is_prepared_) SINTER_TRY(prepare());
+  if (has_groups_) {
+    SINTER_LET(count, step_count());
+    return run_steps(0, count);
+  }
   if (!on_gpu()) return run_on_cpu();
-  SINTER_TRY(follow_memory());
+  return enqueue_steps(0, prepared_->steps.size());
+}
+
+Status BoundCall::enqueue_steps(size_t first, size_t last) {
+  if (first == 0) SINTER_TRY(follow_memory());
+  const CudaSession& session = *session_->cuda_;
+  SINTER_TRY(session.enqueue(call_, first, last, session.stream(), CallBegin::in_order));
+  if (last < prepared_->steps.size()) return {};
   has_run_ = true;
   is_rebound_ = false;
-  const CudaSession& session = *session_->cuda_;
-  SINTER_TRY(session.enqueue(call_, session.stream(), CallBegin::in_order));
   for (const OutputCopy& copy : copies_)
     SINTER_TRY(session.stream().copy_on_device(copy.to, copy.from, copy.bytes));
   return {};

@@ -3,6 +3,7 @@
 
 #include "driver/calls/call_session.h"
 #include "driver/calls/call_symbols.h"
+#include "plan/lifetimes.h"
 
 namespace sinter {
 
@@ -51,6 +52,22 @@ class BoundCall {
   /// May be captured in a CUDA graph, which holds the addresses bound now and may run as long as
   /// the call and the tensors are there. On the CPU, row numbers that name no row are an error.
   Status run();
+
+  /// From now on steps may run in groups, between which memory changes hands: a tensor may be bound
+  /// without memory (null) as long as no step that runs needs it. Outputs hold no intermediate
+  /// values before they are written then, so that the arena may be larger.
+  void allow_groups();
+  /// The steps of the prepared call, and when they use its inputs and outputs. On the CPU a call is
+  /// one step.
+  Result<size_t> step_count();
+  Result<Lifetimes> lifetimes();
+  /// run() for the steps [first, last), which follow those of the call before, or begin with step
+  /// 0; in between, set_addresses() may give outputs their first memory and take that of inputs. An
+  /// input whose lifetime ends behind `first` has memory, and so has an output whose lifetime
+  /// begins before `last`, from there to the end. No other call of the session, or of one that
+  /// shares its memory, comes between.
+  Status run_steps(size_t first, size_t last);
+
   /// GPU: waits, and is the error of a row number that named no row when the call, or a graph of
   /// it, ran last; states may have changed by then. Row numbers of inputs are read where they are
   /// bound. On the CPU run() has said so.
@@ -68,16 +85,10 @@ class BoundCall {
     CudaAddress to = 0, from = 0;
     size_t bytes = 0;
   };
-  /// Bytes in memory: of a tensor, 0 where its strides leave gaps; of a weight.
   struct Range {
     CudaAddress begin = 0, end = 0;
-    bool is_empty() const { return begin == end; }
-    bool overlaps(const Range& other) const {
-      return !is_empty() && !other.is_empty() && begin < other.end && other.begin < end;
-    }
   };
   using Addresses = llvm::SmallVector<CudaAddress, 16>;
-  using Ranges = llvm::SmallVector<Range, 16>;
 
   static CudaAddress address_of(const TensorView& view) {
     return reinterpret_cast<CudaAddress>(view.data);
@@ -98,8 +109,11 @@ class BoundCall {
   Result<CallSymbols> known_symbols() const;
   Status check_shapes(const CallSymbols& symbols) const;
   Status check_new_address(const Tensor& tensor, const void* address) const;
+  /// run_steps()' conditions.
+  Status check_order(size_t first, size_t last, size_t count) const;
+  Status check_memory_of_steps(size_t first, size_t last);
   /// At these addresses, which the tensors need not have yet. Returns by output of the entry
-  /// whether it has the memory of an input.
+  /// whether no other value may lie in its memory: it is an input's, or steps run in groups.
   Result<std::vector<bool>> check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
                                            llvm::ArrayRef<CudaAddress> outputs) const;
   /// may_share_memory() of all variants.
@@ -112,6 +126,7 @@ class BoundCall {
   /// The call's inputs and outputs where their tensors are now, and the copies that this takes.
   Addresses output_addresses() const;
   void move_to_tensors();
+  Status enqueue_steps(size_t first, size_t last);
   Status run_on_cpu();
 
   std::shared_ptr<CallSession> session_;
@@ -122,12 +137,14 @@ class BoundCall {
   std::vector<Tensor> inputs_, outputs_;  // in the entry's order; an output named twice, once
   std::vector<Tensor> states_;            // of the entry; without a view: the session's
   std::vector<Range> weights_;            // on a GPU
-  bool is_prepared_ = false, has_run_ = false;
+  bool is_prepared_ = false, has_run_ = false, has_groups_ = false;
+  size_t next_step_ = 0;                // of run_steps()
+  std::optional<Lifetimes> lifetimes_;  // when prepared
   bool is_rebound_ = false;             // since the last run
   std::vector<int64_t> symbol_values_;  // when prepared
   CudaCall call_;                       // on a GPU, when prepared
   uint64_t memory_version_ = 0;         // of the session's memory, in which it was placed
-  std::vector<bool> shared_;            // by output: it has the memory of an input
+  std::vector<bool> shared_;            // by output: no other value lies in its memory
   mutable std::map<std::pair<size_t, size_t>, bool> may_share_;  // by output and input
   std::vector<OutputCopy> copies_;
   // Row numbers that calls compute, which other calls of the session leave alone; ascending sizes.

@@ -3,6 +3,7 @@
 #include "plan/shared_outputs.h"
 
 namespace sinter {
+
 Status BoundCall::check_type(const Tensor& tensor, const TensorView& view) const {
   const TensorType& type = type_of(tensor);
   bool fits = view.dtype == type.dtype && view.dims.size() == type.rank();
@@ -42,7 +43,7 @@ Status BoundCall::check_new_address(const Tensor& tensor, const void* address) c
   if (!tensor.view)
     return fail("no tensor is bound yet, and an address has no extents", tensor.place,
                 "bind a tensor first", ExitCode::usage);
-  if (!address && volume(*tensor.view) != 0)
+  if (!address && !has_groups_ && volume(*tensor.view) != 0)
     return fail(fmt::format("{} has no memory", to_string(*tensor.view)), tensor.place,
                 "give its address", ExitCode::usage);
   return check_address(tensor, *tensor.view, reinterpret_cast<CudaAddress>(address));
@@ -75,40 +76,83 @@ bool BoundCall::may_share(const Tensor& output, const Tensor& input) const {
   return known->second;
 }
 
+namespace {
+
+/// The memory of a tensor or a weight. number: among the outputs and states, in this order; among
+/// the inputs; among the weights.
+struct Placed {
+  enum class Kind : uint8_t { output, state, input, weight } kind;
+  size_t number = 0;
+  CudaAddress begin = 0, end = 0;
+
+  bool is_written() const { return kind <= Kind::state; }
+};
+
+/// The pairs that share memory of which one is written at least, that one first. Both: the later.
+std::vector<std::pair<Placed, Placed>> overlapping(std::vector<Placed> places) {
+  llvm::erase_if(places, [](const Placed& place) { return place.begin == place.end; });
+  llvm::stable_sort(places, [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
+  std::vector<std::pair<Placed, Placed>> pairs;
+  std::vector<Placed> reaching;  // beyond where the next one begins
+  for (const Placed& place : places) {
+    llvm::erase_if(reaching, [&](const Placed& other) { return other.end <= place.begin; });
+    for (const Placed& other : reaching) {
+      if (!place.is_written() && !other.is_written()) continue;
+      const bool is_first =
+          place.is_written() && (!other.is_written() || place.number > other.number);
+      pairs.push_back(is_first ? std::pair(place, other) : std::pair(other, place));
+    }
+    reaching.push_back(place);
+  }
+  llvm::sort(pairs, [](const auto& a, const auto& b) {
+    return std::tuple(a.first.number, a.second.kind, a.second.number) <
+           std::tuple(b.first.number, b.second.kind, b.second.number);
+  });
+  return pairs;
+}
+
+}  // namespace
+
 Result<std::vector<bool>> BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
                                                     llvm::ArrayRef<CudaAddress> outputs) const {
-  std::vector<bool> shared(entry_.outputs.size(), false);
-  const auto range_of = [](const Tensor& tensor, CudaAddress address) {
-    return Range{address, address + (is_dense(*tensor.view) ? bytes_of(*tensor.view) : 0)};
+  using Kind = Placed::Kind;
+  std::vector<Placed> places;
+  const auto add = [&](Kind kind, size_t number, const Tensor& tensor, CudaAddress address) {
+    const size_t bytes = address != 0 && is_dense(*tensor.view) ? bytes_of(*tensor.view) : 0;
+    places.push_back({kind, number, address, address + bytes});
   };
-  // The written places: outputs, then states.
-  llvm::SmallVector<std::pair<const Tensor*, Range>, 16> written;
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    written.emplace_back(&outputs_[i], range_of(outputs_[i], outputs[i]));
-  for (const Tensor& state : states_)
-    if (state.view) written.emplace_back(&state, range_of(state, address_of(*state.view)));
-  Ranges given;
+  for (size_t i = 0; i < outputs_.size(); ++i) add(Kind::output, i, outputs_[i], outputs[i]);
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (states_[i].view)
+      add(Kind::state, outputs_.size() + i, states_[i], address_of(*states_[i].view));
   if (on_gpu())
-    for (size_t i = 0; i < inputs_.size(); ++i) given.push_back(range_of(inputs_[i], inputs[i]));
-  const auto kind = [&](size_t i) { return i < outputs_.size() ? "output" : "state"; };
-  for (size_t i = 0; i < written.size(); ++i) {
-    const auto& [tensor, range] = written[i];
-    const auto overlap = [&](std::string_view other_kind, const std::string& other) {
-      return fail(fmt::format("its memory overlaps that of {} {}", other_kind, printable(other)),
-                  tensor->place, fmt::format("give each {} memory of its own", kind(i)),
-                  ExitCode::usage);
-    };
-    for (size_t k = 0; k < i; ++k)
-      if (range.overlaps(written[k].second)) return overlap(kind(k), written[k].first->name);
-    for (size_t k = 0; k < given.size(); ++k)
-      if (range.overlaps(given[k])) {
-        const bool is_same = range.begin == given[k].begin && range.end == given[k].end;
-        if (i >= outputs_.size() || !is_same || !may_share(*tensor, inputs_[k]))
-          return overlap("input", inputs_[k].name);
-        shared[tensor->index] = true;
-      }
-    for (size_t k = 0; k < weights_.size(); ++k)
-      if (range.overlaps(weights_[k])) return overlap("weight", program().weights[k].name);
+    for (size_t i = 0; i < inputs_.size(); ++i) add(Kind::input, i, inputs_[i], inputs[i]);
+  for (size_t i = 0; i < weights_.size(); ++i)
+    places.push_back({Kind::weight, i, weights_[i].begin, weights_[i].end});
+
+  std::vector<bool> shared(entry_.outputs.size(), has_groups_);
+  const auto tensor_of = [&](const Placed& place) -> const Tensor& {
+    return place.kind == Kind::output  ? outputs_[place.number]
+           : place.kind == Kind::state ? states_[place.number - outputs_.size()]
+                                       : inputs_[place.number];
+  };
+  for (const auto& [written, other] : overlapping(std::move(places))) {
+    const Tensor& tensor = tensor_of(written);
+    const bool is_same = written.begin == other.begin && written.end == other.end;
+    if (written.kind == Kind::output && other.kind == Kind::input && is_same &&
+        may_share(tensor, tensor_of(other))) {
+      shared[tensor.index] = true;
+      continue;
+    }
+    constexpr std::string_view kKinds[] = {"output", "state", "input", "weight"};
+    const std::string& name =
+        other.kind == Kind::weight ? program().weights[other.number].name : tensor_of(other).name;
+    return fail(
+        fmt::format("its memory overlaps that of {} {}", kKinds[static_cast<size_t>(other.kind)],
+                    printable(name)),
+        tensor.place,
+        fmt::format("give each {} memory of its own", kKinds[static_cast<size_t>(written.kind)]),
+        ExitCode::usage);
   }
   return shared;
 }

@@ -46,7 +46,7 @@ std::string to_string(const TensorView& view) {
   return fmt::format("{}[{}]", to_string(view.dtype), fmt::join(view.dims, ", "));
 }
 
-Status check_view(const TensorView& view, const std::string& argument) {
+Status check_extents(const TensorView& view, const std::string& argument) {
   if (!view.strides.empty() && view.strides.size() != view.dims.size())
     return fail(fmt::format("{} strides for {} extents", view.strides.size(), view.dims.size()),
                 argument, "give one stride for each extent, or none", ExitCode::usage);
@@ -72,6 +72,11 @@ Status check_view(const TensorView& view, const std::string& argument) {
                               view.dims[i]),
                   argument, "check the strides, which count elements", ExitCode::usage);
   }
+  return {};
+}
+
+Status check_view(const TensorView& view, const std::string& argument) {
+  SINTER_TRY(check_extents(view, argument));
   if (view.data == nullptr && volume(view) != 0)
     return fail(fmt::format("{} has no memory", to_string(view)), argument, "give its address",
                 ExitCode::usage);

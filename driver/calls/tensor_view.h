@@ -22,8 +22,10 @@ struct TensorView {
 /// "f16[4, 64]"
 std::string to_string(const TensorView& view);
 
-/// An error, with `argument` for its place, unless the extents are valid, there is a stride for
-/// each of them or none, and memory where there are elements.
+/// An error, with `argument` for its place, unless the extents are valid and there is a stride for
+/// each of them or none.
+Status check_extents(const TensorView& view, const std::string& argument);
+/// The same, and there is memory where there are elements.
 Status check_view(const TensorView& view, const std::string& argument);
 /// Whether all elements of a valid view lie side by side in row-major order.
 bool is_dense(const TensorView& view);

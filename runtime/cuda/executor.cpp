@@ -177,9 +177,8 @@ namespace {
 
 Result<ArenaLayout> layout_of(const EntryPlan& entry, llvm::ArrayRef<int64_t> symbol_values,
                               bool outputs_apart, const std::vector<bool>& shared) {
-  auto layout = outputs_apart && !shared.empty()
-                    ? arena_layout(entry, symbol_values, shared)
-                    : arena_layout(entry, symbol_values, outputs_apart);
+  auto layout = shared.empty() ? arena_layout(entry, symbol_values, outputs_apart)
+                               : arena_layout(entry, symbol_values, shared);
   if (layout) return std::move(*layout);
   return fail("the arena's size exceeds 63 bits", "entry " + printable(entry.name));
 }
@@ -187,10 +186,10 @@ Result<ArenaLayout> layout_of(const EntryPlan& entry, llvm::ArrayRef<int64_t> sy
 }  // namespace
 
 Result<size_t> CudaSession::arena_bytes(std::string_view entry,
-                                        llvm::ArrayRef<int64_t> symbol_values, bool outputs_apart,
+                                        llvm::ArrayRef<int64_t> symbol_values,
                                         const std::vector<bool>& shared) const {
   SINTER_LET(plan, find_call(model_->program(), entry, symbol_values, symbol_values_));
-  SINTER_LET(layout, layout_of(*plan, symbol_values, outputs_apart, shared));
+  SINTER_LET(layout, layout_of(*plan, symbol_values, false, shared));
   return static_cast<size_t>(layout.bytes);
 }
 
@@ -358,8 +357,13 @@ Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run, const C
 }
 
 Status CudaSession::enqueue(const CudaCall& call, const CudaStream& stream, CallBegin begin) const {
+  return enqueue(call, 0, call.entry->steps.size(), stream, begin);
+}
+
+Status CudaSession::enqueue(const CudaCall& call, size_t first, size_t last,
+                            const CudaStream& stream, CallBegin begin) const {
   SINTER_TRY(model_->cuda_device()->make_current());
-  for (size_t i = 0; i < call.entry->steps.size(); ++i)
+  for (size_t i = first; i < last; ++i)
     SINTER_TRY(in_step(enqueue_step(call, i, stream, begin), *call.entry, i));
   return {};
 }

@@ -129,10 +129,10 @@ class CudaSession final : public Session {
   Result<HostTensor> state(size_t index) const override;
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
-  /// `outputs` instead of the arena where that is not 0. If every output has an address, outputs
-  /// take no room in the arena, and other buffers may lie in an output's memory before it is
-  /// written, unless `shared` (by output; empty: none) says that it is an input's. Addresses of
-  /// inputs and outputs are aligned to kPointerAlignment.
+  /// `outputs` instead of the arena where that is not 0. If every output has an address, or with
+  /// `shared`, outputs take no room in the arena, and other buffers may lie in an output's memory
+  /// before it is written, unless `shared`, by output, is true. Addresses of inputs and outputs are
+  /// aligned to kPointerAlignment.
   Result<CudaCall> place(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                          llvm::ArrayRef<CudaAddress> inputs, CudaAddress arena,
                          llvm::ArrayRef<CudaAddress> outputs = {},
@@ -143,6 +143,9 @@ class CudaSession final : public Session {
   /// Enqueues all steps of a prepared call. Only launches: may be recorded.
   Status enqueue(const CudaCall& call, const CudaStream& stream,
                  CallBegin begin = CallBegin::overlapped) const;
+  /// The same for the steps [first, last).
+  Status enqueue(const CudaCall& call, size_t first, size_t last, const CudaStream& stream,
+                 CallBegin begin) const;
   Status enqueue_step(const CudaCall& call, size_t step, const CudaStream& stream) const;
   /// Memory for all states, zeros; nothing if it is there. May wait. Calls that were placed before
   /// have no states.
@@ -162,10 +165,9 @@ class CudaSession final : public Session {
 
   const CudaStream& stream() const { return stream_; }
   const CudaModel& model() const { return *model_; }
-  /// Bytes of the entry's arena for these symbol values. `outputs_apart`: all outputs have other
-  /// memory. `shared`: as of place().
+  /// Bytes of the entry's arena for these symbol values. `shared`: as of place(); empty: outputs
+  /// lie in the arena.
   Result<size_t> arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
-                             bool outputs_apart = false,
                              const std::vector<bool>& shared = {}) const;
 
  private:

@@ -26,7 +26,11 @@ constexpr std::string_view kCalled = R"(module @called {
     %k = kv_append %keys, %x, %slot : f32[R, 32]
     %v = kv_append %values, %q, %slot : f32[R, 32]
     %a = attention %q, %k, %v, %first, %slot {order = decode_attention, heads = 2, kv_heads = 2, scale = 1.0, splits = 2} : f32[N, 32]
-    %y = add %a, %x : f32[N, 32]
+    %w = concat %a, %x, %a, %x, %a, %x, %a, %x {axis = 1} : f32[N, 256]
+    %c = cumulative_sum %w {axis = 0} : f32[N, 256]
+    %d = cumulative_sum %c {axis = 1} : f32[N, 256]
+    %s = slice %d {axis = 1, begin = 16, size = 32} : f32[N, 32]
+    %y = add %s, %x : f32[N, 32]
   }
   entry @wide(%w: f32[M, 32]) -> (%z) {
     %n = neg %w : f32[M, 32]

@@ -10,7 +10,8 @@
 namespace sinter {
 
 /// Entries: @step writes two states, reads rows by ids and slots, and returns a value, an input, a
-/// weight, a state, and the first value again. @wide has a larger arena. @rows computes row
+/// weight, a state, and the first value again; one of its intermediate values is wider than any
+/// output, so that it needs an arena. @wide has a larger arena. @rows computes row
 /// numbers.
 std::shared_ptr<const Program> calls_program(bool device_inputs = true);
 

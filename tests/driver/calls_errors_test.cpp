@@ -438,6 +438,57 @@ TEST_CASE("bad tensors and symbols are refused, and the argument is named") {
   }
 }
 
+TEST_CASE("groups of steps come in their order, with memory for what they use") {
+  Weighted given;
+  for (const bool on_gpu : {false, true}) {
+    CAPTURE(on_gpu);
+    StepCall step(value(given.load(on_gpu)));
+    BoundCall& call = *step.call;
+    CHECK(
+        said(call.run_steps(0, 1)) ==
+        "entry step: the call does not run in groups of steps; allow groups before its tensors are "
+        "bound");
+    call.allow_groups();
+    const size_t steps = value(call.step_count());
+    const auto run = [&](size_t first, size_t last) { return said(call.run_steps(first, last)); };
+    CHECK(run(0, steps + 1) ==
+          fmt::format(
+              "entry step: steps 0 to {} are asked for, it has {}; give a first step, and the "
+              "one behind the last",
+              steps + 1, steps));
+    CHECK(run(0, 0).find("steps 0 to 0 are asked for") != std::string::npos);
+    CHECK(run(0, steps) == "fine");
+    TensorView x = step.given.at("x").view();
+    void* const memory = std::exchange(x.data, nullptr);
+    require(call.bind_input("x", x));
+    CHECK(run(0, steps) ==
+          fmt::format(
+              "entry step, input x: f32[3, 32] has no memory, and steps 0 to {} need it; give "
+              "its address",
+              steps));
+    CHECK(step.run().find("input x: f32[3, 32] has no memory") != std::string::npos);
+    x.data = memory;
+    require(call.bind_input("x", x));
+    TensorView y = step.outputs.at("y").view();
+    y.data = nullptr;
+    require(call.bind_output("y", y));
+    CHECK(run(0, steps).find("output y: f32[3, 32] has no memory") != std::string::npos);
+    if (!on_gpu) continue;
+    REQUIRE(steps > 2);
+    CHECK(run(1, 2) ==
+          "entry step: steps 1 to 2 are asked for, the next one is 0; run the groups of a call in "
+          "their order");
+    y.data = step.outputs.at("y").view().data;
+    require(call.bind_output("y", y));
+    CHECK(run(0, 1) == "fine");
+    CHECK(run(2, 3).find("the next one is 1") != std::string::npos);
+    CHECK(run(1, 2) == "fine");
+    CHECK(run(0, 1) == "fine");  // anew
+    CHECK(run(0, steps) == "fine");
+    CHECK(said(call.check()) == "fine");
+  }
+}
+
 TEST_CASE("addresses that do not fit are refused, and nothing moves") {
   Weighted given;
   for (const bool on_gpu : {false, true}) {

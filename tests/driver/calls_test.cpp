@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -594,6 +595,75 @@ TEST_CASE("all device memory comes from the caller's allocator and goes back to 
     CHECK(status.error().code == ExitCode::device);
     CHECK(failing.live.empty());
     CHECK(fake().handles() == before);
+  }
+}
+
+/// A call in groups of steps, with memory for each tensor from the group that needs it first to the
+/// one that needs it last. Memory that a tensor leaves is overwritten. Returns the outputs by name.
+std::map<std::string, std::vector<std::byte>> left_by_groups(
+    CallSession& session, BoundCall& call, const std::map<std::string, HostTensor>& inputs,
+    const EntryPlan& entry, size_t steps_at_once) {
+  call.allow_groups();
+  for (const auto& [name, tensor] : inputs)
+    require(call.bind_input(name, {nullptr, tensor.dtype, tensor.dims, {}}));
+  const auto type_of = [&](const std::string& name) {
+    return TensorView{nullptr, DType::f32, value(call.output_dims(name)), {}};
+  };
+  for (const std::string& name : entry.output_names) require(call.bind_output(name, type_of(name)));
+  const size_t steps = value(call.step_count());
+  const Lifetimes used = value(call.lifetimes());
+  std::map<std::string, CallerMemory> given, taken;
+  for (const auto& [name, tensor] : inputs) given.emplace(name, CallerMemory(tensor));
+  for (size_t first = 0; first < steps; first += steps_at_once) {
+    const size_t last = std::min(first + steps_at_once, steps);
+    std::vector<const void*> from;
+    for (size_t i = 0; i < entry.inputs.size(); ++i) {
+      const TensorView view = given.at(entry.buffers[entry.inputs[i]].value).view();
+      const bool is_over = used.input_ends[i] <= first;
+      if (is_over) std::memset(view.data, 0x5A, bytes_of(view));
+      from.push_back(is_over ? nullptr : view.data);
+    }
+    std::vector<void*> to;
+    for (size_t i = 0; i < entry.outputs.size(); ++i) {
+      const std::string& name = entry.output_names[i];
+      const bool is_early = used.output_begins[i] >= last && last < steps;
+      if (!is_early) taken.try_emplace(name, empty_tensor(DType::f32, type_of(name).dims));
+      to.push_back(is_early ? nullptr : taken.at(name).view().data);
+    }
+    require(call.set_addresses(from, to));
+    require(call.run_steps(first, last));
+    require(session.synchronize());
+  }
+  std::map<std::string, std::vector<std::byte>> left;
+  for (const auto& [name, memory] : taken) left[name] = memory.read().bytes;
+  return left;
+}
+
+TEST_CASE("steps in groups leave the bits of a run, while memory comes and goes between them") {
+  const auto session_on = [](const std::shared_ptr<CallDevice>& device) {
+    return value(CallSession::create(plan_on(device), kRows, {}));
+  };
+  for (const auto& [entry, inputs] : {std::pair(std::string("step"), step_inputs(3)),
+                                      std::pair(std::string("wide"), wide_inputs(50))}) {
+    CAPTURE(entry);
+    const EntryPlan& plan = *calls_program()->find_entry(entry);
+    REQUIRE(plan.steps.size() > 1);
+    std::map<std::string, std::vector<std::byte>> expected;
+    Called whole(session_on(gpu()), entry, inputs);
+    require(whole.call->run());
+    require(whole.call->check());
+    for (const auto& [name, memory] : whole.taken) expected[name] = memory.read().bytes;
+    for (const auto& device : {CallDevice::cpu(), gpu()})
+      for (const size_t at_once : {1, 2, 100}) {
+        CAPTURE(at_once);
+        const auto session = session_on(device);
+        const auto call = value(BoundCall::create(session, entry));
+        const auto left = left_by_groups(*session, *call, inputs, plan, at_once);
+        for (const auto& [name, bytes] : expected) {
+          CAPTURE(name);
+          CHECK(left.at(name) == bytes);
+        }
+      }
   }
 }
 

@@ -1,0 +1,74 @@
+// Calls whose steps run in groups, between which memory changes hands.
+#include "driver/calls/bound_call.h"
+#include "plan/shared_outputs.h"
+
+namespace sinter {
+
+void BoundCall::allow_groups() {
+  has_groups_ = true;
+  is_prepared_ = false;
+}
+
+Result<size_t> BoundCall::step_count() {
+  SINTER_TRY(prepare());
+  return on_gpu() ? prepared_->steps.size() : 1;
+}
+
+Result<Lifetimes> BoundCall::lifetimes() {
+  SINTER_TRY(prepare());
+  if (!on_gpu())
+    return Lifetimes{std::vector<size_t>(entry_.inputs.size(), 1),
+                     std::vector<size_t>(entry_.outputs.size(), 0)};
+  if (!lifetimes_) {
+    const auto layout = arena_layout(*prepared_, symbol_values_, shared_);
+    if (!layout) return fail("the arena's size exceeds 63 bits", "entry " + printable(entry_.name));
+    lifetimes_ = sinter::lifetimes(program(), *prepared_, *layout);
+  }
+  return *lifetimes_;
+}
+
+Status BoundCall::run_steps(size_t first, size_t last) {
+  const CudaContextGuard guard(session_->plan().device().cuda_api());
+  SINTER_LET(count, step_count());
+  SINTER_TRY(check_order(first, last, count));
+  SINTER_TRY(check_memory_of_steps(first, last));
+  next_step_ = 0;  // where an error ends the call
+  SINTER_TRY(on_gpu() ? enqueue_steps(first, last) : run_on_cpu());
+  next_step_ = last == count ? 0 : last;
+  return {};
+}
+
+Status BoundCall::check_order(size_t first, size_t last, size_t count) const {
+  const std::string place = "entry " + printable(entry_.name);
+  if (!has_groups_)
+    return fail("the call does not run in groups of steps", place,
+                "allow groups before its tensors are bound", ExitCode::usage);
+  if (first >= last || last > count)
+    return fail(fmt::format("steps {} to {} are asked for, it has {}", first, last, count), place,
+                "give a first step, and the one behind the last", ExitCode::usage);
+  if (first != 0 && first != next_step_)
+    return fail(fmt::format("steps {} to {} are asked for, the next one is {}", first, last,
+                            next_step_),
+                place, "run the groups of a call in their order", ExitCode::usage);
+  if (first != 0 && session_->memory_->version() != memory_version_)
+    return fail("another call has run between two groups of steps", place,
+                "let no other call of the session come between", ExitCode::usage);
+  return {};
+}
+
+Status BoundCall::check_memory_of_steps(size_t first, size_t last) {
+  SINTER_LET(used, lifetimes());
+  const auto check = [&](const Tensor& tensor, bool is_used) -> Status {
+    if (!is_used || tensor.view->data != nullptr || volume(*tensor.view) == 0) return {};
+    return fail(fmt::format("{} has no memory, and steps {} to {} need it", to_string(*tensor.view),
+                            first, last),
+                tensor.place, "give its address", ExitCode::usage);
+  };
+  for (const Tensor& input : inputs_)
+    SINTER_TRY(check(input, used.input_ends[input.index] > first));
+  for (const Tensor& output : outputs_)
+    SINTER_TRY(check(output, used.output_begins[output.index] < last));
+  return {};
+}
+
+}  // namespace sinter
