@@ -61,17 +61,13 @@ Result<TensorView> view_of(const char* name, const char* dtype, size_t rank, con
                 "the types are f32, f16, bf16, i32, i64 and i1", ExitCode::usage);
   view.dtype = *type;
   view.data = data;
-  bool empty = false;
   for (size_t i = 0; i < rank; ++i) {
     if (dims[i] < 0)
       return fail(fmt::format("axis {} has {} elements", i, dims[i]), printable(name), {},
                   ExitCode::usage);
-    empty |= dims[i] == 0;
     view.dims.push_back(dims[i]);
     if (strides) view.strides.push_back(strides[i]);
   }
-  if (!data && !empty)
-    return fail("the tensor has elements but no memory", printable(name), {}, ExitCode::usage);
   return view;
 }
 

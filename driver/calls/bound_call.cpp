@@ -108,6 +108,7 @@ Status BoundCall::bind_output(std::string_view name, const TensorView& tensor) {
 
 Status BoundCall::bind_state(std::string_view name, const TensorView& tensor) {
   SINTER_LET(state, find_tensor(states_, name, "state", entry_));
+  SINTER_TRY(check_view(tensor, state->place));
   SINTER_TRY(check_strides(*state, tensor));
   return bind(*state, tensor);
 }

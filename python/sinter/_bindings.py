@@ -286,6 +286,12 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "sinter_call_prepare": (sinter_error, [sinter_call]),
     "sinter_call_run": (sinter_error, [sinter_call]),
+    "sinter_call_allow_groups": (sinter_error, [sinter_call]),
+    "sinter_call_lifetimes": (
+        sinter_error,
+        [sinter_call, POINTER(c_size_t), POINTER(c_size_t), c_size_t, POINTER(c_size_t), c_size_t],
+    ),
+    "sinter_call_run_steps": (sinter_error, [sinter_call, c_size_t, c_size_t]),
     "sinter_call_check": (sinter_error, [sinter_call]),
     "sinter_call_free": (None, [sinter_call]),
     "sinter_language_model_open": (

@@ -28,12 +28,11 @@ from .decompositions import decompositions
 from .early_gradients import LateGradient, early_gradients, with_results, without_results
 from .grouped_heads import share_heads
 from .host_constants import take_constants, with_constants
-from .importer import is_size
 from .in_place import take_writings
 from .layout import read_roots
 from .mutations import take_copies, with_copies, written_results
 from .packed_parameters import PackedFunction
-from .packing import Group, Packing, find_packing, mark_parameters, packed_copy, picked
+from .packing import Group, Packing, find_packing, mark_parameters, packed_copy
 from .padding import pad_products
 from .partition import EagerOp, Part, partition, rewritten
 from .quantized import CodedFunction, take_codes
@@ -45,6 +44,7 @@ from .saved_values import keep_roots, make_again
 from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
 from .simplify import keep_sums, skip_idle_casts, slice_operands
+from .whole_graph import whole_graph
 from .written_attention import join_attention
 
 NAME = "sinter"  # of the backend
@@ -171,7 +171,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                         hint="leave out the option require_full to run them in eager")
         # A wrapper may read the arguments after the entry's call.
         written = [{} if wrapped is not None else written_results(module, targets, part) for part in parts]
-        entries = compile_parts(parts, written, device, options, refused, memory)
+        entries = compile_parts(parts, written, device, options, refused, memory, phase == "backward")
     calls = [recorded(entry, part.leaves, options["check"],
                       written_of_part, {i for i, node in enumerate(part.results) if node in lent}, phase == "backward")
              for entry, part, written_of_part in zip(entries, parts, written)] if options["graphs"] else []
@@ -185,7 +185,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
 
 def compile_parts(parts: list[Part], written: list[dict[int, int]], device: torch.device,
                   options: dict[str, Any], refused: dict[fx.Node, str],
-                  memory: SharedMemory) -> list[CompiledEntry] | None:
+                  memory: SharedMemory, is_backward: bool) -> list[CompiledEntry] | None:
     """None: the compiler refuses a part, whose nodes are in `refused` now. Wrong options, a missing
     library and the like are errors. written: written_results() of each part."""
     entries: list[CompiledEntry] = []
@@ -193,7 +193,7 @@ def compile_parts(parts: list[Part], written: list[dict[int, int]], device: torc
         try:
             entries.append(CompiledEntry.compile(part.graph, part.leaves, device, compile_options(options),
                                                  options["check"], memory, options["tune"],
-                                                 written_of_part))
+                                                 written_of_part, is_backward and not options["graphs"]))
         except SinterError as error:
             if error.code != Code.BAD_INPUT or importer.RAISES_FAULTS:
                 raise
@@ -228,42 +228,6 @@ def lent_results(module: fx.GraphModule, phase: str) -> set[fx.Node]:
     if count is None or not isinstance(output.args[0], (tuple, list)):
         return set()
     return {node for node in output.args[0][count:] if isinstance(node, fx.Node)} - {*output.args[0][:count]}
-
-
-def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list):
-    """A direct call where one part is the whole graph, else None."""
-    if len(parts) != 1:
-        return None
-    part, entry = parts[0], entries[0]
-    inside = set(part.nodes)
-    if any(node.op == "call_function" and node not in inside and not is_size(node)
-           for node in module.graph.nodes):
-        return None  # perhaps for its effect, such as an assertion
-    output = next(node for node in module.graph.nodes if node.op == "output").args[0]
-    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-    if not isinstance(output, (tuple, list)):
-        return None
-    index = {node: i for i, node in enumerate(part.results)}
-    where = {node: i for i, node in enumerate(placeholders)}
-    if any(leaf not in where for leaf in part.leaves):
-        return None
-    count = len(part.results)
-    places = []  # of each result among the entry's results, the arguments, and None
-    for item in output:
-        if isinstance(item, fx.Node) and item in index:
-            places.append(index[item])
-        elif isinstance(item, fx.Node) and part.written.get(item, item) in where:
-            places.append(count + where[part.written.get(item, item)])
-        elif item is None:
-            places.append(count + len(placeholders))
-        else:
-            return None
-    taken = [where[leaf] for leaf in part.leaves]
-    pick, order = picked(taken), picked(places)
-    if places == [*range(count)]:
-        is_all = taken == [*range(len(placeholders))]
-        return entry.__call__ if is_all else lambda *arguments: entry(*pick(arguments))
-    return lambda *arguments: order((*entry(*pick(arguments)), *arguments, None))
 
 
 def forward_and_backward(joint: fx.GraphModule, inputs, **options):
@@ -332,7 +296,8 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
                     pad_products(graph)
             is_step = phase == "inference" and is_of_optimizer(graph.graph, module.graph, example_inputs)
             function = compile_ops(graph, "optimizer" if is_step else phase, packing)
-            return make_boxed_func(CodedFunction(function, packs, arguments) if packs else function)
+            function = CodedFunction(function, packs, arguments) if packs else function
+            return taking(function) if hasattr(function, "take") else make_boxed_func(function)
         return compile_phase
 
     compile_module = aot_autograd(
@@ -341,6 +306,15 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
         partition_fn=forward_and_backward, keep_inference_input_mutations=True)
     with one_attention():
         return compile_module(module, example_inputs)
+
+
+def taking(function) -> Callable:
+    """A function for aot_autograd's list of arguments, which a call empties: nobody else holds what the forward
+    pass has kept."""
+    def call(arguments: list):
+        return function.take(arguments)
+    call._boxed_call = True
+    return call
 
 
 compile_graph.reset = recording.reset  # which torch._dynamo.reset calls

@@ -89,4 +89,17 @@ def replace_by_argument(graph: fx.Graph, node: fx.Node) -> None:
 
 def with_constants(function: Callable, constants: list[torch.Tensor]) -> Callable:
     """The graph's function, which gets the constants as further arguments."""
-    return (lambda *arguments: function(*arguments, *constants)) if constants else function
+    if not constants:
+        return function
+
+    def call(*arguments):
+        return function(*arguments, *constants)
+
+    def take(arguments: list):
+        given = [*arguments, *constants]
+        arguments.clear()
+        return function.take(given)
+
+    if hasattr(function, "take"):
+        call.take = take
+    return call

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import math
 import threading
 from collections import Counter
 from types import MappingProxyType
@@ -25,6 +27,7 @@ from .importer import ImportedGraph, Operand, sizes_of
 from .packing import addresses_at, is_parameter
 from .row_checks import python_error
 from .shared_memory import SharedMemory, StreamSession
+from .step_groups import Group, groups_of
 from .unsupported import Unsupported
 
 ALIGNMENT = 16  # bytes; what kernels need of an address
@@ -151,11 +154,15 @@ class BoundCall(Call):
                  values: dict[str, int]) -> None:
         super().__init__(session, entry.compiled.plan.signature("main"))
         self._lock = session.lock  # a reference to the session would make a cycle
+        if entry.in_groups:
+            check(lib.sinter_call_allow_groups(self.pointer))
+        self._groups: list[Group] | None = None
         for name, value in values.items():
             check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
         evaluate = lambda dims: [values[dim] if isinstance(dim, str) else dim for dim in dims]
         self._operands = [(operand, evaluate(operand.dims)) for operand in
                           (*entry.graph.inputs, *entry.graph.outputs)]
+        self._device = entry.device
         self._input_count = len(entry.graph.inputs)
         self._parameter_places = [place.input for place in entry.parameters]
         self._other_places = [place.input for place in entry.others]
@@ -184,6 +191,40 @@ class BoundCall(Call):
             if is_checked and is_run:
                 check(lib.sinter_call_check(pointer))
 
+    def launch_in_groups(self, parameters: tuple[int, ...],
+                         given: list[torch.Tensor | None]) -> list[torch.Tensor]:
+        """Enqueues the kernels in groups of steps. Results are new tensors, made before the first group that
+        writes them; of `given` each becomes None behind the last group that reads it."""
+        results: list[torch.Tensor | None] = [None] * len(self.result_layouts)
+        with self._lock:
+            inputs, outputs = self._addresses
+            self._write_addresses(parameters, given, [])
+            for place in range(len(outputs)):
+                outputs[place] = None
+            if not self._is_bound:
+                self._bind_addresses([*inputs, *outputs])
+            if self._groups is None:
+                self._groups = self._find_groups([tensor.nbytes for tensor in given])
+            for group in self._groups:
+                for i in group.made:
+                    sizes, strides, dtype = self.result_layouts[i]
+                    results[i] = torch.empty_strided(sizes, strides, dtype=dtype, device=self._device)
+                    outputs[i] = results[i].data_ptr()
+                check(lib.sinter_call_addresses(self.pointer, inputs, len(inputs), outputs, len(outputs)))
+                check(lib.sinter_call_run_steps(self.pointer, group.first, group.last))
+                for i in group.ended:
+                    given[i] = inputs[self._other_places[i]] = None
+        return results
+
+    def _find_groups(self, given_bytes: list[int]) -> list[Group]:
+        inputs, outputs = self._addresses
+        steps = ctypes.c_size_t()
+        ends, begins = (ctypes.c_size_t * len(inputs))(), (ctypes.c_size_t * len(outputs))()
+        check(lib.sinter_call_lifetimes(self.pointer, ctypes.byref(steps), ends, len(ends), begins, len(begins)))
+        result_bytes = [math.prod(sizes) * dtype.itemsize for sizes, _, dtype in self.result_layouts]
+        return groups_of(steps.value, [ends[place] for place in self._other_places], given_bytes,
+                         [*begins], result_bytes)
+
     def _write_addresses(self, parameters: tuple[int, ...], given: list[torch.Tensor],
                          results: list[torch.Tensor]) -> None:
         inputs, outputs = self._addresses
@@ -191,8 +232,8 @@ class BoundCall(Call):
             for place, address in zip(self._parameter_places, parameters):
                 inputs[place] = address
             self._parameters = parameters
-        for place, tensor in zip(self._other_places, given):
-            inputs[place] = tensor.data_ptr()
+        for place, address in zip(self._other_places, [tensor.data_ptr() for tensor in given]):
+            inputs[place] = address
         for place, tensor in enumerate(results):
             outputs[place] = tensor.data_ptr()
 
@@ -220,13 +261,14 @@ class CompiledEntry:
     compiled: the plan, a `sinter.Compiled`: why, ledger, kernels, verify. locations: of values in
     the user's source. memory: of intermediate values, which entries of one function share. written:
     results that are copied to a leaf behind the call and not used otherwise, with the leaf, which no one
-    else reads: where the plan allows it, the call writes such a result in the leaf's memory.
+    else reads: where the plan allows it, the call writes such a result in the leaf's memory. frees: `take` runs
+    the steps in groups, and lets go of arguments in between.
     """
 
     def __init__(self, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device,
                  compiled: Compiled, executable: Executable, is_checked: bool = False,
                  memory: SharedMemory | None = None,
-                 written: Mapping[int, int] = MappingProxyType({})) -> None:
+                 written: Mapping[int, int] = MappingProxyType({}), frees: bool = False) -> None:
         self.graph = graph
         self.device = device
         self.name = graph.module.name
@@ -251,6 +293,7 @@ class CompiledEntry:
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked
         self.overwritten = self._overwritten_leaves(written)
+        self.in_groups = frees and not (is_checked or self.overwritten or self.states)
 
     def _overwritten_leaves(self, written: Mapping[int, int]) -> dict[int, int]:
         """The results that calls may write in the memory of a leaf, with the leaf."""
@@ -269,7 +312,7 @@ class CompiledEntry:
     @classmethod
     def compile(cls, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device, options: dict,
                 is_checked: bool = False, memory: SharedMemory | None = None, tune: bool = False,
-                written: Mapping[int, int] = MappingProxyType({})) -> CompiledEntry:
+                written: Mapping[int, int] = MappingProxyType({}), frees: bool = False) -> CompiledEntry:
         """The entry of a graph without weights. options: of the compilation. tune: products, by timing."""
         inputs = {operand.node: operand.name for operand in graph.inputs}
         pairs = [f"{graph.outputs[result].name}={inputs[leaves[leaf]]}"
@@ -281,10 +324,31 @@ class CompiledEntry:
         compiled = Compiled(model, given, [], [], None, None)
         compiled.sources = graph.locations
         executable = Executable(compiled.plan, place, None, tune=tune)
-        return cls(graph, leaves, device, compiled, executable, is_checked, memory, written)
+        return cls(graph, leaves, device, compiled, executable, is_checked, memory, written, frees)
 
     def __call__(self, *arguments):
         return self.launch(arguments, self._sessions)
+
+    def take(self, arguments: list) -> list[torch.Tensor]:
+        """A call that empties `arguments`. Where nobody else holds one, its memory is free for results as soon as
+        no kernel that is still to be enqueued reads it."""
+        if not self.in_groups:
+            results = self(*arguments)
+            arguments.clear()
+            return results
+        values = self.symbol_values(arguments)
+        parameters = self._parameter_addresses(arguments)
+        kept = [arguments[place.leaf] for place in self.parameters]  # alive until the kernels are queued
+        if parameters not in self._known:
+            kept = self._ready_parameters(arguments, parameters)
+            parameters = tuple([tensor.data_ptr() for tensor in kept])
+        given = [self._ready(arguments[place.leaf], place) for place in self.others]
+        arguments.clear()
+        call = self._sessions.call(self, self._handle(None), values)
+        try:
+            return call.launch_in_groups(parameters, given)
+        except SinterError as error:
+            raise python_error(error, self.graph.row_checks) from None
 
     def symbol_values(self, arguments) -> dict[str, int]:
         """The values of the symbols in a call. An op in eager that gave other sizes than traced is an error."""
