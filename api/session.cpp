@@ -251,8 +251,8 @@ sinter_error* sinter_call_lifetimes(sinter_call* call, size_t* steps, size_t* in
       std::copy(from.begin(), from.end(), to);
       return {};
     };
-    SINTER_TRY(give(used.input_ends, input_ends, input_count, "input_ends"));
-    SINTER_TRY(give(used.output_begins, output_begins, output_count, "output_begins"));
+    SINTER_TRY(give(used->input_ends, input_ends, input_count, "input_ends"));
+    SINTER_TRY(give(used->output_begins, output_begins, output_count, "output_begins"));
     SINTER_LET(count, call->call->step_count());
     *steps = count;
     return {};

@@ -60,7 +60,7 @@ class BoundCall {
   /// The steps of the prepared call, and when they use its inputs and outputs. On the CPU a call is
   /// one step.
   Result<size_t> step_count();
-  Result<Lifetimes> lifetimes();
+  Result<const Lifetimes*> lifetimes();
   /// run() for the steps [first, last), which follow those of the call before, or begin with step
   /// 0; in between, set_addresses() may give outputs their first memory and take that of inputs. An
   /// input whose lifetime ends behind `first` has memory, and so has an output whose lifetime

@@ -14,17 +14,17 @@ Result<size_t> BoundCall::step_count() {
   return on_gpu() ? prepared_->steps.size() : 1;
 }
 
-Result<Lifetimes> BoundCall::lifetimes() {
+Result<const Lifetimes*> BoundCall::lifetimes() {
   SINTER_TRY(prepare());
-  if (!on_gpu())
-    return Lifetimes{std::vector<size_t>(entry_.inputs.size(), 1),
-                     std::vector<size_t>(entry_.outputs.size(), 0)};
+  if (!lifetimes_ && !on_gpu())
+    lifetimes_ = Lifetimes{std::vector<size_t>(entry_.inputs.size(), 1),
+                           std::vector<size_t>(entry_.outputs.size(), 0)};
   if (!lifetimes_) {
     const auto layout = arena_layout(*prepared_, symbol_values_, shared_);
     if (!layout) return fail("the arena's size exceeds 63 bits", "entry " + printable(entry_.name));
     lifetimes_ = sinter::lifetimes(program(), *prepared_, *layout);
   }
-  return *lifetimes_;
+  return &*lifetimes_;
 }
 
 Status BoundCall::run_steps(size_t first, size_t last) {
@@ -47,9 +47,9 @@ Status BoundCall::check_order(size_t first, size_t last, size_t count) const {
     return fail(fmt::format("steps {} to {} are asked for, it has {}", first, last, count), place,
                 "give a first step, and the one behind the last", ExitCode::usage);
   if (first != 0 && first != next_step_)
-    return fail(fmt::format("steps {} to {} are asked for, the next one is {}", first, last,
-                            next_step_),
-                place, "run the groups of a call in their order", ExitCode::usage);
+    return fail(
+        fmt::format("steps {} to {} are asked for, the next one is {}", first, last, next_step_),
+        place, "run the groups of a call in their order", ExitCode::usage);
   if (first != 0 && session_->memory_->version() != memory_version_)
     return fail("another call has run between two groups of steps", place,
                 "let no other call of the session come between", ExitCode::usage);
@@ -65,9 +65,9 @@ Status BoundCall::check_memory_of_steps(size_t first, size_t last) {
                 tensor.place, "give its address", ExitCode::usage);
   };
   for (const Tensor& input : inputs_)
-    SINTER_TRY(check(input, used.input_ends[input.index] > first));
+    SINTER_TRY(check(input, used->input_ends[input.index] > first));
   for (const Tensor& output : outputs_)
-    SINTER_TRY(check(output, used.output_begins[output.index] < last));
+    SINTER_TRY(check(output, used->output_begins[output.index] < last));
   return {};
 }
 

@@ -611,7 +611,7 @@ std::map<std::string, std::vector<std::byte>> left_by_groups(
   };
   for (const std::string& name : entry.output_names) require(call.bind_output(name, type_of(name)));
   const size_t steps = value(call.step_count());
-  const Lifetimes used = value(call.lifetimes());
+  const Lifetimes used = *value(call.lifetimes());
   std::map<std::string, CallerMemory> given, taken;
   for (const auto& [name, tensor] : inputs) given.emplace(name, CallerMemory(tensor));
   for (size_t first = 0; first < steps; first += steps_at_once) {

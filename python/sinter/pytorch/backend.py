@@ -40,7 +40,7 @@ from .recording import STATIC, RecordedCall, is_static, mark_static, recorded
 from .report import GraphReport, calling, record
 from .roles import is_of_optimizer
 from .runtime import CompiledEntry
-from .saved_values import keep_roots, make_again
+from .saved_values import keep_roots, make_again, make_norms_again
 from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
 from .simplify import keep_sums, skip_idle_casts, slice_operands
@@ -242,6 +242,7 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
         joint, inputs, num_fwd_outputs=visible + len(early), **options)
     without_results(forward, backward, visible, len(early))
     make_again(forward, backward, visible)
+    make_norms_again(forward, backward, visible)
     keep_roots(forward, backward, visible)
     output = next(node for node in forward.graph.nodes if node.op == "output")
     output.meta[VISIBLE_COUNT] = visible

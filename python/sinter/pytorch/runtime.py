@@ -166,6 +166,8 @@ class BoundCall(Call):
         self._input_count = len(entry.graph.inputs)
         self._parameter_places = [place.input for place in entry.parameters]
         self._other_places = [place.input for place in entry.others]
+        self._kept_places = [i for i, place in enumerate(entry.others)
+                             if is_made(entry.graph.inputs[place.input].node)]
         self._parameters: tuple[int, ...] | None = None  # their addresses, as the library has them
         self._states = entry.graph.states
         self._state_addresses: list[int] = []
@@ -194,7 +196,8 @@ class BoundCall(Call):
     def launch_in_groups(self, parameters: tuple[int, ...],
                          given: list[torch.Tensor | None]) -> list[torch.Tensor]:
         """Enqueues the kernels in groups of steps. Results are new tensors, made before the first group that
-        writes them; of `given` each becomes None behind the last group that reads it."""
+        writes them; those of `given` that the forward pass has made become None behind the last group that reads
+        them."""
         results: list[torch.Tensor | None] = [None] * len(self.result_layouts)
         with self._lock:
             inputs, outputs = self._addresses
@@ -213,7 +216,8 @@ class BoundCall(Call):
                 check(lib.sinter_call_addresses(self.pointer, inputs, len(inputs), outputs, len(outputs)))
                 check(lib.sinter_call_run_steps(self.pointer, group.first, group.last))
                 for i in group.ended:
-                    given[i] = inputs[self._other_places[i]] = None
+                    place = self._kept_places[i]
+                    given[place] = inputs[self._other_places[place]] = None
         return results
 
     def _find_groups(self, given_bytes: list[int]) -> list[Group]:
@@ -222,8 +226,8 @@ class BoundCall(Call):
         ends, begins = (ctypes.c_size_t * len(inputs))(), (ctypes.c_size_t * len(outputs))()
         check(lib.sinter_call_lifetimes(self.pointer, ctypes.byref(steps), ends, len(ends), begins, len(begins)))
         result_bytes = [math.prod(sizes) * dtype.itemsize for sizes, _, dtype in self.result_layouts]
-        return groups_of(steps.value, [ends[place] for place in self._other_places], given_bytes,
-                         [*begins], result_bytes)
+        return groups_of(steps.value, [ends[self._other_places[place]] for place in self._kept_places],
+                         [given_bytes[place] for place in self._kept_places], [*begins], result_bytes)
 
     def _write_addresses(self, parameters: tuple[int, ...], given: list[torch.Tensor],
                          results: list[torch.Tensor]) -> None:
@@ -475,6 +479,12 @@ def in_order(stream: torch.cuda.Stream) -> Iterator[None]:
         yield
     finally:
         current.wait_stream(stream)
+
+
+def is_made(argument: torch.fx.Node) -> bool:
+    """Whether an argument of a backward graph was made by torch or the forward graph: it is none of the user's,
+    which aot_autograd calls primals."""
+    return not argument.name.startswith("primals_")
 
 
 def check_made(tensor: torch.Tensor, operand: Operand) -> None:

@@ -6,6 +6,10 @@ owns its memory, and of a value that the next product reads with other axes than
 Where the views of a value are as large as the value, the value itself is kept, and the backward graph
 makes the views.
 
+Of a norm whose result is multiplied by a condition it keeps the result beside what the norm's gradient reads:
+the norm's operand, mean and deviation. The backward graph makes such a result again from these, in the kernels
+that read it.
+
 It also keeps values that depend on no argument, such as a mask of positions. The backward graph makes
 them again: so the compiler sees that the mask is a range of keys, which a gradient of attention walks,
 where an argument would be a truth value for each pair of a token and a key.
@@ -13,12 +17,18 @@ where an argument would be a truth value for each pair of a token and a key.
 
 from __future__ import annotations
 
+import operator
 from math import prod
 
 import torch
 from torch import fx
 
 from .layout import Layout, is_repeatable, is_view, with_sources
+
+
+aten = torch.ops.aten
+
+READ_BY_ELEMENT = {aten.mul.Tensor, aten.add.Tensor, aten.sub.Tensor}
 
 
 def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
@@ -50,6 +60,46 @@ def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) 
             module.graph.eliminate_dead_code()
             module.graph.lint()
             module.recompile()
+
+
+def make_norms_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
+    """Lets the backward graph compute the results of norms that only its elementwise ops and sums read. Rewrites
+    both graphs in place. visible: how many results of the forward graph are not for the backward graph."""
+    output = next(node for node in forward.graph.nodes if node.op == "output")
+    places = {node.name: node for node in backward.graph.nodes if node.op == "placeholder"}
+    made = [node for node in output.args[0][visible:]
+            if isinstance(node, fx.Node) and node.name in places and make_norm_again(backward.graph, places, node)]
+    if not made:
+        return
+    output.args = ((*output.args[0][:visible], *(node for node in output.args[0][visible:] if node not in made)),)
+    for module in (forward, backward):
+        module.graph.eliminate_dead_code()
+        module.graph.lint()
+        module.recompile()
+
+
+def make_norm_again(graph: fx.Graph, places: dict[str, fx.Node], kept: fx.Node) -> bool:
+    """Whether the kept value is the result of a norm without weights that the graph has made again."""
+    if kept.target is not operator.getitem or kept.args[1] != 0 \
+            or kept.args[0].target is not aten.native_layer_norm.default:
+        return False
+    norm, place = kept.args[0], places[kept.name]
+    x, _, weight, bias, _ = norm.args
+    sources = [x, *(user for i in (1, 2) for user in norm.users if user.args[1] == i)]
+    if weight is not None or bias is not None or len(sources) != 3 \
+            or not all(source.name in places for source in sources) \
+            or any(source.meta["val"].dtype != kept.meta["val"].dtype for source in sources) \
+            or not all(user.target in READ_BY_ELEMENT for user in place.users):
+        return False
+    operand, mean, scale = (places[source.name] for source in sources)
+    with graph.inserting_before(next(node for node in graph.nodes if node.op != "placeholder")):
+        centered = graph.call_function(aten.sub.Tensor, (operand, mean))
+        result = graph.call_function(aten.mul.Tensor, (centered, scale))
+    for node in (centered, result):
+        node.meta.update(place.meta)
+    place.replace_all_uses_with(result)
+    graph.erase_node(place)
+    return True
 
 
 def make_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:

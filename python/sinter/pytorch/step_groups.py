@@ -1,8 +1,8 @@
 """Groups of a call's steps, between which memory changes hands.
 
 A backward pass reads what the forward pass has kept, and writes gradients. Its results get memory before the
-first group that writes it, and an argument that nobody else holds gives its memory back behind the last group
-that reads it: gradients then lie where activations were.
+first group that writes them, and an argument that nobody else holds gives its memory back behind the last group
+that reads it: gradients then lie where activations were. A group is as long as the peak of memory allows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Sequence
 
 MIN_BYTES = 64 << 20  # of arguments and results; calls with fewer run as a whole
-MOST_PARTS = 24  # of these bytes, a group has one, or what a single step has
+MOST_GROUPS = 24
+SLACK = 1 / 64  # of the arguments and results: by how much a group may exceed the least possible peak
 
 
 @dataclass(frozen=True)
@@ -27,25 +28,43 @@ class Group:
 
 def groups_of(steps: int, ends: Sequence[int], argument_bytes: Sequence[int], begins: Sequence[int],
               result_bytes: Sequence[int]) -> list[Group]:
-    """ends: of each argument, the number of steps that have run when it is not read any more. begins: of each
-    result, the first step that writes it; `steps`: it is copied behind the last one."""
-    changing = [0] * (steps + 1)  # bytes that change hands because of a step
-    for begin, size in zip(begins, result_bytes):
-        changing[min(begin, steps - 1)] += size
-    for end, size in zip(ends, argument_bytes):
-        changing[max(end - 1, 0)] += size
-    total = sum(changing)
-    most = total // MOST_PARTS if total >= MIN_BYTES else total
-    firsts, size = [0], 0
-    for step in range(steps):
-        if size and size + changing[step] > most:
-            firsts.append(step)
-            size = 0
-        size += changing[step]
-    groups, done = [], 0  # done: ends up to there are over
-    for first, last in zip(firsts, [*firsts[1:], steps]):
-        made = [i for i, begin in enumerate(begins) if first <= min(begin, steps - 1) < last]
-        ended = [i for i, end in enumerate(ends) if done <= end <= last]
-        groups.append(Group(first, last, made, ended))
-        done = last + 1
+    """ends: of each argument that can give its memory back, the number of steps that have run when it is not read
+    any more. begins: of each result, the first step that writes it; `steps`: it is copied behind the last one."""
+    begins = [min(begin, steps - 1) for begin in begins]
+    held = running(steps, [(end, size) for end, size in zip(ends, argument_bytes)])
+    made = running(steps, [(begin + 1, size) for begin, size in zip(begins, result_bytes)])
+    total = held[steps] + made[steps]
+    # While steps [first, last) run there are arguments that end behind `first`, and results that begin before `last`.
+    bytes_in = lambda first, last: held[steps] - held[first] + made[last]
+    cuts, slack = [0, steps], total * SLACK
+    if total >= MIN_BYTES:
+        least = max(bytes_in(step, step + 1) for step in range(steps))
+        cuts = cut(steps, bytes_in, least + slack)
+        while len(cuts) > MOST_GROUPS + 1:
+            slack *= 2
+            cuts = cut(steps, bytes_in, least + slack)
+    groups, over = [], -1  # over: arguments whose end is at most that have been let go of
+    for first, last in zip(cuts, cuts[1:]):
+        groups.append(Group(first, last, [i for i, begin in enumerate(begins) if first <= begin < last],
+                            [i for i, end in enumerate(ends) if over < end <= last]))
+        over = last
     return groups
+
+
+def running(steps: int, changes: list[tuple[int, int]]) -> list[int]:
+    """The sums of the sizes of all changes (step, size) up to each step."""
+    sums = [0] * (steps + 1)
+    for step, size in changes:
+        sums[step] += size
+    for step in range(steps):
+        sums[step + 1] += sums[step]
+    return sums
+
+
+def cut(steps: int, bytes_in, most: float) -> list[int]:
+    """The beginnings of groups that are as long as `most` bytes allow, and the number of steps."""
+    cuts = [0]
+    for step in range(1, steps):
+        if bytes_in(cuts[-1], step + 1) > most:
+            cuts.append(step)
+    return [*cuts, steps]

@@ -111,3 +111,32 @@ def test_labels_that_name_no_column_are_ignored_by_the_loss() -> None:
             return F.cross_entropy(self.head(x), torch.tensor([3, -100, 10, 0]))
 
     train_beside_eager(Loss(), torch.randn(4, 8))
+
+
+class ConditionedNorm(nn.Module):
+    """`reads`: what else reads the norm's result."""
+
+    def __init__(self, reads: str = "", affine: bool = False) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(32, elementwise_affine=affine)
+        self.first, self.scale, self.out = (nn.Linear(32, 32) for _ in range(3))
+        self.reads = reads
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(self.first(x))
+        z = self.out(y * (1 + self.scale(x)))
+        return z + self.out(y) if self.reads == "product" else z
+
+
+def norms(names: list[str]) -> int:
+    return sum(name.startswith("getitem") for name in names)
+
+
+def test_a_norm_that_a_condition_scales_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    results, inputs = kept(monkeypatch, ConditionedNorm())
+    assert norms(results) == 2 and {*results} <= {*inputs}  # mean and deviation
+
+
+@pytest.mark.parametrize("module", [ConditionedNorm("product"), ConditionedNorm(affine=True)])
+def test_other_norms_are_kept(monkeypatch: pytest.MonkeyPatch, module: nn.Module) -> None:
+    assert norms(kept(monkeypatch, module)[0]) == 3

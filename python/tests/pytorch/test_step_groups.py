@@ -16,18 +16,36 @@ from sinter.pytorch.step_groups import groups_of
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
 
 
-def test_a_group_has_a_part_of_the_bytes(monkeypatch):
+def peak_of(groups, ends, argument_bytes, begins, result_bytes) -> int:
+    """The most bytes of arguments and results at a time."""
+    peak, held, made = 0, {*range(len(ends))}, set()
+    for group in groups:
+        made |= {*group.made}
+        assert all(begin >= group.first or i in made for i, begin in enumerate(begins) if begin < group.last)
+        assert held >= {i for i, end in enumerate(ends) if end > group.first}
+        peak = max(peak, sum(argument_bytes[i] for i in held) + sum(result_bytes[i] for i in made))
+        held -= {*group.ended}
+    assert not held and made == {*range(len(begins))}
+    return peak
+
+
+def test_groups_bound_the_peak_and_are_few(monkeypatch):
     monkeypatch.setattr(step_groups, "MIN_BYTES", 0)
-    monkeypatch.setattr(step_groups, "MOST_PARTS", 2)
-    # Arguments of 4 bytes that end behind steps 0, 2 and 3, and never begin; results of 4 from steps 0 and 3.
-    groups = groups_of(4, [1, 3, 4, 0], [4, 4, 4, 0], [0, 3], [4, 4])
-    assert [(one.first, one.last) for one in groups] == [(0, 2), (2, 4)] or \
-        [(one.first, one.last) for one in groups] == [(0, 2), (2, 3), (3, 4)]
-    assert [i for one in groups for i in one.made] == [0, 1]
-    assert sorted(i for one in groups for i in one.ended) == [0, 1, 2, 3]
-    for one in groups:
-        assert all(one.first <= [0, 3][i] < one.last for i in one.made)
-        assert all([1, 3, 4, 0][i] <= one.last for i in one.ended)
+    steps = 200
+    random = torch.Generator().manual_seed(1)
+    draw = lambda count, most: torch.randint(1, most, (count,), generator=random).tolist()
+    for rising in (0.25, 1.0, 4.0):  # bytes of results by bytes of arguments
+        ends, begins = [*draw(90, steps + 1), 0], [*draw(60, steps), steps]
+        argument_bytes, result_bytes = draw(91, 1000), draw(61, int(1000 * rising))
+        groups = groups_of(steps, ends, argument_bytes, begins, result_bytes)
+        assert [one.first for one in groups] == [0, *(one.last for one in groups[:-1])]
+        assert groups[-1].last == steps and len(groups) <= step_groups.MOST_GROUPS
+        least = max(sum(size for end, size in zip(ends, argument_bytes) if end > step)
+                    + sum(size for begin, size in zip(begins, result_bytes) if min(begin, steps - 1) <= step)
+                    for step in range(steps))
+        total = sum(argument_bytes) + sum(result_bytes)
+        assert peak_of(groups, ends, argument_bytes, begins, result_bytes) <= max(
+            least + 4 * total * step_groups.SLACK, sum(argument_bytes) + max(result_bytes))
 
 
 def test_a_small_call_is_one_group():
@@ -45,9 +63,8 @@ def model_and_input(device: str):
 def test_gradients_are_those_of_a_call_in_one_piece(monkeypatch, device):
     model, x = model_and_input(device)
     gradients = []
-    for parts in (1, 24):
-        monkeypatch.setattr(step_groups, "MIN_BYTES", 0)
-        monkeypatch.setattr(step_groups, "MOST_PARTS", parts)
+    for least in (1 << 40, 0):
+        monkeypatch.setattr(step_groups, "MIN_BYTES", least)
         torch._dynamo.reset()
         compiled = torch.compile(model, backend=sinter.pytorch.compile_graph, dynamic=False)
         for _ in range(2):
