@@ -48,7 +48,7 @@ BoundCall::BoundCall(std::shared_ptr<CallSession> session, llvm::ArrayRef<EntryP
       if (other.name == name && other.buffer == buffer) return;
     std::string place =
         fmt::format("entry {}, {} {}", printable(entry.name), kind, printable(name));
-    list.push_back({name, std::move(place), buffer, index, std::nullopt});
+    list.push_back({name, std::move(place), buffer, index, std::nullopt, 0});
   };
   for (size_t i = 0; i < entry.inputs.size(); ++i)
     add(inputs_, "input", entry.buffers[entry.inputs[i]].value, entry.inputs[i], i);
@@ -119,6 +119,7 @@ Status BoundCall::bind(Tensor& tensor, const TensorView& view) {
   SINTER_TRY(check_place(tensor, view));
   if (tensor.view == view) return {};
   tensor.view = view;
+  tensor.bytes = bytes_of(view);
   is_prepared_ = false;
   is_rebound_ = true;
   return {};
@@ -145,7 +146,7 @@ Status BoundCall::set_addresses(llvm::ArrayRef<const void*> inputs, llvm::ArrayR
   if (shared != shared_) is_prepared_ = false;  // other values lie in the memory of outputs
   // One without elements stays: its address may be any, and a product was prepared with an aligned.
   const auto move = [](Tensor& tensor, void* address) {
-    if (volume(*tensor.view) != 0) tensor.view->data = address;
+    if (tensor.bytes != 0) tensor.view->data = address;
   };
   for (Tensor& input : inputs_) move(input, const_cast<void*>(inputs[input.index]));
   for (Tensor& output : outputs_) move(output, outputs[output.index]);
@@ -248,7 +249,7 @@ void BoundCall::move_to_tensors() {
   copies_.clear();
   for (const Tensor& output : outputs_) {
     const CudaAddress computed = call_.output(output.index), wanted = outputs[output.index];
-    if (computed != wanted) copies_.push_back({wanted, computed, bytes_of(*output.view)});
+    if (computed != wanted) copies_.push_back({wanted, computed, output.bytes});
   }
 }
 

@@ -80,6 +80,7 @@ class BoundCall {
     uint32_t buffer = 0;  // of the first variant
     size_t index = 0;     // among the entry's inputs or outputs, or the program's states
     std::optional<TensorView> view;
+    size_t bytes = 0;  // of the view
   };
   struct OutputCopy {
     CudaAddress to = 0, from = 0;

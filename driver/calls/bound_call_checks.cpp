@@ -43,7 +43,7 @@ Status BoundCall::check_new_address(const Tensor& tensor, const void* address) c
   if (!tensor.view)
     return fail("no tensor is bound yet, and an address has no extents", tensor.place,
                 "bind a tensor first", ExitCode::usage);
-  if (!address && !has_groups_ && volume(*tensor.view) != 0)
+  if (!address && !has_groups_ && tensor.bytes != 0)
     return fail(fmt::format("{} has no memory", to_string(*tensor.view)), tensor.place,
                 "give its address", ExitCode::usage);
   return check_address(tensor, *tensor.view, reinterpret_cast<CudaAddress>(address));
@@ -90,7 +90,6 @@ struct Placed {
 
 /// The pairs that share memory of which one is written at least, that one first. Both: the later.
 std::vector<std::pair<Placed, Placed>> overlapping(std::vector<Placed> places) {
-  llvm::erase_if(places, [](const Placed& place) { return place.begin == place.end; });
   llvm::stable_sort(places, [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
   std::vector<std::pair<Placed, Placed>> pairs;
   std::vector<Placed> reaching;  // beyond where the next one begins
@@ -118,8 +117,8 @@ Result<std::vector<bool>> BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> 
   using Kind = Placed::Kind;
   std::vector<Placed> places;
   const auto add = [&](Kind kind, size_t number, const Tensor& tensor, CudaAddress address) {
-    const size_t bytes = address != 0 && is_dense(*tensor.view) ? bytes_of(*tensor.view) : 0;
-    places.push_back({kind, number, address, address + bytes});
+    if (address != 0 && tensor.bytes != 0 && is_dense(*tensor.view))
+      places.push_back({kind, number, address, address + tensor.bytes});
   };
   for (size_t i = 0; i < outputs_.size(); ++i) add(Kind::output, i, outputs_[i], outputs[i]);
   for (size_t i = 0; i < states_.size(); ++i)
@@ -128,7 +127,8 @@ Result<std::vector<bool>> BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> 
   if (on_gpu())
     for (size_t i = 0; i < inputs_.size(); ++i) add(Kind::input, i, inputs_[i], inputs[i]);
   for (size_t i = 0; i < weights_.size(); ++i)
-    places.push_back({Kind::weight, i, weights_[i].begin, weights_[i].end});
+    if (weights_[i].begin != weights_[i].end)
+      places.push_back({Kind::weight, i, weights_[i].begin, weights_[i].end});
 
   std::vector<bool> shared(entry_.outputs.size(), has_groups_);
   const auto tensor_of = [&](const Placed& place) -> const Tensor& {

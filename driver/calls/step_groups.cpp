@@ -59,7 +59,7 @@ Status BoundCall::check_order(size_t first, size_t last, size_t count) const {
 Status BoundCall::check_memory_of_steps(size_t first, size_t last) {
   SINTER_LET(used, lifetimes());
   const auto check = [&](const Tensor& tensor, bool is_used) -> Status {
-    if (!is_used || tensor.view->data != nullptr || volume(*tensor.view) == 0) return {};
+    if (!is_used || tensor.view->data != nullptr || tensor.bytes == 0) return {};
     return fail(fmt::format("{} has no memory, and steps {} to {} need it", to_string(*tensor.view),
                             first, last),
                 tensor.place, "give its address", ExitCode::usage);

@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any, Callable, Sequence
 
 import torch
-from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+from functorch.compile import min_cut_rematerialization_partition
 from torch import fx
 from torch._dynamo import register_backend
 from torch._dynamo.backends.common import aot_autograd
@@ -298,7 +298,7 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
             is_step = phase == "inference" and is_of_optimizer(graph.graph, module.graph, example_inputs)
             function = compile_ops(graph, "optimizer" if is_step else phase, packing)
             function = CodedFunction(function, packs, arguments) if packs else function
-            return taking(function) if hasattr(function, "take") else make_boxed_func(function)
+            return boxed(function)
         return compile_phase
 
     compile_module = aot_autograd(
@@ -309,11 +309,14 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
         return compile_module(module, example_inputs)
 
 
-def taking(function) -> Callable:
-    """A function for aot_autograd's list of arguments, which a call empties: nobody else holds what the forward
-    pass has kept."""
+def boxed(function: Callable) -> Callable:
+    """The function for aot_autograd's list of arguments. A call that can let go of them empties the list: nobody
+    else holds what the forward pass has kept."""
+    take = getattr(function, "take", None) or (lambda arguments: function(*arguments))
+
     def call(arguments: list):
-        return function.take(arguments)
+        return take(arguments)
+
     call._boxed_call = True
     return call
 

@@ -92,7 +92,7 @@ def make_norm_again(graph: fx.Graph, places: dict[str, fx.Node], kept: fx.Node) 
             or not all(user.target in READ_BY_ELEMENT for user in place.users):
         return False
     operand, mean, scale = (places[source.name] for source in sources)
-    with graph.inserting_before(next(node for node in graph.nodes if node.op != "placeholder")):
+    with graph.inserting_before(next(node for node in graph.nodes if node in place.users)):
         centered = graph.call_function(aten.sub.Tensor, (operand, mean))
         result = graph.call_function(aten.mul.Tensor, (centered, scale))
     for node in (centered, result):

@@ -23,6 +23,10 @@ class WholeGraph:
     def __call__(self, *arguments):
         return self._order((*self._entry(*self._pick(arguments)), *arguments, None))
 
+
+class TakingGraph(WholeGraph):
+    """That of an entry which lets go of arguments."""
+
     def take(self, arguments: list):
         """A call that empties `arguments`; see `CompiledEntry.take`."""
         given = [*self._pick(arguments)]
@@ -62,4 +66,5 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list) -> Cal
     taken = [where[leaf] for leaf in part.leaves]
     if places == [*range(count)] and taken == [*range(len(placeholders))]:
         return entry
-    return WholeGraph(entry, taken, places, len(placeholders), count)
+    kind = TakingGraph if hasattr(entry, "take") else WholeGraph
+    return kind(entry, taken, places, len(placeholders), count)
