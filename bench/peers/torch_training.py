@@ -5,11 +5,13 @@
 
 A step: forward in autocast to bf16 with float32 weights, backward, torch's AdamW with fused=True. The
 "recorded" modes are mode="reduce-overhead"; in the "step" modes the whole step is one CUDA graph that torch
-captured; in the "adamw" modes, such as sinter-adamw-step, the optimizer is compiled too. Each row and mode has a process of its own. `--at-once` of
-them compile at a time; then they are measured one after the other, with the device for themselves. The
-file is written after each; what it has is skipped, so that a run goes on where one ended. Of each it
-says milliseconds of a step between two events (the median), and of one of ten that are queued together;
-the sum of its kernels, by class of work; launches; the peak of memory; the first losses.
+captured; in the "adamw" modes, such as sinter-adamw-step, the optimizer is compiled too. Each row and mode
+has a process of its own. `--at-once` of them compile at a time; then they are measured one after the other,
+with the device for themselves. The file is written after each; what it has is skipped, so that a run goes on
+where one ended. Of each it says milliseconds of a step between two events (the median), and of one of ten
+that are queued together; the sum of its kernels, by class of work; launches; the peak of tensors in memory
+during a step, and what torch's allocator holds between steps, without its cache: what recordings hold is in
+the latter alone; the first losses.
 
 Two rows are no models: "loss ..." has cross-entropy and its gradient beside one copy of the logits, by
 kernels alone, and "200 steps" compares losses with eager's from the same weights and batches.
@@ -269,8 +271,12 @@ def measure(step: Callable, device: str) -> dict:
     for _ in range(STEPS):
         samples.append(between_events(step, device))
         synchronize(device)
-    return facts | {"step_ms": statistics.median(samples), "samples": samples,
-                    "queued_ms": queued_milliseconds(step, device), **kernels_of(step, device)}
+    facts |= {"step_ms": statistics.median(samples), "samples": samples,
+              "queued_ms": queued_milliseconds(step, device), **kernels_of(step, device)}
+    if device == "cuda":
+        torch.cuda.empty_cache()
+        facts["held_gigabytes"] = torch.cuda.memory_reserved() / 1e9
+    return facts
 
 
 def measure_row(name: str, mode: str, device: str, tiny: bool, turn: Callable[[], None]) -> dict:
@@ -398,7 +404,8 @@ def to_text(name: str, mode: str, one: dict) -> str:
                             if isinstance(value, dict) else value for key, value in one.items()})
     return title + (
         f"{one['step_ms']:8.2f} ms, queued {one['queued_ms']:8.2f}, kernels {one.get('kernels_ms', 0):8.2f} "
-        f"in {one.get('launches', 0):5} launches, {one.get('peak_gigabytes', 0):6.2f} GB, first "
+        f"in {one.get('launches', 0):5} launches, peak {one.get('peak_gigabytes', 0):6.2f} GB, held "
+        f"{one.get('held_gigabytes', 0):6.2f} GB, first "
         f"{one['first_step_s']:5.1f} s, "
         + " ".join(f"{key} {value:.2f}" for key, value in one.get("classes_ms", {}).items()))
 
