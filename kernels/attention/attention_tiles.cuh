@@ -236,12 +236,18 @@ class AttentionBlock {
                                   const AttentionEnds& ends, const Result& out) const {
     if constexpr (kLogSumOf<Config>) store_log_sums(row0, ends.log_sums);
     constexpr int width = Config::kValueWidth, chunks = (width + 7) / 8;
-    take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
-      const int row = row0 + 8 * half;
-      if (!is_there(row)) return;
-      write_port<width % 8 == 0>(out, element(row, width) + 8 * chunk, width - 8 * chunk,
-                                 values[0]);
-    });
+    const auto first = [&](int half, int chunk) {
+      return element(row0 + 8 * half, width) + 8 * chunk;
+    };
+    if constexpr (kTakesWords<Result> && width % 8 == 0)
+      take_chunks<T, chunks, 1, uint4>(sums, [&](int half, int chunk, const uint4(&words)[1]) {
+        if (is_there(row0 + 8 * half)) out.set_words(first(half, chunk), words[0]);
+      });
+    else
+      take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
+        if (is_there(row0 + 8 * half))
+          write_port<width % 8 == 0>(out, first(half, chunk), width - 8 * chunk, values[0]);
+      });
   }
 
  private:

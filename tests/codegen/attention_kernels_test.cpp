@@ -120,6 +120,19 @@ graph(%q: DTYPE[N, 64], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %las
 
 TEST_CASE("a plan for warpgroups on a device without them") { run({}, "sm_90a", {72, 96}); }
 
+TEST_CASE("a result that is memory takes words, one of other ops elements") {
+  const auto takes_words = [](const char* name) {
+    const GroupText& text = *llvm::find_if(
+        kAttentionGroups, [&](const GroupText& group) { return group.name == std::string(name); });
+    const auto kernel =
+        emit_kernel(make_group(text, DType::bf16, 64), 0, group_symbols(), *find_device("sm_90a"));
+    REQUIRE(kernel.has_value());
+    return kernel->source.find("set_words") != std::string::npos;
+  };
+  CHECK(takes_words("tiled_heads"));
+  CHECK(!takes_words("tiled_gated_of_a_sum"));
+}
+
 TEST_CASE("tiles of keys and values are bulk copies where tensor maps describe them") {
   const auto maps = [](const char* name, int64_t width, const char* arch) {
     const GroupText& text = *llvm::find_if(
