@@ -128,6 +128,12 @@ std::string loaded_memory(const Graph& group) {
   return text;
 }
 
+/// The output is `given`, perhaps with other axes.
+bool is_reshape_of(const Graph& graph, ValueId output, ValueId given) {
+  while (graph[output].kind == OpKind::reshape) output = graph[output].operands[0];
+  return output == given;
+}
+
 /// The definition of PortResult. It is made of a graph of the outputs that take the result, which
 /// is the graph's last input.
 Result<std::string> result_accessor(const EmitContext& context, const std::vector<bool>& takes,
@@ -148,6 +154,17 @@ Result<std::string> result_accessor(const EmitContext& context, const std::vecto
   SINTER_LET(part, AccessedPart::create(context, graph, std::move(names)));
   SINTER_LET(one, part.text(Accessed::element, "result_table", store_outputs));
   SINTER_LET(chunk, part.text(Accessed::chunk, "result_chunk_table", store_outputs));
+  std::string set_words;
+  if (!loads_ahead && graph.outputs.size() == 1 && dtype_info(type.dtype).bits == 16 &&
+      is_reshape_of(graph, graph.outputs[0], given)) {
+    const auto store = [&](ValueEmitter& values, const GroupForm& form) {
+      values.statement(fmt::format("st_global_v4({} + i, words);", form.output_names[0]));
+    };
+    SINTER_LET(words, part.text(Accessed::element, "result_words_table", store));
+    set_words =
+        fmt::format("  SINTER_DEVICE void set_words(long long at, uint4 words) const {{\n{}  }}\n",
+                    in_method(words.statements));
+  }
   const std::string_view type_code = register_type(type.dtype);
   const std::string of_chunk = fmt::format(
       "    PortChunk<{0}> x{1};\n"
@@ -175,9 +192,9 @@ Result<std::string> result_accessor(const EmitContext& context, const std::vecto
          fmt::format(
              "struct PortResult : PortMemory {{\n"
              "  SINTER_DEVICE void set(long long at, {0} given) const {{\n"
-             "    const PortElement<{0}> x{1}{{{2}}};\n{3}  }}\n{4}}};\n",
+             "    const PortElement<{0}> x{1}{{{2}}};\n{3}  }}\n{4}{5}}};\n",
              type_code, group.inputs.size(), rounded_code("given", type.dtype),
-             in_method(one.statements), set_chunk);
+             in_method(one.statements), set_chunk, set_words);
 }
 
 /// Adds the statements that store an output which does not take the result.

@@ -9,12 +9,15 @@
 //   struct PortResult : PortMemory {
 //     SINTER_DEVICE void set(long long at, float given) const { ... store(y0 + i, v3); }
 //     SINTER_DEVICE void set_chunk(long long at, const float (&given)[8]) const { ... }
+//     SINTER_DEVICE void set_words(long long at, uint4 words) const { ... }
 //   };
 //   ... {
 //     const PortMemory memory{x0, x1, y0, n0};
 //
-// `at` counts elements, those of a chunk from there on. Behind an accessor is memory, or what other
-// ops of the group compute: the same text of a kernel serves fused and unfused plans.
+// set_words takes a chunk as it lies in memory; a result of 16-bit elements has it that is an
+// output itself. `at` counts elements, those of a chunk from there on. Behind an accessor is
+// memory, or what other ops of the group compute: the same text of a kernel serves fused and
+// unfused plans.
 #pragma once
 
 #include <string>

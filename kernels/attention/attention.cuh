@@ -19,6 +19,8 @@
 //   kWindow             keys that a token sees at most, 0: no bound
 //   kSink               leading keys that a token sees beside them; absent: none
 //   kSequences          there may be more than one sequence
+//   kBulkCopies         tensor maps describe keys and values: whole tiles are bulk copies of one
+//                       thread (attention_wgmma.cuh); absent: they do not
 //   kLogSum             the log-sums are a result too; absent: they are not
 //   kEmptyZero          a token that sees no key gets zeros, and not NaN
 //   First, Last         the first and the last row that a token sees: first(token)

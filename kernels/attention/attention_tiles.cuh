@@ -4,6 +4,7 @@
 
 #include "kernels/attention/order.h"
 #include "kernels/common/attention_operands.cuh"
+#include "kernels/isa/tensor_map.cuh"
 #include "kernels/tile/fragment.cuh"
 #include "kernels/tile/loaders/cache_rows.cuh"
 #include "kernels/tile/loaders/dense.cuh"
@@ -27,6 +28,13 @@ constexpr bool kLogSumOf = false;
 template <typename Config>
 constexpr bool kLogSumOf<Config, decltype(static_cast<void>(Config::kLogSum))> = Config::kLogSum;
 
+// Whole tiles of keys and values are bulk copies.
+template <typename Config, typename = void>
+constexpr bool kBulkCopiesOf = false;
+template <typename Config>
+constexpr bool kBulkCopiesOf<Config, decltype(static_cast<void>(Config::kBulkCopies))> =
+    Config::kBulkCopies;
+
 // A lane's two rows at the end: the factors of their weighted sums and, where kLogSumOf,
 // their log-sums.
 struct AttentionEnds {
@@ -43,6 +51,11 @@ struct AttentionOperands {
   typename Config::Mask mask;
   long long sequences, tokens, cache_rows;
   float* log_sum = nullptr;  // [sequences, heads, tokens]; written where kLogSumOf
+#if SINTER_HAS_WGMMA
+  // [elements, heads, rows, sequences], without the last axis unless there may be more than one;
+  // where kBulkCopiesOf
+  const TensorMap *key_map = nullptr, *value_map = nullptr;
+#endif
 
   SINTER_DEVICE int row_tiles_of_sequence() const {
     return static_cast<int>((tokens + Config::kRows - 1) / Config::kRows);
@@ -181,14 +194,31 @@ class AttentionBlock {
   // zeros where no row of the block sees the key.
   template <int threads>
   SINTER_DEVICE void load_keys(int tile, int stage, int thread) const {
-    load_cache_rows<Sizes::keys, Config::kWidth, threads, Config::kAligned>(
+    load_cache_rows<Sizes::keys, Config::kWidth, threads, Config::kAligned, !kBulkCopiesOf<Config>>(
         keys(stage), head_of(in_->keys), in_->keys.row_stride, tile, seen_in(tile), thread);
   }
   template <int threads>
   SINTER_DEVICE void load_values(int tile, int stage, int thread) const {
-    load_cache_rows<Sizes::keys, Config::kValueWidth, threads, Config::kAligned>(
-        values(stage), head_of(in_->values), in_->values.row_stride, tile, seen_in(tile), thread);
+    load_cache_rows<Sizes::keys, Config::kValueWidth, threads, Config::kAligned,
+                    !kBulkCopiesOf<Config>>(values(stage), head_of(in_->values),
+                                            in_->values.row_stride, tile, seen_in(tile), thread);
   }
+
+  // All keys of a tile that the cache has are seen by some row: its bulk copy has the same zeros.
+  SINTER_DEVICE bool has_whole_tile(int tile) const {
+    const RowRange seen = seen_in(tile);
+    const int last = (tile + 1) * Sizes::keys - 1;
+    return tile * Sizes::keys >= seen.low && (last <= seen.high || seen.high + 1 >= cache_rows());
+  }
+#if SINTER_HAS_WGMMA
+  // One thread copies a whole tile of keys, or of values; the barrier counts its bytes.
+  SINTER_DEVICE void copy_keys(int tile, int stage, SharedAddress barrier) const {
+    copy_panels<Config::kWidth>(keys(stage), *in_->key_map, tile, barrier);
+  }
+  SINTER_DEVICE void copy_values(int tile, int stage, SharedAddress barrier) const {
+    copy_panels<Config::kValueWidth>(values(stage), *in_->value_map, tile, barrier);
+  }
+#endif
 
   // The mask of a row, for its keys.
   SINTER_DEVICE auto mask_of(int row) const {
@@ -206,15 +236,37 @@ class AttentionBlock {
                                   const AttentionEnds& ends, const Result& out) const {
     if constexpr (kLogSumOf<Config>) store_log_sums(row0, ends.log_sums);
     constexpr int width = Config::kValueWidth, chunks = (width + 7) / 8;
-    take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
-      const int row = row0 + 8 * half;
-      if (!is_there(row)) return;
-      write_port<width % 8 == 0>(out, element(row, width) + 8 * chunk, width - 8 * chunk,
-                                 values[0]);
-    });
+    const auto first = [&](int half, int chunk) {
+      return element(row0 + 8 * half, width) + 8 * chunk;
+    };
+    if constexpr (kTakesWords<Result> && width % 8 == 0)
+      take_chunks<T, chunks, 1, uint4>(sums, [&](int half, int chunk, const uint4(&words)[1]) {
+        if (is_there(row0 + 8 * half)) out.set_words(first(half, chunk), words[0]);
+      });
+    else
+      take_chunks<T, chunks>(sums, [&](int half, int chunk, const Chunk(&values)[1]) {
+        if (is_there(row0 + 8 * half))
+          write_port<width % 8 == 0>(out, first(half, chunk), width - 8 * chunk, values[0]);
+      });
   }
 
  private:
+#if SINTER_HAS_WGMMA
+  template <int width>
+  SINTER_DEVICE void copy_panels(unsigned char* to, const TensorMap& map, int tile,
+                                 SharedAddress barrier) const {
+    constexpr int panel = tile_panel_row(width) / 2;  // elements of a row
+#pragma unroll
+    for (int x = 0; x < width; x += panel) {
+      const SharedAddress place = cvta_to_shared(to + x / panel * tile_panel(Sizes::keys, width));
+      if constexpr (Config::kSequences)
+        cp_async_bulk_tensor_4d(place, map, x, kv_head(), tile * Sizes::keys, place_.sequence,
+                                barrier);
+      else
+        cp_async_bulk_tensor_3d(place, map, x, kv_head(), tile * Sizes::keys, barrier);
+    }
+  }
+#endif
   // The first of the four lanes that share a row stores its log-sum.
   SINTER_DEVICE void store_log_sums(int row0, const float (&log_sums)[2]) const {
     if (threadIdx.x % 4 != 0) return;

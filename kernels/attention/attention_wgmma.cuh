@@ -22,6 +22,9 @@
 namespace sinter {
 
 constexpr int kLoadingWarpgroups = 2;
+// Threads that load tiles of keys and values.
+template <typename Config>
+constexpr int kTileLoaders = kBulkCopiesOf<Config> ? 32 : kWarpgroupThreads;
 
 // A work tile, as the warpgroup of the queries publishes it.
 template <typename Config>
@@ -42,11 +45,12 @@ struct AttentionShared {
   AttentionWorkTile<Config> work_tiles[kWorkTiles];
 
   SINTER_DEVICE void init() {
-    constexpr unsigned multiplying = Config::kRows / 16, loading = kWarpgroupThreads / 32;  // warps
-    work_tile_pipeline.init(kWarpgroupThreads, multiplying + loading);
+    constexpr unsigned loaders = kTileLoaders<Config>;
+    constexpr unsigned multiplying = Config::kRows / 16;  // warps
+    work_tile_pipeline.init(kWarpgroupThreads, multiplying + loaders / 32);
     query_pipeline.init(kWarpgroupThreads, multiplying);
-    key_pipeline.init(kWarpgroupThreads, multiplying);
-    value_pipeline.init(kWarpgroupThreads, multiplying);
+    key_pipeline.init(loaders, multiplying);
+    value_pipeline.init(loaders, multiplying);
   }
 };
 
@@ -147,10 +151,13 @@ class TileWalk {
   int next_ = 0;
 };
 
-// The first warpgroup loads tiles of keys and values in the order in which they are needed.
+// The first warpgroup loads tiles of keys and values in the order in which they are needed. With
+// bulk copies a warp of it does: a whole tile is a copy by one thread, others are waited for.
 template <typename Config>
 class TileLoader {
   using Block = AttentionBlock<Config>;
+  using Sizes = TiledSizes<Config>;
+  static constexpr bool kBulkCopies = kBulkCopiesOf<Config>;
 
  public:
   SINTER_DEVICE TileLoader(AttentionShared<Config>& shared)
@@ -173,21 +180,44 @@ class TileLoader {
   SINTER_DEVICE void load_keys(TileWalk<Config>& walk) {
     if (walk.begins_work_tile()) walk.release_work_tile();
     keys_.producer_acquire();
-    walk.block().template load_keys<kWarpgroupThreads>(walk.tile(), keys_.stage(),
-                                                       thread_in_warpgroup());
+    const Block& block = walk.block();
+    const int tile = walk.tile();
+    if constexpr (kBulkCopies)
+      if (block.has_whole_tile(tile))
+        return copy(keys_, Sizes::key_bytes,
+                    [&] { block.copy_keys(tile, keys_.stage(), keys_.full()); });
+    block.template load_keys<kTileLoaders<Config>>(tile, keys_.stage(), thread_in_warpgroup());
     commit<Block::kCopiesKeys>(keys_);
   }
   SINTER_DEVICE void load_values(const Block& block, int tile) {
     values_.producer_acquire();
-    block.template load_values<kWarpgroupThreads>(tile, values_.stage(), thread_in_warpgroup());
+    if constexpr (kBulkCopies)
+      if (block.has_whole_tile(tile))
+        return copy(values_, Sizes::value_bytes,
+                    [&] { block.copy_values(tile, values_.stage(), values_.full()); });
+    block.template load_values<kTileLoaders<Config>>(tile, values_.stage(), thread_in_warpgroup());
     commit<Block::kCopiesValues>(values_);
+  }
+  // The first thread makes the bulk copies of a stage.
+  template <typename Begin>
+  SINTER_DEVICE static void copy(PipelineState<Config::kStages>& tiles, int bytes, Begin begin) {
+    if (threadIdx.x != 0) return tiles.producer_commit();
+    tiles.producer_expect(bytes);
+    begin();
+    tiles.advance();
   }
   template <bool copies>
   SINTER_DEVICE static void commit(PipelineState<Config::kStages>& tiles) {
-    if constexpr (copies)
-      tiles.producer_commit_copies();
-    else
+    if constexpr (kBulkCopies) {
+      cp_async_commit_group();
+      cp_async_wait_group<0>();
+      fence_proxy_async();
       tiles.producer_commit();
+    } else if constexpr (copies) {
+      tiles.producer_commit_copies();
+    } else {
+      tiles.producer_commit();
+    }
   }
   PipelineState<Config::kStages> keys_, values_;
 };
@@ -274,7 +304,7 @@ class AttentionWarpgroup {
   SINTER_DEVICE void begin_keys(const TileWalk<Config>& walk, float (&dots)[Sizes::keys / 2]) {
     if (walk.begins_work_tile()) queries_.consumer_wait();
     keys_.consumer_wait();
-    fence_proxy_async();  // copies are no writes of the products' kind
+    fence_tile();
     multiply_keys(walk.block(), dots);
   }
   // They are there.
@@ -286,10 +316,15 @@ class AttentionWarpgroup {
   SINTER_DEVICE void begin_values(const Block& block, float (&sums)[Sizes::value_width / 2],
                                   unsigned (&weights)[Sizes::keys / 4]) {
     values_.consumer_wait();
-    fence_proxy_async();
+    fence_tile();
     add_values(block, sums, weights);
   }
 
+  // Copies by threads are no writes of the products' kind. Bulk copies are, and those beside them
+  // are fenced by the loader.
+  SINTER_DEVICE static void fence_tile() {
+    if constexpr (!kBulkCopiesOf<Config>) fence_proxy_async();
+  }
   SINTER_DEVICE void multiply_keys(const Block& block, float (&dots)[Sizes::keys / 2]) {
     multiply_tiles<T, Sizes::rows, Sizes::keys, Sizes::width>(
         dots, block.queries(queries_.stage()), 64 * group_, block.keys(keys_.stage()), false);
@@ -321,6 +356,7 @@ SINTER_DEVICE void attend_by_warpgroups(const AttentionTiles<Config>& work_tiles
   // The launch has 128 registers a thread, which is what the four warpgroups share.
   if (threadIdx.x < kWarpgroupThreads) {
     setmaxnreg_dec<40>();
+    if (threadIdx.x >= kTileLoaders<Config>) return;
     TileLoader<Config>(shared).load({in, tiles, shared});
   } else if (threadIdx.x < 2 * kWarpgroupThreads) {
     setmaxnreg_dec<56>();

@@ -8,6 +8,8 @@
 #include "codegen/emission/kernel_body.h"
 #include "kernels/attention/order.h"
 #include "kernels/attention/schedule.h"
+#include "kernels/tile/layout.h"
+#include "plan/check_parts.h"
 
 namespace sinter {
 namespace {
@@ -18,6 +20,43 @@ std::optional<size_t> log_sum_output(const Graph& group) {
       group.outputs, [&](ValueId id) { return group[id].kind == OpKind::attention_log_sum; });
   if (at == group.outputs.end()) return std::nullopt;
   return static_cast<size_t>(at - group.outputs.begin());
+}
+
+/// The tensor map of keys or values [elements, heads, rows, sequences], without the last axis where
+/// there is one sequence: boxes of a tile's rows and a panel of elements (kernels/tile/layout.h).
+/// nullopt: no tensor map describes them.
+std::optional<TensorMap> tile_map(const EmitContext& context, size_t operand) {
+  const Graph& group = context.group;
+  const Op& op = context.anchor_op();
+  const AttentionHeads heads = attention_heads(group, op);
+  const auto width = static_cast<int>(operand == 1 ? heads.width : heads.value_width);
+  const auto place = attention_rows(group, op, operand);
+  if (!place || width != tile_padded(width)) return std::nullopt;
+  const SymExpr sequences = volume(DimsRef(group[op.operands[operand]].type.dims).drop_back(2));
+  const int64_t panel = tile_panel_row(width),
+                rows = attention_key_tile(static_cast<int>(heads.width),
+                                          static_cast<int>(heads.value_width));
+  TensorMap map{.input = *input_of(group, op.operands[operand]),
+                .offset = place->offset,
+                .dims = {width, heads.kv_count, SymExpr(attention_key_rows(group, op))},
+                .strides = {heads.kv_count == 1 ? place->row : place->head, place->row},
+                .box = {panel / 2, 1, rows},
+                .swizzle = panel};
+  if (!sequences.is(1)) {
+    map.dims.push_back(sequences);
+    map.strides.push_back(place->sequence);
+    map.box.push_back(1);
+  }
+  constexpr int64_t aligned = kTensorMapAlignment / 2;  // elements of 16 bits
+  SymExpr end = map.offset + SymExpr(width);
+  for (const auto& [dim, stride] : llvm::zip(llvm::drop_begin(map.dims), map.strides)) {
+    if (stride.is(0) || stride.divisor(context.symbols) % aligned != 0) return std::nullopt;
+    end += (dim - SymExpr(1)) * stride;
+  }
+  if (map.offset.divisor(context.symbols) % aligned != 0 ||
+      !checker::never_less(volume(group[place->root].type.dims), end, context.symbols))
+    return std::nullopt;
+  return map;
 }
 
 double number(const Op& op, AttrName name) {
@@ -51,6 +90,12 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   const auto literal = [](double value) { return literal_code(value, DType::f32); };
 
   KernelBody body;
+  // With a window the first tile of most work tiles is seen in part.
+  if (form->bulk_copies && !window) {
+    auto key_map = tile_map(context, 1), value_map = tile_map(context, 2);
+    if (key_map && value_map) body.tensor_maps = {*std::move(key_map), *std::move(value_map)};
+  }
+  const bool bulk_copies = !body.tensor_maps.empty();
   body.includes += "#include \"kernels/attention/attention.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
   body.globals += fmt::format(
@@ -64,21 +109,24 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       "  static constexpr bool kWarpgroups = {}, kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
       "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
       "  static constexpr long long kWindow = {};\n"
-      "{}{}}};\n\n",
+      "{}{}{}}};\n\n",
       memory_type(group[op.operands[0]].type.dtype), operands.mask_type(), heads.count,
       heads.kv_count, heads.width, heads.value_width, form->rows, form->threads, form->stages,
       form->query_stages, form->warpgroups, operands.aligned(), !sequences.is(1),
       op.attrs.is_set(AttrName::empty_zero), literal(scale), literal(softcap),
       literal(attention_factor(scale, softcap, operands.adds_mask())),
       window ? std::get<int64_t>(*window) : 0, sink_constant(op),
-      log_sum ? "  static constexpr bool kLogSum = true;\n" : "");
+      log_sum ? "  static constexpr bool kLogSum = true;\n" : "",
+      bulk_copies ? "  static constexpr bool kBulkCopies = true;\n" : "");
   body.text = fmt::format(
       "{}{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, PortOperand3{{memory}}, "
-      "PortOperand4{{memory}}, {}, {}, {}, {}{}}}, {}, shared_memory);\n{}",
+      "PortOperand4{{memory}}, {}, {}, {}, {}{}{}}}, {}, shared_memory);\n{}",
       kTileMemory, ports.memory_value, keys, values, mask, operands.size(sequences),
       operands.size(tokens), operands.size(attention_key_rows(group, op)),
-      log_sum ? fmt::format(", y{}", *log_sum) : "", attends ? "PortResult{memory}" : "NoResult{}",
-      ports.stores);
+      log_sum       ? fmt::format(", y{}", *log_sum)
+      : bulk_copies ? ", nullptr"
+                    : "",
+      bulk_copies ? ", &t0, &t1" : "", attends ? "PortResult{memory}" : "NoResult{}", ports.stores);
   set_tile_launch(
       body, context.device,
       {.work_tiles = sequences * (tokens + SymExpr(form->rows - 1)) * SymExpr(heads.count),
@@ -87,7 +135,7 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
        .shared_bytes = form->shared_bytes,
        .persistent = form->warpgroups});
   body.moves_registers = form->warpgroups;
-  body.minimum_arch = kFirstArchWithAsyncCopies;
+  body.minimum_arch = bulk_copies ? kFirstArchWithClusters : kFirstArchWithAsyncCopies;
   return body;
 }
 

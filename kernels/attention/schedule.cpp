@@ -22,6 +22,10 @@ TileSizes tile_sizes(int64_t width, int64_t value_width, int64_t rows) {
           .values = tile_bytes(keys, tile_padded(static_cast<int>(value_width)))};
 }
 
+// Of keys and of values. With fewer, a tile that is no bulk copy, which one warp loads, would be
+// waited for.
+constexpr int64_t kMostStages = 4;
+
 /// The form with as many stages as the device's shared memory holds.
 std::optional<AttentionForm> with_stages(AttentionForm form, const TileSizes& sizes, int64_t bytes,
                                          int64_t least, int64_t most) {
@@ -46,9 +50,13 @@ std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
   AttentionForm form{.warpgroups = true, .rows = 128, .threads = 512, .query_stages = 2};
   const TileSizes sizes = tile_sizes(width, value_width, form.rows);
   const int64_t bytes = device.max_shared_bytes - kDeclaredBytes;
-  if (const auto overlapping = with_stages(form, sizes, bytes, 2, 4)) return overlapping;
-  form.query_stages = 1;
-  return with_stages(form, sizes, bytes, 2, 4);
+  auto found = with_stages(form, sizes, bytes, 2, kMostStages);
+  if (!found) {
+    form.query_stages = 1;
+    found = with_stages(form, sizes, bytes, 2, kMostStages);
+  }
+  if (found) found->bulk_copies = found->stages == kMostStages;
+  return found;
 }
 
 }  // namespace sinter

@@ -15,6 +15,7 @@ struct AttentionForm {
   int64_t query_stages = 1;  // tiles of queries
   int64_t stages = 1;        // tiles of keys, and of values
   int64_t shared_bytes = 0;  // of the block's tiles
+  bool bulk_copies = false;  // of whole tiles of keys and values, where tensor maps describe them
 };
 
 /// Heads of these widths. nullopt: the device has too little shared memory, or no tensor cores.

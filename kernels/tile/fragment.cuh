@@ -63,13 +63,18 @@ using Chunk = float[8];
 // A lane has two elements, `pairs[i]`, of each of four chunks; it gets all of chunk `lane` % 4,
 // rounded to T.
 template <typename T>
-SINTER_DEVICE void gather_chunk(Chunk& values, const T*, const float (&pairs)[4][2], int lane) {
+SINTER_DEVICE void gather_chunk(uint4& chunk, const T* p, const float (&pairs)[4][2], int lane) {
   unsigned words[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    words[i] = pack(static_cast<const T*>(nullptr), pairs[i][0], pairs[i][1]);
+  for (int i = 0; i < 4; ++i) words[i] = pack(p, pairs[i][0], pairs[i][1]);
   transpose_words(words, lane);
-  widen(values, static_cast<const T*>(nullptr), make_uint4(words[0], words[1], words[2], words[3]));
+  chunk = make_uint4(words[0], words[1], words[2], words[3]);
+}
+template <typename T>
+SINTER_DEVICE void gather_chunk(Chunk& values, const T* p, const float (&pairs)[4][2], int lane) {
+  uint4 chunk;
+  gather_chunk(chunk, p, pairs, lane);
+  widen(values, p, chunk);
 }
 SINTER_DEVICE void gather_chunk(Chunk& values, const float*, const float (&pairs)[4][2], int lane) {
 #pragma unroll
@@ -92,8 +97,8 @@ SINTER_DEVICE constexpr int turns_of_row(int chunks, int units) {
 // A lane takes in a turn a unit of its first row, or for half 1 of the row 8 on. Four lanes have a
 // row, whose chunks are those of the sums from `first` on; each takes every fourth unit. Elements
 // beyond the sums are 0.
-template <typename T, int units, int count>
-SINTER_DEVICE void gather_units(Chunk (&values)[units], const float (&sums)[count], int first,
+template <typename T, int units, typename Gathered, int count>
+SINTER_DEVICE void gather_units(Gathered (&values)[units], const float (&sums)[count], int first,
                                 int half, int lane) {
 #pragma unroll
   for (int unit = 0; unit < units; ++unit) {
@@ -109,8 +114,10 @@ SINTER_DEVICE void gather_units(Chunk (&values)[units], const float (&sums)[coun
 
 // Rounds the sums of a lane's two rows to T and calls take(turn, half, chunk, values) for `units`
 // chunks of 8 elements, of which `chunk` is the first: all of half 0, then all of half 1. All lanes
-// are called in every turn, also where `chunk` is behind the row's `chunks`.
-template <typename T, int chunks, int units = 1, int count, typename Take>
+// are called in every turn, also where `chunk` is behind the row's `chunks`. Gathered: Chunk, or
+// uint4 for the 16-bit elements as they lie in memory.
+template <typename T, int chunks, int units = 1, typename Gathered = Chunk, int count,
+          typename Take>
 SINTER_DEVICE void take_chunks_in_turns(const float (&sums)[count], Take take) {
   static_assert(chunks % units == 0, "a row has whole units");
   constexpr int turns = turns_of_row(chunks, units);
@@ -120,7 +127,7 @@ SINTER_DEVICE void take_chunks_in_turns(const float (&sums)[count], Take take) {
 #pragma unroll
     for (int turn = 0; turn < turns; ++turn) {
       const int first = 4 * units * turn;
-      Chunk values[units];
+      Gathered values[units];
       gather_units<T>(values, sums, first, half, lane);
       take(half * turns + turn, half, first + units * (lane % 4), values);
     }
@@ -147,10 +154,11 @@ SINTER_DEVICE void take_chunks_in_a_loop(float (&sums)[count], Take take) {
   }
 }
 // Calls take(half, chunk, values) for the chunks that a lane's rows have.
-template <typename T, int chunks, int units = 1, int count, typename Take>
+template <typename T, int chunks, int units = 1, typename Gathered = Chunk, int count,
+          typename Take>
 SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
-  take_chunks_in_turns<T, chunks, units>(
-      sums, [&](int, int half, int chunk, const Chunk(&values)[units]) {
+  take_chunks_in_turns<T, chunks, units, Gathered>(
+      sums, [&](int, int half, int chunk, const Gathered(&values)[units]) {
         if (chunk < chunks) take(half, chunk, values);
       });
 }

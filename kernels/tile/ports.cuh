@@ -32,6 +32,12 @@ SINTER_DEVICE void write_port(const Result& result, long long at, int valid,
   }
 }
 
+// The result is memory: it takes the words of a chunk of 16-bit elements.
+template <typename Result, typename = void>
+constexpr bool kTakesWords = false;
+template <typename Result>
+constexpr bool kTakesWords<Result, decltype(static_cast<void>(&Result::set_words))> = true;
+
 // The port of a result that nothing takes.
 struct NoResult {
   SINTER_DEVICE void set(long long, float) const {}

@@ -118,7 +118,45 @@ graph(%q: DTYPE[N, 64], %k: DTYPE[K, 32], %v: DTYPE[K, 32], %first: i32[N], %las
   }
 }
 
-TEST_CASE("a plan for warpgroups on a device without them") { run({}, "sm_90a", {80}); }
+TEST_CASE("a plan for warpgroups on a device without them") { run({}, "sm_90a", {72, 96}); }
+
+TEST_CASE("a result that is memory takes words, one of other ops elements") {
+  const auto takes_words = [](const char* name) {
+    const GroupText& text = *llvm::find_if(
+        kAttentionGroups, [&](const GroupText& group) { return group.name == std::string(name); });
+    const auto kernel =
+        emit_kernel(make_group(text, DType::bf16, 64), 0, group_symbols(), *find_device("sm_90a"));
+    REQUIRE(kernel.has_value());
+    return kernel->source.find("set_words") != std::string::npos;
+  };
+  CHECK(takes_words("tiled_heads"));
+  CHECK(!takes_words("tiled_gated_of_a_sum"));
+}
+
+TEST_CASE("tiles of keys and values are bulk copies where tensor maps describe them") {
+  const auto maps = [](const char* name, int64_t width, const char* arch) {
+    const GroupText& text = *llvm::find_if(
+        kAttentionGroups, [&](const GroupText& group) { return group.name == std::string(name); });
+    const auto kernel =
+        emit_kernel(make_group(text, DType::bf16, width), 0, group_symbols(), *find_device(arch));
+    REQUIRE(kernel.has_value());
+    CHECK((kernel->minimum_arch == 90) == !kernel->tensor_maps.empty());
+    return kernel->tensor_maps;
+  };
+  const auto whole = maps("tiled_heads", 64, "sm_90a");
+  REQUIRE(whole.size() == 2);
+  CHECK(whole[0].input == 1);
+  CHECK(whole[1].input == 2);
+  CHECK(whole[0].box == std::vector<int64_t>{64, 1, 128});
+  CHECK(maps("tiled_heads", 80, "sm_90a")[1].box == std::vector<int64_t>{16, 1, 128});
+  CHECK(maps("tiled_groups_of_merged_projection", 0, "sm_90a")[0].dims[1].is(2));
+  // Padded heads, few stages, rows of 38 elements, a window, another device.
+  CHECK(maps("tiled_heads", 72, "sm_90a").empty());
+  CHECK(maps("tiled_heads", 128, "sm_90a").empty());
+  CHECK(maps("tiled_unaligned", 0, "sm_90a").empty());
+  CHECK(maps("tiled_sink", 0, "sm_90a").empty());
+  CHECK(maps("tiled_heads", 64, "sm_80").empty());
+}
 
 TEST_CASE("attention whose queries and keys are infinite or no numbers") {
   Trials trials;

@@ -17,8 +17,8 @@ struct RowRange {
 // threads of which this is number `thread`; each has the same chunk of every (threads / chunks)th
 // row. `from`: row 0; `stride`: elements from a row to the next. `aligned`: rows begin at multiples
 // of 8 elements. Copies are made at once where that, or a width that is no multiple of 8, rules out
-// cp.async.
-template <int rows, int width, int threads, bool aligned, typename T>
+// cp.async. `unrolls`: tiles whose rows are all wanted have text of their own.
+template <int rows, int width, int threads, bool aligned, bool unrolls = true, typename T>
 SINTER_DEVICE void load_cache_rows(unsigned char* tile, const T* from, long long stride, int number,
                                    const RowRange& range, int thread) {
   const int first = number * rows;
@@ -29,7 +29,8 @@ SINTER_DEVICE void load_cache_rows(unsigned char* tile, const T* from, long long
     return *reinterpret_cast<uint4*>(tile + tile_offset(rows, padded, row, chunk));
   };
   const T* const own = from + (first + row0) * stride + 8 * chunk;
-  if (aligned && width % 8 == 0 && first >= range.low && first + (rows - 1) <= range.high) {
+  if (unrolls && aligned && width % 8 == 0 && first >= range.low &&
+      first + (rows - 1) <= range.high) {
     const bool inside = width == padded || 8 * chunk < width;  // else zeros
 #pragma unroll
     for (int row = 0; row < rows; row += step)
