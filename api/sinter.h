@@ -1282,7 +1282,9 @@ class Call {
   }
   /// run() for the steps from `first` to `last`, without the latter. The groups of a call follow
   /// one another; in between, addresses() may give memory to outputs that are not written yet, and
-  /// take that of inputs (null) that are not read any more.
+  /// take that of inputs (null) that are not read any more. Every input that any step is still to
+  /// read has memory, and an output stays where it is from the group that writes it first to the
+  /// end.
   Status run_steps(std::size_t first, std::size_t last) {
     return detail::status(sinter_call_run_steps(call_.get(), first, last));
   }

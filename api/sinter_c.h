@@ -474,8 +474,8 @@ SINTER_MAY_FAIL sinter_error* sinter_call_prepare(sinter_call* call);
  */
 SINTER_MAY_FAIL sinter_error* sinter_call_run(sinter_call* call);
 /** From now on the call's steps may run in groups (sinter_call_run_steps), and a tensor may be
- * bound without memory (null) as long as no step that runs needs it. Outputs hold no intermediate
- * values before they are written then, so that the arena may be larger. */
+ *  bound without memory (null) as long as no step that runs needs it. An output's memory then holds
+ *  nothing but the output, so that the arena may be larger. */
 SINTER_MAY_FAIL sinter_error* sinter_call_allow_groups(sinter_call* call);
 /** The number of the call's steps, and when they use the memory of its tensors: `input_ends[i]`
  *  steps have run when input i is not read any more, and no step before `output_begins[i]` writes
@@ -488,7 +488,8 @@ SINTER_MAY_FAIL sinter_error* sinter_call_lifetimes(sinter_call* call, size_t* s
  *  follow one another, the first one begins with step 0, and no other call of the session, or of
  *  one beside it, comes between. In between, sinter_call_addresses may give memory to outputs that
  *  are not written yet, and take that of inputs (null) that are not read any more: it may hold an
- *  output of a later group. */
+ *  output of a later group. Every input that any step is still to read has memory, and an output
+ *  stays where it is from the group that writes it first to the end. */
 SINTER_MAY_FAIL sinter_error* sinter_call_run_steps(sinter_call* call, size_t first, size_t last);
 /** On a GPU: waits, and returns an error if a row number of the last run names no row. On the CPU
  *  sinter_call_run has said so. */

@@ -14,8 +14,8 @@ namespace sinter {
 /// program has passed check().
 bool may_share_memory(const Program& program, const EntryPlan& entry, size_t output, size_t input);
 
-/// arena_layout() of a call whose outputs are apart. `shared`: by output, whether it lies in an
-/// input's memory, where nothing else may lie.
+/// arena_layout() of a call whose outputs are apart. `shared`: by output, whether no other value
+/// may lie in its memory before it is written: it is an input's, or the call gets it later.
 std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
                                         llvm::ArrayRef<int64_t> symbol_values,
                                         const std::vector<bool>& shared);

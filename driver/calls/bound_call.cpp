@@ -287,7 +287,11 @@ Status BoundCall::run() {
 }
 
 Status BoundCall::enqueue_steps(size_t first, size_t last) {
-  if (first == 0) SINTER_TRY(follow_memory());
+  if (first == 0) {
+    SINTER_TRY(follow_memory());
+    number_ = session_->memory_->begin_call();
+    has_run_ = false;
+  }
   const CudaSession& session = *session_->cuda_;
   SINTER_TRY(session.enqueue(call_, first, last, session.stream(), CallBegin::in_order));
   if (last < prepared_->steps.size()) return {};

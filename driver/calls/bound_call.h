@@ -54,8 +54,8 @@ class BoundCall {
   Status run();
 
   /// From now on steps may run in groups, between which memory changes hands: a tensor may be bound
-  /// without memory (null) as long as no step that runs needs it. Outputs hold no intermediate
-  /// values before they are written then, so that the arena may be larger.
+  /// without memory (null) as long as no step that runs needs it. An output's memory then holds
+  /// nothing but the output, and what a step overwrites with it, so that the arena may be larger.
   void allow_groups();
   /// The steps of the prepared call, and when they use its inputs and outputs. On the CPU a call is
   /// one step.
@@ -63,8 +63,9 @@ class BoundCall {
   Result<const Lifetimes*> lifetimes();
   /// run() for the steps [first, last), which follow those of the call before, or begin with step
   /// 0; in between, set_addresses() may give outputs their first memory and take that of inputs. An
-  /// input whose lifetime ends behind `first` has memory, and so has an output whose lifetime
-  /// begins before `last`, from there to the end. No other call of the session, or of one that
+  /// input whose lifetime ends behind `first` has memory, also one that a later step reads first,
+  /// and so has an output whose lifetime begins before `last`, the same from there to the end; with
+  /// the last step all outputs have. No other call of the session, or of one that
   /// shares its memory, comes between.
   Status run_steps(size_t first, size_t last);
 
@@ -112,7 +113,7 @@ class BoundCall {
   Status check_new_address(const Tensor& tensor, const void* address) const;
   /// run_steps()' conditions.
   Status check_order(size_t first, size_t last, size_t count) const;
-  Status check_memory_of_steps(size_t first, size_t last);
+  Status check_memory_of_steps(size_t first, size_t last, size_t count);
   /// At these addresses, which the tensors need not have yet. Returns by output of the entry
   /// whether no other value may lie in its memory: it is an input's, or steps run in groups.
   Result<std::vector<bool>> check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
@@ -140,6 +141,7 @@ class BoundCall {
   std::vector<Range> weights_;            // on a GPU
   bool is_prepared_ = false, has_run_ = false, has_groups_ = false;
   size_t next_step_ = 0;                // of run_steps()
+  uint64_t number_ = 0;                 // of the run, among all of the session's memory
   std::optional<Lifetimes> lifetimes_;  // when prepared
   bool is_rebound_ = false;             // since the last run
   std::vector<int64_t> symbol_values_;  // when prepared

@@ -18,12 +18,15 @@ class CallMemory {
   CudaAddress address() const { return current_.address(); }
   /// Another number each time the memory moves.
   uint64_t version() const { return version_; }
+  /// A call begins, whose values the memory has until the next one does. Returns its number.
+  uint64_t begin_call() { return ++calls_; }
+  uint64_t last_call() const { return calls_; }
 
  private:
   CudaMemory current_;
   bool is_recorded_ = false;          // the current one, by a graph
   std::vector<CudaMemory> recorded_;  // earlier ones; ascending sizes
-  uint64_t version_ = 0;
+  uint64_t version_ = 0, calls_ = 0;
 };
 
 /// One call at a time. Different sessions may run at once, on different threads and streams.

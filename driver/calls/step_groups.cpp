@@ -31,7 +31,7 @@ Status BoundCall::run_steps(size_t first, size_t last) {
   const CudaContextGuard guard(session_->plan().device().cuda_api());
   SINTER_LET(count, step_count());
   SINTER_TRY(check_order(first, last, count));
-  SINTER_TRY(check_memory_of_steps(first, last));
+  SINTER_TRY(check_memory_of_steps(first, last, count));
   next_step_ = 0;  // where an error ends the call
   SINTER_TRY(on_gpu() ? enqueue_steps(first, last) : run_on_cpu());
   next_step_ = last == count ? 0 : last;
@@ -43,20 +43,25 @@ Status BoundCall::check_order(size_t first, size_t last, size_t count) const {
   if (!has_groups_)
     return fail("the call does not run in groups of steps", place,
                 "allow groups before its tensors are bound", ExitCode::usage);
-  if (first >= last || last > count)
+  const bool is_all = first == 0 && last == count;  // perhaps of none
+  if ((first >= last && !is_all) || last > count)
     return fail(fmt::format("steps {} to {} are asked for, it has {}", first, last, count), place,
                 "give a first step, and the one behind the last", ExitCode::usage);
   if (first != 0 && first != next_step_)
     return fail(
         fmt::format("steps {} to {} are asked for, the next one is {}", first, last, next_step_),
         place, "run the groups of a call in their order", ExitCode::usage);
-  if (first != 0 && session_->memory_->version() != memory_version_)
+  const auto has_values = [&] {
+    const CallMemory& memory = *session_->memory_;
+    return memory.version() == memory_version_ && memory.last_call() == number_;
+  };
+  if (first != 0 && !has_values())
     return fail("another call has run between two groups of steps", place,
                 "let no other call of the session come between", ExitCode::usage);
   return {};
 }
 
-Status BoundCall::check_memory_of_steps(size_t first, size_t last) {
+Status BoundCall::check_memory_of_steps(size_t first, size_t last, size_t count) {
   SINTER_LET(used, lifetimes());
   const auto check = [&](const Tensor& tensor, bool is_used) -> Status {
     if (!is_used || tensor.view->data != nullptr || tensor.bytes == 0) return {};
@@ -67,7 +72,7 @@ Status BoundCall::check_memory_of_steps(size_t first, size_t last) {
   for (const Tensor& input : inputs_)
     SINTER_TRY(check(input, used->input_ends[input.index] > first));
   for (const Tensor& output : outputs_)
-    SINTER_TRY(check(output, used->output_begins[output.index] < last));
+    SINTER_TRY(check(output, used->output_begins[output.index] < last || last == count));
   return {};
 }
 

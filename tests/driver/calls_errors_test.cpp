@@ -484,6 +484,13 @@ TEST_CASE("groups of steps come in their order, with memory for what they use") 
     CHECK(run(2, 3).find("the next one is 1") != std::string::npos);
     CHECK(run(1, 2) == "fine");
     CHECK(run(0, 1) == "fine");  // anew
+    CHECK(said(call.check()).find("the call has not run") != std::string::npos);
+    const auto other = value(BoundCall::create(step.session, "step"));
+    for (const auto& [name, memory] : step.given) require(other->bind_input(name, memory.view()));
+    for (const auto& [name, memory] : step.outputs)
+      require(other->bind_output(name, memory.view()));
+    require(other->run());
+    CHECK(run(1, 2).find("another call has run between two groups") != std::string::npos);
     CHECK(run(0, steps) == "fine");
     CHECK(said(call.check()) == "fine");
   }

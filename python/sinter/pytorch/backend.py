@@ -171,21 +171,23 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                         hint="leave out the option require_full to run them in eager")
         # A wrapper may read the arguments after the entry's call.
         written = [{} if wrapped is not None else written_results(module, targets, part) for part in parts]
-        entries = compile_parts(parts, written, device, options, refused, memory, phase == "backward")
+        entries = compile_parts(parts, written, device, options, refused, memory)
     calls = [recorded(entry, part.leaves, options["check"],
                       written_of_part, {i for i, node in enumerate(part.results) if node in lent}, phase == "backward")
              for entry, part, written_of_part in zip(entries, parts, written)] if options["graphs"] else []
     called = calls or ([wrapped(entry) for entry in entries] if wrapped is not None else entries)
     whole = whole_graph(module, parts, called)
-    function = with_constants(whole or rewritten(module, parts, called).forward, constants)
+    function = with_copies(with_constants(whole or rewritten(module, parts, called).forward, constants), targets)
+    if phase == "backward" and hasattr(function, "take"):
+        entries[0].allow_groups()
     kept = [[operand.name for operand in part.graph.outputs if phase == "forward" and operand.node in lent]
             for part in parts]
-    return CompiledGraph(with_copies(function, targets), entries, eager, whole is not None, calls, kept)
+    return CompiledGraph(function, entries, eager, whole is not None, calls, kept)
 
 
 def compile_parts(parts: list[Part], written: list[dict[int, int]], device: torch.device,
                   options: dict[str, Any], refused: dict[fx.Node, str],
-                  memory: SharedMemory, is_backward: bool) -> list[CompiledEntry] | None:
+                  memory: SharedMemory) -> list[CompiledEntry] | None:
     """None: the compiler refuses a part, whose nodes are in `refused` now. Wrong options, a missing
     library and the like are errors. written: written_results() of each part."""
     entries: list[CompiledEntry] = []
@@ -193,7 +195,7 @@ def compile_parts(parts: list[Part], written: list[dict[int, int]], device: torc
         try:
             entries.append(CompiledEntry.compile(part.graph, part.leaves, device, compile_options(options),
                                                  options["check"], memory, options["tune"],
-                                                 written_of_part, is_backward and not options["graphs"]))
+                                                 written_of_part))
         except SinterError as error:
             if error.code != Code.BAD_INPUT or importer.RAISES_FAULTS:
                 raise

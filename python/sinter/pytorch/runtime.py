@@ -265,14 +265,13 @@ class CompiledEntry:
     compiled: the plan, a `sinter.Compiled`: why, ledger, kernels, verify. locations: of values in
     the user's source. memory: of intermediate values, which entries of one function share. written:
     results that are copied to a leaf behind the call and not used otherwise, with the leaf, which no one
-    else reads: where the plan allows it, the call writes such a result in the leaf's memory. frees: `take` runs
-    the steps in groups, and lets go of arguments in between.
+    else reads: where the plan allows it, the call writes such a result in the leaf's memory.
     """
 
     def __init__(self, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device,
                  compiled: Compiled, executable: Executable, is_checked: bool = False,
                  memory: SharedMemory | None = None,
-                 written: Mapping[int, int] = MappingProxyType({}), frees: bool = False) -> None:
+                 written: Mapping[int, int] = MappingProxyType({})) -> None:
         self.graph = graph
         self.device = device
         self.name = graph.module.name
@@ -297,7 +296,12 @@ class CompiledEntry:
         self._is_cuda = device.type == "cuda"
         self._is_checked = is_checked
         self.overwritten = self._overwritten_leaves(written)
-        self.in_groups = frees and not (is_checked or self.overwritten or self.states)
+        self.in_groups = False
+
+    def allow_groups(self) -> None:
+        """Before the first call. All calls are those of `take` then, which runs the steps in groups and lets go of
+        arguments in between."""
+        self.in_groups = not (self._is_checked or self.overwritten or self.states)
 
     def _overwritten_leaves(self, written: Mapping[int, int]) -> dict[int, int]:
         """The results that calls may write in the memory of a leaf, with the leaf."""
@@ -316,7 +320,7 @@ class CompiledEntry:
     @classmethod
     def compile(cls, graph: ImportedGraph, leaves: list[torch.fx.Node], device: torch.device, options: dict,
                 is_checked: bool = False, memory: SharedMemory | None = None, tune: bool = False,
-                written: Mapping[int, int] = MappingProxyType({}), frees: bool = False) -> CompiledEntry:
+                written: Mapping[int, int] = MappingProxyType({})) -> CompiledEntry:
         """The entry of a graph without weights. options: of the compilation. tune: products, by timing."""
         inputs = {operand.node: operand.name for operand in graph.inputs}
         pairs = [f"{graph.outputs[result].name}={inputs[leaves[leaf]]}"
@@ -328,7 +332,7 @@ class CompiledEntry:
         compiled = Compiled(model, given, [], [], None, None)
         compiled.sources = graph.locations
         executable = Executable(compiled.plan, place, None, tune=tune)
-        return cls(graph, leaves, device, compiled, executable, is_checked, memory, written, frees)
+        return cls(graph, leaves, device, compiled, executable, is_checked, memory, written)
 
     def __call__(self, *arguments):
         return self.launch(arguments, self._sessions)

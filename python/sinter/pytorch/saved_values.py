@@ -63,8 +63,8 @@ def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) 
 
 
 def make_norms_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
-    """Lets the backward graph compute the results of norms that only its elementwise ops and sums read. Rewrites
-    both graphs in place. visible: how many results of the forward graph are not for the backward graph."""
+    """Lets the backward graph compute the float32 results of norms whose readers there multiply, add or subtract.
+    Rewrites both graphs in place. visible: how many results of the forward graph are not for the backward graph."""
     output = next(node for node in forward.graph.nodes if node.op == "output")
     places = {node.name: node for node in backward.graph.nodes if node.op == "placeholder"}
     made = [node for node in output.args[0][visible:]
@@ -79,7 +79,8 @@ def make_norms_again(forward: fx.GraphModule, backward: fx.GraphModule, visible:
 
 
 def make_norm_again(graph: fx.Graph, places: dict[str, fx.Node], kept: fx.Node) -> bool:
-    """Whether the kept value is the result of a norm without weights that the graph has made again."""
+    """Whether the kept value is the result of a norm without weights that the graph has made again. On the CPU torch
+    rounds mean and deviation of 16-bit norms to 16 bits, so that these would be less exact the second time."""
     if kept.target is not operator.getitem or kept.args[1] != 0 \
             or kept.args[0].target is not aten.native_layer_norm.default:
         return False
@@ -88,8 +89,8 @@ def make_norm_again(graph: fx.Graph, places: dict[str, fx.Node], kept: fx.Node) 
     sources = [x, *(user for i in (1, 2) for user in norm.users if user.args[1] == i)]
     if weight is not None or bias is not None or len(sources) != 3 \
             or not all(source.name in places for source in sources) \
-            or any(source.meta["val"].dtype != kept.meta["val"].dtype for source in sources) \
-            or not all(user.target in READ_BY_ELEMENT for user in place.users):
+            or any(one.meta["val"].dtype != torch.float32 for one in (kept, *sources)) \
+            or not place.users or not all(user.target in READ_BY_ELEMENT for user in place.users):
         return False
     operand, mean, scale = (places[source.name] for source in sources)
     with graph.inserting_before(next(node for node in graph.nodes if node in place.users)):

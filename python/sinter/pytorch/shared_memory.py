@@ -18,8 +18,8 @@ from ..plan import Plan
 
 
 class StreamSession(Session):
-    """A session of an entry in one stream. lock: one thread at a time, from addresses to launches; all
-    sessions that share memory have the same."""
+    """A session of an entry in one stream. lock: one thread at a time, from addresses to launches, results
+    of groups of steps are made within; all sessions that share memory have the same."""
 
     def __init__(self, plan: Plan, executable: Executable, stream: int | None,
                  other: StreamSession | None) -> None:

@@ -30,6 +30,8 @@ def groups_of(steps: int, ends: Sequence[int], argument_bytes: Sequence[int], be
               result_bytes: Sequence[int]) -> list[Group]:
     """ends: of each argument that can give its memory back, the number of steps that have run when it is not read
     any more. begins: of each result, the first step that writes it; `steps`: it is copied behind the last one."""
+    if steps == 0:
+        return [Group(0, 0, [*range(len(begins))], [*range(len(ends))])]
     begins = [min(begin, steps - 1) for begin in begins]
     held = running(steps, [(end, size) for end, size in zip(ends, argument_bytes)])
     made = running(steps, [(begin + 1, size) for begin, size in zip(begins, result_bytes)])

@@ -51,6 +51,7 @@ def test_groups_bound_the_peak_and_are_few(monkeypatch):
 def test_a_small_call_is_one_group():
     groups = groups_of(7, [3, 7], [10, 20], [5, 7], [10, 20])
     assert groups == [step_groups.Group(0, 7, [0, 1], [0, 1])]
+    assert groups_of(0, [0], [10], [0, 0], [1 << 30, 1]) == [step_groups.Group(0, 0, [0, 1], [0])]
 
 
 def model_and_input(device: str):
