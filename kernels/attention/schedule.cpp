@@ -22,8 +22,8 @@ TileSizes tile_sizes(int64_t width, int64_t value_width, int64_t rows) {
           .values = tile_bytes(keys, tile_padded(static_cast<int>(value_width)))};
 }
 
-// Of keys and of values. With fewer, a tile that is no bulk copy, which one warp loads, would be
-// waited for.
+// Stages of keys, and of values. With fewer, the products would wait for a tile that one warp loads
+// without a bulk copy.
 constexpr int64_t kMostStages = 4;
 
 /// The form with as many stages as the device's shared memory holds.

@@ -193,6 +193,10 @@ class BoundCall(Call):
             if is_checked and is_run:
                 check(lib.sinter_call_check(pointer))
 
+    def new_result(self, number: int) -> torch.Tensor:
+        sizes, strides, dtype = self.result_layouts[number]
+        return torch.empty_strided(sizes, strides, dtype=dtype, device=self._device)
+
     def launch_in_groups(self, parameters: tuple[int, ...],
                          given: list[torch.Tensor | None]) -> list[torch.Tensor]:
         """Enqueues the kernels in groups of steps. Results are new tensors, made before the first group that
@@ -210,8 +214,7 @@ class BoundCall(Call):
                 self._groups = self._find_groups([tensor.nbytes for tensor in given])
             for group in self._groups:
                 for i in group.made:
-                    sizes, strides, dtype = self.result_layouts[i]
-                    results[i] = torch.empty_strided(sizes, strides, dtype=dtype, device=self._device)
+                    results[i] = self.new_result(i)
                     outputs[i] = results[i].data_ptr()
                 check(lib.sinter_call_addresses(self.pointer, inputs, len(inputs), outputs, len(outputs)))
                 check(lib.sinter_call_run_steps(self.pointer, group.first, group.last))
@@ -393,9 +396,8 @@ class CompiledEntry:
         overwritten = self._overwritten(arguments, parameters, given) if self.overwritten else {}
 
         def run(overwritten: dict[int, torch.Tensor]) -> list[torch.Tensor]:
-            results = [overwritten[i] if i in overwritten else
-                       torch.empty_strided(sizes, strides, dtype=dtype, device=self.device)
-                       for i, (sizes, strides, dtype) in enumerate(call.result_layouts)]
+            results = [overwritten[i] if i in overwritten else call.new_result(i)
+                       for i in range(len(call.result_layouts))]
             with _AT_ONCE if stream is None else in_order(stream):
                 call.launch(parameters, given, states, results, self._is_checked, is_run)
             return results
