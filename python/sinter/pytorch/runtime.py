@@ -348,11 +348,8 @@ class CompiledEntry:
             arguments.clear()
             return results
         values = self.symbol_values(arguments)
-        parameters = self._parameter_addresses(arguments)
-        kept = [arguments[place.leaf] for place in self.parameters]  # alive until the kernels are queued
-        if parameters not in self._known:
-            kept = self._ready_parameters(arguments, parameters)
-            parameters = tuple([tensor.data_ptr() for tensor in kept])
+        parameters, copies = self._parameters_of(arguments)  # alive, as `kept`, until the kernels are queued
+        kept = [arguments[place.leaf] for place in self.parameters]
         given = [self._ready(arguments[place.leaf], place) for place in self.others]
         arguments.clear()
         call = self._sessions.call(self, self._handle(None), values)
@@ -386,10 +383,7 @@ class CompiledEntry:
         argument that the call has overwritten. stream: in which its kernels run; None: in the current one.
         not is_run: the call is only prepared."""
         values = self.symbol_values(arguments)
-        parameters = self._parameter_addresses(arguments)
-        if parameters not in self._known:
-            copies = self._ready_parameters(arguments, parameters)  # are alive until the kernels are queued
-            parameters = tuple([tensor.data_ptr() for tensor in copies])
+        parameters, copies = self._parameters_of(arguments)  # alive until the kernels are queued
         given = [self._ready(arguments[place.leaf], place) for place in self.others]
         states = [self._ready(arguments[place.leaf], place) for place in self._state_places]
         call = sessions.call(self, self._handle(stream), values)
@@ -454,6 +448,15 @@ class CompiledEntry:
         if address % ALIGNMENT:
             return tensor.clone(memory_format=torch.contiguous_format)
         return tensor
+
+    def _parameters_of(self, arguments) -> tuple[tuple[int, ...], list[torch.Tensor]]:
+        """Addresses at which kernels read the parameters, and the tensors there, unless they are known to be the
+        arguments."""
+        addresses = self._parameter_addresses(arguments)
+        if addresses in self._known:
+            return addresses, []
+        ready = self._ready_parameters(arguments, addresses)
+        return tuple([tensor.data_ptr() for tensor in ready]), ready
 
     def _ready_parameters(self, arguments, addresses: tuple[int, ...]) -> list[torch.Tensor]:
         """The parameters as kernels read them. Addresses at which they need no copy are known from then on:
