@@ -11,6 +11,7 @@
 #include "kernels/pointers.h"
 #include "passes/horizontal.h"
 #include "passes/judge.h"
+#include "passes/memory_order.h"
 
 namespace sinter {
 namespace {
@@ -216,7 +217,7 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
     add_witness(state->groups, entry.a, entry.b, entry.verdict);
     fusion.ledger.push_back(std::move(entry));
   }
-  fusion.grouping = horizontal.grouping();
+  fusion.grouping = memory_order(graph, horizontal.grouping());
   fusion.statistics = state->statistics;
   fusion.statistics.possible = possible.value_or(fusion.statistics.accepted);
   fusion.state = state;

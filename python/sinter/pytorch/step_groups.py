@@ -12,7 +12,7 @@ from typing import Sequence
 
 MIN_BYTES = 64 << 20  # of arguments and results; calls with fewer run as a whole
 MOST_GROUPS = 24
-SLACK = 1 / 128  # of the arguments and results: by how much a group may exceed the least possible peak
+SLACK = 1 / 2048  # of the arguments and results: by how much a group may exceed the least possible peak
 
 
 @dataclass(frozen=True)
