@@ -52,6 +52,11 @@ ValueId operand_with(const Op& op, OperandRole::Kind role);
 inline bool has_matrix(const Op& op) {
   return has_role(op, OperandRole::matrix) || has_role(op, OperandRole::stream);
 }
+/// A formula that is computed element by element, such as gelu: it decomposes into elementwise ops.
+inline bool is_activation(const Op& op) {
+  return op_class(op) == OpClass::composite && op.operands.size() == 1 &&
+         !has_role(op, OperandRole::row);
+}
 /// Reads rows of a cache.
 inline bool reads_cache(const Op& op) { return has_role(op, OperandRole::cache); }
 /// The op's effect: its result is the next version of a state, written in place.

@@ -88,6 +88,9 @@ struct KernelChoice {
   std::string why;        // "more than 8 tokens of f16"
 };
 
+/// By value of a graph: the ops that read it, and the value itself where it is an output.
+using Readers = llvm::ArrayRef<llvm::SmallVector<ValueId, 2>>;
+
 struct KernelFamily {
   std::string_view name;
   enum class Kind : uint8_t {
@@ -120,8 +123,10 @@ struct KernelFamily {
   /// result that goes out by tile, admits_epilogue is asked where the epilogue does not take it so.
   std::optional<Verdict> (*admits_prologue)(const GroupView&) = nullptr;
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
-  /// Chooses ops only where the caller requests the family by its name (passes/choose_kernels.h).
+  /// Chooses ops only where the caller requests the family by its name (passes/choose_kernels.h),
+  /// or where `gains` says of an op that its kernel is the faster one.
   bool on_request = false;
+  bool (*gains)(const Graph&, ValueId, Readers) = nullptr;
   /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The
   /// operands of `op` are values of the builder's graph. nullopt: none of its orders fits.
   std::optional<ValueId> (*choose)(Builder&, const Op&, Tokens) = nullptr;
@@ -138,9 +143,11 @@ struct KernelFamily {
   /// Kind anchored: its kernels store the results of the anchor and of its companions where a
   /// `place` puts them, and a `copy` that gives them other axes.
   bool places = false;
-  /// Kind anchored: the rows of a block whose sums its kernels store, of these results, beside them
-  /// or in their place (ir/block_sums.h). 0: they store none.
-  int64_t summed_rows = 0;
+  /// Kind anchored: the rows of a block whose sums its kernel around this op stores, of its result
+  /// and those of companions, beside them or in their place (ir/block_sums.h). Where the result
+  /// goes out by tile: of one 16-bit value that the epilogue computes in the order of the result.
+  /// 0: it stores none. null: no kernel of the family does.
+  int64_t (*summed_rows)(const Graph&, const Op& anchor) = nullptr;
   EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
 

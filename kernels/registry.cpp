@@ -29,6 +29,10 @@ const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts, Familie
   SINTER_CHECK(false, "no kernel family claims a group of {} ops", facts.size());
 }
 
+int64_t summed_rows(const KernelFamily& family, const Graph& graph, const Op& anchor) {
+  return family.summed_rows ? family.summed_rows(graph, anchor) : 0;
+}
+
 bool is_companion(const KernelFamily& family, const Op& anchor, const Op& other) {
   return family.is_companion != nullptr && family.is_companion(anchor, other) &&
          llvm::all_of(other.operands, [&](ValueId operand) {

@@ -4,6 +4,7 @@
 #include "ir/graph_rewriter.h"
 #include "ir/variants.h"
 #include "kernels/registry.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
@@ -13,15 +14,19 @@ constexpr std::string_view kUnrounded = "gemm_codes";
 
 bool may_choose(const KernelFamily& family, const FamilyChoice& choice) {
   return family.choose && !llvm::is_contained(choice.left_out, family.name) &&
-         (!family.on_request || llvm::is_contained(choice.requested, family.name)) &&
          !(choice.rounded_matrices && family.name == kUnrounded);
 }
 
-std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens,
-                              const FamilyChoice& choice) {
-  for (const KernelFamily* family : kernel_families())
-    if (may_choose(*family, choice))
-      if (const auto own = family->choose(builder, op, tokens)) return own;
+/// `op`, the value `id` of `from`, whose operands are values of the builder's graph.
+std::optional<ValueId> chosen(Builder& builder, const Op& op, const Entry& from, ValueId id,
+                              Readers readers, const FamilyChoice& choice) {
+  for (const KernelFamily* family : kernel_families()) {
+    if (!may_choose(*family, choice)) continue;
+    if (family->on_request && !llvm::is_contained(choice.requested, family->name) &&
+        !(family->gains && family->gains(from.graph, id, readers)))
+      continue;
+    if (const auto own = family->choose(builder, op, from.tokens)) return own;
+  }
   return std::nullopt;
 }
 
@@ -59,10 +64,11 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
   Graph result;
   Builder builder(result, symbols);
   GraphRewriter rewriter(entry.graph, result);
-  rewriter.rewrite([&](ValueId, Op op) {
+  const auto readers = readers_of(entry.graph);
+  rewriter.rewrite([&](ValueId id, Op op) {
     if (choice.unrounded_matrices)
       if (const auto matrix = unrounded_matrix(result, op)) op.operands[1] = *matrix;
-    std::optional<ValueId> own = chosen(builder, op, entry.tokens, choice);
+    std::optional<ValueId> own = chosen(builder, op, entry, id, readers, choice);
     if (!own) own = of_one_type(builder, op, choice);
     changed |= own.has_value();
     return own ? *own : rewriter.add(std::move(op));

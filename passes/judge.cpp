@@ -21,8 +21,9 @@ constexpr Check* kAnchoredChecks[] = {checks::convexity, checks::anchored_space,
 constexpr Check* kCallChecks[] = {checks::call, checks::state, checks::convexity, checks::numerics};
 
 llvm::ArrayRef<Check*> checks_for(const Question& q) {
-  const auto sums_rows = [](const GroupShape& shape) {
-    return shape.anchor && shape.family->summed_rows > 0;
+  const auto sums_rows = [&](const GroupShape& shape) {
+    const Graph& graph = q.problem.graph();
+    return shape.anchor && summed_rows(*shape.family, graph, graph[*shape.anchor]) > 0;
   };
   if (q.call) return kCallChecks;
   if (sums_rows(q.first_shape()) || sums_rows(q.second_shape())) return kAnchoredChecks;

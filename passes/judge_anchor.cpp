@@ -38,8 +38,22 @@ bool may_accompany(const FusionProblem& problem, ValueId id, ValueId anchor) {
   return problem.family(id) == &family && is_companion(family, graph[anchor], graph[id]);
 }
 
-/// A member of the sums of blocks of rows that the kernel makes of the result of the anchor or of a
-/// companion: the sum, or the cast before it, which nothing else reads.
+/// The kernel has blocks of rows of `source` in registers: it is the result of the anchor or of a
+/// companion, or, where the result goes out by tile, a value that the epilogue makes of it. Those
+/// are summed one at a time.
+bool has_blocks_of(const Question& q, ValueId source, ValueId sum) {
+  const ValueId anchor = *q.merged.anchor;
+  const Graph& graph = q.problem.graph();
+  if (q.problem.ports(anchor).result.port != Port::tile)
+    return llvm::is_contained(anchors_of(q.merged), source);
+  return graph[source].type.dims == graph[anchor].type.dims &&
+         (source == anchor || llvm::is_contained(q.epilogue, source)) &&
+         llvm::none_of(q.members,
+                       [&](ValueId other) { return other != sum && as_block_sums(graph, other); });
+}
+
+/// A member of the sums of blocks of rows that the kernel makes: the sum, or the cast before it,
+/// which nothing else reads.
 bool is_summed_result(const Question& q, ValueId member) {
   const Graph& graph = q.problem.graph();
   ValueId sum = member;
@@ -55,10 +69,9 @@ bool is_summed_result(const Question& q, ValueId member) {
     return others && others->source == sums->source;
   };
   return sums && llvm::none_of(q.members, is_second) &&
-         sums->rows == q.merged.family->summed_rows &&
-         llvm::is_contained(anchors_of(q.merged), sums->source) &&
-         llvm::is_contained(q.members, sums->wide) && q.problem.users(sums->wide).size() == 1 &&
-         !q.problem.is_output(sums->wide);
+         sums->rows == summed_rows(*q.merged.family, graph, graph[*q.merged.anchor]) &&
+         has_blocks_of(q, sums->source, sum) && llvm::is_contained(q.members, sums->wide) &&
+         q.problem.users(sums->wide).size() == 1 && !q.problem.is_output(sums->wide);
 }
 
 /// A member that stores the result of the anchor or of a companion where the kernel can: as a part

@@ -10,8 +10,6 @@
 namespace sinter {
 namespace {
 
-using Readers = llvm::ArrayRef<llvm::SmallVector<ValueId, 2>>;
-
 /// A part of a concatenation, from `begin` to `end` along its axis.
 struct Part {
   ValueId value;   // the operand
@@ -30,7 +28,7 @@ bool is_summed(const Graph& graph, Readers readers, ValueId value) {
     if (reader == value) return false;  // an output
     if (const std::optional<BlockSums> sums = as_block_sums(graph, reader)) {
       const KernelFamily* family = anchored_by(graph[sums->source]);
-      return family && family->summed_rows == sums->rows;
+      return family && summed_rows(*family, graph, graph[sums->source]) == sums->rows;
     }
     value = reader;
   }

@@ -8,6 +8,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/emit_value.h"
 #include "codegen/emission/kernel_body.h"
+#include "ir/block_sums.h"
 #include "ir/graph_copier.h"
 
 namespace sinter {
@@ -134,6 +135,22 @@ bool is_reshape_of(const Graph& graph, ValueId output, ValueId given) {
   return output == given;
 }
 
+/// The output that is the sums of blocks of rows of `source`, a value of PortResult's graph.
+struct SummedOutput {
+  size_t output = 0;
+  ValueId source;  // invalid: there is none
+
+  std::string loaded(const Graph& graph) const {
+    if (!source.valid()) return {};
+    return fmt::format("    const auto sums = loads.template summed<{}>();\n",
+                       memory_type(graph[source].type.dtype));
+  }
+  std::string method() const {
+    if (!source.valid()) return {};
+    return fmt::format("  SINTER_DEVICE float* sums_of_blocks() const {{ return y{}; }}\n", output);
+  }
+};
+
 /// The definition of PortResult. It is made of a graph of the outputs that take the result, which
 /// is the graph's last input.
 Result<std::string> result_accessor(const EmitContext& context, const std::vector<bool>& takes,
@@ -146,13 +163,31 @@ Result<std::string> result_accessor(const EmitContext& context, const std::vecto
   graph.inputs.push_back(given);
   copy.define(context.anchor->id, given);
   std::vector<std::string> names;
+  SummedOutput summed;
   for (size_t k = 0; k < group.outputs.size(); ++k) {
-    if (!takes[group.outputs[k].index]) continue;
+    const ValueId id = group.outputs[k];
+    if (!takes[id.index]) continue;
+    if (const auto sums = as_block_sums(group, id)) {
+      SINTER_CHECK(loads_ahead && !summed.source.valid(), "a kernel makes one value of sums");
+      summed = {k, copy(sums->source)};
+      continue;
+    }
     names.push_back(fmt::format("y{}", k));
-    graph.outputs.push_back(copy(group.outputs[k]));
+    graph.outputs.push_back(copy(id));
   }
-  SINTER_LET(part, AccessedPart::create(context, graph, std::move(names)));
-  SINTER_LET(one, part.text(Accessed::element, "result_table", store_outputs));
+  std::vector<std::string> chunk_names = names;
+  Graph of_chunks = graph;
+  if (summed.source.valid()) {
+    chunk_names.emplace_back("sums");
+    of_chunks.outputs.push_back(summed.source);
+  }
+  AccessText one;
+  if (!names.empty()) {
+    SINTER_LET(part, AccessedPart::create(context, graph, std::move(names)));
+    SINTER_LET(text, part.text(Accessed::element, "result_table", store_outputs));
+    one = std::move(text);
+  }
+  SINTER_LET(part, AccessedPart::create(context, of_chunks, std::move(chunk_names)));
   SINTER_LET(chunk, part.text(Accessed::chunk, "result_chunk_table", store_outputs));
   std::string set_words;
   if (!loads_ahead && graph.outputs.size() == 1 && dtype_info(type.dtype).bits == 16 &&
@@ -182,8 +217,12 @@ Result<std::string> result_accessor(const EmitContext& context, const std::vecto
                 "  SINTER_DEVICE void issue_loads(long long at, AheadWords& words) const {{\n"
                 "    const {0} given[8] = {{}};\n"
                 "    set_chunk(at, given, IssuedLoads(words));\n"
-                "  }}\n",
-                type_code, loaded_memory(group), of_chunk)
+                "  }}\n"
+                "  SINTER_DEVICE void prefetch(long long at) const {{\n"
+                "    const {0} given[8] = {{}};\n"
+                "    set_chunk(at, given, PrefetchedLoads());\n"
+                "  }}\n{3}",
+                type_code, loaded_memory(group) + summed.loaded(graph), of_chunk, summed.method())
           : fmt::format(
                 "  SINTER_DEVICE void set_chunk(long long at, const {} (&given)[8]) const {{\n"
                 "{}  }}\n",

@@ -56,7 +56,7 @@ constinit const KernelFamily attention_backward_family{
     .ports = row_number_ports,
     .addresses = addresses,
     .places = true,
-    .summed_rows = kSummedGradientRows,
+    .summed_rows = [](const Graph&, const Op&) { return kSummedGradientRows; },
 };
 
 }  // namespace sinter

@@ -4,10 +4,14 @@
 // The text of an epilogue runs twice for a chunk (codegen/emission/element_ports.h). First with
 // IssuedLoads in the place of memory: each chunk of a 16-bit input is loaded into AheadWords, and
 // what is stored is left out, with all that is computed for it. Then with TakenLoads, which gives
-// those words in the same order. Other inputs are loaded the second time alone.
+// those words in the same order. Other inputs are loaded the second time alone. Before, the text
+// may have run with PrefetchedLoads, which bring what it loads into the L2 cache.
+//
+// A value may also be added up over the chunks of a thread: its store goes to summed().
 #pragma once
 
 #include "kernels/common/vector.cuh"
+#include "kernels/isa/ld_global.cuh"
 
 namespace sinter {
 
@@ -51,6 +55,48 @@ SINTER_DEVICE void load_chunk(Out& out, AheadInput<T, Loads> p, int valid) {
   load_chunk(out, p.at, valid);
 }
 
+// Sums of 8 neighbouring elements over chunks, each rounded to T before it is added.
+template <typename T>
+struct SummedChunks {
+  float (&sums)[8];
+  SINTER_DEVICE SummedChunks operator+(long long) const { return *this; }
+};
+template <typename T>
+SINTER_DEVICE void store_chunk(SummedChunks<T> to, const float (&in)[8]) {
+  const T* const type = nullptr;
+  float rounded[8];
+  widen(rounded, type, narrow(type, in));
+#pragma unroll
+  for (int e = 0; e < 8; ++e) to.sums[e] = math::add(to.sums[e], rounded[e]);
+}
+template <typename T>
+SINTER_DEVICE void store_chunk(SummedChunks<T> to, const Packed<T>& in) {
+#pragma unroll
+  for (int e = 0; e < 8; ++e) to.sums[e] = math::add(to.sums[e], in[e]);
+}
+
+class PrefetchedLoads {
+ public:
+  SINTER_DEVICE AheadInput<f16, PrefetchedLoads> of(const f16* p) { return {p, this}; }
+  SINTER_DEVICE AheadInput<bf16, PrefetchedLoads> of(const bf16* p) { return {p, this}; }
+  template <typename T>
+  SINTER_DEVICE const T* of(const T* p) {
+    return p;
+  }
+  template <typename T>
+  SINTER_DEVICE NoMemory of(T*) {
+    return {};
+  }
+  template <typename T>
+  SINTER_DEVICE NoMemory summed() {
+    return {};
+  }
+  SINTER_DEVICE uint4 words(const void* p) {
+    prefetch_global_L2(p);
+    return make_uint4(0, 0, 0, 0);
+  }
+};
+
 class IssuedLoads {
  public:
   SINTER_DEVICE explicit IssuedLoads(AheadWords& words) : words_(words) {}
@@ -63,6 +109,10 @@ class IssuedLoads {
   }
   template <typename T>
   SINTER_DEVICE NoMemory of(T*) {
+    return {};
+  }
+  template <typename T>
+  SINTER_DEVICE NoMemory summed() {
     return {};
   }
   SINTER_DEVICE uint4 words(const void* p) {
@@ -78,7 +128,8 @@ class IssuedLoads {
 
 class TakenLoads {
  public:
-  SINTER_DEVICE explicit TakenLoads(const AheadWords& words) : words_(words) {}
+  SINTER_DEVICE TakenLoads(const AheadWords& words, float (&sums)[8])
+      : words_(words), sums_(sums) {}
 
   SINTER_DEVICE AheadInput<f16, TakenLoads> of(const f16* p) { return {p, this}; }
   SINTER_DEVICE AheadInput<bf16, TakenLoads> of(const bf16* p) { return {p, this}; }
@@ -86,12 +137,17 @@ class TakenLoads {
   SINTER_DEVICE T* of(T* p) {
     return p;
   }
+  template <typename T>
+  SINTER_DEVICE SummedChunks<T> summed() {
+    return {sums_};
+  }
   SINTER_DEVICE uint4 words(const void* p) {
     return next_ < kAheadInputs ? words_.input[next_++] : *static_cast<const uint4*>(p);
   }
 
  private:
   const AheadWords& words_;
+  float (&sums_)[8];
   int next_ = 0;
 };
 

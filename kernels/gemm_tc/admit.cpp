@@ -1,7 +1,10 @@
 // The epilogue of a product may need pairs of rows of the matrix: a block computes
 // both, and a lane has the sums of both.
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 
+#include "ir/block_sums.h"
 #include "kernels/colocated_epilogue.h"
 #include "kernels/gemm_tc/schedule.h"
 
@@ -15,7 +18,8 @@ bool has_config(const FusionProblem& problem, const Op& op, int64_t pairs) {
   if (order_of(op) == Order::tiled_codes)
     return codes_config(graph, op, most, problem.device()).has_value();
   if (most > kMostFewTokens)
-    return tiled_linear_config(tiled_linear_problem(graph, op, most, pairs), problem.device())
+    return tiled_linear_config(tiled_linear_problem(graph, op, most, pairs, problem.symbols()),
+                               problem.device())
         .has_value();
   return few_tokens_config(few_tokens_problem(graph, op, most), problem.device()).has_value();
 }
@@ -31,7 +35,9 @@ std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, Grou
   const FusionProblem& problem = group.problem;
   const ValueId anchor = group.anchor();
   const Op& op = problem.graph()[anchor];
-  if (op.type.rank() != 2) return refuse(Reason::port_other_element, problem.name(anchor));
+  const auto is_sum = [&](ValueId id) { return as_block_sums(problem.graph(), id).has_value(); };
+  if (op.type.rank() != 2 || llvm::any_of(group.members, is_sum))
+    return refuse(Reason::port_other_element, problem.name(anchor));
   auto deal = colocated_epilogue(group);
   if (auto* refusal = std::get_if<Verdict>(&deal)) return std::move(*refusal);
   const auto& rows = std::get<ColocatedRows>(deal);

@@ -399,7 +399,7 @@ SINTER_DEVICE void multiply_codes(const TensorMap& x, const TensorMap& codes,
   Product product(stages, shared, matrix, tokens);
   const int warpgroup = warpgroup_index();
   if (warpgroup > 0) {
-    setmaxnreg_inc<tiled_linear_registers(Config::kMostRows)>();
+    setmaxnreg_inc<tiled_linear_registers(Config::kMostRows / 64)>();
     wait();
     if (warpgroup <= Product::kWarpgroups) product.multiply(warpgroup - 1, bias, result);
     return;

@@ -21,6 +21,7 @@
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
 #include "codegen/emission/packed_matrix.h"
+#include "ir/block_sums.h"
 #include "ir/decompose.h"
 #include "ir/integers.h"
 #include "ir/op_flops.h"
@@ -31,27 +32,39 @@
 namespace sinter {
 namespace {
 
-/// The rows of an operand that tensor maps describe.
-Result<TensorMap> operand_rows(const EmitContext& context, size_t operand) {
-  const Graph& group = context.group;
-  const ValueId id = context.anchor_op().operands[operand];
-  const auto matrix = tensor_map_rows(group, id, context.symbols);
-  if (!matrix)
-    return fail("a product reads a matrix that no tensor map describes", {}, {},
-                ExitCode::internal_error);
-  const DimsRef dims = group[id].type.dims;
-  return TensorMap{.input = *input_of(group, id),
-                   .offset = matrix->offset,
-                   .dims = {SymExpr(dims.back()), volume(dims.drop_back())},
-                   .strides = {matrix->row_stride},
-                   .box = {},
-                   .swizzle = 2 * kTiledLinearDepth};
+/// A tensor map without boxes of an operand's rows, or of the rows of its transpose.
+TensorMap map_of(const EmitContext& context, ValueId id, const StridedMatrix& rows,
+                 const SymExpr& length, const SymExpr& count) {
+  return {.input = *input_of(context.group, id),
+          .offset = rows.offset,
+          .dims = {length, count},
+          .strides = {rows.row_stride},
+          .box = {},
+          .swizzle = 2 * kTiledLinearDepth};
 }
 
-/// Instructions of an epilogue for an element from which on it is a loop. A lane has 128 elements
-/// of a tile of 128 rows and columns. One H100, 4,096 by 3,072 by 768: erf-GELU of 41 instructions
-/// took 59.7 us as straight text and 53.4 as a loop; a residual of 2, 768 columns, 13.1 and 14.5.
-constexpr int64_t kLongEpilogue = 20;
+tl::unexpected<Error> undescribed() {
+  return fail("a product reads a matrix that no tensor map describes", {}, {},
+              ExitCode::internal_error);
+}
+
+/// The rows of an operand that tensor maps describe.
+Result<TensorMap> operand_rows(const EmitContext& context, size_t operand) {
+  const ValueId id = context.anchor_op().operands[operand];
+  const auto rows = tensor_map_rows(context.group, id, context.symbols);
+  if (!rows) return undescribed();
+  const DimsRef dims = context.group[id].type.dims;
+  return map_of(context, id, *rows, SymExpr(dims.back()), volume(dims.drop_back()));
+}
+
+/// The columns of the matrix that tensor maps describe.
+Result<TensorMap> matrix_columns(const EmitContext& context) {
+  const ValueId id = context.anchor_op().operands[1];
+  const auto columns = tensor_map_columns(context.group, id, context.symbols);
+  if (!columns) return undescribed();
+  const DimsRef dims = context.group[id].type.dims;
+  return map_of(context, id, *columns, SymExpr(dims[0]), SymExpr(dims[1]));
+}
 
 constexpr int64_t kPanel = kFewTokensPanelRow / 2;  // elements of 16 bits
 
@@ -87,10 +100,14 @@ class TiledLinearKernel {
       if (!config) return unsupported();
       SINTER_TRY(write_few_tokens(*config, sections, pairs));
     } else {
-      const auto config = tiled_linear_config(
-          tiled_linear_problem(context_.group, op_, most, pairs), context_.device);
+      TiledLinearProblem problem =
+          tiled_linear_problem(context_.group, op_, most, pairs, context_.symbols);
+      problem.long_epilogue = !sections && columns_ % kFewTokensChunk == 0 &&
+                              dtype_info(op_.type.dtype).bits == 16 &&
+                              (has_long_epilogue() || has_sums());
+      const auto config = tiled_linear_config(problem, context_.device);
       if (!config) return unsupported();
-      SINTER_TRY(write_many_tokens(*config, sections, pairs));
+      SINTER_TRY(write_many_tokens(*config, problem, sections));
     }
     return std::move(body_);
   }
@@ -102,20 +119,25 @@ class TiledLinearKernel {
                 {}, "compile for sm_90a");
   }
 
-  Status write_many_tokens(const TiledLinearConfig& config, const SumsEpilogue* sections,
-                           int64_t pairs) {
+  Status write_many_tokens(const TiledLinearConfig& config, const TiledLinearProblem& problem,
+                           const SumsEpilogue* sections) {
+    const int64_t pairs = problem.pairs;
     SINTER_LET(x, many_tokens_map(0, config.rows / config.cluster));
-    SINTER_LET(w,
-               pairs > 0 ? paired_map(pairs, config.columns) : many_tokens_map(1, config.columns));
+    SINTER_LET(w, problem.transposed ? transposed_map()
+                  : pairs > 0        ? paired_map(pairs, config.columns)
+                                     : many_tokens_map(1, config.columns));
     body_.tensor_maps = {std::move(x), std::move(w)};
     body_.moves_registers = true;
     SINTER_TRY(write_common(
         "gemm_tc", config.threads,
         fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"
-                    "  static constexpr int kCluster = {};\n"
-                    "  static constexpr bool kInTurns = {}, kLoops = {};\n",
+                    "  static constexpr int kCluster = {}, kEpilogueGroups = {};\n"
+                    "  static constexpr bool kInTurns = {}, kLoops = {}, kTransposed = {};\n"
+                    "  static constexpr bool kSums = {};\n",
                     config.rows, config.columns, kTiledLinearDepth, config.stages, config.cluster,
-                    config.in_turns, config.in_turns && has_long_epilogue()),
+                    config.epilogue_groups, config.in_turns,
+                    config.in_turns && config.epilogue_groups == 0 && has_long_epilogue(),
+                    problem.transposed, has_sums()),
         sections, pairs, true));
     body_.text = fmt::format(
         "{}{}multiply_matrices<Config>(t0, t1, {}, {}, {}{{memory}}, shared_memory);\n{}",
@@ -134,10 +156,17 @@ class TiledLinearKernel {
   /// Whether the epilogue's text, once for each sum of a lane, is more than instruction caches
   /// hold.
   bool has_long_epilogue() const {
+    const Graph primitives = decompose_all(context_.group, context_.symbols);
     int64_t count = 0;
-    for (const Op& op : decompose_all(context_.group, context_.symbols).ops())
-      count += element_instructions(op);
+    for (const Op& op : primitives.ops()) count += element_instructions(op);
     return count >= kLongEpilogue;
+  }
+
+  /// Whether an output is the sums of blocks of rows of a value of the epilogue.
+  bool has_sums() const {
+    const Graph& group = context_.group;
+    return llvm::any_of(group.outputs,
+                        [&](ValueId id) { return as_block_sums(group, id).has_value(); });
   }
 
   /// The epilogue where it takes sections of the matrix's rows: results have other elements than
@@ -148,7 +177,7 @@ class TiledLinearKernel {
     llvm::SmallVector<ValueId, 4> results;
     bool by_chunk = true;
     for (ValueId output : group.outputs) {
-      if (!takes[output.index]) continue;
+      if (!takes[output.index] || as_block_sums(group, output)) continue;
       results.push_back(output);
       by_chunk &= volume(group[output].type.dims) == volume(op_.type.dims);
     }
@@ -309,6 +338,11 @@ class TiledLinearKernel {
   Result<TensorMap> many_tokens_map(size_t operand, int64_t rows) const {
     SINTER_LET(map, operand_rows(context_, operand));
     map.box = {kTiledLinearDepth, rows};
+    return map;
+  }
+  Result<TensorMap> transposed_map() const {
+    SINTER_LET(map, matrix_columns(context_));
+    map.box = {kTransposedPanel, kTiledLinearDepth};
     return map;
   }
   size_t number_of(TensorMap map) {

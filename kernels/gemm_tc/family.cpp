@@ -1,5 +1,5 @@
-// Products on tensor cores, with an epilogue: of 16-bit elements where they are requested, and of
-// matrices of codes.
+// Products on tensor cores, with an epilogue: of 16-bit elements where they are requested or gain
+// by a long epilogue, and of matrices of codes.
 #include "kernels/family.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "codegen/emission/kernel_body.h"
 #include "ir/grouping.h"
 #include "ir/integers.h"
+#include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/schedule.h"
 
 namespace sinter {
@@ -15,6 +16,7 @@ namespace sinter {
 EmitKernel emit_tiled_linear;
 std::optional<Verdict> admits_tiled_linear_epilogue(const GroupView& group, GroupShape& merged);
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens);
+bool gains_by_epilogue(const Graph& graph, ValueId id, Readers readers);
 std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
@@ -42,8 +44,8 @@ std::optional<KernelCost> tiled_linear_cost(const GroupView& group, int64_t) {
     if (!config) return std::nullopt;
     return product_cost(group, {.blocks = static_cast<double>(config->blocks)}, config->threads);
   }
-  const auto config =
-      tiled_linear_config(tiled_linear_problem(problem.graph(), op, most, 0), problem.device());
+  const auto config = tiled_linear_config(
+      tiled_linear_problem(problem.graph(), op, most, 0, problem.symbols()), problem.device());
   if (!config) return std::nullopt;
   const double rows = problem.count(volume(DimsRef(dims).drop_back()));
   const auto of_rows = static_cast<double>(config->rows),
@@ -86,7 +88,12 @@ std::optional<KernelCost> tiled_codes_cost(const GroupView& group, int64_t) {
 bool tiled_linear_addresses(const Graph& graph, const Op& op, size_t operand,
                             llvm::ArrayRef<Symbol> symbols) {
   const ValueId id = op.operands[operand];
-  return operand < 2 ? tensor_map_rows(graph, id, symbols).has_value() : is_dense(graph, id);
+  if (operand == 2) return is_dense(graph, id);
+  // The kernels of few tokens and of codes stream the matrix's rows.
+  const bool takes_columns = operand == 1 && order_of(op) == Order::tiled_linear &&
+                             most_tokens(op, symbols) > kMostFewTokens;
+  return tensor_map_rows(graph, id, symbols).has_value() ||
+         (takes_columns && tensor_map_columns(graph, id, symbols).has_value());
 }
 
 /// Few tokens, or a packed matrix: it is copied while earlier kernels run.
@@ -101,8 +108,18 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   return wish;
 }
 
+/// A warpgroup of the epilogue has 64 rows (gemm_tc.cuh).
+int64_t summed_rows(const Graph&, const Op& op) {
+  const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
+  const Dim columns = op.type.dims.back();
+  return tokens.is_constant() && tokens.constant() > kMostFewTokens && columns.is_constant() &&
+                 columns.constant() % kFewTokensChunk == 0 && dtype_info(op.type.dtype).bits == 16
+             ? 64
+             : 0;
+}
+
 KernelChoice explain_choice(const Op& own) {
-  return {"product", fmt::format("--products own, of {}", to_string(own.type.dtype))};
+  return {"product", fmt::format("Sinter's own, of {}", to_string(own.type.dtype))};
 }
 
 KernelChoice explain_codes(const Op& own) {
@@ -122,9 +139,11 @@ constinit const KernelFamily gemm_tc_family{
     .ports = tiled_linear_ports,
     .admits_epilogue = admits_tiled_linear_epilogue,
     .on_request = true,
+    .gains = gains_by_epilogue,
     .choose = choose_tiled_linear,
     .explain_choice = explain_choice,
     .addresses = tiled_linear_addresses,
+    .summed_rows = summed_rows,
     .early_reads = early_reads,
 };
 

@@ -8,6 +8,13 @@
 //   in turns, warpgroup 0: | multiply tile 0 | epilogue        | multiply tile 2 | epilogue
 //             warpgroup 1:                   | multiply tile 1 | epilogue        | multiply tile 3
 //
+// A long epilogue has warpgroups of its own (kEpilogueGroups). Those that multiply in turns round
+// their sums and leave them in shared memory, a tile each:
+//
+//   warpgroup 0: | multiply tile 0 | round |         | multiply tile 2 | round |
+//             1:                   | multiply tile 1 | round |         | multiply tile 3
+//          2, 3:                           | epilogue of 0   | epilogue of 1   | epilogue of 2
+//
 // The blocks of a cluster compute tiles that are neighbours in a row: each copies its part of the
 // rows' tile into the shared memory of all of them, so that the L2 cache is read less. A stage is
 // free when the warpgroups of all blocks have read it.
@@ -19,11 +26,15 @@
 //   kResultColumns   columns of the result: rows of the matrix
 //   kRows, kColumns  of a tile of the result; rows: a multiple of 64
 //   kInTurns         two warpgroups take tiles in turns; else kRows / 64 of them share a tile
+//   kEpilogueGroups  warpgroups that compute the epilogue, where two others multiply in turns; 0:
+//                    those that multiply compute it
 //   kLoops           the epilogue is a loop whose text stands once
 //   kDepth           elements of K in a stage
 //   kStages          of the pipeline
 //   kCluster         blocks of a cluster
+//   kTransposed      the matrix's columns, not its rows, are contiguous in memory
 //   kBias            the product has a bias
+//   kSums            the result's text adds the rows of a value, whose sums of 64 rows are stored
 //   kSections        the result is called with a token, the first of 8 rows of the matrix, and
 //                    their PortRows; else it is a port by chunk whose inputs are loaded ahead
 //                    (codegen/emission/element_ports.h)
@@ -33,6 +44,7 @@
 #include "kernels/common/ahead_loads.cuh"
 #include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/port_rows.cuh"
+#include "kernels/isa/bar.cuh"
 #include "kernels/isa/cluster.cuh"
 #include "kernels/isa/tensor_map.cuh"
 #include "kernels/tile/fragment.cuh"
@@ -63,17 +75,21 @@ class TiledLinear {
   // The rows of tiles that are computed at about the same time: the L2 cache keeps their operands.
   static constexpr int kGroup = 2048 / Config::kRows;
   static constexpr bool kPaired = Config::kPairs > 0;
+  static constexpr bool kHandsOver = Config::kEpilogueGroups > 0;
   using Pairs = PairedRows<kPaired ? Config::kPairs : Config::kColumns, Config::kColumns>;
 
  public:
   // The barriers of a block. A phase of multiplied[i] ends when warpgroup i has issued the products
-  // of a tile, where warpgroups take turns.
+  // of a tile, where warpgroups take turns. Stage i of results is the tile that warpgroup i leaves
+  // to the epilogue's.
   struct Barriers {
     Pipeline<Config::kStages> stages;
     Barrier multiplied[kTurns];
+    Pipeline<kTurns> results;
   };
 
-  // `shared`: the stages' tiles, at a multiple of 1024 bytes. `rows`: of the result.
+  // `shared`: the stages' tiles, at a multiple of 1024 bytes, and behind them those of rounded
+  // results. `rows`: of the result.
   SINTER_DEVICE TiledLinear(Barriers& barriers, unsigned char* shared, long long rows)
       : barriers_(barriers),
         stage_(barriers.stages),
@@ -87,6 +103,7 @@ class TiledLinear {
     barriers.stages.init(1, kReadingWarps * kCluster);
     for (Barrier& multiplied : barriers.multiplied)
       mbarrier_init(cvta_to_shared(&multiplied), kReadingWarps);
+    if constexpr (kHandsOver) barriers.results.init(kReadingWarps, 4 * Config::kEpilogueGroups);
   }
 
   // One thread copies the tiles of both operands. A box of x has the rows of the block's part.
@@ -111,6 +128,8 @@ class TiledLinear {
   SINTER_DEVICE void multiply(int group, const T* bias, const Result& result) {
     const int turn = Config::kInTurns ? group : 0, first_row = Config::kInTurns ? 0 : 64 * group;
     stage_.advance(turn * kSteps);
+    PipelineState<kTurns> handed_over(barriers_.results);
+    handed_over.advance(turn);
 #pragma unroll 1
     for (int round = turn; tiles_.has(round); round += kTurns) {
       Sums sums[kSlabs];
@@ -121,7 +140,12 @@ class TiledLinear {
       stage_.advance((kTurns - 1) * kSteps);  // the other warpgroup's tile
       const Tile tile = tile_of(round);
       const int row = tile.row + first_row + first_row_in_warpgroup();
-      if constexpr (Config::kLoops) {
+      if constexpr (kHandsOver) {
+        if constexpr (Config::kBias) add_bias_to_tile(sums, bias, tile.column);
+        handed_over.producer_acquire();
+        store_rounded(sums, result_tile(handed_over.stage()));
+        hand_over(handed_over);
+      } else if constexpr (Config::kLoops) {
 #pragma unroll 1
         for (int slab = 0; slab < kSlabs; ++slab) {
           finish(sums[0], row + 64 * slab, tile.column, bias, result);
@@ -136,10 +160,62 @@ class TiledLinear {
     }
   }
 
+  // Thread `thread` of the epilogue's warpgroups. It has 8 columns of 8 neighbouring rows of each
+  // tile, row by row. The inputs of two rows are loaded ahead, also of the next tile's, which are
+  // brought into the L2 cache a tile ahead.
+  template <typename Result>
+  SINTER_DEVICE void finish_tiles(int thread, const Result& result) {
+    static_assert(Config::kRows == kEpilogueThreads / kTileChunks * kOwnRows,
+                  "the threads have all rows and columns of a tile");
+    if (!tiles_.has(0)) return;
+    const int chunk = thread % kTileChunks, own_row = thread / kTileChunks * kOwnRows;
+    PipelineState<kTurns> handed_over(barriers_.results);
+    AheadWords words[kAheadRows];
+    Part part = part_of(tile_of(0), own_row, chunk);
+#pragma unroll
+    for (int row = 0; row < kAheadRows; ++row) load_ahead(part, row, result, words[row]);
+#pragma unroll 1
+    for (int round = 0; tiles_.has(round); ++round) {
+      const bool has_next = tiles_.has(round + 1);
+      const Tile of_next = tile_of(has_next ? round + 1 : round);
+      Part next = part_of(of_next, own_row, chunk);
+      if (has_next)
+        prefetch_inputs(thread, of_next, result);
+      else
+        next.rows = 0;
+      unsigned char* const tile = result_tile(handed_over.stage());
+      Chunk sums = {};
+      handed_over.consumer_wait();
+#pragma unroll 1
+      for (int first = 0; first < kOwnRows; first += kAheadRows) {
+#pragma unroll
+        for (int i = 0; i < kAheadRows; ++i) {
+          const int row = first + i;
+          Chunk values;
+          widen(values, static_cast<const Rounded*>(nullptr),
+                *reinterpret_cast<const uint4*>(
+                    tile + tile_offset(Config::kRows, Config::kColumns, own_row + row, chunk)));
+          if (row < part.rows) result.set_chunk(part.at(row), values, TakenLoads(words[i], sums));
+          // Chosen by number: chosen by reference, both would stand in local memory.
+          const bool in_next = row + kAheadRows >= kOwnRows;
+          const Part ahead{in_next ? next.first : part.first, in_next ? next.rows : part.rows};
+          load_ahead(ahead, (row + kAheadRows) % kOwnRows, result, words[i]);
+        }
+      }
+      if constexpr (Config::kSums) store_sums(thread, sums, tile, tile_of(round), result);
+      handed_over.consumer_release();
+      part = next;
+    }
+  }
+
  private:
   using Sums = float[Config::kColumns / 2];
   using Rounded = typename Config::ResultElement;
   static constexpr int kAheadTurns = 4;  // of an epilogue, whose inputs are in registers
+  // The epilogue's warpgroups: their threads; the rows of a tile that a thread has, and those whose
+  // inputs are in registers. Chunks of a row of a tile.
+  static constexpr int kEpilogueThreads = Config::kEpilogueGroups * kWarpgroupThreads;
+  static constexpr int kOwnRows = 8, kAheadRows = 2, kTileChunks = Config::kColumns / 8;
 
   static SINTER_DEVICE void move_sums(Sums& to, const Sums& from) {
 #pragma unroll
@@ -180,8 +256,8 @@ class TiledLinear {
   }
   // Issues the products of the stage's tiles, for the rows from `first_row` on.
   SINTER_DEVICE void multiply_stage(int first_row, Sums (&sums)[kSlabs], bool adds) const {
-    multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth>(sums, row_tile(), first_row,
-                                                                       column_tile(), adds);
+    multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth, Config::kTransposed>(
+        sums, row_tile(), first_row, column_tile(), adds);
     wgmma_commit_group();
   }
   template <int groups>
@@ -193,6 +269,10 @@ class TiledLinear {
 
   SINTER_DEVICE unsigned char* row_tile() const {
     return shared_ + stage_.stage() * (kRowBytes + kColumnBytes);
+  }
+  SINTER_DEVICE unsigned char* result_tile(int turn) const {
+    return shared_ + Config::kStages * (kRowBytes + kColumnBytes) +
+           turn * tile_bytes(Config::kRows, Config::kColumns);
   }
   SINTER_DEVICE unsigned char* column_tile() const { return row_tile() + kRowBytes; }
   // The first row and column of a tile. The clusters that run at a time compute the tiles of kGroup
@@ -208,6 +288,66 @@ class TiledLinear {
             in_group / rows * kClusterColumns + rank_ * Config::kColumns};
   }
 
+  // What a thread of the epilogue has of a tile: the element of its first row, and how many of its
+  // rows the result has.
+  struct Part {
+    long long first;
+    int rows;
+    SINTER_DEVICE long long at(int row) const {
+      return first + static_cast<long long>(row) * Config::kResultColumns;
+    }
+  };
+  SINTER_DEVICE Part part_of(const Tile& tile, int own_row, int chunk) const {
+    const int row = tile.row + own_row, column = tile.column + 8 * chunk;
+    const long long left = column < Config::kResultColumns ? rows_ - row : 0;
+    return {static_cast<long long>(row) * Config::kResultColumns + column,
+            static_cast<int>(left < kOwnRows ? left : kOwnRows)};
+  }
+  template <typename Result>
+  static SINTER_DEVICE void load_ahead(const Part& part, int row, const Result& result,
+                                       AheadWords& words) {
+    if (row < part.rows) result.issue_loads(part.at(row), words);
+  }
+  // Each thread brings lines of 64 elements.
+  template <typename Result>
+  SINTER_DEVICE void prefetch_inputs(int thread, const Tile& tile, const Result& result) const {
+    constexpr int of_row = Config::kColumns / 64, lines = Config::kRows * of_row;
+#pragma unroll
+    for (int line = 0; line < lines; line += kEpilogueThreads) {
+      const int row = tile.row + (thread + line) / of_row;
+      const int column = tile.column + (thread + line) % of_row * 64;
+      if (row < rows_ && column < Config::kResultColumns)
+        result.prefetch(static_cast<long long>(row) * Config::kResultColumns + column);
+    }
+  }
+  // A thread has the sums of its rows, a lane of the order of a reduce_sum down 64 rows
+  // (ir/reduction_order.h); lanes combine as a balanced tree over neighbours. A warpgroup has 64
+  // rows, and a warp uses the memory of its rows of the tile, which it has read.
+  template <typename Result>
+  SINTER_DEVICE void store_sums(int thread, Chunk& sums, unsigned char* tile, const Tile& at,
+                                const Result& result) const {
+    static_assert(kTileChunks == 16 && kOwnRows == 8, "a warp has the rows of two lanes");
+    constexpr int of_warp = 16 * tile_panel_row(Config::kColumns);  // bytes of its rows
+    const int lane = thread % 32, column = thread % kWarpgroupThreads;
+    const int group = thread / kWarpgroupThreads, block = at.row / 64 + group;
+#pragma unroll
+    for (int e = 0; e < 8; ++e)
+      sums[e] = math::add(sums[e], __shfl_xor_sync(0xffffffffu, sums[e], 16));
+    if (lane < kTileChunks) {
+      float* const own = reinterpret_cast<float*>(tile + thread / 32 * of_warp) + 8 * lane;
+#pragma unroll
+      for (int e = 0; e < 8; ++e) own[e] = sums[e];
+    }
+    bar_sync(1 + group, kWarpgroupThreads);
+    const auto sum_of = [&](int warp) {
+      return reinterpret_cast<const float*>(tile + (4 * group + warp) * of_warp)[column];
+    };
+    if (block < rows_ / 64 && at.column + column < Config::kResultColumns)
+      result.sums_of_blocks()[static_cast<long long>(block) * Config::kResultColumns + at.column +
+                              column] =
+          math::add(math::add(sum_of(0), sum_of(1)), math::add(sum_of(2), sum_of(3)));
+  }
+
   SINTER_DEVICE void copy_rows(const TensorMap& x, int k, int row) const {
     if constexpr (kCluster == 1) {
       cp_async_bulk_tensor_2d(cvta_to_shared(row_tile()), x, k, row, stage_.full());
@@ -221,7 +361,14 @@ class TiledLinear {
 
   SINTER_DEVICE void copy_columns(const TensorMap& w, int k, int column) const {
     const SharedAddress to = cvta_to_shared(column_tile());
-    if constexpr (kPaired) {
+    if constexpr (Config::kTransposed) {
+      constexpr int of_panel = kTransposedPanel;
+#pragma unroll
+      for (int panel = 0; panel < Config::kColumns / of_panel; ++panel)
+        cp_async_bulk_tensor_2d(
+            cvta_to_shared(column_tile() + panel * tile_panel(Config::kDepth, of_panel)), w,
+            column + panel * of_panel, k, stage_.full());
+    } else if constexpr (kPaired) {
       const int pair = column / 2;
       cp_async_bulk_tensor_5d(to, w, k, 0, 0, pair % Config::kPairs / kFewTokensChunk,
                               pair / Config::kPairs, stage_.full());
@@ -244,6 +391,46 @@ class TiledLinear {
       const int row = matrix_row(first, i / 4) + own + i % 2;
       if (row < Config::kResultColumns) sums[i] = math::add(sums[i], load(bias + row));
     }
+  }
+  // The same for all slabs, where rows of the matrix are not paired and whole chunks of 8.
+  static SINTER_DEVICE void add_bias_to_tile(Sums (&sums)[kSlabs], const T* bias, int first) {
+    const int own = 2 * (static_cast<int>(threadIdx.x) % 4);
+#pragma unroll
+    for (int chunk = 0; chunk < kTileChunks; ++chunk) {
+      const int column = first + 8 * chunk;
+      if (column >= Config::kResultColumns) return;
+      const unsigned word = *reinterpret_cast<const unsigned*>(bias + column + own);
+      const float pair[2] = {low_half(bias, word & 0xffffu), low_half(bias, word >> 16)};
+#pragma unroll
+      for (int slab = 0; slab < kSlabs; ++slab)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          sums[slab][4 * chunk + i] = math::add(sums[slab][4 * chunk + i], pair[i % 2]);
+    }
+  }
+  // A lane has pairs of elements of two rows of each slab.
+  static SINTER_DEVICE void store_rounded(const Sums (&sums)[kSlabs], unsigned char* tile) {
+    const int row = first_row_in_warpgroup(), word = 4 * (static_cast<int>(threadIdx.x) % 4);
+#pragma unroll
+    for (int chunk = 0; chunk < kTileChunks; ++chunk) {
+      unsigned char* to = tile + tile_offset(Config::kRows, Config::kColumns, row, chunk) + word;
+#pragma unroll
+      for (int slab = 0; slab < kSlabs; ++slab)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const float* pair = sums[slab] + 4 * chunk + 2 * half;
+          // Rows 8 apart have their chunks in the same places of a panel's row.
+          *reinterpret_cast<unsigned*>(to +
+                                       (64 * slab + 8 * half) * tile_panel_row(Config::kColumns)) =
+              pack(static_cast<const Rounded*>(nullptr), pair[0], pair[1]);
+        }
+    }
+  }
+  // The warp has stored its part of the tile.
+  static SINTER_DEVICE void hand_over(PipelineState<kTurns>& tile) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(tile.full());
+    tile.advance(kTurns);
   }
   // Calls take(turn, half, chunk, values) in each turn of a lane (kernels/tile/fragment.cuh).
   template <int units, typename Take>
@@ -291,6 +478,7 @@ class TiledLinear {
     constexpr int row_turns = turns_of_row(Config::kColumns / 8, 1);
     constexpr bool whole = columns % 8 == 0;
     AheadWords words[kAheadTurns];
+    Chunk no_sums = {};
     const auto at = [&](int half, int chunk) {
       return static_cast<long long>(row + 8 * half) * columns + matrix_row(column, chunk);
     };
@@ -307,7 +495,7 @@ class TiledLinear {
       AheadWords& own = words[Config::kLoops ? 0 : turn % kAheadTurns];
       if (has_chunk(row, column, half, chunk)) {
         if constexpr (whole)
-          result.set_chunk(at(half, chunk), values[0], TakenLoads(own));
+          result.set_chunk(at(half, chunk), values[0], TakenLoads(own, no_sums));
         else
           write_port<false>(result, at(half, chunk), columns - matrix_row(column, chunk),
                             values[0]);
@@ -352,8 +540,16 @@ SINTER_DEVICE void multiply_matrices(const TensorMap& x, const TensorMap& w,
   meet_cluster<Config::kCluster>();
   TiledLinear<Config> product(barriers, shared, rows);
   const int warpgroup = warpgroup_index();
-  if (warpgroup > 0) {
-    setmaxnreg_inc<tiled_linear_registers(Config::kRows)>();
+  constexpr int multiplying = Config::kInTurns ? 2 : Config::kRows / 64;
+  constexpr int registers = tiled_linear_registers(multiplying, Config::kEpilogueGroups);
+  if (Config::kEpilogueGroups > 0 && warpgroup > multiplying) {
+    if constexpr (Config::kEpilogueGroups > 0) {
+      setmaxnreg_dec<kTiledLinearEpilogueRegisters>();
+      product.finish_tiles(static_cast<int>(threadIdx.x) - (multiplying + 1) * kWarpgroupThreads,
+                           result);
+    }
+  } else if (warpgroup > 0) {
+    setmaxnreg_inc<registers>();
     product.multiply(warpgroup - 1, bias, result);
   } else {
     setmaxnreg_dec<kTiledLinearCopyRegisters>();

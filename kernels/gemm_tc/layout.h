@@ -9,13 +9,19 @@ namespace sinter {
 /// Bytes of a row of a panel of a tile (kernels/tile/layout.h): 64 elements.
 constexpr int kFewTokensPanelRow = 128;
 
-/// Registers of a thread of the warpgroup that copies, in the kernel of many tokens, and of those
-/// that multiply `rows` rows: the block begins with 65536 registers, or fewer by less than 8 a
-/// thread.
-constexpr int kTiledLinearCopyRegisters = 32;
-SINTER_DEVICE constexpr int tiled_linear_registers(int rows) {
-  const int warpgroups = rows / 64, of_thread = 65536 / (128 * (warpgroups + 1)) / 8 * 8;
-  const int left = (of_thread * (warpgroups + 1) - kTiledLinearCopyRegisters) / warpgroups / 8 * 8;
+/// Elements of a row of a panel of a transposed matrix, which has rows of the sum.
+constexpr int kTransposedPanel = 64;
+
+/// Registers of a thread, in the kernel of many tokens: of the warpgroup that copies, of those of
+/// the epilogue, and of those that multiply, which get the rest. The block begins with 65536
+/// registers, or fewer by less than 8 a thread.
+constexpr int kTiledLinearCopyRegisters = 32, kTiledLinearEpilogueRegisters = 64;
+SINTER_DEVICE constexpr int tiled_linear_registers(int multiplying, int epilogue = 0) {
+  const int warpgroups = multiplying + epilogue + 1;
+  const int of_thread = 65536 / (128 * warpgroups) / 8 * 8;
+  const int left = (of_thread * warpgroups - kTiledLinearCopyRegisters -
+                    epilogue * kTiledLinearEpilogueRegisters) /
+                   multiplying / 8 * 8;
   return left < 240 ? left : 240;
 }
 

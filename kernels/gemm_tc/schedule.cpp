@@ -27,6 +27,8 @@ constexpr struct {
 } kTiles[] = {{256, 128, false}, {256, 112, false}, {192, 192, false},
               {192, 128, false}, {128, 256, false}, {128, 192, false},
               {128, 128, false}, {128, 64, false},  {128, 128, true}};
+/// Warpgroups of a long epilogue: its instructions take about as long as the tile's products.
+constexpr int64_t kEpilogueGroups = 2;
 /// Columns of tiles of pairs of rows of the matrix: two neighbouring lanes have both of a pair.
 constexpr int64_t kPairedBoxes[] = {64, 128};
 /// The elements of a tile that cost as much as a row of its operands: 128 rows and columns are 5 %
@@ -200,41 +202,52 @@ std::optional<CodesConfig> codes_config(const Graph& graph, const Op& product, i
 }
 
 TiledLinearProblem tiled_linear_problem(const Graph& graph, const Op& product, int64_t tokens,
-                                        int64_t pairs) {
-  const Dims& matrix = graph[product.operands[1]].type.dims;
+                                        int64_t pairs, llvm::ArrayRef<Symbol> symbols) {
+  const ValueId id = product.operands[1];
+  const Dims& matrix = graph[id].type.dims;
   return {.rows = tokens,
           .columns = matrix[0].constant(),
           .length = matrix[1].constant(),
-          .pairs = pairs};
+          .pairs = pairs,
+          .transposed = !tensor_map_rows(graph, id, symbols).has_value()};
 }
 
 std::optional<TiledLinearConfig> tiled_linear_config(const TiledLinearProblem& problem,
                                                      const DeviceDescription& device) {
-  if (!device.has.wgmma) return std::nullopt;
+  if (!device.has.wgmma || (problem.pairs > 0 && problem.transposed)) return std::nullopt;
   const auto cost = [&](const TiledLinearConfig& config) {
     return many_tokens_cost(config, problem, device.multiprocessors);
   };
   TiledLinearConfig best;
   for (const auto& tile : kTiles) {
+    if (problem.transposed && tile.columns % kTransposedPanel != 0) continue;
+    if (problem.long_epilogue && !tile.in_turns) continue;
     if (problem.pairs > 0 && !(llvm::is_contained(kPairedBoxes, tile.columns) &&
                                has_whole_runs(tile.columns, problem.pairs)))
       continue;
     const bool clusters = problem.columns > tile.columns && device.multiprocessors >= kTileCluster;
-    const TiledLinearConfig config{.rows = tile.rows,
-                                   .columns = tile.columns,
-                                   .in_turns = tile.in_turns,
-                                   .cluster = clusters ? kTileCluster : 1,
-                                   .threads = 2 * tile.rows + kWarpgroupThreads};
+    const int64_t epilogue_groups = problem.long_epilogue ? kEpilogueGroups : 0;
+    const TiledLinearConfig config{
+        .rows = tile.rows,
+        .columns = tile.columns,
+        .in_turns = tile.in_turns,
+        .epilogue_groups = epilogue_groups,
+        .cluster = clusters ? kTileCluster : 1,
+        .threads = 2 * tile.rows + (1 + epilogue_groups) * kWarpgroupThreads};
     if (best.rows == 0 || cost(config) < cost(best)) best = config;
   }
   if (best.rows == 0) return std::nullopt;
   const int64_t stage =
       tile_bytes(static_cast<int>(best.rows + best.columns), static_cast<int>(kTiledLinearDepth));
-  const auto stages =
-      stages_that_fit(device.max_shared_bytes - kDeclaredBytes, stage, kLeastStages, kMostStages);
+  const int64_t results =
+      best.epilogue_groups == 0
+          ? 0
+          : 2 * tile_bytes(static_cast<int>(best.rows), static_cast<int>(best.columns));
+  const auto stages = stages_that_fit(device.max_shared_bytes - kDeclaredBytes - results, stage,
+                                      kLeastStages, kMostStages);
   if (!stages) return std::nullopt;
   best.stages = *stages;
-  best.shared_bytes = *stages * stage;
+  best.shared_bytes = *stages * stage + results;
   return best;
 }
 
@@ -286,21 +299,39 @@ std::optional<FewTokensConfig> few_tokens_config(const FewTokensProblem& problem
   return config;
 }
 
+namespace {
+
+/// Rows begin at multiples of kTensorMapRowBytes.
+bool has_aligned_rows(const StridedMatrix& rows, DType dtype, llvm::ArrayRef<Symbol> symbols) {
+  const auto aligned = [&](const SymExpr& elements) {
+    return elements.divisor(symbols) * whole_bytes(dtype) % kTensorMapRowBytes == 0;
+  };
+  return rows.column_stride.is(1) && aligned(rows.row_stride) && aligned(rows.offset);
+}
+
+}  // namespace
+
 std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
                                              llvm::ArrayRef<Symbol> symbols) {
-  const Dims& dims = graph[id].type.dims;
+  const TensorType& type = graph[id].type;
   std::optional<StridedMatrix> rows;
-  if (dims.size() == 2)
+  if (type.rank() == 2)
     rows = strided_rows(graph, id);
   else if (is_dense(graph, id))
-    rows = {root_of(graph, id), 0, SymExpr(dims.back()), 1};
-  const int64_t bytes = whole_bytes(graph[id].type.dtype);
-  const auto aligned = [&](const SymExpr& elements) {
-    return elements.divisor(symbols) * bytes % kTensorMapRowBytes == 0;
-  };
-  if (!rows || !rows->column_stride.is(1) || !aligned(rows->row_stride) || !aligned(rows->offset))
-    return std::nullopt;
+    rows = {root_of(graph, id), 0, SymExpr(type.dims.back()), 1};
+  if (!rows || !has_aligned_rows(*rows, type.dtype, symbols)) return std::nullopt;
   return rows;
+}
+
+std::optional<StridedMatrix> tensor_map_columns(const Graph& graph, ValueId id,
+                                                llvm::ArrayRef<Symbol> symbols) {
+  const TensorType& type = graph[id].type;
+  if (type.rank() != 2) return std::nullopt;
+  const auto view = strided_view(graph, id, type.dims);
+  if (!view) return std::nullopt;
+  const StridedMatrix columns{view->root, view->offset, view->strides[1], view->strides[0]};
+  if (!has_aligned_rows(columns, type.dtype, symbols)) return std::nullopt;
+  return columns;
 }
 
 }  // namespace sinter

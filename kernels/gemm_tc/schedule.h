@@ -14,10 +14,11 @@ namespace sinter {
 struct TiledLinearConfig {
   int64_t rows = 0, columns = 0;  // of a tile of the result: tokens, rows of the matrix
   bool in_turns = false;          // two warpgroups take tiles in turns; else all share a tile
+  int64_t epilogue_groups = 0;    // warpgroups that compute the epilogue alone
   int64_t cluster = 0;            // blocks of neighbouring tiles, which share the tokens' tiles
   int64_t threads = 0;            // of a block
   int64_t stages = 0;             // tiles of both operands in shared memory
-  int64_t shared_bytes = 0;       // of the tiles
+  int64_t shared_bytes = 0;       // of the tiles, and of rounded results on the way to the epilogue
 };
 /// Elements of K in a stage: a row of a panel of 128 bytes.
 inline constexpr int64_t kTiledLinearDepth = 64;
@@ -27,10 +28,15 @@ struct TiledLinearProblem {
   int64_t rows = 0, columns = 0;  // of the result, at most
   int64_t length = 0;             // elements of a row of both operands
   int64_t pairs = 0;              // the epilogue needs rows of the matrix so far apart; 0: none
+  bool transposed = false;        // the matrix's columns are contiguous, not its rows
+  bool long_epilogue = false;     // of rounded chunks: of kLongEpilogue instructions, or with sums
 };
-/// The problem of `product`, a tiled_linear of at most `tokens` tokens.
+/// The problem of `product`, a tiled_linear of at most `tokens` tokens, without a long epilogue.
 TiledLinearProblem tiled_linear_problem(const Graph& graph, const Op& product, int64_t tokens,
-                                        int64_t pairs);
+                                        int64_t pairs, llvm::ArrayRef<Symbol> symbols);
+/// Instructions of an epilogue for an element from which on it is long (bench/log.md, "Own products
+/// of many tokens" and "Products and what comes behind them").
+inline constexpr int64_t kLongEpilogue = 20;
 /// nullopt: the device has no products of warpgroups, too little shared memory, or no tile has
 /// whole runs of the pairs.
 std::optional<TiledLinearConfig> tiled_linear_config(const TiledLinearProblem& problem,
@@ -92,5 +98,8 @@ bool tiled_linear_takes(const ColocatedRows& rows, int64_t tokens);
 /// multiples of 16 bytes. nullopt: it has to be copied first.
 std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
                                              llvm::ArrayRef<Symbol> symbols);
+/// The same of a matrix whose columns are neighbouring elements: as the rows of its transpose.
+std::optional<StridedMatrix> tensor_map_columns(const Graph& graph, ValueId id,
+                                                llvm::ArrayRef<Symbol> symbols);
 
 }  // namespace sinter

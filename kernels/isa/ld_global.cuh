@@ -1,4 +1,5 @@
-// ld.global.cg: loads that pass by the first-level cache.
+// ld.global.cg: loads that pass by the first-level cache. prefetch.global.L2 brings a line into the
+// L2 cache.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -21,6 +22,9 @@ SINTER_DEVICE unsigned short ld_global_cg_b16(const void* p) {
   unsigned short bits;
   asm volatile("ld.global.cg.b16 %0, [%1];" : "=h"(bits) : "l"(__cvta_generic_to_global(p)));
   return bits;
+}
+SINTER_DEVICE void prefetch_global_L2(const void* p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p)));
 }
 
 }  // namespace sinter

@@ -10,31 +10,38 @@ namespace sinter {
 
 // Issues sums = A Bᵀ, or sums += A Bᵀ if `adds`: A has 64 rows for each of the sums, from row
 // `first_row` of a tile of `a_rows` on, B is a tile of `columns` rows; both of `width` elements a
-// row, padded. A step of 16 elements follows the other. The descriptors are made before the fence:
-// the compiler moves no instruction across it, and the first product would wait for them.
+// row, padded. Or B is `transposed`: its tile has `width` rows of `columns` elements, in panels of
+// 64. A step of 16 elements follows the other. The descriptors are made before the fence: the
+// compiler moves no instruction across it, and the first product would wait for them.
 // wgmma_commit_group() comes after.
-template <typename T, int a_rows, int columns, int width, int slabs>
+template <typename T, int a_rows, int columns, int width, bool transposed = false, int slabs>
 SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsigned char* a,
                                   int first_row, const unsigned char* b, bool adds) {
   constexpr int row_bytes = tile_panel_row(width);
   constexpr int panel = row_bytes / 2;  // elements of a row of a panel
+  constexpr int b_row_bytes = transposed ? tile_panel_row(columns) : row_bytes;
+  static_assert(!transposed || b_row_bytes == 128, "panels of 64 elements");
   const MatrixDescriptor first =
       matrix_descriptor<row_bytes>(a + first_row * row_bytes, 8 * row_bytes, 16);
-  const MatrixDescriptor second = matrix_descriptor<row_bytes>(b, 8 * row_bytes, 16);
+  const MatrixDescriptor second = matrix_descriptor<b_row_bytes>(
+      b, 8 * b_row_bytes, transposed ? tile_panel(width, columns) : 16);
 #pragma unroll
   for (int slab = 1; slab < slabs; ++slab) warpgroup_fence_operand(sums[slab]);
   wgmma_fence(sums[0]);
 #pragma unroll
   for (int k = 0; k < width; k += 16) {
     const int in_panel = k % panel * 2;
-    const MatrixDescriptor of_b =
-        second.advanced(k / panel * tile_panel(columns, width) + in_panel);
+    const MatrixDescriptor of_b = second.advanced(
+        transposed ? k * b_row_bytes : k / panel * tile_panel(columns, width) + in_panel);
 #pragma unroll
-    for (int slab = 0; slab < slabs; ++slab)
-      Wgmma<columns, T>::mma_async_ss(
-          sums[slab],
-          first.advanced(k / panel * tile_panel(a_rows, width) + in_panel + 64 * slab * row_bytes),
-          of_b, adds || k > 0);
+    for (int slab = 0; slab < slabs; ++slab) {
+      const MatrixDescriptor of_a =
+          first.advanced(k / panel * tile_panel(a_rows, width) + in_panel + 64 * slab * row_bytes);
+      if constexpr (transposed)
+        Wgmma<columns, T>::mma_async_ss_mn_major(sums[slab], of_a, of_b, adds || k > 0);
+      else
+        Wgmma<columns, T>::mma_async_ss(sums[slab], of_a, of_b, adds || k > 0);
+    }
   }
 }
 template <typename T, int a_rows, int columns, int width>

@@ -29,14 +29,20 @@ class RandomProduct {
     const int64_t before = 8 * between(0, 2), after = 8 * between(0, 2);
     if (chance(30)) type_ = "f32";
     const bool view = chance(40), bias = chance(50), three = !view && chance(20);
+    // Kernels of many tokens alone read the matrix's columns, which begin at multiples of 16 bytes.
+    const bool transposed = (tokens_ == "N" || tokens_ == "300") && columns % 8 == 0 && chance(40);
     parameters_ = view ? fmt::format("%x: DTYPE[{}, {}]", tokens_, before + length + after)
                        : fmt::format("%x: DTYPE[{}{}, {}]", three ? "3, " : "", tokens_, length);
-    parameters_ += fmt::format(", %w: DTYPE[{}, {}]", columns, length);
+    parameters_ += transposed ? fmt::format(", %m: DTYPE[{}, {}]", length, columns)
+                              : fmt::format(", %w: DTYPE[{}, {}]", columns, length);
+    if (transposed)
+      body_ =
+          fmt::format("  %w = transpose %m {{axes = [1, 0]}} : DTYPE[{}, {}]\n", columns, length);
     rows_ = (three ? "3, " : "") + tokens_;
     if (bias) parameters_ += fmt::format(", %b: DTYPE[{}]", columns);
     if (view)
-      body_ = fmt::format("  %s = slice %x {{axis = 1, begin = {}, size = {}}} : DTYPE[{}, {}]\n",
-                          before, length, tokens_, length);
+      body_ += fmt::format("  %s = slice %x {{axis = 1, begin = {}, size = {}}} : DTYPE[{}, {}]\n",
+                           before, length, tokens_, length);
     line(fmt::format("linear {}, %w{} {{order = tiled_linear{}}}", view ? "%s" : "%x",
                      bias ? ", %b" : "", type_ == "f32" ? ", dtype = f32" : ""),
          columns);
@@ -212,6 +218,41 @@ TEST_CASE("every tile of many tokens") {
     for (int64_t tokens = 260; tokens <= 440; tokens += 60)
       for (int64_t columns = 60; columns <= 580; columns += 20) add(tokens, columns);
   CHECK(tiles.size() == 9);
+  run_trials(trials, {{}});
+}
+
+// Sums of 64 rows of a value of the epilogue, which is stored too or not, or of the product itself;
+// with more tiles than blocks, and tiles beyond the rows and the columns.
+TEST_CASE("products whose epilogue's rows are summed") {
+  DeviceDescription device = *find_device("sm_90a");
+  device.multiprocessors = 2;
+  Trials trials;
+  trials.played = {.mma = true, .wgmma = true};
+  trials.special_values = false;
+  const auto add = [&](DType dtype, std::string_view outputs, std::string_view epilogue) {
+    const std::string text = fmt::format(
+        "graph(%x: DTYPE[320, 136], %m: DTYPE[136, 200], %b: DTYPE[200], %r: DTYPE[320, 200]) -> "
+        "({}) {{\n"
+        "  %w = transpose %m {{axes = [1, 0]}} : DTYPE[200, 136]\n"
+        "  %p = linear %x, %w, %b {{order = tiled_linear}} : DTYPE[320, 200]\n{}"
+        "  %blocks = reshape %y {{dims = [5, 64, 200]}} : DTYPE[5, 64, 200]\n"
+        "  %wide = cast %blocks {{dtype = f32}} : f32[5, 64, 200]\n"
+        "  %s = reduce_sum %wide {{axes = [1]}} : f32[5, 1, 200]\n}}",
+        outputs, epilogue);
+    trials.add({"product", 1, text.c_str()}, dtype, 0, device);
+  };
+  const std::string_view formula =
+      "  %t = tanh %r : DTYPE[320, 200]\n  %y = mul %p, %t : DTYPE[320, 200]\n";
+  add(DType::bf16, "%y, %s", formula);
+  add(DType::f16, "%s", formula);
+  add(DType::bf16, "%s, %y", "  %y = relu %p : DTYPE[320, 200]\n");
+  add(DType::f16, "%p, %s", "  %y = reshape %p {dims = [320, 200]} : DTYPE[320, 200]\n");
+  // As many tiles of rows as run at about the same time: behind the last there is no tile of fewer.
+  const char* whole_groups =
+      "graph(%x: DTYPE[2048, 16], %w: DTYPE[8, 16], %r: DTYPE[2048, 8]) -> (%y) {\n"
+      "  %p = linear %x, %w {order = tiled_linear} : DTYPE[2048, 8]\n"
+      "  %t = gelu %r : DTYPE[2048, 8]\n  %y = mul %p, %t : DTYPE[2048, 8]\n}";
+  trials.add({"product", 1, whole_groups}, DType::bf16, 0, device);
   run_trials(trials, {{}});
 }
 
