@@ -128,6 +128,8 @@ Result<CompileOptions> read_compile_options(OptionReader& reader) {
   }
   if (const auto attention = reader.text("attention"))
     SINTER_TRY(choose_attention(*attention, OptionReader::where("attention"), compile.families));
+  if (const auto products = reader.text("products"))
+    SINTER_TRY(choose_products(*products, OptionReader::where("products"), compile.families));
   compile.entries = reader.list("entries");
   for (const std::string& pair : reader.list("overwrite")) {
     const size_t equal = pair.find('=');

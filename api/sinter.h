@@ -182,6 +182,7 @@ struct CompileOptions {
   /// set: true for modules, false for language models.
   std::optional<bool> device_inputs;
   std::string attention;  ///< "tiled", "composed" or "relaxed" (commands.md); empty: tiled
+  std::string products;   ///< "auto", "library" or "own" (commands.md); empty: auto
   std::vector<std::pair<std::string, std::string>> required;   ///< pairs that must share a kernel
   std::vector<std::pair<std::string, std::string>> forbidden;  ///< pairs that must not
   Progress progress;
@@ -246,6 +247,7 @@ class Options {
     if (compile.fast) set("numerics", "fast");
     set_if("entries", joined(compile.entries));
     set_if("attention", compile.attention);
+    set_if("products", compile.products);
     if (compile.device_inputs) set("device-inputs", *compile.device_inputs ? "true" : "false");
     for (const auto& [a, b] : compile.required) pair(true, a, b);
     for (const auto& [a, b] : compile.forbidden) pair(false, a, b);

@@ -93,9 +93,10 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
   command
       .add_option("--products", options.products,
                   "of more than eight tokens: library, by cuBLASLt, or own, by Sinter's kernel on "
-                  "tensor cores (16-bit types, sm_90a) with an epilogue")
-      ->type_name("library|own")
-      ->default_str("library");
+                  "tensor cores (16-bit types, sm_90a) with an epilogue; auto: own where a long "
+                  "epilogue gains")
+      ->type_name("auto|library|own")
+      ->default_str("auto");
   command
       .add_option(
           "--dequantize", options.dequantize,
@@ -296,11 +297,8 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   request.compile.sizes = std::move(sizes);
   if (!options.attention.empty())
     SINTER_TRY(choose_attention(options.attention, "--attention", request.compile.families));
-  if (options.products == "own")
-    request.compile.families.requested = {"gemm_tc"};
-  else if (!options.products.empty() && options.products != "library")
-    return fail(fmt::format("no such products: \"{}\"", printable(options.products)), "--products",
-                "give library or own", ExitCode::usage);
+  if (!options.products.empty())
+    SINTER_TRY(choose_products(options.products, "--products", request.compile.families));
   if (options.dequantize == "16")
     request.compile.families.rounded_matrices = true;
   else if (!options.dequantize.empty() && options.dequantize != "32")

@@ -238,16 +238,27 @@ class Bisection {
       change(other);
       choices.emplace_back(option, std::move(other));
     };
-    if (usual.left_out.empty())
+    const auto leaves_out = [&](std::string_view name) {
+      return llvm::is_contained(usual.left_out, name);
+    };
+    if (!leaves_out("attention"))
       add("--attention composed", [](FamilyChoice& f) {
-        f.left_out = {"attention", "attention_f32"};
+        f.left_out.insert(f.left_out.end(), {"attention", "attention_f32"});
       });
     else
-      add("--attention tiled", [](FamilyChoice& f) { f.left_out.clear(); });
+      add("--attention tiled", [](FamilyChoice& f) {
+        for (const char* name : {"attention", "attention_f32"}) std::erase(f.left_out, name);
+      });
     if (usual.requested.empty())
-      add("--products own", [](FamilyChoice& f) { f.requested = {"gemm_tc"}; });
-    else
-      add("--products library", [](FamilyChoice& f) { f.requested.clear(); });
+      add("--products own", [](FamilyChoice& f) {
+        f.requested = {"gemm_tc"};
+        std::erase(f.left_out, "gemm_tc");
+      });
+    if (!leaves_out("gemm_tc"))
+      add("--products library", [](FamilyChoice& f) {
+        f.requested.clear();
+        f.left_out.emplace_back("gemm_tc");
+      });
     const std::string plan = write_plan(*judge_.fused().program);
     for (const auto& [option, families] : choices) {
       SINTER_TRY(tell(option));

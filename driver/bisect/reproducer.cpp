@@ -238,7 +238,11 @@ Result<Reproducer> write_reproducer(const std::string& folder, const KernelModul
   if (!options.backend->on_gpu() && compiled.target != CompileOptions().target)
     made.command += " --arch " + compiled.target;
   if (llvm::is_contained(compiled.families.requested, "gemm_tc")) made.command += " --products own";
-  if (!compiled.families.left_out.empty()) made.command += " --attention composed";
+  const auto leaves_out = [&](std::string_view name) {
+    return llvm::is_contained(compiled.families.left_out, name);
+  };
+  if (leaves_out("gemm_tc")) made.command += " --products library";
+  if (leaves_out("attention")) made.command += " --attention composed";
   if (compiled.families.relaxed_attention) made.command += " --attention relaxed";
   if (compiled.fusion.numerics == Numerics::fast) made.command += " --numerics fast";
   if (options.slower_than) made.command += fmt::format(" --slower-than {}", *options.slower_than);

@@ -72,12 +72,23 @@ std::string describe(const Verdict& verdict, const Graph& graph) {
 
 Status choose_attention(std::string_view text, std::string where, FamilyChoice& families) {
   if (text == "composed")
-    families.left_out = {"attention", "attention_f32"};
+    families.left_out.insert(families.left_out.end(), {"attention", "attention_f32"});
   else if (text == "relaxed")
     families.relaxed_attention = true;
   else if (text != "tiled")
     return fail(fmt::format("no such attention: \"{}\"", printable(text)), std::move(where),
                 "give tiled, composed or relaxed", ExitCode::usage);
+  return {};
+}
+
+Status choose_products(std::string_view text, std::string where, FamilyChoice& families) {
+  if (text == "own")
+    families.requested = {"gemm_tc"};
+  else if (text == "library")
+    families.left_out.emplace_back("gemm_tc");
+  else if (text != "auto")
+    return fail(fmt::format("no such products: \"{}\"", printable(text)), std::move(where),
+                "give auto, library or own", ExitCode::usage);
   return {};
 }
 
@@ -124,8 +135,12 @@ PassOptions pass_options(const CompileOptions& options) {
   result.families.unrounded_matrices =
       numerics_of(options) == Numerics::fast && !options.families.rounded_matrices;
   const Result<DeviceDescription> device = find_device(options.target);
-  if ((device && !device->has.wgmma) || options.families.rounded_matrices)
+  const bool lacks_wgmma = device && !device->has.wgmma;
+  if (lacks_wgmma || options.families.rounded_matrices)
     result.families.left_out.emplace_back("gemm_codes");
+  // Where it was asked for, emission says what is missing.
+  if (lacks_wgmma && !llvm::is_contained(options.families.requested, "gemm_tc"))
+    result.families.left_out.emplace_back("gemm_tc");
   return result;
 }
 

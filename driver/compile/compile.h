@@ -72,6 +72,9 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
 /// "tiled", "composed" or "relaxed". `where`: the option, for the error.
 Status choose_attention(std::string_view text, std::string where, FamilyChoice& families);
 
+/// "auto", "library" or "own". `where`: the option, for the error.
+Status choose_products(std::string_view text, std::string where, FamilyChoice& families);
+
 /// "fp32", "fp16", "bf16", and the IR's own names of these.
 Result<DType> parse_dtype_option(std::string_view text);
 

@@ -58,6 +58,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "numerics": ("strict", "strict or fast"),
     "attention": ("tiled", "tiled, composed, or relaxed: attention in primitives is one kernel even where "
                            "its scores are rounded to 16 bits"),
+    "products": ("auto", "auto, library, or own: products of more than eight tokens by cuBLASLt, or by Sinter's "
+                         "kernel with an epilogue, which auto takes where a long epilogue gains"),
     "check": (False, "on a GPU every call waits, and a row number that names no row is an error"),
     "pack": (True, "without gradients, products of a module that read one value are one, by parameters "
                    "whose data move into one tensor; False: parameters stay where they are"),
@@ -92,7 +94,7 @@ def read_options(options: dict[str, Any] | None, mode: str | None = None) -> dic
 
 def compile_options(options: dict[str, Any]) -> dict[str, Any]:
     """Options of sinter_compile."""
-    chosen = {name: options[name] for name in ("fuse", "numerics", "attention")}
+    chosen = {name: options[name] for name in ("fuse", "numerics", "attention", "products")}
     return {**chosen, "target": options["target"]} if options["target"] else chosen
 
 

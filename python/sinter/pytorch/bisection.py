@@ -36,7 +36,8 @@ from .tensor import Tensor
 from .tensor_file import write_tensors
 
 # Options that a search for the one at fault changes, one at a time.
-CHOICES: tuple[tuple[str, Any], ...] = (("graphs", False), ("pack", False), ("attention", "composed"))
+CHOICES: tuple[tuple[str, Any], ...] = (("graphs", False), ("pack", False), ("attention", "composed"),
+                                        ("products", "library"))
 
 
 @dataclass

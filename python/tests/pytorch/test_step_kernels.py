@@ -77,6 +77,22 @@ def test_kernels_of_attentions_gradients_sum_them_for_biases(module: type[nn.Mod
     assert len(kernels) == 2 and all("reduce_sum" in ops for ops in kernels)
 
 
+class Gelu(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.out = nn.Linear(32, 64), nn.Linear(64, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(F.gelu(self.fc(x), approximate="tanh"))
+
+
+def test_gelu_its_gradient_and_the_sum_for_a_bias_are_in_kernels_of_products() -> None:
+    train_beside_eager(Gelu().bfloat16(), torch.randn(3, 128, 32).bfloat16(), tolerance=5e-2,
+                       options={"products": "own"})
+    assert any({"tiled_linear", "gelu_tanh"} <= ops for ops in ops_of("forward"))
+    assert any({"tiled_linear", "sigmoid", "reduce_sum"} <= ops for ops in ops_of("backward"))
+
+
 class Head(nn.Module):
     """The loss of labels among `classes`, which is no multiple of 8."""
 
