@@ -5,7 +5,8 @@ library's, behind which it is a kernel of its own.
     bench/products.py PROGRAM [--json FILE] [--only TEXT]
 
 The shapes are those of BERT-base with 4,096 tokens, a DiT with 2,048, ModernBERT with 8,192, ViT-B with
-12,608 and Llama-2-7B with 2,048. The library's products are tuned. A line for each: the time of a call of
+12,608, Llama-2-7B with 2,048 and GPT-2's training step with 32,768 and 16,384; its epilogues are GELU that also
+keeps its operand, and the gradient of GELU with its sum for a bias. The library's products are tuned. A line for each: the time of a call of
 both, their ratio, and the rate of the own kernel, operations of the product alone; several turns, their
 median.
 
@@ -35,13 +36,51 @@ PRODUCTS = (  # model, tokens, columns of the result, elements of a row, epilogu
     ("ViT", 12608, 3072, 768, "gelu"),
     ("ViT", 12608, 768, 3072, "residual"),
     ("ViT", 12608, 768, 768, "residual"),
+    ("GPT-2", 32768, 3072, 768, "gelu_tanh kept"),
+    ("GPT-2", 32768, 3072, 768, "gradient"),
+    ("GPT-2", 16384, 3072, 768, "gelu_tanh kept"),
+    ("GPT-2", 16384, 3072, 768, "gradient"),
     ("Llama", 2048, 12288, 4096, "none"),
     ("Llama", 2048, 4096, 4096, "residual"),
     ("Llama", 2048, 4096, 11008, "residual"),
 )
 
 
+GRADIENT = """%p = einsum %x, %w {spec = "nk,km->nm"}
+%wide = cast %p {dtype = f32}
+%h = cast %r {dtype = f32}
+%square = mul %h, %h
+%three = constant {value = 0x1.2444f2a4d8b4bp-4} : f32[]
+%cubic = mul %three, %square
+%two = constant {value = 0x1.9884533d43651p+0} : f32[]
+%sum = add %two, %cubic
+%inner = mul %h, %sum
+%s = sigmoid %inner
+%six = constant {value = 0x1.b6676bf7450fp-3} : f32[]
+%more = mul %six, %square
+%slope = add %two, %more
+%outer = mul %h, %slope
+%one = constant {value = 1} : f32[]
+%rest = sub %one, %s
+%curve = mul %s, %rest
+%bent = mul %outer, %curve
+%factor = add %s, %bent
+%product = mul %wide, %factor
+%y = cast %product {dtype = bf16}
+%z = reduce_sum %y {axes = [0]}"""
+
+
+def gradient_module(tokens, columns, length):
+    body = "".join(f"    {line}\n" for line in GRADIENT.splitlines())
+    return (f'module @product {{\n  weight %w : bf16[{length}, {columns}] = file {{tensor = "w"}}\n'
+            f"  entry @main(%x: bf16[{tokens}, {length}], %r: bf16[{tokens}, {columns}]) -> (%y, %z) {{\n{body}  }}\n}}\n")
+
+
 def module(tokens, columns, length, epilogue):
+    if epilogue == "gradient":
+        return gradient_module(tokens, columns, length)
+    results = "%p, %y" if epilogue.endswith(" kept") else "%y"
+    epilogue = epilogue.removesuffix(" kept")
     bias = epilogue in ("bias", "gelu", "gelu_tanh")
     weights = {"w": f"[{columns}, {length}]", **({"b": f"[{columns}]"} if bias else {})}
     declared = "".join(f'  weight %{name} : bf16{dims} = file {{tensor = "{name}"}}\n' for name, dims in weights.items())
@@ -51,7 +90,7 @@ def module(tokens, columns, length, epilogue):
     lines = [product, after[epilogue]] if epilogue in after else [product.replace("%p", "%y", 1)]
     body = "".join(f"    {line}\n" for line in lines)
     return (f"module @product {{\n  symbol N in [{tokens}, {tokens}]\n{declared}"
-            f"  entry @main(%x: bf16[N, {length}]{residual}) -> (%y) {{\n{body}  }}\n}}\n")
+            f"  entry @main(%x: bf16[N, {length}]{residual}) -> ({results}) {{\n{body}  }}\n}}\n")
 
 
 def seconds(program, path, *options):

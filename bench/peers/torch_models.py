@@ -41,7 +41,8 @@ from torch_backend import LlamaBlock  # noqa: E402
 MODES = {"eager": None, "inductor": {"backend": "inductor"}, "sinter": {"backend": compile_graph},
          "inductor-recorded": {"backend": "inductor", "mode": "reduce-overhead"},
          "sinter-recorded": {"backend": compile_graph, "mode": "reduce-overhead"},
-         "sinter-tuned": {"backend": compile_graph, "mode": "max-autotune"}}
+         "sinter-tuned": {"backend": compile_graph, "mode": "max-autotune"},
+         "sinter-library": {"backend": compile_graph, "options": {"graphs": True, "products": "library"}}}
 USUAL_MODES = ("eager", "inductor", "sinter")
 TURNS, CALLS = 5, 4  # samples of a mode, and calls whose queueing a sample times
 

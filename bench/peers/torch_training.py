@@ -53,7 +53,7 @@ CLASSES = {
     "copies": ("memcpy", "memset", "copy_kernel", "direct_copy", "fillfunctor", "catarray"),
     "optimizer": ("multi_tensor_apply", "adamw"),
     "attention": ("attention", "sdpa", "flash", "fmha", "compute_dot_do_o", "convert_dq"),
-    "products": ("nvjet", "gemm", "cutlass", "splitk", "xmma", "cublas"),
+    "products": ("nvjet", "gemm", "cutlass", "splitk", "xmma", "cublas", "tiled_linear"),
 }
 
 
