@@ -100,8 +100,8 @@ Epilogue epilogue_of(const Graph& graph, ValueId product, Readers readers) {
   const auto is_by_elements = [&](const Op& op) {
     return op.type.dims == dims && (is_by_element(op) || is_activation(op));
   };
-  std::set<uint32_t> joined = {product.index},
-                     others;  // others: they read what is joined, or others
+  std::set<uint32_t> joined = {product.index};
+  std::set<uint32_t> others;  // ops that read what is joined, or one another
   const uint32_t end = std::min(static_cast<uint32_t>(graph.size()), product.index + kMostOps);
   for (uint32_t i = product.index + 1; i < end; ++i) {
     const Op& op = graph.ops()[i];

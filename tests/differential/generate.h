@@ -29,9 +29,10 @@ Case generate(uint64_t seed);
 /// (`--graphs quantized`).
 Case generate_quantized(uint64_t seed);
 
-/// The case of a seed of one to three products of 16-bit elements, of up to 1 to 290 tokens, by
-/// Sinter's own kernels (`--products own`): biases, residuals, activations, casts, SiLU(gate) · up,
-/// rotations and writes to caches are in their epilogues.
+/// The case of a seed of one to three products of 16-bit elements, of up to 1 to 290 tokens or of
+/// 300 to 384, by Sinter's own kernels (`--products own`) and matrices or their transposes: biases,
+/// residuals, activations, casts, SiLU(gate) · up, rotations, writes to caches and sums down the
+/// rows are in their epilogues.
 Case generate_own_products(uint64_t seed);
 
 /// The case of a seed around gradients of attention of a 16-bit type, as a rule all three: with

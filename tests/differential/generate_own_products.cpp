@@ -11,26 +11,29 @@ namespace {
 /// A module's text that grows product by product. Values are %v1, %v2, ...
 class ProductsText {
  public:
-  explicit ProductsText(Random& random) : random_(random) {
+  /// tokens: their number, or "N" for a symbol.
+  ProductsText(Random& random, std::string tokens) : random_(random), tokens_(std::move(tokens)) {
     type_ = random_.chance(50) ? "f16" : "bf16";
     width_ = multiple(1, 24);
-    last_ = input(fmt::format("N, {}", width_));
+    last_ = input(rows(width_));
   }
 
   std::string text(int64_t most) {
     for (int64_t count = random_.between(1, 3); count > 0; --count) (this->*any_part())();
-    return fmt::format(
-        "module @products {{\n  symbol N in [1, {}]\n{}{}  entry @main({}) -> ({}) {{\n{}  "
-        "}}\n}}\n",
-        most, weights_, states_, inputs_, outputs_ + last_, body_);
+    return fmt::format("module @products {{\n{}{}{}  entry @main({}) -> ({}) {{\n{}  }}\n}}\n",
+                       has_symbol() ? fmt::format("  symbol N in [1, {}]\n", most) : "", weights_,
+                       states_, inputs_, outputs_ + last_, body_);
   }
 
  private:
   using Part = void (ProductsText::*)();
   Part any_part() {
     constexpr std::array kParts{&ProductsText::chain, &ProductsText::gated, &ProductsText::rotated};
-    return random_.pick(kParts);
+    // Caches have 300 rows.
+    const Part part = random_.pick(kParts);
+    return has_symbol() || part != &ProductsText::rotated ? part : &ProductsText::chain;
   }
+  bool has_symbol() const { return tokens_ == "N"; }
   /// Elements of a row: 8 times a number.
   int64_t multiple(int64_t low, int64_t high) { return 8 * random_.between(low, high); }
 
@@ -51,10 +54,17 @@ class ProductsText {
     body_ += fmt::format("    {} = {} : {}[{}]\n", name, op, type.empty() ? type_ : type, dims);
     return name;
   }
-  std::string rows(int64_t width) const { return fmt::format("N, {}", width); }
+  std::string rows(int64_t width) const { return fmt::format("{}, {}", tokens_, width); }
 
-  /// A product of the last value.
+  /// A product of the last value, by a matrix or by its transpose.
   std::string product(int64_t width) {
+    if (random_.chance(30)) {
+      const std::string m = weight(fmt::format("{}, {}", width_, width));
+      const std::string result =
+          line(fmt::format("einsum {}, {} {{spec = \"nk,km->nm\"}}", last_, m), rows(width));
+      if (random_.chance(15)) outputs_ += result + ", ";
+      return result;
+    }
     const std::string w = weight(fmt::format("{}, {}", width, width_));
     const std::string bias = random_.chance(40) ? ", " + weight(fmt::format("{}", width)) : "";
     const std::string result = line(fmt::format("linear {}, {}{}", last_, w, bias), rows(width));
@@ -96,6 +106,10 @@ class ProductsText {
   void chain() {
     const int64_t width = random_.chance(70) ? multiple(1, 34) : random_.between(1, 270);
     const std::string value = with_neighbours(product(width), width);
+    if (random_.chance(40))  // as the gradient of a bias
+      outputs_ +=
+          line(fmt::format("reduce_sum {} {{axes = [0]}}", value), fmt::format("1, {}", width)) +
+          ", ";
     if (width % 8 != 0) outputs_ += value + ", ";  // rows that no product takes
     if (width % 8 == 0) becomes(value, width);
   }
@@ -115,9 +129,10 @@ class ProductsText {
     const int64_t heads = random_.between(1, 3), kv_heads = random_.between(1, 2);
     const int64_t queries = heads * head, keys = kv_heads * head;
     const std::string all = product(queries + 2 * keys);
-    const std::string cos = input(rows(half)), sin = input(rows(half)), slot = input("N", "i32");
+    const std::string cos = input(rows(half)), sin = input(rows(half)),
+                      slot = input(tokens_, "i32");
     const auto turned = [&](const std::string& value, int64_t count) {
-      const std::string dims = fmt::format("N, {}, {}", count, head);
+      const std::string dims = fmt::format("{}, {}, {}", tokens_, count, head);
       const std::string split = line(fmt::format("reshape {} {{dims = [{}]}}", value, dims), dims);
       const std::string rotated = line(
           fmt::format("rope {}, {}, {} {{rotary = {}, pairing = \"half\"}}", split, cos, sin, head),
@@ -139,7 +154,7 @@ class ProductsText {
   }
 
   Random& random_;
-  std::string type_, last_, weights_, states_, inputs_, outputs_, body_;
+  std::string tokens_, type_, last_, weights_, states_, inputs_, outputs_, body_;
   int64_t width_ = 0;  // of the last value
   int names_ = 0;
 };
@@ -150,9 +165,14 @@ Case generate_own_products(uint64_t seed) {
   Random random(seed);
   constexpr std::array<int64_t, 8> kMost{1, 4, 8, 16, 60, 128, 256, 290};
   const int64_t most = random.pick(kMost);
-  const std::string text = ProductsText(random).text(most);
+  // Blocks of 64 rows can be summed where the number of rows is a constant.
+  constexpr std::array<std::string_view, 3> kTokens{"320", "384", "300"};
+  const bool constant = random.chance(30);
+  const std::string text =
+      ProductsText(random, constant ? std::string(random.pick(kTokens)) : "N").text(most);
   auto module = parse_module(text, "products");
   SINTER_CHECK(module, "{}\n{}", module.error().message(), text);
+  if (constant) return {std::move(*module), {}, {"gemm_tc"}};
   return {std::move(*module), {random.chance(30) ? most : random.between(1, most)}, {"gemm_tc"}};
 }
 
