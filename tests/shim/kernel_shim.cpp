@@ -254,18 +254,20 @@ Status check_kernel(const KernelShim& shim, const Kernel& kernel, llvm::ArrayRef
                     llvm::ArrayRef<ThreadOrder> orders) {
   SINTER_LET(expected, evaluate(kernel.group, symbols, symbol_values, inputs));
   SINTER_LET(of_nan, results_of_nan(kernel.group, symbols, symbol_values, inputs));
-  for (ThreadOrder order : orders) {
-    SINTER_LET(results, shim.run(kernel, symbol_values, inputs, order));
+  const auto compare = [&](std::vector<HostTensor> results, std::string_view how) {
     for (size_t i = 0; i < results.size() && !of_nan.empty(); ++i)
       take_expected(expected[i], of_nan[i], results[i]);
-    SINTER_TRY(compare_results(kernel, expected, results, ""));
+    return compare_results(kernel, expected, results, how);
+  };
+  for (ThreadOrder order : orders) {
+    SINTER_LET(results, shim.run(kernel, symbol_values, inputs, order));
+    SINTER_TRY(compare(std::move(results), ""));
   }
   for (const InPlace& pair : possible_in_place(kernel, symbols))
     for (ThreadOrder order : orders) {
       SINTER_LET(results, shim.run(kernel, symbol_values, inputs, order, pair));
-      SINTER_TRY(compare_results(
-          kernel, expected, results,
-          fmt::format(" with output {} in the place of input {}", pair.output, pair.input)));
+      SINTER_TRY(compare(std::move(results), fmt::format(" with output {} in the place of input {}",
+                                                         pair.output, pair.input)));
     }
   return {};
 }
