@@ -233,32 +233,17 @@ class Bisection {
     report_.verdict = BisectReport::Verdict::other;
     const FamilyChoice& usual = options_.compile.families;
     std::vector<std::pair<std::string, FamilyChoice>> choices;
-    const auto add = [&](const char* option, auto change) {
+    const auto add = [&](auto choose, const char* option, const char* value) -> Status {
       FamilyChoice other = usual;
-      change(other);
-      choices.emplace_back(option, std::move(other));
+      SINTER_TRY(choose(value, option, other));
+      choices.emplace_back(fmt::format("{} {}", option, value), std::move(other));
+      return {};
     };
-    const auto leaves_out = [&](std::string_view name) {
-      return llvm::is_contained(usual.left_out, name);
-    };
-    if (!leaves_out("attention"))
-      add("--attention composed", [](FamilyChoice& f) {
-        f.left_out.insert(f.left_out.end(), {"attention", "attention_f32"});
-      });
-    else
-      add("--attention tiled", [](FamilyChoice& f) {
-        for (const char* name : {"attention", "attention_f32"}) std::erase(f.left_out, name);
-      });
-    if (usual.requested.empty())
-      add("--products own", [](FamilyChoice& f) {
-        f.requested = {"gemm_tc"};
-        std::erase(f.left_out, "gemm_tc");
-      });
-    if (!leaves_out("gemm_tc"))
-      add("--products library", [](FamilyChoice& f) {
-        f.requested.clear();
-        f.left_out.emplace_back("gemm_tc");
-      });
+    const bool composed = llvm::is_contained(usual.left_out, "attention");
+    SINTER_TRY(add(choose_attention, "--attention", composed ? "tiled" : "composed"));
+    if (usual.requested.empty()) SINTER_TRY(add(choose_products, "--products", "own"));
+    if (!llvm::is_contained(usual.left_out, "gemm_tc"))
+      SINTER_TRY(add(choose_products, "--products", "library"));
     const std::string plan = write_plan(*judge_.fused().program);
     for (const auto& [option, families] : choices) {
       SINTER_TRY(tell(option));

@@ -71,24 +71,25 @@ std::string describe(const Verdict& verdict, const Graph& graph) {
 }
 
 Status choose_attention(std::string_view text, std::string where, FamilyChoice& families) {
-  if (text == "composed")
-    families.left_out.insert(families.left_out.end(), {"attention", "attention_f32"});
-  else if (text == "relaxed")
-    families.relaxed_attention = true;
-  else if (text != "tiled")
+  if (text != "tiled" && text != "composed" && text != "relaxed")
     return fail(fmt::format("no such attention: \"{}\"", printable(text)), std::move(where),
                 "give tiled, composed or relaxed", ExitCode::usage);
+  families.relaxed_attention = text == "relaxed";
+  for (const char* family : {"attention", "attention_f32"}) {
+    std::erase(families.left_out, family);
+    if (text == "composed") families.left_out.emplace_back(family);
+  }
   return {};
 }
 
 Status choose_products(std::string_view text, std::string where, FamilyChoice& families) {
-  if (text == "own")
-    families.requested = {"gemm_tc"};
-  else if (text == "library")
-    families.left_out.emplace_back("gemm_tc");
-  else if (text != "auto")
+  if (text != "auto" && text != "library" && text != "own")
     return fail(fmt::format("no such products: \"{}\"", printable(text)), std::move(where),
                 "give auto, library or own", ExitCode::usage);
+  for (std::vector<std::string>* names : {&families.requested, &families.left_out})
+    std::erase(*names, "gemm_tc");
+  if (text == "own") families.requested.emplace_back("gemm_tc");
+  if (text == "library") families.left_out.emplace_back("gemm_tc");
   return {};
 }
 

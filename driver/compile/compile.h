@@ -69,10 +69,11 @@ Fusion fuse_entry(const Module& frozen, size_t entry, const DeviceDescription& d
 Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
                                                        const CompileOptions& options);
 
-/// "tiled", "composed" or "relaxed". `where`: the option, for the error.
+/// "tiled", "composed" or "relaxed", in the place of what was chosen before. `where`: the option,
+/// for the error.
 Status choose_attention(std::string_view text, std::string where, FamilyChoice& families);
 
-/// "auto", "library" or "own". `where`: the option, for the error.
+/// "auto", "library" or "own", in the same way.
 Status choose_products(std::string_view text, std::string where, FamilyChoice& families);
 
 /// "fp32", "fp16", "bf16", and the IR's own names of these.

@@ -26,9 +26,7 @@ Result<EntrySavings> relaxed_savings(const OpenedModel& model, const CompileOpti
   }
   if (llvm::none_of(all, [](const auto& savings) { return savings.has_value(); })) return all;
   CompileOptions options = compile_options(model, wanted);
-  for (const char* name : {"attention", "attention_f32"})
-    std::erase(options.families.left_out, name);
-  options.families.relaxed_attention = true;
+  SINTER_TRY(choose_attention("relaxed", "--attention", options.families));
   SINTER_LET(module, freeze(model.module, options.entries, {}, pass_options(options)));
   SINTER_LET(device, find_device(options.target));
   for (size_t i = 0; i < all.size(); ++i) {

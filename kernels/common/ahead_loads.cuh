@@ -75,10 +75,12 @@ SINTER_DEVICE void store_chunk(SummedChunks<T> to, const Packed<T>& in) {
   for (int e = 0; e < 8; ++e) to.sums[e] = math::add(to.sums[e], in[e]);
 }
 
-class PrefetchedLoads {
+// Loads that nothing is computed of: what the text stores is left out. `Loads` derives from it.
+template <typename Loads>
+class LoadsAlone {
  public:
-  SINTER_DEVICE AheadInput<f16, PrefetchedLoads> of(const f16* p) { return {p, this}; }
-  SINTER_DEVICE AheadInput<bf16, PrefetchedLoads> of(const bf16* p) { return {p, this}; }
+  SINTER_DEVICE AheadInput<f16, Loads> of(const f16* p) { return {p, own()}; }
+  SINTER_DEVICE AheadInput<bf16, Loads> of(const bf16* p) { return {p, own()}; }
   template <typename T>
   SINTER_DEVICE const T* of(const T* p) {
     return p;
@@ -91,30 +93,23 @@ class PrefetchedLoads {
   SINTER_DEVICE NoMemory summed() {
     return {};
   }
+
+ private:
+  SINTER_DEVICE Loads* own() { return static_cast<Loads*>(this); }
+};
+
+class PrefetchedLoads : public LoadsAlone<PrefetchedLoads> {
+ public:
   SINTER_DEVICE uint4 words(const void* p) {
     prefetch_global_L2(p);
     return make_uint4(0, 0, 0, 0);
   }
 };
 
-class IssuedLoads {
+class IssuedLoads : public LoadsAlone<IssuedLoads> {
  public:
   SINTER_DEVICE explicit IssuedLoads(AheadWords& words) : words_(words) {}
 
-  SINTER_DEVICE AheadInput<f16, IssuedLoads> of(const f16* p) { return {p, this}; }
-  SINTER_DEVICE AheadInput<bf16, IssuedLoads> of(const bf16* p) { return {p, this}; }
-  template <typename T>
-  SINTER_DEVICE const T* of(const T* p) {
-    return p;
-  }
-  template <typename T>
-  SINTER_DEVICE NoMemory of(T*) {
-    return {};
-  }
-  template <typename T>
-  SINTER_DEVICE NoMemory summed() {
-    return {};
-  }
   SINTER_DEVICE uint4 words(const void* p) {
     const uint4 words = *static_cast<const uint4*>(p);
     if (next_ < kAheadInputs) words_.input[next_++] = words;

@@ -5,7 +5,7 @@
 //   %y = linear %x, %w, %b {order = tiled_linear}
 //
 // where it was asked for, or where its kernel is faster than a call of the library and a kernel of
-// what comes behind it (gains_by_epilogue). The gradient of its input is such a product, too, whose
+// the epilogue (gains_by_epilogue). The gradient of its input is such a product, too, whose
 // kernel reads the columns of w where they are:
 //
 //   %dx = einsum %dy, %w {spec = "nak,km->nam"}
@@ -48,6 +48,9 @@ constexpr int64_t kMostGemvTokens = 4;
 struct PlainProduct {
   ValueId x, w;
   bool transposed = false;  // x w: the sum is over the rows of w
+
+  Dim columns(const Graph& graph) const { return graph[w].type.dims[transposed ? 1 : 0]; }
+  Dim length(const Graph& graph) const { return graph[w].type.dims[transposed ? 0 : 1]; }
 };
 
 /// An einsum of a matrix and the last axis of another operand, whose result has the matrix's other
@@ -71,8 +74,7 @@ std::optional<PlainProduct> as_plain_product(const Graph& graph, const Op& op) {
 /// Elements of 16 bits, and rows that tensor maps take.
 bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
   const TensorType& w = graph[product.w].type;
-  const Dim columns = w.dims[product.transposed ? 1 : 0];
-  const Dim length = w.dims[product.transposed ? 0 : 1];
+  const Dim columns = product.columns(graph), length = product.length(graph);
   if (dtype_info(w.dtype).bits != 16 || w.dtype != graph[product.x].type.dtype ||
       op.type.rank() < 2 || columns.is(0) || !length.is_constant() || !columns.is_constant() ||
       !is_tiled_linear_length(length.constant()))
@@ -81,21 +83,22 @@ bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
   return !product.transposed || is_tiled_linear_length(columns.constant());
 }
 
-/// Bytes that do not go through memory, instructions behind the product for each element, and
-/// elements of a sum, between which the own kernel and its epilogue were measured to be as fast as
-/// the library's call and a kernel, or faster (bench/log.md, "Products and what comes behind
-/// them").
+/// The own kernel with its epilogue was measured to be as fast as the library's call and a kernel,
+/// or faster, where it saves so many bytes of memory traffic, an element's epilogue has so many
+/// instructions, and a sum has at most so many elements (bench/log.md, "Products and their
+/// epilogues").
 constexpr int64_t kLeastBytes = int64_t{24} << 20;
 constexpr double kLeastInstructions = 20;
 constexpr int64_t kMostLength = 1152;
 
-/// What is computed by element from a product, and by element for that alone.
+/// The epilogue that may join a product: ops that compute it by element, and ops by element that
+/// only those read.
 struct Epilogue {
   double instructions = 0;  // for an element
   bool keeps = false;       // others read the product, too
 };
 Epilogue epilogue_of(const Graph& graph, ValueId product, Readers readers) {
-  constexpr uint32_t kMostOps = 256;  // before and behind the product
+  constexpr uint32_t kMostOps = 256;  // before and after the product
   const Dims& dims = graph[product].type.dims;
   const auto is_by_elements = [&](const Op& op) {
     return op.type.dims == dims && (is_by_element(op) || is_activation(op));
@@ -152,7 +155,7 @@ bool gains_by_epilogue(const Graph& graph, ValueId id, Readers readers) {
   if (!product || !is_tiled(graph, op, *product) || op.type.dtype != graph[product->w].type.dtype ||
       !volume(op.type.dims).is_constant() ||
       !is_tiled_linear_length(op.type.dims.back().constant()) ||
-      graph[product->w].type.dims[product->transposed ? 0 : 1].constant() > kMostLength)
+      product->length(graph).constant() > kMostLength)
     return false;
   // The epilogue does not read the product; where nothing else does, it is not written either.
   const Epilogue epilogue = epilogue_of(graph, id, readers);

@@ -88,7 +88,7 @@ class TiledLinear {
     Pipeline<kTurns> results;
   };
 
-  // `shared`: the stages' tiles, at a multiple of 1024 bytes, and behind them those of rounded
+  // `shared`: the stages' tiles, at a multiple of 1024 bytes, and after them those of rounded
   // results. `rows`: of the result.
   SINTER_DEVICE TiledLinear(Barriers& barriers, unsigned char* shared, long long rows)
       : barriers_(barriers),
@@ -288,8 +288,8 @@ class TiledLinear {
             in_group / rows * kClusterColumns + rank_ * Config::kColumns};
   }
 
-  // What a thread of the epilogue has of a tile: the element of its first row, and how many of its
-  // rows the result has.
+  // A thread of the epilogue has this part of a tile: the element of its first row, and how many of
+  // its rows the result has.
   struct Part {
     long long first;
     int rows;

@@ -35,7 +35,7 @@ struct TiledLinearProblem {
 TiledLinearProblem tiled_linear_problem(const Graph& graph, const Op& product, int64_t tokens,
                                         int64_t pairs, llvm::ArrayRef<Symbol> symbols);
 /// Instructions of an epilogue for an element from which on it is long (bench/log.md, "Own products
-/// of many tokens" and "Products and what comes behind them").
+/// of many tokens" and "Products and their epilogues").
 inline constexpr int64_t kLongEpilogue = 20;
 /// nullopt: the device has no products of warpgroups, too little shared memory, or no tile has
 /// whole runs of the pairs.

@@ -247,7 +247,7 @@ TEST_CASE("products whose epilogue's rows are summed") {
   add(DType::f16, "%s", formula);
   add(DType::bf16, "%s, %y", "  %y = relu %p : DTYPE[320, 200]\n");
   add(DType::f16, "%p, %s", "  %y = reshape %p {dims = [320, 200]} : DTYPE[320, 200]\n");
-  // As many tiles of rows as run at about the same time: behind the last there is no tile of fewer.
+  // The tiles of rows fill the groups of tiles that run at about the same time: none is left over.
   const char* whole_groups =
       "graph(%x: DTYPE[2048, 16], %w: DTYPE[8, 16], %r: DTYPE[2048, 8]) -> (%y) {\n"
       "  %p = linear %x, %w {order = tiled_linear} : DTYPE[2048, 8]\n"
