@@ -76,20 +76,6 @@ sinter_error* border_in_turn(std::atomic<bool>& in_use, Work&& work) {
   });
 }
 
-/// Calls a function of the caller's; an exception that it throws is an error that names `callback`.
-template <typename Call>
-auto call_back(const char* callback, Call&& call) -> Result<decltype(call())> {
-  const auto threw = [&](const char* what) {
-    return fail(fmt::format("the {} threw {}", callback, what), {}, {}, ExitCode::cancelled);
-  };
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    return threw(error.what());
-  }
-  SINTER_CATCH_ALL { return threw("an exception"); }
-}
-
 /// A copy for sinter_free.
 Result<char*> copy_text(std::string_view text);
 Result<int32_t*> copy_tokens(llvm::ArrayRef<int32_t> tokens);

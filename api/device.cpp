@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include "api/callbacks.h"
 #include "driver/integers.h"
 #include "runtime/cuda/driver.h"
 

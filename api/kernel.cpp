@@ -1,5 +1,6 @@
 // Kernels of the caller: records of ir/custom_op.h.
 #include "api/border.h"
+#include "api/callbacks.h"
 #include "ir/custom_op.h"
 
 struct sinter_kernel {

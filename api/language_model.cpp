@@ -1,6 +1,7 @@
 // Generating text: a language model compiled and loaded once, for many prompts.
 #include "api/language_model.h"
 
+#include "api/callbacks.h"
 #include "driver/generate/chat.h"
 #include "driver/generate/generate.h"
 

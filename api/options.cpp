@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "api/callbacks.h"
 #include "driver/streaming.h"
 #include "ir/never_destroyed.h"
 

@@ -106,6 +106,10 @@ using Status = Result<void>;
 /// Version of the library that is loaded: "0.1.0".
 inline const char* version() { return sinter_version(); }
 
+/// Whether functions of the library call callbacks; they do at first. Forbidding them waits for
+/// those in progress, at most 200 ms: see sinter_allow_callbacks.
+inline void allow_callbacks(bool allow) { sinter_allow_callbacks(allow ? 1 : 0); }
+
 namespace detail {
 
 /// Takes over an error of the C interface; null is success.

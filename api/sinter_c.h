@@ -24,7 +24,8 @@
  *
  * Callbacks may use other handles, and free none that the function which calls back was given. A
  * C++ exception that leaves a callback is an error (SINTER_CODE_CANCELLED); of an evaluation it is
- * a failure, of an allocator no memory.
+ * a failure, of an allocator no memory. A program whose callbacks need a runtime that ends before
+ * its threads do forbids them first (sinter_allow_callbacks).
  *
  * Strings are UTF-8 and end with a zero. A `const char*` that a function returns belongs to the
  * handle that it was asked of and stays as long as that, unless its comment says otherwise. What
@@ -84,6 +85,13 @@ SINTER_API void sinter_error_free(sinter_error* error);
 
 /** Frees what a function gave through a `char**` or `int32_t**`; null is ignored. */
 SINTER_API void sinter_free(void* memory);
+
+/** `allow` 0: from now on no thread calls a callback. A function that would call one ends as if the
+ *  callback had thrown, and memory that an allocator gave is not released. This waits until the
+ *  callbacks that have begun return, at most 200 ms. For bindings of an interpreter that ends while
+ *  threads are in the library: no callback enters it after this returns. Another value allows
+ *  callbacks again, as they are at first. */
+SINTER_API void sinter_allow_callbacks(int allow);
 
 /* ---- options ----------------------------------------------------------------------------- */
 

@@ -124,6 +124,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_error_hint": (c_char_p, [sinter_error]),
     "sinter_error_free": (None, [sinter_error]),
     "sinter_free": (None, [c_void_p]),
+    "sinter_allow_callbacks": (None, [c_int]),
     "sinter_options_create": (sinter_error, [POINTER(sinter_options)]),
     "sinter_options_set": (sinter_error, [sinter_options, c_char_p, c_char_p]),
     "sinter_options_pair": (sinter_error, [sinter_options, c_int, c_char_p, c_char_p]),

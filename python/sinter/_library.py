@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,31 @@ def library_path() -> Path:
     return found
 
 
+def too_old(name: str) -> ImportError:
+    """The library has no function of this name."""
+    return ImportError(
+        f"{library_path()} has no {name}: it is older than this package; build it again"
+    )
+
+
+class _EndOfCallbacks:
+    """Keeps the library's threads out of Python once the interpreter ends. PyGILState_Ensure, with
+    which a callback of ctypes begins, ends a thread that comes during the interpreter's end and
+    fails with SIGSEGV after it.
+
+    The object lies in the dict of `sys`, which the interpreter clears after the functions of
+    `atexit` and before it frees the states of threads. The dict of a module would not do: it stays
+    while a daemon thread's frames use it."""
+
+    def __init__(self, loaded: ctypes.CDLL) -> None:
+        self._allow = loaded.sinter_allow_callbacks
+        self._allow.restype, self._allow.argtypes = None, [ctypes.c_int]
+        self._allow(1)
+
+    def __del__(self) -> None:
+        self._allow(0)
+
+
 class Library:
     """The functions of the library as attributes, with their types. It is loaded when the first
     function is asked for. Calls release the GIL."""
@@ -71,6 +97,10 @@ class Library:
                     self._loaded = ctypes.CDLL(str(path))
                 except OSError as error:
                     raise ImportError(f"cannot load {path}: {error}") from error
+                if not hasattr(self._loaded, "sinter_allow_callbacks"):
+                    self._loaded = None
+                    raise too_old("sinter_allow_callbacks")
+                setattr(sys, "_sinter_end_of_callbacks", _EndOfCallbacks(self._loaded))
             return self._loaded
 
     def __getattr__(self, name: str) -> Any:
@@ -79,9 +109,7 @@ class Library:
         try:
             function = getattr(self.load(), name)
         except AttributeError:
-            raise ImportError(
-                f"{library_path()} has no {name}: it is older than this package; build it again"
-            ) from None
+            raise too_old(name) from None
         function.restype, function.argtypes = self._functions[name]
         setattr(self, name, function)  # so that the next use finds it at once
         return function

@@ -43,8 +43,7 @@ class Options(Handle):
         for required, pairs in ((1, require), (0, forbid)):
             for a, b in pairs:
                 check(lib.sinter_options_pair(self.pointer, required, encoded(a), encoded(b)))
-        # Ctrl-C reaches the main thread alone. No other thread is called without need: a callback that
-        # a daemon thread makes after the interpreter's end is a fault of ctypes.
+        # Ctrl-C reaches the main thread alone: a callback in another one would do nothing.
         if interrupts is None or (progress is None and current_thread() is not main_thread()):
             return
 

@@ -111,6 +111,27 @@ wait(0)
 again_and_again(lambda: compile(progress=lambda *_: time.sleep(0.001)))
 wait()
 """,
+    # Calls of progress are further apart than the interpreter takes to end, and the C library's exit
+    # functions, which run after it, take longer than that.
+    "a daemon thread's progress after the interpreter's end": """
+import ctypes
+chain = ["%v1 = add %v0, %v0 : f32[512]"]
+chain += [f"%v{i} = mul %v{i - 1}, %v{i - 2} : f32[512]" for i in range(2, 1000)]
+text = "module @m { entry @main(%v0: f32[512]) -> (%v999) {" + "\\n".join(chain) + "}}"
+again_and_again(lambda: sinter.compile(text, progress=lambda *_: None))
+c_library = ctypes.CDLL(None)
+c_library.__cxa_atexit(c_library.usleep, ctypes.c_void_p(300_000), None)
+wait()
+""",
+    "a daemon thread's progress is called for a long time": """
+again_and_again(lambda: compile(progress=lambda *_: time.sleep(5)))
+wait()
+""",
+    "callbacks of functions of atexit": """
+called = []
+atexit.register(lambda: called or os._exit(2))
+atexit.register(lambda: compile(progress=lambda *_: called.append(1)))
+""",
     "a daemon thread's progress raises": """
 threading.excepthook = lambda _: None
 def work():

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -25,6 +26,53 @@ TEST_CASE("an exception that leaves a callback of C++ is an error") {
               .code == SINTER_CODE_CANCELLED);
     sinter_options_free(options);
   }
+}
+
+namespace {
+
+/// A progress function that takes a while.
+struct SlowProgress {
+  static int call(void* user, const char*, int64_t, int64_t) {
+    auto& slow = *static_cast<SlowProgress*>(user);
+    slow.begun = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    slow.ended = true;
+    return 0;
+  }
+  std::atomic<bool> begun = false, ended = false;
+};
+
+sinter_code compile_with(SlowProgress& progress, const Handles& handles) {
+  sinter_options* options = nullptr;
+  ok(sinter_options_create(&options));
+  sinter_options_progress(options, SlowProgress::call, &progress);
+  sinter_plan* plan = nullptr;
+  const Outcome outcome(sinter_compile(handles.model, options, &plan));
+  sinter_plan_free(plan);
+  sinter_options_free(options);
+  return outcome.code;
+}
+
+}  // namespace
+
+TEST_CASE("once callbacks are forbidden those that have begun have ended, and none begins") {
+  const Handles handles;
+  SlowProgress before;
+  sinter_code code = SINTER_CODE_NONE;
+  std::thread thread([&] { code = compile_with(before, handles); });
+  while (!before.begun) std::this_thread::yield();
+  sinter_allow_callbacks(0);
+  CHECK(before.ended);
+  thread.join();
+  CHECK(code == SINTER_CODE_CANCELLED);
+
+  SlowProgress forbidden;
+  CHECK(compile_with(forbidden, handles) == SINTER_CODE_CANCELLED);
+  CHECK_FALSE(forbidden.begun);
+  sinter_allow_callbacks(1);
+  SlowProgress allowed;
+  CHECK(compile_with(allowed, handles) == SINTER_CODE_NONE);
+  CHECK(allowed.ended);
 }
 
 namespace {
