@@ -108,7 +108,7 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   return wish;
 }
 
-/// A warpgroup of the epilogue has 64 rows (gemm_tc.cuh).
+/// A warpgroup of the epilogue has 64 rows (rounded_tiles.cuh).
 int64_t summed_rows(const Graph&, const Op& op) {
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
   const Dim columns = op.type.dims.back();

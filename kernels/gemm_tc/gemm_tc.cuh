@@ -44,7 +44,8 @@
 #include "kernels/common/ahead_loads.cuh"
 #include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/port_rows.cuh"
-#include "kernels/isa/bar.cuh"
+#include "kernels/gemm_tc/result_tiles.cuh"
+#include "kernels/gemm_tc/rounded_tiles.cuh"
 #include "kernels/isa/cluster.cuh"
 #include "kernels/isa/tensor_map.cuh"
 #include "kernels/tile/fragment.cuh"
@@ -52,7 +53,6 @@
 #include "kernels/tile/ports.cuh"
 #include "kernels/tile/product.cuh"
 #include "kernels/tile/roles.cuh"
-#include "kernels/tile/scheduler.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
@@ -64,53 +64,40 @@ class TiledLinear {
   static constexpr int kColumnBytes = tile_bytes(Config::kColumns, Config::kDepth);
   static constexpr int kSteps = (Config::kLength + Config::kDepth - 1) / Config::kDepth;
   static constexpr int kCluster = Config::kCluster;
-  // Columns of the tiles that the blocks of a cluster compute at a time, and such tiles of a row.
-  static constexpr int kClusterColumns = kCluster * Config::kColumns;
-  static constexpr int kColumnTiles =
-      (Config::kResultColumns + kClusterColumns - 1) / kClusterColumns;
   static constexpr int kTurns = Config::kInTurns ? 2 : 1;
   // The products of 64 rows that a warpgroup computes of a tile, and the warps that read a stage.
   static constexpr int kSlabs = Config::kInTurns ? Config::kRows / 64 : 1;
   static constexpr int kReadingWarps = Config::kRows / 16 / kSlabs;
-  // The rows of tiles that are computed at about the same time: the L2 cache keeps their operands.
-  static constexpr int kGroup = 2048 / Config::kRows;
   static constexpr bool kPaired = Config::kPairs > 0;
   static constexpr bool kHandsOver = Config::kEpilogueGroups > 0;
   using Pairs = PairedRows<kPaired ? Config::kPairs : Config::kColumns, Config::kColumns>;
 
  public:
   // The barriers of a block. A phase of multiplied[i] ends when warpgroup i has issued the products
-  // of a tile, where warpgroups take turns. Stage i of results is the tile that warpgroup i leaves
-  // to the epilogue's.
+  // of a tile, where warpgroups take turns.
   struct Barriers {
     Pipeline<Config::kStages> stages;
     Barrier multiplied[kTurns];
-    Pipeline<kTurns> results;
+    typename RoundedTiles<Config>::Barriers rounded;
   };
 
   // `shared`: the stages' tiles, at a multiple of 1024 bytes, and after them those of rounded
   // results. `rows`: of the result.
   SINTER_DEVICE TiledLinear(Barriers& barriers, unsigned char* shared, long long rows)
-      : barriers_(barriers),
-        stage_(barriers.stages),
-        shared_(shared),
-        rows_(rows),
-        row_tiles_(static_cast<int>((rows + Config::kRows - 1) / Config::kRows)),
-        rank_(static_cast<int>(blockIdx.x) % kCluster),
-        tiles_(row_tiles_ * kColumnTiles, kCluster) {}
+      : barriers_(barriers), stage_(barriers.stages), shared_(shared), rows_(rows), tiles_(rows) {}
 
   static SINTER_DEVICE void init(Barriers& barriers) {
     barriers.stages.init(1, kReadingWarps * kCluster);
     for (Barrier& multiplied : barriers.multiplied)
       mbarrier_init(cvta_to_shared(&multiplied), kReadingWarps);
-    if constexpr (kHandsOver) barriers.results.init(kReadingWarps, 4 * Config::kEpilogueGroups);
+    if constexpr (kHandsOver) RoundedTiles<Config>::init(barriers.rounded);
   }
 
   // One thread copies the tiles of both operands. A box of x has the rows of the block's part.
   SINTER_DEVICE void produce(const TensorMap& x, const TensorMap& w) {
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
-      const Tile tile = tile_of(round);
+      const auto tile = tiles_.tile(round);
 #pragma unroll 1
       for (int step = 0; step < kSteps; ++step) {
         stage_.producer_acquire();
@@ -128,8 +115,8 @@ class TiledLinear {
   SINTER_DEVICE void multiply(int group, const T* bias, const Result& result) {
     const int turn = Config::kInTurns ? group : 0, first_row = Config::kInTurns ? 0 : 64 * group;
     stage_.advance(turn * kSteps);
-    PipelineState<kTurns> handed_over(barriers_.results);
-    handed_over.advance(turn);
+    RoundedTiles<Config> rounded = rounded_tiles();
+    if constexpr (kHandsOver) rounded.begin_producing(turn);
 #pragma unroll 1
     for (int round = turn; tiles_.has(round); round += kTurns) {
       Sums sums[kSlabs];
@@ -138,13 +125,11 @@ class TiledLinear {
       else
         multiply_beside_others(first_row, sums);
       stage_.advance((kTurns - 1) * kSteps);  // the other warpgroup's tile
-      const Tile tile = tile_of(round);
+      const auto tile = tiles_.tile(round);
       const int row = tile.row + first_row + first_row_in_warpgroup();
       if constexpr (kHandsOver) {
         if constexpr (Config::kBias) add_bias_to_tile(sums, bias, tile.column);
-        handed_over.producer_acquire();
-        store_rounded(sums, result_tile(handed_over.stage()));
-        hand_over(handed_over);
+        rounded.produce(sums);
       } else if constexpr (Config::kLoops) {
 #pragma unroll 1
         for (int slab = 0; slab < kSlabs; ++slab) {
@@ -160,62 +145,16 @@ class TiledLinear {
     }
   }
 
-  // Thread `thread` of the epilogue's warpgroups. It has 8 columns of 8 neighbouring rows of each
-  // tile, row by row. The inputs of two rows are loaded ahead, also of the next tile's, which are
-  // brought into the L2 cache a tile ahead.
+  // Thread `thread` of the epilogue's warpgroups.
   template <typename Result>
   SINTER_DEVICE void finish_tiles(int thread, const Result& result) {
-    static_assert(Config::kRows == kEpilogueThreads / kTileChunks * kOwnRows,
-                  "the threads have all rows and columns of a tile");
-    if (!tiles_.has(0)) return;
-    const int chunk = thread % kTileChunks, own_row = thread / kTileChunks * kOwnRows;
-    PipelineState<kTurns> handed_over(barriers_.results);
-    AheadWords words[kAheadRows];
-    Part part = part_of(tile_of(0), own_row, chunk);
-#pragma unroll
-    for (int row = 0; row < kAheadRows; ++row) load_ahead(part, row, result, words[row]);
-#pragma unroll 1
-    for (int round = 0; tiles_.has(round); ++round) {
-      const bool has_next = tiles_.has(round + 1);
-      const Tile of_next = tile_of(has_next ? round + 1 : round);
-      Part next = part_of(of_next, own_row, chunk);
-      if (has_next)
-        prefetch_inputs(thread, of_next, result);
-      else
-        next.rows = 0;
-      unsigned char* const tile = result_tile(handed_over.stage());
-      Chunk sums = {};
-      handed_over.consumer_wait();
-#pragma unroll 1
-      for (int first = 0; first < kOwnRows; first += kAheadRows) {
-#pragma unroll
-        for (int i = 0; i < kAheadRows; ++i) {
-          const int row = first + i;
-          Chunk values;
-          widen(values, static_cast<const Rounded*>(nullptr),
-                *reinterpret_cast<const uint4*>(
-                    tile + tile_offset(Config::kRows, Config::kColumns, own_row + row, chunk)));
-          if (row < part.rows) result.set_chunk(part.at(row), values, TakenLoads(words[i], sums));
-          // Chosen by number: chosen by reference, both would stand in local memory.
-          const bool in_next = row + kAheadRows >= kOwnRows;
-          const Part ahead{in_next ? next.first : part.first, in_next ? next.rows : part.rows};
-          load_ahead(ahead, (row + kAheadRows) % kOwnRows, result, words[i]);
-        }
-      }
-      if constexpr (Config::kSums) store_sums(thread, sums, tile, tile_of(round), result);
-      handed_over.consumer_release();
-      part = next;
-    }
+    rounded_tiles().consume(thread, result);
   }
 
  private:
   using Sums = float[Config::kColumns / 2];
   using Rounded = typename Config::ResultElement;
   static constexpr int kAheadTurns = 4;  // of an epilogue, whose inputs are in registers
-  // The epilogue's warpgroups: their threads; the rows of a tile that a thread has, and those whose
-  // inputs are in registers. Chunks of a row of a tile.
-  static constexpr int kEpilogueThreads = Config::kEpilogueGroups * kWarpgroupThreads;
-  static constexpr int kOwnRows = 8, kAheadRows = 2, kTileChunks = Config::kColumns / 8;
 
   static SINTER_DEVICE void move_sums(Sums& to, const Sums& from) {
 #pragma unroll
@@ -267,92 +206,19 @@ class TiledLinear {
     for (int slab = 1; slab < kSlabs; ++slab) warpgroup_fence_operand(sums[slab]);
   }
 
+  SINTER_DEVICE RoundedTiles<Config> rounded_tiles() const {
+    unsigned char* const shared = shared_ + Config::kStages * (kRowBytes + kColumnBytes);
+    return {barriers_.rounded, shared, tiles_, rows_};
+  }
   SINTER_DEVICE unsigned char* row_tile() const {
     return shared_ + stage_.stage() * (kRowBytes + kColumnBytes);
   }
-  SINTER_DEVICE unsigned char* result_tile(int turn) const {
-    return shared_ + Config::kStages * (kRowBytes + kColumnBytes) +
-           turn * tile_bytes(Config::kRows, Config::kColumns);
-  }
   SINTER_DEVICE unsigned char* column_tile() const { return row_tile() + kRowBytes; }
-  // The first row and column of a tile. The clusters that run at a time compute the tiles of kGroup
-  // rows of tiles and of neighbouring columns.
-  struct Tile {
-    int row, column;
-  };
-  SINTER_DEVICE Tile tile_of(int round) const {
-    const int tile = tiles_.tile(round), first = tile / (kGroup * kColumnTiles) * kGroup;
-    const int in_group = tile % (kGroup * kColumnTiles);
-    const int left = row_tiles_ - first, rows = left < kGroup ? left : kGroup;
-    return {(first + in_group % rows) * Config::kRows,
-            in_group / rows * kClusterColumns + rank_ * Config::kColumns};
-  }
-
-  // A thread of the epilogue has this part of a tile: the element of its first row, and how many of
-  // its rows the result has.
-  struct Part {
-    long long first;
-    int rows;
-    SINTER_DEVICE long long at(int row) const {
-      return first + static_cast<long long>(row) * Config::kResultColumns;
-    }
-  };
-  SINTER_DEVICE Part part_of(const Tile& tile, int own_row, int chunk) const {
-    const int row = tile.row + own_row, column = tile.column + 8 * chunk;
-    const long long left = column < Config::kResultColumns ? rows_ - row : 0;
-    return {static_cast<long long>(row) * Config::kResultColumns + column,
-            static_cast<int>(left < kOwnRows ? left : kOwnRows)};
-  }
-  template <typename Result>
-  static SINTER_DEVICE void load_ahead(const Part& part, int row, const Result& result,
-                                       AheadWords& words) {
-    if (row < part.rows) result.issue_loads(part.at(row), words);
-  }
-  // Each thread brings lines of 64 elements.
-  template <typename Result>
-  SINTER_DEVICE void prefetch_inputs(int thread, const Tile& tile, const Result& result) const {
-    constexpr int of_row = Config::kColumns / 64, lines = Config::kRows * of_row;
-#pragma unroll
-    for (int line = 0; line < lines; line += kEpilogueThreads) {
-      const int row = tile.row + (thread + line) / of_row;
-      const int column = tile.column + (thread + line) % of_row * 64;
-      if (row < rows_ && column < Config::kResultColumns)
-        result.prefetch(static_cast<long long>(row) * Config::kResultColumns + column);
-    }
-  }
-  // A thread has the sums of its rows, a lane of the order of a reduce_sum down 64 rows
-  // (ir/reduction_order.h); lanes combine as a balanced tree over neighbours. A warpgroup has 64
-  // rows, and a warp uses the memory of its rows of the tile, which it has read.
-  template <typename Result>
-  SINTER_DEVICE void store_sums(int thread, Chunk& sums, unsigned char* tile, const Tile& at,
-                                const Result& result) const {
-    static_assert(kTileChunks == 16 && kOwnRows == 8, "a warp has the rows of two lanes");
-    constexpr int of_warp = 16 * tile_panel_row(Config::kColumns);  // bytes of its rows
-    const int lane = thread % 32, column = thread % kWarpgroupThreads;
-    const int group = thread / kWarpgroupThreads, block = at.row / 64 + group;
-#pragma unroll
-    for (int e = 0; e < 8; ++e)
-      sums[e] = math::add(sums[e], __shfl_xor_sync(0xffffffffu, sums[e], 16));
-    if (lane < kTileChunks) {
-      float* const own = reinterpret_cast<float*>(tile + thread / 32 * of_warp) + 8 * lane;
-#pragma unroll
-      for (int e = 0; e < 8; ++e) own[e] = sums[e];
-    }
-    bar_sync(1 + group, kWarpgroupThreads);
-    const auto sum_of = [&](int warp) {
-      return reinterpret_cast<const float*>(tile + (4 * group + warp) * of_warp)[column];
-    };
-    if (block < rows_ / 64 && at.column + column < Config::kResultColumns)
-      result.sums_of_blocks()[static_cast<long long>(block) * Config::kResultColumns + at.column +
-                              column] =
-          math::add(math::add(sum_of(0), sum_of(1)), math::add(sum_of(2), sum_of(3)));
-  }
-
   SINTER_DEVICE void copy_rows(const TensorMap& x, int k, int row) const {
     if constexpr (kCluster == 1) {
       cp_async_bulk_tensor_2d(cvta_to_shared(row_tile()), x, k, row, stage_.full());
     } else {
-      const int first = rank_ * (Config::kRows / kCluster);
+      const int first = tiles_.rank() * (Config::kRows / kCluster);
       cp_async_bulk_tensor_2d_multicast(
           cvta_to_shared(row_tile() + first * tile_panel_row(Config::kDepth)), x, k, row + first,
           stage_.full(), (1 << kCluster) - 1);
@@ -396,7 +262,7 @@ class TiledLinear {
   static SINTER_DEVICE void add_bias_to_tile(Sums (&sums)[kSlabs], const T* bias, int first) {
     const int own = 2 * (static_cast<int>(threadIdx.x) % 4);
 #pragma unroll
-    for (int chunk = 0; chunk < kTileChunks; ++chunk) {
+    for (int chunk = 0; chunk < Config::kColumns / 8; ++chunk) {
       const int column = first + 8 * chunk;
       if (column >= Config::kResultColumns) return;
       const unsigned word = *reinterpret_cast<const unsigned*>(bias + column + own);
@@ -407,30 +273,6 @@ class TiledLinear {
         for (int i = 0; i < 4; ++i)
           sums[slab][4 * chunk + i] = math::add(sums[slab][4 * chunk + i], pair[i % 2]);
     }
-  }
-  // A lane has pairs of elements of two rows of each slab.
-  static SINTER_DEVICE void store_rounded(const Sums (&sums)[kSlabs], unsigned char* tile) {
-    const int row = first_row_in_warpgroup(), word = 4 * (static_cast<int>(threadIdx.x) % 4);
-#pragma unroll
-    for (int chunk = 0; chunk < kTileChunks; ++chunk) {
-      unsigned char* to = tile + tile_offset(Config::kRows, Config::kColumns, row, chunk) + word;
-#pragma unroll
-      for (int slab = 0; slab < kSlabs; ++slab)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float* pair = sums[slab] + 4 * chunk + 2 * half;
-          // Rows 8 apart have their chunks in the same places of a panel's row.
-          *reinterpret_cast<unsigned*>(to +
-                                       (64 * slab + 8 * half) * tile_panel_row(Config::kColumns)) =
-              pack(static_cast<const Rounded*>(nullptr), pair[0], pair[1]);
-        }
-    }
-  }
-  // The warp has stored its part of the tile.
-  static SINTER_DEVICE void hand_over(PipelineState<kTurns>& tile) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(tile.full());
-    tile.advance(kTurns);
   }
   // Calls take(turn, half, chunk, values) in each turn of a lane (kernels/tile/fragment.cuh).
   template <int units, typename Take>
@@ -514,8 +356,7 @@ class TiledLinear {
   PipelineState<Config::kStages> stage_;
   unsigned char* shared_;
   long long rows_;
-  int row_tiles_, rank_;
-  RoundRobinTiles tiles_;
+  ResultTiles<Config> tiles_;
 };
 
 // The barriers of all blocks of the cluster exist, or all blocks are done: a block writes into the
