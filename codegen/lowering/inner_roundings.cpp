@@ -1,6 +1,7 @@
 #include "codegen/lowering/inner_roundings.h"
 
 #include "codegen/emission/emit_scalar.h"
+#include "ir/block_sums.h"
 #include "ir/builder.h"
 #include "ir/decompose.h"
 #include "ir/graph_rewriter.h"
@@ -12,11 +13,16 @@ namespace {
 class Widening {
  public:
   Widening(const Graph& from, llvm::ArrayRef<Symbol> symbols)
-      : from_(from), builder_(result_, symbols, "w"), held_(from, result_), other_(from.size()) {}
+      : from_(from), builder_(result_, symbols, "w"), held_(from, result_), other_(from.size()) {
+    kept_.resize(from.size());
+    for (uint32_t i = 0; i < from.size(); ++i) keep_block_sums(ValueId(i));
+  }
 
   /// Whether a rounding went.
   bool run() {
-    held_.rewrite_ops([&](ValueId id, const Op&) { return compute(from_[id]); });
+    held_.rewrite_ops([&](ValueId id, const Op&) {
+      return kept_[id.index] ? as_it_is(from_[id]) : compute(from_[id]);
+    });
     for (ValueId id : from_.inputs) result_.inputs.push_back(held_[id]);
     for (ValueId id : from_.outputs) result_.outputs.push_back(output(id));
     return dropped_;
@@ -50,7 +56,7 @@ class Widening {
       case OpClass::pointwise:
         return op.kind == OpKind::cast ? cast(op) : moved(op);
       case OpClass::anchor:
-        if (may_have(op.kind, op.attrs, AttrName::dtype)) return product(op);
+        if (may_have(op.kind, op.attrs, AttrName::dtype) && !sums_blocks_) return product(op);
         break;
       case OpClass::leaf:
       case OpClass::generator:
@@ -59,9 +65,22 @@ class Widening {
       case OpClass::contraction:
         break;
     }
+    return as_it_is(op);
+  }
+
+  ValueId as_it_is(const Op& op) {
     Op copy = op;
     for (ValueId& operand : copy.operands) operand = rounded(operand);
     return result_.add(std::move(copy));
+  }
+
+  /// A kernel that sums blocks of a value's rows has its anchor's result and the value rounded.
+  void keep_block_sums(ValueId id) {
+    const std::optional<BlockSums> sums = as_block_sums(from_, id);
+    if (!sums) return;
+    sums_blocks_ = true;
+    for (ValueId value = id; value != sums->source; value = from_[value].operands[0])
+      kept_[value.index] = 1;
   }
 
   ValueId computed(const Op& op) {
@@ -111,7 +130,9 @@ class Widening {
   Graph result_;
   Builder builder_;
   GraphRewriter held_;          // values as they were computed, in their own type or in float32
+  std::vector<uint8_t> kept_;   // by value: it leads from a stored value to sums of its blocks
   std::vector<ValueId> other_;  // by value: the same in the other of the two types, once it is read
+  bool sums_blocks_ = false;
   bool dropped_ = false;
 };
 

@@ -101,6 +101,28 @@ TEST_CASE("a product takes its operand rounded and gives its sums as they are") 
 })");
 }
 
+TEST_CASE("a product and what is summed by blocks of rows are rounded, as the kernel has them") {
+  check(R"(graph(%x: bf16[128, 16], %m: bf16[8, 16], %r: bf16[128, 8]) -> (%y, %s) {
+  %p = linear %x, %m {order = tiled_linear} : bf16[128, 8]
+  %t = mul %p, %r : bf16[128, 8]
+  %y = neg %t : bf16[128, 8]
+  %b = reshape %y {dims = [2, 64, 8]} : bf16[2, 64, 8]
+  %c = cast %b : f32[2, 64, 8]
+  %s = reduce_sum %c {axes = [1]} : f32[2, 1, 8]
+})",
+        R"(graph(%x: bf16[128, 16], %m: bf16[8, 16], %r: bf16[128, 8]) -> (%w2, %s) {
+  %p = linear %x, %m {order = tiled_linear} : bf16[128, 8]
+  %w0 = cast %p : f32[128, 8]
+  %w1 = cast %r : f32[128, 8]
+  %t = mul %w0, %w1 : f32[128, 8]
+  %y = neg %t : f32[128, 8]
+  %w2 = cast %y : bf16[128, 8]
+  %b = reshape %w2 {dims = [2, 64, 8]} : bf16[2, 64, 8]
+  %c = cast %b : f32[2, 64, 8]
+  %s = reduce_sum %c {axes = [1]} : f32[2, 1, 8]
+})");
+}
+
 TEST_CASE("outputs that become one value are copies, values that are read become some") {
   check(R"(graph(%x: f32[N, 8]) -> (%a, %b, %c) {
   %a = neg %x : f32[N, 8]

@@ -225,9 +225,40 @@ std::string states(int n) {
   return m.text();
 }
 
+/// A gradient's long formula behind a product, and its sum over the rows.
+std::string summed_formula(int n) {
+  const std::string type = "bf16[393216, 32]";
+  ModuleText m;
+  m.input("x: bf16[393216, 8]");
+  m.input("w: bf16[32, 8]");
+  m.input("h: " + type);
+  m.op("v.0 = linear %x, %w : " + type);
+  m.op("t = tanh %h : " + type);
+  for (int i = 1; i <= n; ++i) m.op(fmt::format("v.{} = mul %v.{}, %t : {}", i, i - 1, type));
+  m.op(fmt::format("sum = reduce_sum %v.{} {{axes = [0]}} : bf16[1, 32]", n));
+  m.output("sum");
+  return m.text();
+}
+
+/// Products with a gradient's formula behind each, and the sums over its rows.
+std::string summed_products(int n) {
+  ModuleText m;
+  m.input("x: bf16[393216, 8]");
+  m.input("h: bf16[393216, 32]");
+  for (int i = 0; i < n; ++i) {
+    m.declare(fmt::format("weight %w.{0} : bf16[32, 8] = file {{tensor = \"w.{0}\"}}", i));
+    m.op(fmt::format("p.{0} = linear %x, %w.{0} : bf16[393216, 32]", i));
+    m.op(fmt::format("g.{0} = gelu %p.{0} : bf16[393216, 32]", i));
+    m.op(fmt::format("d.{0} = mul %g.{0}, %h : bf16[393216, 32]", i));
+    m.op(fmt::format("s.{0} = reduce_sum %d.{0} {{axes = [0]}} : bf16[1, 32]", i));
+    m.output(fmt::format("s.{}", i));
+  }
+  return m.text();
+}
+
 }  // namespace
 
-const Shape kShapes[15] = {
+const Shape kShapes[17] = {
     {"readers of one value, each an output", outputs},
     {"readers of one value, summed", sum},
     {"a chain whose every step reads one value", far_reads},
@@ -243,6 +274,8 @@ const Shape kShapes[15] = {
     {"readers of a state", readers_of_a_state},
     {"versions of a state", versions_of_a_state},
     {"states with one update", states},
+    {"a formula behind a product, and its sum", summed_formula},
+    {"products with a formula and its sum", summed_products},
 };
 
 }  // namespace sinter::test

@@ -12,6 +12,6 @@ struct Shape {
 };
 
 /// One value with many readers, and what may come of them.
-extern const Shape kShapes[15];
+extern const Shape kShapes[17];
 
 }  // namespace sinter::test
