@@ -26,6 +26,7 @@ from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import decompositions
 from .early_gradients import LateGradient, early_gradients, with_results, without_results
+from .equal_sizes import join_factors
 from .grouped_heads import share_heads
 from .host_constants import take_constants, with_constants
 from .in_place import take_writings
@@ -309,6 +310,7 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"), decompositions=decompositions(),
         partition_fn=forward_and_backward, keep_inference_input_mutations=True)
+    join_factors(example_inputs)
     with one_attention():
         return compile_module(module, example_inputs)
 
