@@ -41,7 +41,7 @@ from .recording import STATIC, RecordedCall, is_static, mark_static, recorded
 from .report import GraphReport, calling, record
 from .roles import is_of_optimizer
 from .runtime import CompiledEntry
-from .saved_values import keep_roots, make_again, make_norms_again
+from .saved_values import add_values, keep_roots, make_again, make_norms_again
 from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
 from .simplify import keep_sums, skip_idle_casts, slice_operands
@@ -245,6 +245,8 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     with_results(joint, visible, early)
     forward, backward = min_cut_rematerialization_partition(
         joint, inputs, num_fwd_outputs=visible + len(early), **options)
+    add_values(forward.graph)
+    add_values(backward.graph)
     without_results(forward, backward, visible, len(early))
     make_again(forward, backward, visible)
     make_norms_again(forward, backward, visible)
