@@ -58,6 +58,15 @@ class TestResults(unittest.TestCase):
         run_beside_eager(lambda x: x.softmax(-1), torch.full((2, 3), -inf))
 
 
+class TestParametrizations(unittest.TestCase):
+    def test_weight_norm(self):
+        for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 2e-2)):
+            for axis in (0, 1, None):
+                layer = torch.nn.utils.parametrizations.weight_norm(nn.Linear(5, 4).to(dtype), dim=axis)
+                train_beside_eager(layer, randn(3, 5, dtype=dtype), tolerance=tolerance)
+                self.assertEqual(eager_ops(), [])
+
+
 class TestArguments(unittest.TestCase):
     def test_memory_with_gaps_overlaps_and_odd_addresses(self):
         run_beside_eager(lambda x: (x * 2, x.sum(0)), randn(6, 8).t()[::2])
