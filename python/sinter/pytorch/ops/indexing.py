@@ -123,7 +123,7 @@ def taken_by_axis(c: Conversion, x: Tensor, axes: list[int], indices: list[Tenso
     """x[i[:, None], j], each index of which varies along one axis of its own: taken along one axis of x after
     another, but for an index that counts. It is for sizes that are no numbers: a mask[batch, token] whose batch
     torch does not know to be that of the tokens. None: the indices are others, or rows of a table are cheaper."""
-    if all(isinstance(size, int) for axis in axes for size in x._axes(axis)):
+    if all(x.product(axis).is_number for axis in axes):
         return None
     rank = max(index.rank for index in indices)
     places = []
