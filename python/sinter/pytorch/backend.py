@@ -26,6 +26,7 @@ from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import decompositions
 from .early_gradients import LateGradient, early_gradients, with_results, without_results
+from .equal_sizes import join_factors
 from .grouped_heads import share_heads
 from .host_constants import take_constants, with_constants
 from .in_place import take_writings
@@ -40,7 +41,7 @@ from .recording import STATIC, RecordedCall, is_static, mark_static, recorded
 from .report import GraphReport, calling, record
 from .roles import is_of_optimizer
 from .runtime import CompiledEntry
-from .saved_values import keep_roots, make_again, make_norms_again
+from .saved_values import add_values, keep_roots, make_again, make_norms_again
 from .selects import join_selects
 from .shared_memory import SharedMemory, memory_of
 from .simplify import keep_sums, skip_idle_casts, slice_operands
@@ -244,6 +245,8 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     with_results(joint, visible, early)
     forward, backward = min_cut_rematerialization_partition(
         joint, inputs, num_fwd_outputs=visible + len(early), **options)
+    add_values(forward.graph)
+    add_values(backward.graph)
     without_results(forward, backward, visible, len(early))
     make_again(forward, backward, visible)
     make_norms_again(forward, backward, visible)
@@ -309,6 +312,7 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
         fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
         inference_compiler=compiler("inference"), decompositions=decompositions(),
         partition_fn=forward_and_backward, keep_inference_input_mutations=True)
+    join_factors(example_inputs)
     with one_attention():
         return compile_module(module, example_inputs)
 

@@ -300,8 +300,17 @@ def batch_norm_backward(grad, x, weight, running_mean, running_var, mean, rstd, 
             *_affine_gradients(g, y, axes, weight if weight is not None else x, wanted[1:]))
 
 
+def weight_norm_backward(grad, v, g, norm, axis):
+    """Of v * (g / norm), norm that of v over all axes but one."""
+    axes = [other for other in range(v.dim()) if other != axis]
+    grad, wide, norm = grad.float(), v.float(), norm.float()
+    along = (grad * wide).sum(axes, True) / norm if axes else grad * wide / norm
+    return ((g.float() / norm * (grad - wide * (along / norm))).to(v.dtype), along.to(g.dtype))
+
+
 OWN = {"roll": roll, "_transformer_encoder_layer_fwd": encoder_layer, "_log_softmax": log_softmax,
        "_log_softmax_backward_data": log_softmax_backward, "nll_loss_forward": nll_loss,
        "nll_loss_backward": nll_loss_backward, "native_group_norm_backward": group_norm_backward,
        "_native_batch_norm_legit_functional": batch_norm_functional,
-       "native_batch_norm_backward": batch_norm_backward}
+       "native_batch_norm_backward": batch_norm_backward,
+       "_weight_norm_interface_backward": weight_norm_backward}

@@ -26,7 +26,7 @@ from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
 from .quantized import take_codes
 from .recorded_module import RecordedModule
-from .simplify import skip_assertions, skip_empty_operands, slice_operands
+from .simplify import skip_assertions, slice_operands
 from .unsupported import Unsupported
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -132,7 +132,6 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
         raise usage(f"the module changes {', '.join(str(target) for target in changed)}", title,
                     "return new values instead")
     skip_assertions(program.graph)
-    skip_empty_operands(program.graph)
     split_complex(program.graph)
     join_chunks(program.graph)
     slice_operands(program.graph)

@@ -9,6 +9,7 @@ from typing import Sequence
 
 import torch
 from torch import fx
+from torch._ops import HigherOrderOperator
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
@@ -152,6 +153,28 @@ def partition(module: fx.GraphModule, device: torch.device, name: str, visible: 
     return parts, eager
 
 
+class Downstreams:
+    """What has to run behind each node, for torch's partitioner: its readers, and behind a random op the next one,
+    so that each draws the numbers that it draws in eager."""
+
+    def __init__(self, graph: fx.Graph) -> None:
+        self.behind: dict[fx.Node, set[fx.Node]] = {}
+        later = None
+        for node in reversed(graph.nodes):
+            next_ones = [*node.users, later] if later is not None and draws_numbers(node) else [*node.users]
+            self.behind[node] = set(next_ones).union(*(self.behind[one] for one in next_ones))
+            later = node if draws_numbers(node) else later
+
+    def downstreams_of(self, node: fx.Node) -> set[fx.Node]:
+        return self.behind[node]
+
+
+def draws_numbers(node: fx.Node) -> bool:
+    """Whether a node is a random op, or one of torch's that runs such an op, its first argument."""
+    target = node.args[0] if isinstance(node.target, HigherOrderOperator) and node.args else node.target
+    return node.op == "call_function" and torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+
+
 def node_groups(module: fx.GraphModule, supported: SupportedOps) -> list[list[fx.Node]]:
     """Nodes that may be one part, in the graph's order. Where all are supported they are one group, which
     takes no search."""
@@ -159,8 +182,9 @@ def node_groups(module: fx.GraphModule, supported: SupportedOps) -> list[list[fx
     if all(supported.is_node_supported({}, node) for node in nodes):
         return [nodes] if nodes else []
     order = {node: i for i, node in enumerate(nodes)}
-    proposed = CapabilityBasedPartitioner(
-        module, supported, allows_single_node_partition=True).propose_partitions()
+    partitioner = CapabilityBasedPartitioner(module, supported, allows_single_node_partition=True)
+    partitioner.dependency_viewer = Downstreams(module.graph)
+    proposed = partitioner.propose_partitions()
     return [sorted(part.nodes, key=order.__getitem__) for part in proposed]
 
 
@@ -253,12 +277,16 @@ def rewritten(module: fx.GraphModule, parts: list[Part], entries: list) -> fx.Gr
     graph = fx.Graph()
     new: dict[fx.Node, fx.Node] = {}
     pending = [node for node in module.graph.nodes if node.op != "output"]
+    random = [node for node in pending if draws_numbers(node)]
+    drawn_before = dict(zip(random[1:], random))
     done: set[int] = set()
     while pending:
         waiting = []
         for node in pending:
             part = part_of.get(node)
             reads = part.leaves if part is not None else node.all_input_nodes
+            if node in drawn_before:
+                reads = [*reads, drawn_before[node]]
             if part is not None and id(part) in done:
                 continue
             if any(read not in new for read in reads):

@@ -17,11 +17,13 @@ where an argument would be a truth value for each pair of a token and a key.
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from math import prod
 
 import torch
 from torch import fx
+from torch.utils._pytree import tree_leaves
 
 from .layout import Layout, is_repeatable, is_view, with_sources
 
@@ -191,3 +193,15 @@ def view_again(graph: fx.Graph, view: fx.Node, made: dict[fx.Node, fx.Node]) -> 
         view_again(graph, view.args[0], made)
         made[view] = graph.node_copy(view, made.__getitem__)
     return made[view]
+
+
+def add_values(graph: fx.Graph) -> None:
+    """Gives nodes the fake tensors that they lack: torch's partitioner makes nodes without them, those that run a
+    random op again, in a checkpoint, with the state that the forward pass had."""
+    for node in graph.nodes:
+        if node.op != "call_function" or "val" in node.meta:
+            continue
+        arguments, options = fx.map_arg((node.args, node.kwargs), lambda operand: operand.meta["val"])
+        mode = next((leaf.fake_mode for leaf in tree_leaves((arguments, options)) if hasattr(leaf, "fake_mode")), None)
+        with mode or contextlib.nullcontext():
+            node.meta["val"] = node.target(*arguments, **options)

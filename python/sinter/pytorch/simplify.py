@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 
 import torch
@@ -63,19 +64,25 @@ def is_assertion(node: fx.Node) -> bool:
 
 def skip_empty_operands(graph: fx.Graph) -> None:
     """Leaves out operands of concatenations that have no elements, as a cache that was empty has none,
-    and what made them."""
-    for node in graph.nodes:
-        if node.target is not torch.ops.aten.cat.default:
-            continue
+    and what made them. One of a single axis may stand beside operands of several."""
+    for node in [node for node in graph.nodes if node.target is aten.cat.default]:
+        value = node.meta["val"]
         kept = [operand for operand in node.args[0] if not is_empty(operand)]
-        if 0 < len(kept) < len(node.args[0]):
-            node.args = (kept, *node.args[1:])
+        kept = kept or [operand for operand in node.args[0] if operand.meta["val"].dim() == value.dim()][:1]
+        if not 0 < len(kept) < len(node.args[0]):
+            continue
+        types = [operand.meta["val"].dtype for operand in kept]
+        if functools.reduce(torch.promote_types, types) != value.dtype:  # an empty operand's
+            with graph.inserting_before(node):
+                kept[0] = call(graph, node, aten._to_copy.default, kept[0], dtype=value.dtype)
+        node.args = (kept, *node.args[1:])
     graph.eliminate_dead_code()
 
 
 def slice_operands(graph: fx.Graph) -> None:
     """Leaves out slices and concatenations whose size the IR lacks, where what reads them can read their
     operands."""
+    skip_empty_operands(graph)
     join_parts(graph)
     slice_joined(graph)
 

@@ -573,6 +573,10 @@ odd("as_strided as_strided_copy", lambda k: call(k.x("46"), [3, 2], [6, 1]),
     lambda k: call(k.x("46"), [3, 2, 4], [5, 1, 1], 4), lambda k: call(k.x("46"), [2, 3], [1, 8], 1),
     lambda k: call(k.x("46"), [], [], 23), lambda k: call(k.x("46"), [0, 3], [6, 1], 2),
     lambda k: call(k.x("46"), [3, 5], [0, 1]), lambda k: call(k.x("234"), [24], [1]), moves=True)
+odd("as_strided_scatter", lambda k: call(k.x("46"), k.x("32"), [3, 2], [6, 1]),
+    lambda k: call(k.x("46"), k.x("23"), [2, 3], [1, 8], 1), lambda k: call(k.x("46"), k.x(""), [], [], 23),
+    lambda k: call(k.x("46"), k.x("03"), [0, 3], [6, 1], 2), lambda k: call(k.x("234"), k.x("432"), [4, 3, 2], [1, 4, 12]),
+    lambda k: call(k.x("46"), k.x("46", torch.float16), [4, 6], [6, 1], 0))
 odd("diagonal diagonal_copy", *with_numbers("ab", (), (1,), (-1,), (100,), (-100,), (0, 1, 0)),
     *with_numbers("abc", (), (0, -2, -1), (1, 0, 2), (-1, 2, 1)))
 

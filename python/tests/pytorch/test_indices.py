@@ -111,6 +111,26 @@ class TestIndicesThatCount(unittest.TestCase):
             with self.assertRaisesRegex(IndexError, r"index -6 is out of bounds for an axis of size 5"):
                 compiled(last, dynamic=True)(torch.randn(shape), torch.tensor([4, 0, -6]))
 
+    def test_a_mask_whose_batch_is_not_known_to_be_that_of_the_tokens(self):
+        def masked(x, mask):
+            rows = torch.arange(x.shape[0])[:, None, None, None]
+            return torch.where(mask[rows, torch.arange(x.shape[1])], x[:, None, None], 0.0)
+
+        def turned(x, y):
+            return y[:, torch.arange(x.shape[0]) - 1, torch.arange(x.shape[0] - 2)[:, None]] * 2
+
+        reset()
+        for function, shapes in ((masked, lambda n: ((n, n + 1), (n, n + 1))),
+                                 (turned, lambda n: ((n,), (2, n + 1, n, 3)))):
+            ours = compiled(function)
+            for size in (3, 4, 5):
+                x, y = map(torch.randn, shapes(size))
+                y = y > 0 if function is masked else y
+                assert_same(ours(x, y), function(x, y))
+            self.assertEqual(eager_ops(), [])
+        with self.assertRaisesRegex(IndexError, "index 3 is out of bounds for an axis of size 3"):
+            compiled(masked)(torch.randn(5, 4), torch.randn(3, 4) > 0)
+
     def test_one_number_that_is_repeated_counts_nothing(self):
         run_beside_eager(lambda x: x[torch.arange(1).expand(4), torch.arange(4)] * 2, torch.randn(4, 4))
 

@@ -4,8 +4,11 @@ import unittest
 
 import torch
 import torch._dynamo
-from beside_eager import assert_same, compiled, eager_ops, reset, run_beside_eager, tensors_of
+from beside_eager import (assert_same, compiled, eager_ops, reset, run_beside_eager, tensors_of,
+                          train_beside_eager)
+from test_overwriting import Function
 from torch import nn
+from torch.nn import functional as F
 
 randn = torch.randn
 
@@ -85,6 +88,16 @@ class TestEagerReaders(unittest.TestCase):
             run_beside_eager(lambda x: (x * 2)[1:, 1].as_strided((3, 2), (4, 1), 2), randn(3, 4),
                              dynamic=dynamic)
         self.assertIn("aten.as_strided.default", eager_ops())
+
+    def test_gradients_are_written_into_the_memory_of_a_view(self):
+        def strided(x):
+            y = x * 2
+            y.as_strided((3, 2), (7, 2), 3).mul_(x[:, 0, :2])
+            return y.sin(), x.as_strided((2, 2), (4, 1), 1) * 3, x.as_strided((5, 3, 4), (1, 20, 5)).square()
+
+        for function in (strided, lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1).flatten(1)):
+            train_beside_eager(Function(function), randn(3, 4, 5).requires_grad_(), dynamic=False)
+            self.assertEqual(eager_ops(), [])
 
     def test_a_type_that_torch_traced_wrongly_is_converted(self):
         # torch's trace has float32 for the running mean of bfloat16 that batch norm computes.

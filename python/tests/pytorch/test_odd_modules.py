@@ -58,6 +58,33 @@ class TestResults(unittest.TestCase):
         run_beside_eager(lambda x: x.softmax(-1), torch.full((2, 3), -inf))
 
 
+class TestRandomNumbers(unittest.TestCase):
+    def test_random_ops_of_two_branches_keep_their_order(self):
+        def encoded_and_decoded(x, y):
+            for _ in range(3):
+                x = F.dropout((x @ x).relu(), 0.5)
+            for _ in range(3):
+                y = F.dropout(y, 0.5) + (y @ y).relu()
+            return (x @ y).relu()
+
+        reset()
+        x, y = randn(4, 4).requires_grad_(), randn(4, 4)
+        results = []
+        for function in (encoded_and_decoded, compiled(encoded_and_decoded)):
+            torch.manual_seed(3)
+            results.append(function(x, y))
+        torch.testing.assert_close(*results)
+
+
+class TestParametrizations(unittest.TestCase):
+    def test_weight_norm(self):
+        for dtype, tolerance in ((torch.float32, 1e-5), (torch.bfloat16, 2e-2)):
+            for axis in (0, 1, None):
+                layer = torch.nn.utils.parametrizations.weight_norm(nn.Linear(5, 4).to(dtype), dim=axis)
+                train_beside_eager(layer, randn(3, 5, dtype=dtype), tolerance=tolerance)
+                self.assertEqual(eager_ops(), [])
+
+
 class TestArguments(unittest.TestCase):
     def test_memory_with_gaps_overlaps_and_odd_addresses(self):
         run_beside_eager(lambda x: (x * 2, x.sum(0)), randn(6, 8).t()[::2])

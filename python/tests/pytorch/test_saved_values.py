@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -140,3 +142,32 @@ def test_a_norm_that_a_condition_scales_is_made_again(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("module", [ConditionedNorm("product"), ConditionedNorm(affine=True)])
 def test_other_norms_are_kept(monkeypatch: pytest.MonkeyPatch, module: nn.Module) -> None:
     assert norms(kept(monkeypatch, module)[0]) == 3
+
+
+class RandomCheckpoint(nn.Module):
+    """A checkpoint computes random numbers again, which are those of the forward pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(8, 16), nn.Linear(16, 8)
+
+    def noisy(self, x):
+        y = F.gelu(self.first(x))
+        return self.second(F.dropout(y * torch.rand_like(y) + torch.randn(4, 1), 0.3))
+
+    def forward(self, x):
+        for _ in range(2):
+            x = torch.utils.checkpoint.checkpoint(self.noisy, x, use_reentrant=False)
+        return x * torch.rand(8)
+
+
+def test_random_numbers_of_a_checkpoint():
+    model, x = RandomCheckpoint(), torch.randn(4, 8)
+    eager, ours = copy.deepcopy(model), torch.compile(model, backend=backend.compile_graph)
+    reset()
+    for module, function in ((model, ours), (eager, eager)):
+        torch.manual_seed(7)
+        function(x).square().sum().backward()
+    for a, b in zip(model.parameters(), eager.parameters()):
+        torch.testing.assert_close(a.grad, b.grad)
+    assert len(report.REPORTS) == 2

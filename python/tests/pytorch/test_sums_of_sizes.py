@@ -46,6 +46,15 @@ class TestSums(unittest.TestCase):
                     self.assertEqual(eager_ops(), [])
         train_beside_eager(Function(written), randn(4, 5, 3).requires_grad_(), dynamic=False)
 
+    def test_operands_without_elements_are_left_out(self):
+        for function in (lambda x: torch.cat([torch.zeros(0), x[:, 1:], x[:, :1]], 1) * x,
+                         lambda x: torch.cat([torch.zeros(0), (x > 0).int()], 0) * x,
+                         lambda x: torch.cat([torch.zeros(0), x[:, :0]], 1).sum() + x):
+            for dynamic in (False, True):
+                with self.subTest(dynamic=dynamic):
+                    train_beside_eager(Function(function), randn(3, 4, 5).requires_grad_(), dynamic=dynamic)
+                    self.assertEqual(eager_ops(), [])
+
     def test_elements_by_index_of_each_row_have_gradients(self):
         n = torch.tensor([1, 3, -2, 0])
         for name, function in {

@@ -67,6 +67,9 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
         return moved
     if len(axes) == 1 and not x.is_number:
         return elements_at(c, x, axes[0], indices[axes[0]], from_end=True)
+    taken = taken_by_axis(c, x, axes, [indices[axis] for axis in axes])
+    if taken is not None:
+        return taken
     order = axes + [i for i in range(x.rank) if i not in axes]
     rows = x.permute(order)
     sizes, count = rows.sizes, len(axes)
@@ -87,11 +90,16 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
 def elements_at(c: Conversion, x: Tensor, axis: int, index: Tensor, from_end: bool) -> Tensor:
     """The elements of x, the node's first operand, at an index along an axis; the index's axes stand in
     its place."""
-    rows = row_numbers(index.flatten(), c.node.args[0].meta["val"].shape[axis], from_end)
+    return elements_along(c, x, axis, index.flatten(), from_end).reshape(c.shape)
+
+
+def elements_along(c: Conversion, x: Tensor, axis: int, index: Tensor, from_end: bool) -> Tensor:
+    """The elements of x, the node's first operand, at an index of one axis, which takes the place of x's axis."""
+    rows = row_numbers(index, c.node.args[0].meta["val"].shape[axis], from_end)
     for i in range(x.rank):
         if i != axis:
             rows = rows.unsqueeze(i)
-    return gather_elements(x, rows, axis, from_end).reshape(c.shape)
+    return gather_elements(x, rows, axis, from_end)
 
 
 def indexed_by_counting(c: Conversion, x: Tensor, axes: list[int],
@@ -107,6 +115,29 @@ def indexed_by_counting(c: Conversion, x: Tensor, axes: list[int],
     if counting.others:
         moved = element_along(c, moved, order, len(before) + len(counting.axes), counting.index)
     for missing in sorted(set(range(counting.rank)) - set(counting.places)):
+        moved = moved.unsqueeze(len(before) + missing)
+    return moved.expand(c.shape)
+
+
+def taken_by_axis(c: Conversion, x: Tensor, axes: list[int], indices: list[Tensor]) -> Tensor | None:
+    """x[i[:, None], j], each index of which varies along one axis of its own: taken along one axis of x after
+    another, but for an index that counts. It is for sizes that are no numbers: a mask[batch, token] whose batch
+    torch does not know to be that of the tokens. None: the indices are others, or rows of a table are cheaper."""
+    if all(x.product(axis).is_number for axis in axes):
+        return None
+    rank = max(index.rank for index in indices)
+    places = []
+    for index in indices:
+        varying = [rank - index.rank + i for i in range(index.rank) if not index.is_one(i)]
+        if len(varying) != 1 or varying[0] in places:
+            return None
+        places += varying
+    for axis, index in zip(axes, indices):
+        if place_of(c.node.args[1][axis], x, axis, rank) is None:
+            x = elements_along(c, x, axis, index.flatten(), from_end=True)
+    before, behind = list(range(axes[0])), list(range(axes[-1] + 1, x.rank))
+    moved = x.permute(before + [axes[i] for i in sorted(range(len(axes)), key=places.__getitem__)] + behind)
+    for missing in sorted(set(range(rank)) - set(places)):
         moved = moved.unsqueeze(len(before) + missing)
     return moved.expand(c.shape)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from dataclasses import dataclass
 from typing import Sequence
 
 import torch
@@ -367,28 +368,67 @@ def select_scatter(c: Conversion, x: Tensor, source: Tensor, axis, index) -> Ten
     return c.g.where(chosen_along(c, x, axis, index), source, x)
 
 
+@dataclass(frozen=True)
+class Strided:
+    """A view of all memory of a tensor that is dense. elements: those of the tensor, in the order of memory.
+    layout: the tensor's. begin: the place of the view's first element."""
+
+    elements: Tensor
+    layout: Layout
+    sizes: list[int]
+    strides: list[int]
+    begin: int
+
+    @staticmethod
+    def of(c: Conversion, x: Tensor, sizes, strides, offset=None) -> Strided:
+        """x is the node's first operand."""
+        fake = c.node.args[0].meta["val"]
+        layout, own = Layout.of_dense(fake), expression_of(fake.storage_offset())
+        begin = own if offset is None else offset
+        if layout is None:
+            raise Unsupported("memory with gaps")
+        if not x.is_number or not all(isinstance(number, int) for number in (own, begin, *sizes, *strides)):
+            raise Unsupported("places in memory that are known only when the graph runs")
+        count, begin = math.prod(x.sizes), begin - own
+        last = begin + sum((size - 1) * stride for size, stride in zip(sizes, strides))
+        if 0 not in sizes and (begin < 0 or last >= count):
+            raise Unsupported("memory beyond that of the tensor")
+        return Strided(x.permute(layout.order).reshape([count]), layout, sizes, strides, begin)
+
+    @property
+    def order(self) -> list[int] | None:
+        """The axes of the view from the outermost to the innermost, if it has each element once."""
+        order = sorted(range(len(self.sizes)), key=lambda axis: (self.sizes[axis] != 1, -self.strides[axis]))
+        expected = 1
+        for axis in reversed(order):
+            if self.sizes[axis] != 1 and self.strides[axis] != expected:
+                return None
+            expected *= self.sizes[axis]
+        return order if expected == self.elements.size(0) else None
+
+    @property
+    def places(self) -> Tensor:
+        """The places of the view's elements in memory, of one axis."""
+        count = self.elements.size(0)
+        if count > LAST_PLACE:
+            raise Unsupported(f"places among {count} elements")
+        g = self.elements.g
+        place = g.number(self.begin, "i32").reshape([1] * len(self.sizes))
+        for axis, (size, stride) in enumerate(zip(self.sizes, self.strides)):
+            place = place + along(place, g.iota(size) * stride, axis)
+        return place.reshape([math.prod(self.sizes)])
+
+
 @converts(aten("as_strided.default"), aten("as_strided_copy.default"))
 def as_strided(c: Conversion, x: Tensor, sizes, strides, offset=None) -> Tensor:
     """Elements by their places in memory, which is that of x alone."""
-    fake = c.node.args[0].meta["val"]
-    layout, own = Layout.of_dense(fake), expression_of(fake.storage_offset())
-    begin = own if offset is None else offset
-    if layout is None:
-        raise Unsupported("memory with gaps")
-    if not x.is_number or not all(isinstance(number, int) for number in (own, begin, *sizes, *strides)):
-        raise Unsupported("places in memory that are known only when the graph runs")
+    view = Strided.of(c, x, sizes, strides, offset)
     if 0 in sizes:
         return c.g.full(sizes, 0, c.dtype)
-    count, begin = math.prod(x.sizes), begin - own
-    if begin < 0 or begin + sum((size - 1) * stride for size, stride in zip(sizes, strides)) >= count:
-        raise Unsupported("memory beyond that of the tensor")
-    if count > LAST_PLACE:
-        raise Unsupported(f"places among {count} elements")
-    place = c.g.number(begin, "i32").reshape([1] * len(sizes))
-    for axis, (size, stride) in enumerate(zip(sizes, strides)):
-        place = place + along(place, c.g.iota(size) * stride, axis)
-    elements = x.permute(layout.order).reshape([count])
-    return gather(elements, place.reshape([math.prod(sizes)]), 0).reshape(sizes)
+    if view.order is not None:
+        inverse = [view.order.index(axis) for axis in range(len(sizes))]
+        return view.elements.reshape([sizes[axis] for axis in view.order]).permute(inverse)
+    return gather(view.elements, view.places, 0).reshape(sizes)
 
 
 @converts(aten("tril.default"))

@@ -13,7 +13,7 @@ from ..row_ops import checked_rows, gather
 from ..tensor import Tensor
 from ..unsupported import Unsupported
 from .indexing import MAX_ROWS, joined_numbers
-from .movement import along
+from .movement import Strided, along
 from .registry import Conversion, aten, converts
 
 # The writer of a place is found by comparing the place with the whole index.
@@ -122,6 +122,19 @@ def with_more(x: Tensor, axis: int, size: int, number: int) -> Tensor:
     """x with elements of a number behind its own, up to a size."""
     lacks = size - x.size(axis)
     return x.g.concat([x, x.filled(x.g.number(number, x.dtype), axis, lacks)], axis) if lacks else x
+
+
+@converts(aten("as_strided_scatter.default"))
+def as_strided_scatter(c: Conversion, x: Tensor, source: Tensor, sizes, strides, offset=None) -> Tensor:
+    """x with other elements at places in its memory, as the gradient of a view that changes in place has it."""
+    view = Strided.of(c, x, sizes, strides, offset)
+    if 0 in sizes:
+        return x
+    source = source.to(x.dtype)
+    elements = overwritten(view.elements, 0, view.places, source.reshape([math.prod(sizes)])) \
+        if view.order is None else source.permute(view.order).reshape([view.elements.size(0)])
+    order = view.layout.order
+    return elements.reshape([x.size(axis) for axis in order]).permute(view.layout.inverse)
 
 
 def put_where(c: Conversion, x: Tensor, mask: Tensor, values: Tensor) -> Tensor:
