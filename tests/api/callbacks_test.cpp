@@ -35,7 +35,7 @@ struct SlowProgress {
   static int call(void* user, const char*, int64_t, int64_t) {
     auto& slow = *static_cast<SlowProgress*>(user);
     slow.begun = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     slow.ended = true;
     return 0;
   }
