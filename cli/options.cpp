@@ -94,7 +94,7 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       .add_option("--products", options.products,
                   "of more than eight tokens: library, by cuBLASLt, or own, by Sinter's kernel on "
                   "tensor cores (16-bit types, sm_90a) with an epilogue; auto: own where a long "
-                  "epilogue gains")
+                  "epilogue gains, in strict numerics")
       ->type_name("auto|library|own")
       ->default_str("auto");
   command

@@ -53,7 +53,7 @@ def compile(
     "fast". attention: "tiled" (the default), "composed", or "relaxed", which takes attention in
     primitives whose scores are rounded to 16 bits. products, of more than eight tokens: "auto" (the default),
     "library", by cuBLASLt, or "own", by Sinter's kernel with an epilogue; auto takes that where a long epilogue
-    gains. fuse: False compiles every op to a launch of its own. entries: the default is all.
+    gains, in strict numerics. fuse: False compiles every op to a launch of its own. entries: the default is all.
     random_weights: a seed of stand-in weights. ignore_keys: keys of config.json that are not known
     and change no result. weights: a safetensors file or folder, or tensors by
     name. context: tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. require,

@@ -57,6 +57,30 @@ TEST_CASE("float32 has no roundings inside kernels: the same bits") {
   }
 }
 
+TEST_CASE(
+    "a product with GELU is Sinter's own in strict numerics, in fast ones where that was asked "
+    "for") {
+  const Module module = value(parse_module(R"(module @m {
+  entry @main(%x: bf16[16384, 64], %w: bf16[1024, 64]) -> (%y) {
+    %p = linear %x, %w : bf16[16384, 1024]
+    %y = gelu_tanh %p : bf16[16384, 1024]
+  }
+}
+)",
+                                           "test"));
+  const auto is_own = [&](Numerics numerics, std::vector<std::string> requested) {
+    CompileOptions options;
+    options.fusion.numerics = numerics;
+    options.families.requested = std::move(requested);
+    const Module frozen = value(freeze(module, {}, {}, pass_options(options)));
+    return llvm::any_of(frozen.entries[0].graph.ops(),
+                        [](const Op& op) { return order_of(op) == Order::tiled_linear; });
+  };
+  CHECK(is_own(Numerics::strict, {}));
+  CHECK_FALSE(is_own(Numerics::fast, {}));
+  CHECK(is_own(Numerics::fast, {"gemm_tc"}));
+}
+
 TEST_CASE("random graphs: hardly a value is farther off than the bounds") {
   // A value of a few elements may be, by chance: two of a hundred.
   const TemporaryDirectory folder;
