@@ -13,8 +13,11 @@ namespace {
 class Widening {
  public:
   Widening(const Graph& from, llvm::ArrayRef<Symbol> symbols)
-      : from_(from), builder_(result_, symbols, "w"), held_(from, result_), other_(from.size()) {
-    kept_.resize(from.size());
+      : from_(from),
+        builder_(result_, symbols, "w"),
+        held_(from, result_),
+        kept_(from.size()),
+        other_(from.size()) {
     for (uint32_t i = 0; i < from.size(); ++i) keep_block_sums(ValueId(i));
   }
 

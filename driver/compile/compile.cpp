@@ -140,8 +140,7 @@ PassOptions pass_options(const CompileOptions& options) {
   if (lacks_wgmma || options.families.rounded_matrices)
     result.families.left_out.emplace_back("gemm_codes");
   // Where it was asked for, emission says what is missing. In fast numerics the library's calls
-  // apply GELU, too, and the kernel's epilogue has float32 sums, a form that no gain was measured
-  // of.
+  // apply GELU, too, and the kernel's epilogue takes float32 sums, whose gain was not measured.
   if ((lacks_wgmma || is_fast) && !llvm::is_contained(options.families.requested, "gemm_tc"))
     result.families.left_out.emplace_back("gemm_tc");
   return result;

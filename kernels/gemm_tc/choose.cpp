@@ -83,13 +83,11 @@ bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
   return !product.transposed || is_tiled_linear_length(columns.constant());
 }
 
-/// The own kernel with its epilogue was measured to be as fast as the library's call and a kernel,
-/// or faster, where it saves so many bytes of memory traffic, an element's epilogue has so many
-/// instructions, and a sum has at most so many elements (bench/log.md, "Products and their
-/// epilogues").
-constexpr int64_t kLeastBytes = int64_t{24} << 20;
-constexpr double kLeastInstructions = 20;
-constexpr int64_t kMostLength = 1152;
+/// Bounds within which the own kernel with its epilogue was measured to be as fast as the library's
+/// call and a kernel, or faster (bench/log.md, "Products and their epilogues").
+constexpr int64_t kLeastBytes = int64_t{24} << 20;  // of memory traffic that it saves
+constexpr double kLeastInstructions = 20;           // of the epilogue, for an element
+constexpr int64_t kMostLength = 1152;               // elements of a sum
 
 /// The epilogue that may join a product: ops that compute it by element, and ops by element that
 /// only those read.

@@ -94,13 +94,13 @@ class Library:
             if self._loaded is None:
                 path = library_path()
                 try:
-                    self._loaded = ctypes.CDLL(str(path))
+                    loaded = ctypes.CDLL(str(path))
                 except OSError as error:
                     raise ImportError(f"cannot load {path}: {error}") from error
-                if not hasattr(self._loaded, "sinter_allow_callbacks"):
-                    self._loaded = None
+                if not hasattr(loaded, "sinter_allow_callbacks"):
                     raise too_old("sinter_allow_callbacks")
-                setattr(sys, "_sinter_end_of_callbacks", _EndOfCallbacks(self._loaded))
+                setattr(sys, "_sinter_end_of_callbacks", _EndOfCallbacks(loaded))
+                self._loaded = loaded
             return self._loaded
 
     def __getattr__(self, name: str) -> Any:

@@ -323,13 +323,11 @@ TEST_CASE("every option of every command has a row, and every row an option") {
 }
 
 TEST_CASE("an option changes a result, or what it says is refused") {
-  std::map<std::string, Outcome>
-      without_options;  // by line: most options are tried with the same one
+  // Most options of a command are compared with the same line, which runs once.
+  std::map<std::string, Outcome> outcomes;
   const auto without = [&](const std::string& line) -> const Outcome& {
-    const auto at = without_options.find(line);
-    return at != without_options.end()
-               ? at->second
-               : without_options.emplace(line, outcome_of(line)).first->second;
+    if (!outcomes.contains(line)) outcomes.emplace(line, outcome_of(line));
+    return outcomes.at(line);
   };
   for (const auto& [command, line] : kCommands) {
     for (const Row& row : kRows) {

@@ -13,6 +13,8 @@ of a padded operand are those of the padded tensor, so that no kernel writes the
 
 from __future__ import annotations
 
+import contextlib
+
 import torch
 from torch import fx
 from torch.utils._pytree import tree_leaves
@@ -89,11 +91,16 @@ def call(graph: fx.Graph, origin: fx.Node, target, *arguments, **options) -> fx.
     node.meta.update({key: value for key, value in origin.meta.items()
                       if key in ("stack_trace", "nn_module_stack", "partitioner_tag",
                                  "autograd_backward", "seq_nr")})
-    fakes = fx.map_arg(arguments, lambda operand: operand.meta["val"])
-    mode = next(fake.fake_mode for fake in tree_leaves(fakes) if hasattr(fake, "fake_mode"))
-    with mode:
-        node.meta["val"] = target(*fakes, **options)
+    add_value(node)
     return node
+
+
+def add_value(node: fx.Node) -> None:
+    """Gives a node the fake tensor that its target computes of those of its operands."""
+    arguments, options = fx.map_arg((node.args, node.kwargs), lambda operand: operand.meta["val"])
+    mode = next((leaf.fake_mode for leaf in tree_leaves((arguments, options)) if hasattr(leaf, "fake_mode")), None)
+    with mode or contextlib.nullcontext():
+        node.meta["val"] = node.target(*arguments, **options)
 
 
 def padded_operand(graph: fx.Graph, padded: dict, operand: fx.Node, lacks: tuple[int, ...]) -> fx.Node:

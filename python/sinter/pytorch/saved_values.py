@@ -17,15 +17,14 @@ where an argument would be a truth value for each pair of a token and a key.
 
 from __future__ import annotations
 
-import contextlib
 import operator
 from math import prod
 
 import torch
 from torch import fx
-from torch.utils._pytree import tree_leaves
 
 from .layout import Layout, is_repeatable, is_view, with_sources
+from .padding import add_value
 
 
 aten = torch.ops.aten
@@ -199,9 +198,5 @@ def add_values(graph: fx.Graph) -> None:
     """Gives nodes the fake tensors that they lack: torch's partitioner makes nodes without them, those that run a
     random op again, in a checkpoint, with the state that the forward pass had."""
     for node in graph.nodes:
-        if node.op != "call_function" or "val" in node.meta:
-            continue
-        arguments, options = fx.map_arg((node.args, node.kwargs), lambda operand: operand.meta["val"])
-        mode = next((leaf.fake_mode for leaf in tree_leaves((arguments, options)) if hasattr(leaf, "fake_mode")), None)
-        with mode or contextlib.nullcontext():
-            node.meta["val"] = node.target(*arguments, **options)
+        if node.op == "call_function" and "val" not in node.meta:
+            add_value(node)
