@@ -84,7 +84,7 @@ bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
 }
 
 /// Bounds within which the own kernel with its epilogue was measured to be as fast as the library's
-/// call and a kernel, or faster (bench/log.md, "Products and their epilogues").
+/// call and a kernel, or faster (bench/log/products.md, "Epilogues").
 constexpr int64_t kLeastBytes = int64_t{24} << 20;  // of memory traffic that it saves
 constexpr double kLeastInstructions = 20;           // of the epilogue, for an element
 constexpr int64_t kMostLength = 1152;               // elements of a sum

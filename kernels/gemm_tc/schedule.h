@@ -34,8 +34,8 @@ struct TiledLinearProblem {
 /// The problem of `product`, a tiled_linear of at most `tokens` tokens, without a long epilogue.
 TiledLinearProblem tiled_linear_problem(const Graph& graph, const Op& product, int64_t tokens,
                                         int64_t pairs, llvm::ArrayRef<Symbol> symbols);
-/// Instructions of an epilogue for an element from which on it is long (bench/log.md, "Own products
-/// of many tokens" and "Products and their epilogues").
+/// Instructions of an epilogue for an element from which on it is long (bench/log/products.md,
+/// "Narrow products with epilogues" and "Epilogues").
 inline constexpr int64_t kLongEpilogue = 20;
 /// nullopt: the device has no products of warpgroups, too little shared memory, or no tile has
 /// whole runs of the pairs.

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <iterator>
 #include <regex>
 #include <set>
 
@@ -90,6 +92,57 @@ TEST_CASE("comments name files that are there") {
     }
   }
   CHECK(comments > 5000);
+}
+
+/// Sections that a comment cites as `PAGE.md, "SECTION"` or `PAGE.md, "SECTION" and "SECTION"`, and
+/// that the page lacks; pages are named by their path from the root.
+std::vector<std::string> missing_sections(const std::string& comment,
+                                          const std::function<std::string(std::string)>& page) {
+  static const std::regex kCitation(
+      "((?:bench|docs)/[A-Za-z0-9_/]+\\.md), (\"[^\"]+\"(?:(?:,| and|, and) \"[^\"]+\")*)");
+  static const std::regex kTitle("\"([^\"]+)\"");
+  std::vector<std::string> missing;
+  for (std::sregex_iterator it(comment.begin(), comment.end(), kCitation), end; it != end; ++it) {
+    const std::string text = "\n" + page((*it)[1]), titles = (*it)[2];
+    for (std::sregex_iterator title(titles.begin(), titles.end(), kTitle); title != end; ++title)
+      if (text.find("# " + (*title)[1].str() + "\n") == std::string::npos)
+        missing.push_back((*it)[1].str() + ", " + (*title)[1].str());
+  }
+  return missing;
+}
+
+TEST_CASE("sections that comments cite are there") {
+  const auto page = [](const std::string& name) {
+    std::ifstream file(kRoot / name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  size_t cited = 0;
+  for (const std::string& path : sources()) {
+    const std::string type = fs::path(path).extension().string();
+    const bool is_c = type == ".h" || type == ".cpp" || type == ".cuh" || type == ".def";
+    if (!is_c && type != ".py") continue;
+    // Neighbouring lines of comments are one text.
+    std::ifstream file(kRoot / path);
+    std::string text;
+    for (std::string line; std::getline(file, line);) {
+      const std::string comment = comment_of(line, is_c ? "// " : "# ");
+      text += comment.empty() ? "\n" : " " + comment;
+    }
+    cited += text.find("bench/log/") != std::string::npos;
+    for (const std::string& section : missing_sections(text, page))
+      FAIL_CHECK(path, " cites ", section, ", which is not there");
+  }
+  CHECK(cited > 0);
+}
+
+TEST_CASE("a section that is not there is found") {
+  const auto page = [](const std::string& name) {
+    return std::string(name == "bench/a.md" ? "# A\n\n## One of b\n" : "");
+  };
+  CHECK(missing_sections("as bench/a.md, \"One of b\" and \"A\", says", page).empty());
+  CHECK(missing_sections("(bench/a.md, \"A\" and \"One\")", page) ==
+        std::vector<std::string>{"bench/a.md, One"});
+  CHECK(missing_sections("(docs/b.md, \"A\")", page) == std::vector<std::string>{"docs/b.md, A"});
 }
 
 TEST_CASE("a file that is not there is found") {
