@@ -107,7 +107,7 @@ SINTER_DEVICE void compare(const Out* x, const Out* y, long long count, unsigned
     if (!differs) continue;
     atomicAdd(result, 1u);
     const float difference = fabsf(load(x + i) - load(y + i));
-    // Of a NaN, infinity.
+    // A NaN has the distance infinity.
     atomicMax(result + 1, difference <= 3.4e38f ? __float_as_uint(difference) : 0x7f800000u);
   }
 }

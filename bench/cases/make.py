@@ -180,7 +180,7 @@ LARGEST_TENSOR = 2**30  # elements; bounds the rows of a module
 
 
 def module(name: str, width: int, dtype: str, parameters_are_inputs: bool, rows: int | None = None) -> str:
-    """Of `rows` rows, or of a symbol N."""
+    """A module of `rows` rows, or of a symbol N."""
     pattern = PATTERNS[name]
     matrix, vector = f"{dtype}[{rows or 'N'}, {width}]", f"{dtype}[{width}]"
     shape = f"{rows}x{width}" if rows else str(width)

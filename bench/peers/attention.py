@@ -38,7 +38,7 @@ def exact(q, keys, values, scale, window):
 
 
 def median_us(calls, samples, together):
-    """Of a call: `together` calls, in turns, are recorded in a graph; a sample is a launch of it."""
+    """The median time of a call: `together` calls, in turns, are recorded in a graph; a sample is one launch."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for call in calls:

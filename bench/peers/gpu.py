@@ -1,4 +1,4 @@
-"""What the peers' scripts share on the GPU: facts about the machine, CUDA graphs, their timing."""
+"""Helpers of the peers' scripts on the GPU: facts about the machine, CUDA graphs, their timing."""
 
 import collections
 import dataclasses

@@ -74,7 +74,7 @@ class Block(nn.Module):
 
 
 class PromptBlock(Block):
-    """Of whole prompts [sequences, tokens, hidden], which fill the caches from position 0 on."""
+    """A block for whole prompts [sequences, tokens, hidden], which fill the caches from position 0 on."""
 
     def attention(self, x, cos, sin):
         sequences, tokens, _ = x.shape

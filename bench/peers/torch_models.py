@@ -57,7 +57,7 @@ class Row:
     exact: int | None = None
 
     def restart(self) -> None:
-        """What a model keeps from call to call is as before the first one."""
+        """Restores the state that a model keeps from call to call."""
         if hasattr(self.model, "restart"):
             self.model.restart()
 
@@ -411,14 +411,14 @@ def kernels_of(call: Callable, device: str) -> dict:
 
 
 def errors(result: torch.Tensor, exact: torch.Tensor) -> dict:
-    """Of the part of the batch that float64 computed."""
+    """Errors in the part of the batch that float64 computed."""
     difference = result[:len(exact)].double() - exact
     return {"max_error": difference.abs().max().item(),
             "rms_error": difference.square().mean().sqrt().item()}
 
 
 def exact_result(row: Row, device: str) -> torch.Tensor:
-    """What eager computes in float64 with the rounded weights and inputs."""
+    """Eager's results in float64 with the rounded weights and inputs."""
     short = lambda name, x: x if row.exact is None or name in ("cos", "sin") else x[:row.exact]
     arguments = {name: short(name, x) for name, x in row.arguments.items()}
     double = placed(Row(copy.deepcopy(row.model), arguments), device, torch.float64)
@@ -426,7 +426,7 @@ def exact_result(row: Row, device: str) -> torch.Tensor:
 
 
 def backend_facts(graphs: list) -> dict:
-    """What the backend says of its graphs. backend_s: its part of the first call, without Dynamo and
+    """The backend's report of its graphs. backend_s: its part of the first call, without Dynamo and
     aot_autograd. parts: entries, which share their memory for intermediate values. arena_bytes: of the
     largest, its results included."""
     return {"recorded": [str(call) for graph in graphs for call in graph.recorded],

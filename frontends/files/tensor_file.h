@@ -66,7 +66,7 @@ struct LoadedTensor {
 /// type for.
 class FileTensors : public TensorSource {
  public:
-  /// What a file's header says of a tensor; null: there is none of that name.
+  /// The entry of a tensor in a file's header; null: there is none of that name.
   virtual const FileTensor* entry(std::string_view name) const = 0;
   /// Fills `out` with exactly the bytes of a tensor of any element type.
   virtual Status read_raw(std::string_view name, std::span<std::byte> out) const = 0;

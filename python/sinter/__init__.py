@@ -67,7 +67,7 @@ def version() -> str:
 
 
 def __dir__() -> list[str]:
-    """What the package offers, without the modules that it is made of."""
+    """The names that the package offers, without its modules."""
     return sorted([*__all__, "__version__"])
 
 

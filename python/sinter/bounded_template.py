@@ -46,7 +46,7 @@ class Bounds:
 
 
 class Budget:
-    """What is left of the bounds in one rendering."""
+    """The budget that one rendering has left."""
 
     def __init__(self, bounds: Bounds, given: Any, where: str) -> None:
         self._bounds, self._where = bounds, where
@@ -126,7 +126,7 @@ def _digits(bits: float) -> int:
 
 
 def _format_size(form: Any, given: Any) -> float:
-    """Of `form % given` and form.format(given): widths, and each value in each place."""
+    """A bound of the length of `form % given` and form.format(given): widths, and each value in each place."""
     form = str(form)
     runs = re.findall(r"\d+", form)
     widths = sum(float(run) if len(run) < 10 else math.inf for run in runs)
@@ -359,7 +359,7 @@ class AssistantText(Extension):
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
-    """Of one rendering, whose budget it has."""
+    """The environment of one rendering, which spends its budget."""
 
     intercepted_binops = frozenset(_OPERATOR_SIZES)
 

@@ -98,7 +98,7 @@ class Call(Handle):
         self._inputs[name] = tensor
 
     def _check(self, tensor: tensors.Tensor, wanted: str, where: str) -> None:
-        """What the library cannot know: where the memory is, and types that it does not have."""
+        """Checks that the library cannot make: where the memory is, and types that it does not have."""
         if tensor.dtype != split_type(wanted)[0]:
             raise bad_input(
                 f"{tensor.type} is given, {wanted} is wanted", where, "convert the tensor"

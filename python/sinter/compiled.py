@@ -161,7 +161,7 @@ class Compiled:
 
     @property
     def target(self) -> str:
-        """What it was compiled for: "sm_90a"."""
+        """The device that the plan was compiled for: "sm_90a"."""
         return text_of(lib.sinter_plan_target(self.plan.pointer))
 
     @property
@@ -176,7 +176,7 @@ class Compiled:
 
     @property
     def ledger_text(self) -> str:
-        """What fusion decided in all entries, for people."""
+        """The decisions of fusion in all entries, as text for people."""
         return self._text("ledger.txt")
 
     @property
@@ -230,7 +230,7 @@ class Compiled:
         raise missing
 
     def decisions(self, entry: str | None = None) -> list[Decision]:
-        """What fusion decided in an entry: acceptances in their order, then refusals."""
+        """The decisions of fusion in an entry: acceptances in their order, then refusals."""
         return self.entry(entry).decisions()
 
     def unfused(self) -> Compiled:

@@ -27,7 +27,7 @@ class Device(Handle):
 
     @property
     def target(self) -> str:
-        """What to compile for: "sm_90a"; of the CPU ""."""
+        """The name to compile for: "sm_90a"; "" for the CPU."""
         return text_of(lib.sinter_device_target(self.pointer))
 
     def __repr__(self) -> str:

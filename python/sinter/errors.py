@@ -33,7 +33,7 @@ def _escaped(character: str) -> str:
 
 
 class SinterError(Exception):
-    """What the library refuses or cannot do.
+    """An input that the library refuses, or work that failed.
 
     code: a `sinter.Code`; the numbers are the exit codes of the program `sinter`.
     what: what is wrong, with both values of a mismatch.

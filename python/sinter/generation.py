@@ -1,4 +1,4 @@
-"""What a language model writes, as it is written."""
+"""Texts of a language model, piece by piece."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Generation:
-    """What a model writes. Of one prompt, iterating gives pieces of text; of several, pairs
+    """A generation in progress. Iterating gives pieces of text for one prompt; for several, pairs
     (number of the prompt, piece). Leaving the loop ends the generation.
 
         for piece in model.generate("Once"):

@@ -1,4 +1,4 @@
-"""What a compiled plan tells about itself: entries, costs, kernels, verdicts of fusion."""
+"""Facts of a compiled plan: entries, costs, kernels, verdicts of fusion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a call of an entry costs.
+    """The cost of one call of an entry.
 
     launches: kernels, library calls and copies; kernels: distinct generated kernels among them;
     products: library calls among them. moved_bytes: read and written by all launches. arena_bytes:
@@ -322,7 +322,7 @@ class Entry:
         return self._compiled.unfused().entry(self.title).costs(symbols)
 
     def decisions(self) -> list[Decision]:
-        """What fusion decided: acceptances in their order, then refusals."""
+        """The decisions of fusion: acceptances in their order, then refusals."""
         plan, count = self._compiled.plan.pointer, ctypes.c_size_t()
         check(lib.sinter_plan_decision_count(plan, self._index, ctypes.byref(count)))
         return [

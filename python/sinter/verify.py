@@ -15,7 +15,7 @@ from sinter.session import Weights
 
 @dataclass(frozen=True)
 class Report:
-    """What a comparison of the fused and the unfused plan found. True where every promise holds.
+    """The result of comparing the fused with the unfused plan. True where every promise holds.
 
     difference: the first value that differs, and how; "". values, elements: how many were compared.
     fused_error, unfused_error: largest absolute error of an output against float64; None where it

@@ -1,4 +1,4 @@
-"""What tests share: the samples, a module with weights, and a count of the library's handles."""
+"""Fixtures of the tests: the samples, a module with weights, and a count of the library's handles."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class HandleCount:
 
 
 def _created_kind(arguments) -> str | None:
-    """Of a function whose last parameter takes a new handle: what it is a handle of."""
+    """The kind of handle that a function writes to its last parameter; None: it makes no handle."""
     pointed = getattr(arguments[-1], "_type_", None) if arguments else None
     if isinstance(pointed, type) and pointed.__name__.startswith("sinter_"):
         return pointed.__name__[len("sinter_") :]

@@ -54,7 +54,7 @@ def test_a_quantized_model_is_its_float32_model(tmp_path, family, name):
 @pytest.mark.parametrize("family, name, table", [
     ("llama", "packed", "float8"), ("llama", "float8", "packed"), ("gemma2", "packed", "packed")])
 def test_an_embedding_of_codes(tmp_path, family, name, table):
-    """Of gemma2, which is tied, it is the output projection, too. A group of its own says its scheme."""
+    """The table of gemma2, which is tied, is the output projection, too. A group of its own says its scheme."""
     model = quantized_models.draw_model(family, name)
     quantized_models.quantize_table(model, table)
     folder = quantized_models.write_model(tmp_path / "model", model)

@@ -52,7 +52,7 @@ class Block(nn.Module):
 
 
 class Alone(nn.Module):
-    """What the hand-written kernel computes."""
+    """The norm and the addition that the hand-written kernel computes."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -51,7 +51,7 @@ def sections(cubin):
 
 
 def machine_code(path):
-    """What the device runs of one kernel, without any name."""
+    """The machine code of one kernel, without any name."""
     code = {"text": [], "registers": [], "shared_bytes": 0, "constants": []}
     for name, _, info, length, content in sections(path.read_bytes()):
         if name.startswith(".text."):

@@ -22,7 +22,7 @@ from make_goldens import ENCODERS, GREEDY, continuation, randomize, save_file
 
 
 def sizes(draw, **names):
-    """What every family has, under the family's names for it."""
+    """The values that every family has, under the family's names."""
     heads = draw.choice([1, 2, 4])
     facts = {"vocab_size": draw.choice([61, 97]), "hidden_size": 16 * heads,
              "num_hidden_layers": draw.choice([1, 2, 3, 5]), "num_attention_heads": heads,

@@ -65,7 +65,7 @@ ModelKernels kernels_of(const GoldenModel& golden, const std::string& target) {
 }
 
 /// A product without neighbours: its text differs in sizes alone, and takes seconds to compile.
-/// Those are tested by gemv_kernels and nvrtc_kernels.
+/// The tests gemv_kernels and nvrtc_kernels cover these forms.
 bool is_product_alone(const Kernel& kernel) {
   return kernel.name.starts_with("gemv_") && llvm::count_if(kernel.group.ops(), computes) == 1;
 }

@@ -134,7 +134,7 @@ class Tab:
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
     def failures(self) -> list[str]:
-        """What its scripts threw, and what it loaded beside itself."""
+        """Errors of the page's scripts, and the files that it loaded beside itself."""
         list_ = []
         for event in self.browser.events:
             if event.get("sessionId") != self.session:

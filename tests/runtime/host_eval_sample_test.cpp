@@ -246,7 +246,7 @@ TEST_CASE("steps and seeds each draw from the distribution") {
     // A row's place among the others is no part of its draw.
     const std::vector<int> equal = sampled_rows(std::vector(64, logits), std::vector(64, base));
     CHECK(llvm::all_equal(equal));
-    // So many draws tell a distribution from its neighbours.
+    // This number of draws tells a distribution from its neighbours.
     choice = base;
     choice.temperature *= 1.25;
     CHECK_FALSE(fits(by_step, Probabilities(logits, choice).p));

@@ -232,7 +232,7 @@ def eager_placing(args: tuple, kwargs: dict) -> Placing:
 
 
 def description(value) -> object:
-    """Of an operand, what chooses the kernel; another argument itself."""
+    """The facts of an operand that choose the kernel; any other argument itself."""
     if not isinstance(value, torch.Tensor):
         return value
     return (*example_strides(value), value.dtype, value.device, value.requires_grad)

@@ -268,7 +268,7 @@ def prepare(module: fx.GraphModule) -> None:
 
 
 def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=None, **others):
-    """What torch.compile calls for each graph that Dynamo found."""
+    """The backend: torch.compile calls it for each graph that Dynamo found."""
     if others:
         raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
     chosen, owner = read_options(options, mode), calling()

@@ -91,7 +91,7 @@ class WrongFusion:
 
 @dataclass
 class Bisection:
-    """What `bisect` found. True if nothing is wrong.
+    """The findings of `bisect`. True if nothing is wrong.
 
     verdict: "right"; "op" (a conversion), "fusion", "choice" (with another value of an option the
     function is right), or "other". choice: "pack=False". checks: plans and runs that were judged.
@@ -182,7 +182,7 @@ def kept(value: Any) -> Any:
 def bisect(module: Callable, args: tuple = (), kwargs: dict[str, Any] | None = None, *,
            backward: bool = True, seed: int = 0, output: str | None = "reproducer", repeats: int = 20,
            progress: Progress = None, **options: Any) -> Bisection:
-    """What makes a module, or a function, wrong under torch.compile(backend="sinter").
+    """Finds the kernels that make a module, or a function, wrong under torch.compile(backend="sinter").
 
     module: as it is, or as torch.compile returned it. args, kwargs: its arguments. backward: gradients of
     all parameters and float arguments count too. output: a folder for what fails alone, made if something
@@ -239,7 +239,7 @@ class Search:
             self.progress(stage, 0, 0)
 
     def problems(self, backend: Callable, options: dict[str, Any] | None = None) -> list[str]:
-        """What is wrong with results and gradients under a backend."""
+        """Says which results and gradients are wrong under a backend."""
         torch._dynamo.reset()
         self.result.checks += 1
         compile_this = lambda function: torch.compile(function, backend=backend, dynamic=False,
@@ -339,7 +339,7 @@ def wrong_ops(graph: WatchedGraph, options: dict[str, Any]):
 
 
 def eager_values(graph: WatchedGraph) -> dict[fx.Node, Any]:
-    """What each node of the graph is in eager."""
+    """The value of each node of the graph in eager."""
     interpreter = fx.Interpreter(graph.module, garbage_collect_values=False)
     with torch.no_grad():
         interpreter.run(*[kept(one) for one in graph.arguments])
@@ -407,7 +407,7 @@ def exact_result(node: fx.Node, values: dict[fx.Node, Any]) -> torch.Tensor | No
 
 
 def problem_of(ours: torch.Tensor, eager: Any, exact: torch.Tensor | None) -> str:
-    """What is wrong with a result, wherever its axes lie in memory; "" if it is right."""
+    """Says how a result is wrong, wherever its axes lie in memory; "" if it is right."""
     ours, eager = ours.contiguous(), eager.detach().contiguous()
     problem = comparison.difference(ours, eager, exact)[2]
     if not problem:

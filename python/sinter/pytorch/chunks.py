@@ -57,7 +57,7 @@ def part_of_split(node: fx.Node) -> Part | None:
 
 
 def part_of_op(node: fx.Node, parts: dict[fx.Node, Part]) -> Part | None:
-    """What an op computes of parts with one index, and of numbers."""
+    """The result of an op on the parts with one index, and on numbers."""
     if node.target not in ELEMENTWISE and node.target is not aten.cumsum.default:
         return None
     operands = [parts.get(x) if isinstance(x, fx.Node) else x for x in node.args]
@@ -107,7 +107,7 @@ def replace_sums(graph: fx.Graph, formula: Formula, nodes: dict[int, fx.Node],
 
 
 def of_whole(graph: fx.Graph, formula: Formula, origin: fx.Node, joined: dict[Formula, fx.Node]) -> fx.Node:
-    """What a formula makes of the tensors that were split. origin: a node that it makes of parts."""
+    """The results of a formula for tensors that were split. origin: a node that it makes of parts."""
     if formula.target is operator.getitem:
         return formula.operands[0].args[0]
     if formula not in joined:

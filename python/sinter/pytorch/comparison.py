@@ -46,7 +46,7 @@ class Comparison:
 
 @dataclass
 class CheckReport:
-    """What `check` found. True if everything is right; `sys.exit(report.exit_code)` ends a script."""
+    """The findings of `check`. True if everything is right; `sys.exit(report.exit_code)` ends a script."""
 
     comparisons: list[Comparison] = field(default_factory=list)
     graphs: int = 0  # that Sinter compiled

@@ -142,7 +142,7 @@ def is_conjugate(pairs: Pairs, node: fx.Node) -> bool:
 
 
 def product(pairs: Pairs, x, y) -> Pair:
-    """Of two conjugates the parts of the conjugate."""
+    """The parts of x y; of two conjugate operands, the parts of the conjugate result."""
     (a, b), (c, d) = pairs.unsigned(x), pairs.unsigned(y)
     ac, bd, ad, bc = (pairs.times(*factors) for factors in ((a, c), (b, d), (a, d), (b, c)))
     x_sign, y_sign = x in pairs.conjugates, y in pairs.conjugates

@@ -247,7 +247,7 @@ def normalized_backward(grad, y, rstd, axes):
 
 
 def _affine_gradients(grad, y, axes, like, wanted):
-    """Those of the weight and the bias of a norm, sums over these axes, in the type of a tensor."""
+    """Gradients of the weight and the bias of a norm, sums over these axes, in the type of a tensor."""
     return ((grad * y).sum(axes).flatten().to(like.dtype) if wanted[0] else None,
             grad.sum(axes).flatten().to(like.dtype) if wanted[1] else None)
 
@@ -301,7 +301,7 @@ def batch_norm_backward(grad, x, weight, running_mean, running_var, mean, rstd, 
 
 
 def weight_norm_backward(grad, v, g, norm, axis):
-    """Of v * (g / norm), norm that of v over all axes but one."""
+    """Gradients of v and g of v * (g / norm), where norm is the norm of v over all axes but `axis`."""
     axes = [other for other in range(v.dim()) if other != axis]
     grad, wide, norm = grad.float(), v.float(), norm.float()
     along = (grad * wide).sum(axes, True) / norm if axes else grad * wide / norm

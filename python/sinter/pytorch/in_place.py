@@ -68,8 +68,8 @@ def take_writings(module: fx.GraphModule, targets: list[int]) -> list[Writing]:
 
 
 class RowWrite(NamedTuple):
-    """What an op writes to rows of its first operand. axis: of that operand. operands: what it reads besides
-    sizes. source: the rows. is_once: it writes no row twice."""
+    """A write of an op to rows of its first operand. axis: an axis of that operand. operands: the values that it
+    reads besides sizes. source: the rows. is_once: it writes no row twice."""
 
     axis: int
     operands: tuple[fx.Node, ...]

@@ -58,7 +58,7 @@ def attention_backward(
 
 
 def gradients(grad, q, k, v, mask, causal, scale, softcap=0.0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """What `attention_backward` computes, in torch's ops, which have gradients of their own."""
+    """Computes `attention_backward` by torch's ops, which have gradients of their own."""
     keys, values = k, v
     k, v = repeated(k, q), repeated(v, q)
     p = probabilities(q, k, mask, causal, scale, softcap)

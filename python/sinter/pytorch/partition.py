@@ -154,7 +154,7 @@ def partition(module: fx.GraphModule, device: torch.device, name: str, visible: 
 
 
 class Downstreams:
-    """What has to run behind each node, for torch's partitioner: its readers, and behind a random op the next one,
+    """The nodes that must run after each node, for torch's partitioner: its readers, and after a random op the next one,
     so that each draws the numbers that it draws in eager."""
 
     def __init__(self, graph: fx.Graph) -> None:
@@ -201,7 +201,7 @@ def replayed_views(graph: fx.Graph, visible: Sequence[fx.Node]) -> set[fx.Node]:
 
 def results_of(nodes: list[fx.Node], replayed: set[fx.Node], visible: set[fx.Node],
                written: set[fx.Node]) -> tuple[list[fx.Node], set[fx.Node]]:
-    """What a part computes for others, and the views of it that torch makes of that. written: values that no
+    """The values that a part computes for others, and the views that torch makes of them. written: values that no
     other part reads, and that an argument has behind the call."""
     inside = set(nodes)
     wanted = {node for node in nodes if any(user not in inside for user in node.users)} - written

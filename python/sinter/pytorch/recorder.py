@@ -18,7 +18,7 @@ _CAPTURES = threading.Lock()  # of the stream of captures
 
 @dataclass
 class Capture:
-    """What a recorder made of a call. buffers: of the inputs that move. results: which each replay writes;
+    """A recorded call. buffers: memory of the inputs that move. results: tensors that each replay writes;
     None: one that it writes to an argument."""
 
     buffers: list[torch.Tensor]

@@ -1,4 +1,4 @@
-"""What the backend did with the graphs of torch.compile: `sinter.explain`."""
+"""Reports of the graphs of torch.compile: `sinter.explain`."""
 
 from __future__ import annotations
 

@@ -507,7 +507,7 @@ def check_made(tensor: torch.Tensor, operand: Operand) -> None:
 
 def sizes_and_strides(operand: Operand, extents: Extents,
                       values: dict[str, int]) -> tuple[list[int], list[int]]:
-    """Those of torch's tensor for values of the symbols. The strides are the traced ones where those
+    """The extents and strides of torch's tensor for values of the symbols. The strides are the traced ones where those
     are dense, else row-major."""
     sizes = [extents.evaluate(size, values) for size in operand.sizes]
     strides = operand.layout.strides(sizes)

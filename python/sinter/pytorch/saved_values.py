@@ -1,4 +1,4 @@
-"""What a forward graph keeps for the backward graph.
+"""Values that a forward graph keeps for the backward graph.
 
 torch's partitioner keeps values where they are smallest and latest, views among them: of the queries,
 keys and values that are slices of one product it keeps three views, each a copy, as a result of a graph

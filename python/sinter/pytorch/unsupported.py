@@ -1,4 +1,4 @@
-"""What makes an op of torch run in eager."""
+"""The exception that makes an op of torch run in eager."""
 
 
 class Unsupported(Exception):

@@ -168,7 +168,7 @@ def attention_block(g):
 
 @kind(2)
 def module_attention(g):
-    """What nn.MultiheadAttention computes, of [tokens, batch, width]."""
+    """The formula of nn.MultiheadAttention for [tokens, batch, width]."""
     x = g.pick("float", 3, 3)
     tokens, batch, width = g.dims(x)
     dtype = dtype_name(g, x)

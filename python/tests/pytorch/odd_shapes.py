@@ -827,7 +827,7 @@ class Failure:
 
 
 class Outcome:
-    """What became of calls: those that Sinter took, those that it refused, and what is wrong."""
+    """Counts of calls that Sinter took and refused, and the wrong ones."""
 
     def __init__(self) -> None:
         self.run = self.skipped = 0

@@ -321,7 +321,7 @@ class Generator:
         return True
 
     def _scale_of(self, result, position: int) -> str | None:
-        """What brings the numbers of a result into range; "": nothing; None: it is of no use."""
+        """An op that brings the numbers of a result into range; "": none is needed; None: the result is of no use."""
         tensor = result[position] if isinstance(result, (list, tuple)) else result
         if not isinstance(tensor, torch.Tensor) or tensor.dtype not in NAMES:
             return None

@@ -1,4 +1,4 @@
-"""What the kinds of statements of random programs share, and the table of them.
+"""Helpers that the kinds of statements of random programs share, and the table of the kinds.
 
 A kind is a function that draws operands and returns the text, or raises Reject."""
 

@@ -386,7 +386,7 @@ def results_of(function, reference: Reference) -> list:
 
 
 def eager_strides(reference: Reference) -> list:
-    """Those of results; a gradient's are whatever the last op of the backward pass left."""
+    """Strides of results; a gradient has whatever strides the last op of the backward pass left."""
     count = len(reference.program.outputs)
     return [one.stride() if i < count else None for i, one in enumerate(reference.eager)]
 

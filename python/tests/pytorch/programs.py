@@ -199,7 +199,7 @@ def double(tensor: torch.Tensor) -> torch.Tensor:
 
 @dataclass
 class Reference:
-    """What eager and float64 give for one set of sizes."""
+    """The results of eager and float64 for one set of sizes."""
 
     program: Program
     inputs: list

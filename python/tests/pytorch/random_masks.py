@@ -137,7 +137,7 @@ def documents(draw: Draw) -> str:
 
 
 def broadcast_shape(draw: Draw) -> tuple[int, ...]:
-    """Of a mask: some of the axes are 1, or missing in front."""
+    """The shape of a mask: some axes are 1, or leading ones are missing."""
     full = (draw.batch, draw.heads, draw.tokens, draw.keys)
     shape = [size if draw.chance(0.6) else 1 for size in full]
     return tuple(shape[draw.one_of((0, 0, 1, 2)):])

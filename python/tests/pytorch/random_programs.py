@@ -54,7 +54,7 @@ def smallest(program: Program, outcome: Outcome, route: str, device: str) -> tup
 
 
 class Tally:
-    """What became of the programs."""
+    """Counts of the programs by outcome."""
 
     def __init__(self) -> None:
         self.statuses: collections.Counter = collections.Counter()

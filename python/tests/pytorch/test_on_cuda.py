@@ -1,4 +1,4 @@
-"""What only a GPU shows: checked calls, layouts, and tensors of several devices. Skipped without one."""
+"""Checked calls, layouts, and tensors of several devices on a GPU. Skipped without one."""
 
 import unittest
 

@@ -35,7 +35,7 @@ class Mixer(nn.Module):
 
 
 def packing() -> report.PackingReport:
-    """Of the graph that was compiled last."""
+    """The report of packed parameters of the graph that was compiled last."""
     return report.REPORTS[-1].packing
 
 
@@ -256,7 +256,7 @@ class TestPacking(unittest.TestCase):
 
 
 class TestParametersAfterwards(unittest.TestCase):
-    """What may be done with a module whose parameters are packed."""
+    """A module whose parameters are packed may still be changed, moved and saved."""
 
     def setUp(self):
         reset()

@@ -526,7 +526,7 @@ class TestGradients(unittest.TestCase):
 
 
 class TestWorkOfCalls(unittest.TestCase):
-    """What the host does in a replayed step, the replays apart, does not grow with a model."""
+    """The host's work in a replayed step, the replays apart, does not grow with a model."""
 
     def setUp(self):
         self.enterContext(recorded_on_cpu())

@@ -1,4 +1,4 @@
-"""What a forward graph keeps for the backward graph: values, and no copies of their parts."""
+"""A forward graph keeps values for the backward graph, and no copies of their parts."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 
 def compiled_of(phase: str):
-    """What the one entry of a graph was compiled to."""
+    """The compiled form of the one entry of the graph of a phase."""
     (graph,) = [one for one in report.REPORTS if one.phase == phase]
     (entry,) = graph.entries
     return entry.compiled

@@ -1,4 +1,4 @@
-"""What each op of torch is in Sinter's IR: a function for each, found by the op.
+"""Conversions of torch's ops to Sinter's IR: a function for each, found by the op.
 
 A function gets the `Conversion` of its node and the node's arguments: a `Tensor` for each tensor,
 torch's sizes and Python's numbers as they stand. It returns a tensor, or a tuple of them for an op

@@ -216,7 +216,7 @@ def div_mode(c: Conversion, a, b, rounding_mode: str | None = "floor") -> Tensor
 
 
 def integer_division(c: Conversion, a, b, mode: str) -> Tensor:
-    """Of the least number by -1: the least number."""
+    """The quotient of the least number by -1 is the least number."""
     a, b = c.operands(a, divisor(c, b))
     quotient = c.g.map("div_floor", a, b)
     if mode == "floor":

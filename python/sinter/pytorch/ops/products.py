@@ -201,7 +201,7 @@ def neighbours(x: Tensor, begins: list[int], padding: int, count, stride: int) -
 
 def gradients_of_channels(c: Conversion, grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: int,
                           dilation: int, mask) -> tuple:
-    """Of an input, its kernels and its biases."""
+    """Gradients of the input, the weight and the bias of a convolution along one axis; mask says which are wanted."""
     begins, grad, dx, dw = places_of(weight, dilation), grad.f32(), None, None
     if mask[0]:
         if stride != 1:

@@ -51,7 +51,7 @@ class Conversion:
 
     @property
     def math_dtype(self) -> str:
-        """What torch computes the result in."""
+        """The type in which torch computes the result."""
         return "f32" if is_real(self.dtype) else self.dtype
 
     def uses(self, index: int) -> bool:
