@@ -43,8 +43,12 @@ Result<std::vector<MachineCode>> all_machine_code(const Program& program,
       note(fmt::format("the kernels stay CUDA text: {}", code.absent));
       break;
     }
-    note(fmt::format("{} for {}: {} from the cache, {:.2f} s",
-                     counted(code.kernels.size(), "kernel"), arch, code.from_cache, took.count()));
+    // Plans with library calls carry Sinter's own kernels for their matrix products, too.
+    const size_t products = code.kernels.size() - program.kernels.size();
+    note(fmt::format("{}{} for {}: {} from the cache, {:.2f} s",
+                     counted(program.kernels.size(), "kernel"),
+                     products ? " and " + counted(products, "kernel") + " for matrix products" : "",
+                     arch, code.from_cache, took.count()));
     detail("what they use of a multiprocessor\n" + resource_table(program, code));
     all.push_back(std::move(code));
   }
