@@ -13,11 +13,17 @@ struct sinter_batch {
   /// The progress of the running function, or null. The batch feeds prompts with what it was made
   /// with, which asks here.
   const sinter::Progress* progress = nullptr;
-  std::atomic<bool> runs = false;
+  std::shared_ptr<std::atomic<bool>> in_use;  // of the model
+  /// Of the batch, as the last function of it left them.
+  std::atomic<size_t> free_places = 0;
 };
 
 namespace sinter {
 namespace {
+
+void count_places(sinter_batch& batch) {
+  batch.free_places = static_cast<size_t>(batch.batch->free_places());
+}
 
 Result<std::unique_ptr<sinter_batch>> make_batch(const sinter_language_model& model, size_t places,
                                                  int64_t capacity, const sinter_options* options) {
@@ -33,6 +39,7 @@ Result<std::unique_ptr<sinter_batch>> make_batch(const sinter_language_model& mo
   SINTER_TRY(reader.finish());
   auto made = std::make_unique<sinter_batch>();
   made->device = model.device;
+  made->in_use = model.in_use;
   prefill.progress = [batch = made.get()](int64_t done, int64_t total) {
     return !batch->progress || (*batch->progress)("prompts", done, total).has_value();
   };
@@ -40,6 +47,7 @@ Result<std::unique_ptr<sinter_batch>> make_batch(const sinter_language_model& mo
   SINTER_LET(batch, SequenceBatch::create(model.ready.model, static_cast<int64_t>(places), capacity,
                                           prefill));
   made->batch = std::move(batch);
+  count_places(*made);
   return made;
 }
 
@@ -54,7 +62,8 @@ Status add_to(sinter_batch& batch, llvm::ArrayRef<int32_t> prompt, const sinter_
   const auto added = batch.batch->add(prompt, sampling);
   batch.progress = nullptr;
   if (!added) return tl::make_unexpected(added.error());
-  *sequence = static_cast<int64_t>(*added);
+  count_places(batch);
+  *sequence = *added;
   return {};
 }
 
@@ -67,7 +76,7 @@ Status step_of(sinter_batch& batch, int64_t* sequences, int32_t* tokens, size_t*
   const CudaContextGuard guard(batch.device->cuda_api());
   SINTER_LET(given, batch.batch->step());
   for (const SequenceBatch::Token& token : given) {
-    sequences[*count] = static_cast<int64_t>(token.sequence);
+    sequences[*count] = token.sequence;
     tokens[(*count)++] = token.token;
   }
   return {};
@@ -83,14 +92,14 @@ sinter_error* sinter_batch_create(const sinter_language_model* model, size_t pla
                                   sinter_batch** batch) {
   return make_handle(batch, [&]() -> Result<std::unique_ptr<sinter_batch>> {
     SINTER_TRY(require(model, "model"));
-    return make_batch(*model, places, capacity, options);
+    return in_turn(*model->in_use, [&] { return make_batch(*model, places, capacity, options); });
   });
 }
 
 sinter_error* sinter_batch_add(sinter_batch* batch, const int32_t* tokens, size_t token_count,
                                const sinter_options* options, int64_t* sequence) {
   if (!batch) return border([] { return require(nullptr, "batch"); });
-  return border_in_turn(batch->runs, [&]() -> Status {
+  return border_in_turn(*batch->in_use, [&]() -> Status {
     SINTER_TRY(require(sequence, "sequence"));
     if (token_count > 0) SINTER_TRY(require(tokens, "tokens"));
     return add_to(*batch, {tokens, token_count}, options, sequence);
@@ -99,15 +108,17 @@ sinter_error* sinter_batch_add(sinter_batch* batch, const int32_t* tokens, size_
 
 sinter_error* sinter_batch_remove(sinter_batch* batch, int64_t sequence) {
   if (!batch) return border([] { return require(nullptr, "batch"); });
-  return border_in_turn(batch->runs, [&]() -> Status {
-    return batch->batch->remove(static_cast<SequenceBatch::Id>(sequence));
+  return border_in_turn(*batch->in_use, [&]() -> Status {
+    SINTER_TRY(batch->batch->remove(sequence));
+    count_places(*batch);
+    return {};
   });
 }
 
 sinter_error* sinter_batch_step(sinter_batch* batch, int64_t* sequences, int32_t* tokens,
                                 size_t* count) {
   if (!batch) return border([] { return require(nullptr, "batch"); });
-  return border_in_turn(batch->runs, [&]() -> Status {
+  return border_in_turn(*batch->in_use, [&]() -> Status {
     SINTER_TRY(require(count, "count"));
     SINTER_TRY(require(sequences, "sequences"));
     SINTER_TRY(require(tokens, "tokens"));
@@ -116,7 +127,7 @@ sinter_error* sinter_batch_step(sinter_batch* batch, int64_t* sequences, int32_t
 }
 
 size_t sinter_batch_free_places(const sinter_batch* batch) {
-  return batch ? static_cast<size_t>(batch->batch->free_places()) : 0;
+  return batch ? batch->free_places.load() : 0;
 }
 
 void sinter_batch_free(sinter_batch* batch) { free_handle(batch); }

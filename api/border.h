@@ -60,20 +60,24 @@ void free_handle(Handle* handle) {
 /// An error that names a parameter which must not be null.
 Status require(const void* parameter, const char* name);
 
-/// A function of a handle that one thread uses at a time: an error if it is in use, by another
-/// thread or by the function whose callback made this call.
+/// Runs `work`, which returns a Result, on a handle that one thread uses at a time: an error if the
+/// handle is in use, by another thread or by the function whose callback made this call.
+template <typename Work>
+auto in_turn(std::atomic<bool>& in_use, Work&& work) -> decltype(work()) {
+  if (in_use.exchange(true, std::memory_order_acquire))
+    return fail("the handle is in use, by another thread or by the function that called back", {},
+                "give each thread a handle of its own", ExitCode::usage);
+  struct Release {
+    std::atomic<bool>& in_use;
+    ~Release() { in_use.store(false, std::memory_order_release); }
+  } release{in_use};
+  return work();
+}
+
+/// A function of the interface that has the handle's turn.
 template <typename Work>
 sinter_error* border_in_turn(std::atomic<bool>& in_use, Work&& work) {
-  return border([&]() -> Status {
-    if (in_use.exchange(true, std::memory_order_acquire))
-      return fail("the handle is in use, by another thread or by the function that called back", {},
-                  "give each thread a handle of its own", ExitCode::usage);
-    struct Release {
-      std::atomic<bool>& in_use;
-      ~Release() { in_use.store(false, std::memory_order_release); }
-    } release{in_use};
-    return work();
-  });
+  return border([&]() -> Status { return in_turn(in_use, work); });
 }
 
 /// A copy for sinter_free.

@@ -121,7 +121,9 @@ Status generate_with(const sinter_language_model& model, std::vector<std::vector
   SINTER_LET(stop, reader.flag("stop-at-end", true));
   generating.stop_at_eos = stop;
   if (const auto ends = reader.text("end")) {
-    SINTER_LET(ids, parse_integers<int32_t>(*ends, OptionReader::where("end"), {.least = 0}));
+    const auto last = static_cast<int32_t>(model.model.spec->vocabulary - 1);
+    SINTER_LET(ids, parse_integers<int32_t>(*ends, OptionReader::where("end"),
+                                            {.least = 0, .most = last}));
     generating.ends = std::move(ids);
   }
   SINTER_LET(sampling, read_sampling(reader));
@@ -200,7 +202,7 @@ sinter_error* sinter_language_model_generate(sinter_language_model* model,
                                              size_t prompt_count, const sinter_options* options,
                                              sinter_on_token on_token, void* user) {
   if (!model) return border([] { return require(nullptr, "model"); });
-  return border_in_turn(model->generates, [&]() -> Status {
+  return border_in_turn(*model->in_use, [&]() -> Status {
     SINTER_TRY(require(prompts, "prompts"));
     SINTER_TRY(require(lengths, "lengths"));
     if (prompt_count == 0) return fail("there is no prompt", {}, {}, ExitCode::usage);

@@ -17,5 +17,7 @@ struct sinter_language_model {
   sinter::OpenedModel model;
   sinter::ReadyModel ready;
   std::optional<sinter::Tokenizer> tokenizer;
-  std::atomic<bool> generates = false;
+  /// A function that runs the model; shared with its batches, whose products work in the same
+  /// memory.
+  std::shared_ptr<std::atomic<bool>> in_use = std::make_shared<std::atomic<bool>>(false);
 };

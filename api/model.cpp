@@ -58,8 +58,10 @@ sinter_error* sinter_model_parse(const char* text, size_t size, const char* file
 sinter_error* sinter_model_build(const sinter_module* module, sinter_model** model) {
   return make_handle(model, [&]() -> Result<std::unique_ptr<sinter_model>> {
     SINTER_TRY(require(module, "module"));
-    SINTER_TRY(verify(module->module));
-    return make_model(opened_module(module->module, "module " + printable(module->module.name)));
+    return in_turn(module->in_use, [&]() -> Result<std::unique_ptr<sinter_model>> {
+      SINTER_TRY(verify(module->module));
+      return make_model(opened_module(module->module, "module " + printable(module->module.name)));
+    });
   });
 }
 

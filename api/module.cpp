@@ -135,6 +135,16 @@ Status add_symbol(Module& module, const char* name, int64_t low, int64_t high, i
   return {};
 }
 
+std::atomic<bool>& turn_of(const sinter_module& module) { return module.in_use; }
+std::atomic<bool>& turn_of(const sinter_graph& graph) { return graph.module->in_use; }
+
+/// A function of a module or of one of its graphs, none of which runs beside another.
+template <typename Handle, typename Work>
+sinter_error* with_module(Handle* handle, const char* parameter, Work&& work) {
+  if (!handle) return border([&] { return require(nullptr, parameter); });
+  return border_in_turn(turn_of(*handle), work);
+}
+
 }  // namespace
 }  // namespace sinter
 
@@ -151,16 +161,14 @@ sinter_error* sinter_module_create(const char* name, sinter_module** module) {
 
 sinter_error* sinter_module_symbol(sinter_module* module, const char* name, int64_t low,
                                    int64_t high, int64_t multiple, const char* at_most) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(module, "module"));
+  return with_module(module, "module", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     return add_symbol(module->module, name, low, high, multiple, at_most);
   });
 }
 
 sinter_error* sinter_module_weight(sinter_module* module, const char* name, const char* type) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(module, "module"));
+  return with_module(module, "module", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     SINTER_LET(read, read_type(module->module, type, name));
     module->module.weights.push_back({name, read, tensor_named(name, read)});
@@ -169,8 +177,7 @@ sinter_error* sinter_module_weight(sinter_module* module, const char* name, cons
 }
 
 sinter_error* sinter_module_state(sinter_module* module, const char* name, const char* type) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(module, "module"));
+  return with_module(module, "module", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     SINTER_LET(read, read_type(module->module, type, name));
     module->module.states.push_back({name, std::move(read)});
@@ -179,8 +186,7 @@ sinter_error* sinter_module_state(sinter_module* module, const char* name, const
 }
 
 sinter_error* sinter_module_entry(sinter_module* module, const char* name, sinter_graph** graph) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(module, "module"));
+  return with_module(module, "module", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     SINTER_TRY(require(graph, "graph"));
     *graph = nullptr;
@@ -195,7 +201,8 @@ sinter_error* sinter_module_entry(sinter_module* module, const char* name, sinte
 sinter_error* sinter_module_text(const sinter_module* module, char** text) {
   return give_text(text, [&]() -> Result<std::string> {
     SINTER_TRY(require(module, "module"));
-    return print_module(module->module);
+    return in_turn(module->in_use,
+                   [&]() -> Result<std::string> { return print_module(module->module); });
   });
 }
 
@@ -203,8 +210,7 @@ void sinter_module_free(sinter_module* module) { free_handle(module); }
 
 sinter_error* sinter_graph_input(sinter_graph* graph, const char* name, const char* type,
                                  sinter_value* value) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(graph, "graph"));
+  return with_module(graph, "graph", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     SINTER_TRY(require(value, "value"));
     SINTER_LET(read, read_type(graph->module->module, type, name));
@@ -218,8 +224,7 @@ sinter_error* sinter_graph_input(sinter_graph* graph, const char* name, const ch
 }
 
 sinter_error* sinter_graph_use(sinter_graph* graph, const char* name, sinter_value* value) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(graph, "graph"));
+  return with_module(graph, "graph", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     SINTER_TRY(require(value, "value"));
     Graph& target = entry_of(*graph).graph;
@@ -249,8 +254,7 @@ sinter_error* sinter_graph_use(sinter_graph* graph, const char* name, sinter_val
 sinter_error* sinter_graph_op(sinter_graph* graph, const char* op, const sinter_value* operands,
                               size_t operand_count, const char* attributes, const char* name,
                               sinter_value* value) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(graph, "graph"));
+  return with_module(graph, "graph", [&]() -> Status {
     SINTER_TRY(require(op, "op"));
     if (operand_count > 0) SINTER_TRY(require(operands, "operands"));
     SINTER_TRY(require(value, "value"));
@@ -259,8 +263,7 @@ sinter_error* sinter_graph_op(sinter_graph* graph, const char* op, const sinter_
 }
 
 sinter_error* sinter_graph_rename(sinter_graph* graph, sinter_value value, const char* name) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(graph, "graph"));
+  return with_module(graph, "graph", [&]() -> Status {
     SINTER_TRY(require(name, "name"));
     Graph& target = entry_of(*graph).graph;
     SINTER_TRY(check_value(target, value));
@@ -278,8 +281,7 @@ sinter_error* sinter_graph_rename(sinter_graph* graph, sinter_value value, const
 }
 
 sinter_error* sinter_graph_output(sinter_graph* graph, sinter_value value) {
-  return border([&]() -> Status {
-    SINTER_TRY(require(graph, "graph"));
+  return with_module(graph, "graph", [&]() -> Status {
     Graph& target = entry_of(*graph).graph;
     SINTER_TRY(check_value(target, value));
     target.outputs.push_back(ValueId{value});
@@ -290,8 +292,10 @@ sinter_error* sinter_graph_output(sinter_graph* graph, sinter_value value) {
 sinter_error* sinter_graph_type(const sinter_graph* graph, sinter_value value, char** type) {
   return give_text(type, [&]() -> Result<std::string> {
     SINTER_TRY(require(graph, "graph"));
-    const Graph& target = entry_of(*graph).graph;
-    SINTER_TRY(check_value(target, value));
-    return to_string(target[ValueId{value}].type, graph->module->module.symbols);
+    return in_turn(graph->module->in_use, [&]() -> Result<std::string> {
+      const Graph& target = entry_of(*graph).graph;
+      SINTER_TRY(check_value(target, value));
+      return to_string(target[ValueId{value}].type, graph->module->module.symbols);
+    });
   });
 }

@@ -17,4 +17,5 @@ struct sinter_graph {
 struct sinter_module {
   sinter::Module module;
   std::vector<std::unique_ptr<sinter_graph>> graphs;  // one an entry
+  mutable std::atomic<bool> in_use = false;           // the module or one of its graphs
 };

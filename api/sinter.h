@@ -8,7 +8,8 @@
 // what called it with an error.
 //
 // Model, Plan, Device and Executable are immutable: copies share them, between threads too. All
-// else moves and is for one thread at a time.
+// else moves and is for one thread at a time; sinter_c.h says which objects answer a second thread
+// with an error. No object is destroyed or moved while a function of it runs, in a callback either.
 //
 // One file, so that a program includes and a reader searches one; the parts have headings.
 #pragma once
@@ -1466,7 +1467,7 @@ struct SamplingOptions {
 
 /// Sequences of a language model that decode together and come and go, each in a place of the
 /// caches. What a sequence is continued by depends neither on its place nor on the others. The
-/// batch and its model serve one thread at a time.
+/// batches of a model, and the model where it generates, serve one thread at a time.
 class Batch {
  public:
   struct Token {

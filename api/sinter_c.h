@@ -19,13 +19,17 @@
  *
  * Threads. Functions on different handles may run at the same time. Models, plans, devices and
  * executables are immutable and may be used by several threads; every other handle by one thread
- * at a time, a session together with its calls. A session, a call or a generation that is in use
- * answers another thread with an error (SINTER_CODE_USAGE).
+ * at a time, a session together with its calls, a module with its graphs, and a language model that
+ * generates with its batches. Each of these, and an encoder, answers another thread with an error
+ * (SINTER_CODE_USAGE) while it is in use; options, weights and kernels do not look. A language
+ * model encodes and decodes texts on several threads, also while it generates. A handle may be
+ * freed when no function that was given it runs any more: the library does not look.
  *
- * Callbacks may use other handles, and free none that the function which calls back was given. A
- * C++ exception that leaves a callback is an error (SINTER_CODE_CANCELLED); of an evaluation it is
- * a failure, of an allocator no memory. A program whose callbacks need a runtime that ends before
- * its threads do forbids them first (sinter_allow_callbacks).
+ * Callbacks may use other handles, and free none that the function which calls back was given; one
+ * that uses such a handle is answered like another thread. A C++ exception that leaves a callback
+ * is an error (SINTER_CODE_CANCELLED); of an evaluation it is a failure, of an allocator no memory.
+ * A program whose callbacks need a runtime that ends before its threads do forbids them first
+ * (sinter_allow_callbacks).
  *
  * Strings are UTF-8 and end with a zero. A `const char*` that a function returns belongs to the
  * handle that it was asked of and stays as long as that, unless its comment says otherwise. What
@@ -508,7 +512,7 @@ SINTER_API void sinter_call_free(sinter_call* call);
 /* ---- language models --------------------------------------------------------------------- */
 
 /** A decoder-only language model on a device, compiled and loaded, with its tokenizer if it has
- *  one. One thread at a time. */
+ *  one. */
 typedef struct sinter_language_model sinter_language_model;
 
 /** Compiles and loads. Options: those of sinter_model_open and sinter_compile, and chat-template
@@ -550,8 +554,8 @@ SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
 SINTER_API void sinter_language_model_free(sinter_language_model* model);
 
 /** Sequences of a language model that decode together and come and go, each in a place of the
- *  caches. What a sequence is continued by depends neither on its place nor on the others. The
- *  batch and its model serve one thread at a time. The model may be freed before it. */
+ *  caches. What a sequence is continued by depends neither on its place nor on the others. A model
+ *  with its batches serves one thread at a time. The model may be freed before it. */
 typedef struct sinter_batch sinter_batch;
 
 /** `places` sequences at a time, as many at most as the model was opened for (option `sequences`),
@@ -573,6 +577,7 @@ SINTER_MAY_FAIL sinter_error* sinter_batch_remove(sinter_batch* batch, int64_t s
  * error, before any token is chosen, if a sequence fills its place: remove it. */
 SINTER_MAY_FAIL sinter_error* sinter_batch_step(sinter_batch* batch, int64_t* sequences,
                                                 int32_t* tokens, size_t* count);
+/** Any thread may ask, and a callback. */
 SINTER_API size_t sinter_batch_free_places(const sinter_batch* batch);
 SINTER_API void sinter_batch_free(sinter_batch* batch);
 

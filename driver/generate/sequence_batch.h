@@ -11,7 +11,7 @@ namespace sinter {
 /// of the same variant of `decode` (docs/design/running.md).
 class SequenceBatch {
  public:
-  using Id = uint64_t;
+  using Id = int64_t;
   struct Token {
     Id sequence;
     int32_t token;

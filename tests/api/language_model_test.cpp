@@ -81,6 +81,41 @@ TEST_CASE("a generation ends where the caller says, at an end token, and at an e
   CHECK(take(model.generate({prompt}, options))[0].size() == 2);
   options.on_token = [](std::size_t, std::int32_t, std::string_view) -> bool { throw 1; };
   CHECK(model.generate({prompt}, options).error().code == Code::cancelled);
+  options.on_token = {};
+  options.ends = {5, 1024};
+  CHECK(model.generate({prompt}, options).error().message.find("\"1024\", is above 1023") !=
+        std::string::npos);
+}
+
+TEST_CASE(
+    "a model that generates and its batches refuse one another, and say how many places are free") {
+  LanguageModel model = take(LanguageModel::open(kTiny, take(Device::open("cpu"))));
+  const auto prompt = take(model.encode("The"));
+  sinter::Batch batch = take(sinter::Batch::create(model, 2, 64));
+  const auto refused = [](const auto& result) {
+    CHECK(result.error().message.find("in use") != std::string::npos);
+  };
+  int called = 0;
+  GenerateOptions options;
+  options.count = 1;
+  options.on_token = [&](std::size_t, std::int32_t, std::string_view) {
+    refused(batch.step());
+    refused(batch.add(prompt));
+    refused(sinter::Batch::create(model, 1, 64));
+    CHECK(batch.free_places() == 2);
+    return ++called > 0;
+  };
+  take(model.generate({prompt}, options));
+  sinter::SamplingOptions sampling;
+  sampling.progress = [&](std::string_view, std::int64_t, std::int64_t) {
+    refused(model.generate({prompt}, {}));
+    refused(batch.step());
+    CHECK(batch.free_places() == 2);
+    return ++called > 0;
+  };
+  take(batch.add(prompt, sampling));
+  CHECK(batch.free_places() == 1);
+  CHECK(called == 2);
 }
 
 TEST_CASE("sequences of a batch come and go, with the tokens that each has alone") {
@@ -112,6 +147,7 @@ TEST_CASE("sequences of a batch come and go, with the tokens that each has alone
   // All in one call, more than the usual eight.
   CHECK(take(model.generate(std::vector(12, prompts[1]), options))[11] == texts[1]);
   CHECK(batch.places() == 2);
+  CHECK(batch.remove(-1).error().message.find("no sequence -1") != std::string::npos);
   CHECK(batch.remove(7).error().message.find("no sequence 7") != std::string::npos);
   CHECK(sinter::Batch::create(model, 13, 64).error().code == Code::usage);
   CHECK(sinter::Batch::create(model, 1, 1 << 20).error().code == Code::usage);
