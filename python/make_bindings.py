@@ -28,6 +28,7 @@ SCALARS = {
     "uint32_t": "c_uint32",
     "size_t": "c_size_t",
 }
+INTEGERS = {kind for kind in SCALARS.values() if kind not in ("c_double", "c_float")}
 
 
 class Header:
@@ -57,6 +58,20 @@ class Header:
             rest = re.sub(pattern, "", rest, flags=re.S)
         if rest.strip():
             raise SystemExit(f"{HEADER}: declarations of an unknown kind: {rest.split()[:8]}")
+
+    def parameter(self, declared: str, name: str) -> str:
+        """The type of a function's parameter: as `ctype`, but that numbers which enter the library
+        are checked (sinter/integers.py)."""
+        kind = self.ctype(declared)
+        words = declared.replace("*", " * ").split()
+        if kind == "c_void_p" and words[-2:] == ["void", "*"]:
+            return f'Address("{name}")'
+        if kind in INTEGERS:
+            return f'Integer({kind}, "{name}")'
+        pointed = re.fullmatch(r"POINTER\((\w+)\)", kind)
+        if pointed and pointed[1] in INTEGERS and words[0] == "const":
+            return f'Integers({pointed[1]}, "{name}")'
+        return kind
 
     def ctype(self, declared: str) -> str:
         """The ctypes name of a C type. `const char*` is bytes; text that the caller frees
@@ -89,16 +104,17 @@ class Header:
             kind = f"POINTER({kind})"
         return kind
 
-    def arguments(self, text: str) -> list[str]:
+    def arguments(self, text: str) -> list[tuple[str, str]]:
+        """Type and name of each parameter."""
         if text.strip() == "void":
             return []
-        kinds = []
+        parameters = []
         for argument in text.split(","):
             match = re.fullmatch(r"\s*(.*?[\s*])(\w+)\s*", argument, flags=re.S)
             if match is None:
                 raise SystemExit(f"{HEADER}: argument '{argument.strip()}' is not understood")
-            kinds.append(self.ctype(match[1]))
-        return kinds
+            parameters.append((match[1], match[2]))
+        return parameters
 
 
 def bindings(header: Header) -> str:
@@ -124,6 +140,7 @@ def bindings(header: Header) -> str:
         "from typing import Any",
         "",
         "from sinter._library import Library",
+        "from sinter.integers import Address, Integer, Integers",
         "",
     ]
     for handle in header.handles:
@@ -139,11 +156,12 @@ def bindings(header: Header) -> str:
     for name, kind in header.integers.items():
         lines.append(f"{name} = {kind}")
     for result, name, arguments in header.callbacks:
-        parts = [header.ctype(result.strip()), *header.arguments(arguments)]
+        kinds = [header.ctype(declared) for declared, _ in header.arguments(arguments)]
+        parts = [header.ctype(result.strip()), *kinds]
         lines.append(f"{name} = CFUNCTYPE({', '.join(parts)})")
     lines += ["", "FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {"]
     for result, name, arguments in header.functions:
-        kinds = ", ".join(header.arguments(arguments))
+        kinds = ", ".join(header.parameter(*one) for one in header.arguments(arguments))
         kind = header.ctype(result.strip())
         line = f'    "{name}": ({kind}, [{kinds}]),'
         if len(line) > 100:

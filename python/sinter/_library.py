@@ -11,7 +11,9 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
+
+from sinter.integers import CHECKED
 
 PACKAGE = Path(__file__).resolve().parent
 NAME = "libsinter.so.0"
@@ -72,7 +74,7 @@ class _EndOfCallbacks:
     while a daemon thread's frames use it."""
 
     def __init__(self, loaded: ctypes.CDLL) -> None:
-        self._allow = loaded.sinter_allow_callbacks
+        self._allow = loaded["sinter_allow_callbacks"]  # of its own, without checks in Python
         self._allow.restype, self._allow.argtypes = None, [ctypes.c_int]
         self._allow(1)
 
@@ -111,5 +113,23 @@ class Library:
         except AttributeError:
             raise too_old(name) from None
         function.restype, function.argtypes = self._functions[name]
+        if any(isinstance(one, CHECKED) for one in function.argtypes):
+            function = _with_its_own_errors(function)
         setattr(self, name, function)  # so that the next use finds it at once
         return function
+
+
+def _with_its_own_errors(function: Any) -> Callable[..., Any]:
+    """The function, whose parameters' errors ctypes would give as the text of an ArgumentError."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except ctypes.ArgumentError:
+            for parameter, argument in zip(function.argtypes, arguments):
+                parameter.from_param(argument)
+            raise
+        finally:
+            del arguments  # a traceback holds no handle (Handle)
+
+    return call

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from sinter._bindings import lib, sinter_batch
 from sinter.errors import check
-from sinter.handles import Handle
+from sinter.handles import Handle, Turn
+from sinter.integers import integer, limits
 from sinter.options import Interrupts, Options, Progress
 
 if TYPE_CHECKING:
@@ -18,21 +19,20 @@ class Batch(Handle):
     """Made by `LanguageModel.batch`. Each sequence has a place in the caches; one step gives every
     sequence its next token, and a sequence that is removed leaves its place to another. What a
     sequence is continued by depends neither on its place nor on the other sequences. One thread at
-    a time."""
+    a time: a second one, and a progress function, gets an error; free_places alone answers
+    any."""
 
     def __init__(self, model: LanguageModel, places: int, capacity: int, values: dict[str, Any]):
+        self.places = integer(places, "places", *limits(ctypes.c_size_t))
         pointer = sinter_batch()
         with Options(values) as options:
             check(
                 lib.sinter_batch_create(
-                    model.pointer, places, capacity, options.pointer, ctypes.byref(pointer)
+                    model.pointer, self.places, capacity, options.pointer, ctypes.byref(pointer)
                 )
             )
-        super().__init__(pointer, lib.sinter_batch_free)
+        super().__init__(pointer, lib.sinter_batch_free, Turn("batch"))
         self.model = model
-        self.places = places
-        self._sequences = (ctypes.c_int64 * places)()
-        self._tokens = (ctypes.c_int32 * places)()
 
     @property
     def free_places(self) -> int:
@@ -58,25 +58,27 @@ class Batch(Handle):
             "seed": seed,
         }
         sequence = ctypes.c_int64()
-        tokens = (ctypes.c_int32 * len(ids))(*ids)
-        with Interrupts() as interrupts, Options(values, interrupts, progress) as options:
+        with (
+            self._turn,
+            Interrupts() as interrupts,
+            Options(values, interrupts, progress) as options,
+        ):
             interrupts.check(
                 lib.sinter_batch_add(
-                    self.pointer, tokens, len(ids), options.pointer, ctypes.byref(sequence)
+                    self.pointer, ids, len(ids), options.pointer, ctypes.byref(sequence)
                 )
             )
         return sequence.value
 
     def remove(self, sequence: int) -> None:
         """Frees the sequence's place."""
-        check(lib.sinter_batch_remove(self.pointer, sequence))
+        with self._turn:
+            check(lib.sinter_batch_remove(self.pointer, sequence))
 
     def step(self) -> dict[int, int]:
         """The next token of each sequence, in the order in which they were added."""
+        sequences, tokens = (ctypes.c_int64 * self.places)(), (ctypes.c_int32 * self.places)()
         count = ctypes.c_size_t(self.places)
-        check(
-            lib.sinter_batch_step(
-                self.pointer, self._sequences, self._tokens, ctypes.byref(count)
-            )
-        )
-        return dict(zip(self._sequences[: count.value], self._tokens[: count.value]))
+        with self._turn:
+            check(lib.sinter_batch_step(self.pointer, sequences, tokens, ctypes.byref(count)))
+        return dict(zip(sequences[: count.value], tokens[: count.value]))

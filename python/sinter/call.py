@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 from sinter import tensors
 from sinter._bindings import lib, sinter_call
 from sinter.errors import bad_input, check, usage
-from sinter.handles import Handle, created, dims_array, encoded
+from sinter.handles import Handle, created, encoded, symbol_value
+from sinter.integers import integers
 from sinter.module import split_type
 from sinter.plan import Signature
-from sinter.turn import Turn
 
 if TYPE_CHECKING:
     from sinter.session import Session
@@ -29,11 +29,11 @@ class Call(Handle):
         super().__init__(
             created(sinter_call, lib.sinter_call_create, session.pointer, encoded(entry.name)),
             lib.sinter_call_free,
+            session._turn,
         )
         # The library keeps its session; a reference to the Python object would make a cycle.
         self._executable, self._stream = session._executable, session.stream
         self._place = session.device.place
-        self._turn: Turn = session.turn
         self.entry = entry
         self.has_symbols = self._is_bound = False
         self._inputs: dict[str, tensors.Tensor] = {}
@@ -66,7 +66,7 @@ class Call(Handle):
         out: Mapping[str, Any] | None,
     ) -> None:
         for name, value in (symbols or {}).items():
-            check(lib.sinter_call_symbol(self.pointer, encoded(name), value))
+            check(lib.sinter_call_symbol(self.pointer, encoded(name), symbol_value(name, value)))
             self.has_symbols = True
         for name, value in given.items():
             self._bind_input(name, value)
@@ -117,8 +117,8 @@ class Call(Handle):
                 _name(name),
                 _name(tensor.dtype),
                 len(tensor.dims),
-                dims_array(tensor.dims),
-                dims_array(tensor.strides),
+                tensor.dims,
+                tensor.strides,
                 tensor.address,
             )
         )
@@ -155,7 +155,8 @@ class Call(Handle):
         Of an output that the entry names twice the first address counts. A prepared call stays prepared. Takes microseconds."""
         with self._turn:
             given, taken = self._addresses
-            given[:], taken[:] = list(inputs), list(outputs)
+            given[:] = integers(inputs, "inputs", ctypes.c_size_t)
+            taken[:] = integers(outputs, "outputs", ctypes.c_size_t)
             check(lib.sinter_call_addresses(self.pointer, given, len(given), taken, len(taken)))
             self._inputs, self._outputs = {}, {}  # it is the caller who knows them now
 
@@ -191,10 +192,3 @@ class Call(Handle):
 
     def in_turn_check(self) -> None:
         check(lib.sinter_call_check(self.pointer))
-
-    def close(self) -> None:
-        with self._turn:
-            self.in_turn_close()
-
-    def in_turn_close(self) -> None:
-        super().close()

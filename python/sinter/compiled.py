@@ -97,7 +97,8 @@ _NO_SOURCES = '<script type="application/json" id="sinter-sources">{}</script>'
 
 
 class Compiled:
-    """A compiled plan of all entries. Immutable; several threads may use it.
+    """A compiled plan of all entries. Immutable; several threads may use it, and one may close it
+    meanwhile.
 
     model: what was compiled. plan: its handle in the library. symbols: those whose values calls
     have. states: types by name. sources: lines of the user's source by the name of the value that
@@ -127,7 +128,7 @@ class Compiled:
         self.states: dict[str, str] = self.plan.states
         self.sources: dict[str, str] = {}
         self._options, self._weights = options, weights
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # of the fields below; a progress function may come back
         self._unfused: Compiled | None = None
         self._executables: dict[str, Executable] = {}
         self._idle: dict[tuple[str, int | None], list[Session]] = {}  # sessions of run()
@@ -142,10 +143,12 @@ class Compiled:
         return Entry(self, self.plan.signature(name))
 
     def close(self) -> None:
-        """Frees the plan, and what run() keeps for it on devices. Sessions that were made go on."""
+        """Frees the plan, and what run() keeps for it on devices, when the calls that use them have
+        returned. Sessions that were made go on."""
+        self.plan.close()
         with self._lock:
             sessions = [session for idle in self._idle.values() for session in idle]
-            for handle in (*sessions, *self._executables.values(), self.plan):
+            for handle in (*sessions, *self._executables.values()):
                 handle.close()
             if self._unfused is not None:
                 self._unfused.close()
@@ -238,7 +241,9 @@ class Compiled:
         with self._lock:
             if self._unfused is None:
                 options = {**self._options, "fuse": False}
-                self._unfused = Compiled(self.model, options, [], [], self._weights, None)
+                unfused = Compiled(self.model, options, [], [], self._weights, None)
+                self.plan.check_open()
+                self._unfused = unfused
             return self._unfused
 
     def _text(self, what: str) -> str:
@@ -252,9 +257,9 @@ class Compiled:
         opened = device_of(device)
         with self._lock:
             if opened.name not in self._executables:
-                self._executables[opened.name] = Executable(
-                    self.plan, opened, self._weights, progress
-                )
+                executable = Executable(self.plan, opened, self._weights, progress)
+                self.plan.check_open()
+                self._executables.setdefault(opened.name, executable)
             return self._executables[opened.name]
 
     def session(
@@ -312,11 +317,12 @@ class Compiled:
             return results
         finally:
             session.forget()  # what is enqueued runs before what reuses the memory
-            if self.states:
-                session.close()
-            else:
-                with self._lock:
+            with self._lock:
+                is_kept = not self.states and not self.plan.is_closed
+                if is_kept:
                     self._idle.setdefault((opened.name, stream), []).append(session)
+            if not is_kept:
+                session.close()
 
     def _take_session(self, device: Device, stream: int | None, symbols: dict[str, int]) -> Session:
         """A session that no thread uses; a new one where states would remember."""

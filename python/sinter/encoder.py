@@ -10,7 +10,7 @@ from typing import Any, Sequence
 from sinter._bindings import lib, sinter_encoder
 from sinter.devices import Device, device_of
 from sinter.errors import Interrupts
-from sinter.handles import Handle, encoded
+from sinter.handles import Handle, Turn, encoded
 from sinter.opening import opened
 from sinter.options import Options, Progress
 
@@ -52,7 +52,7 @@ class Encoder(Handle):
         self.device = device_of(device)
         functions = lib.sinter_encoder_open, lib.sinter_encoder_free
         pointer = opened(sinter_encoder(), functions, path, self.device, values, progress)
-        super().__init__(pointer, lib.sinter_encoder_free)
+        super().__init__(pointer, lib.sinter_encoder_free, Turn("encoder"))
         self.path = os.fspath(path)
 
     @property
@@ -79,7 +79,7 @@ class Encoder(Handle):
         values = {"truncate": truncate, "activation-memory": activation_memory}
         vectors = numpy.empty((len(given), self.width), numpy.float32)
         cut = ctypes.c_size_t()
-        with Interrupts() as interrupts, Options(values, interrupts) as options:
+        with self._turn, Interrupts() as interrupts, Options(values, interrupts) as options:
             interrupts.check(
                 lib.sinter_encoder_encode(
                     self.pointer,

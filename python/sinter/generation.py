@@ -7,10 +7,12 @@ import ctypes
 import queue
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, Iterator
 
-from sinter._bindings import Code, lib, sinter_on_token
-from sinter.errors import Interrupts, SinterError, usage
+from sinter._bindings import lib, sinter_on_token
+from sinter.errors import Interrupts, usage
+from sinter.integers import array_of
 from sinter.options import Options
 
 if TYPE_CHECKING:
@@ -24,8 +26,8 @@ class Generation:
         for piece in model.generate("Once"):
             print(piece, end="", flush=True)
 
-    text (texts, of several prompts): all of it, which waits for the end. tokens (token_lists):
-    their ids, so far; the end token is not among them.
+    text (texts, of several prompts): all of it, which waits for the end; once it is iterated over, so
+    far. tokens (token_lists): their ids, so far; the end token is not among them.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Generation:
         self._model, self._prompts, self._options = model, prompts, options
         self._stops, self._alone = stops, alone
         self._started = False
+        self._reading = threading.RLock()  # while the text is read to its end
         self.token_lists: list[list[int]] = [[] for _ in prompts]
         self._texts = ["" for _ in prompts]
 
@@ -48,10 +51,11 @@ class Generation:
 
     @property
     def texts(self) -> list[str]:
-        if not self._started:
-            for _ in self:
-                pass
-        return self._texts
+        with self._reading:
+            if not self._started:
+                for _ in self:
+                    pass
+            return self._texts
 
     @property
     def text(self) -> str:
@@ -61,9 +65,12 @@ class Generation:
         return self.text
 
     def __iter__(self) -> Iterator[Any]:
-        if self._started:
-            raise usage("this generation has run", "generate", "read .text, or call generate again")
-        self._started = True
+        with self._reading:
+            if self._started:
+                raise usage(
+                    "this generation has run", "generate", "read .text, or call generate again"
+                )
+            self._started = True
         return self._pieces()
 
     def _pieces(self) -> Iterator[Any]:
@@ -120,8 +127,8 @@ class _StopFilter:
         return certain
 
 
-_streams: set[Stream] = set()  # whose threads may run
-_starting = threading.Lock()  # held until a stream's thread has started
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()  # whose threads may run
+STARTING = threading.RLock()  # held until a stream's thread has started
 _SECONDS_TO_END = 5.0  # for all of them together, when the interpreter ends
 
 
@@ -133,11 +140,11 @@ class Stream:
     ) -> None:
         self._model, self._prompts, self._options = model, prompts, options
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._stopped = False
-        model.check_open()
+        self._stopped = self._was_cut = False
         self._thread = threading.Thread(target=self._run, name="sinter generate", daemon=True)
-        model._running.add(self)
-        with _starting:
+        with STARTING:
+            model.check_open()
+            model._running.add(self)
             _streams.add(self)
             self._thread.start()
 
@@ -149,31 +156,37 @@ class Stream:
             self._queue.put(error)
 
     def _generate(self) -> None:
-        arrays = [(ctypes.c_int32 * len(ids))(*ids) for ids in self._prompts]
+        arrays = [array_of(ids, "prompt", ctypes.c_int32) for ids in self._prompts]
         pointers = (ctypes.POINTER(ctypes.c_int32) * len(arrays))(
             *(ctypes.cast(array, ctypes.POINTER(ctypes.c_int32)) for array in arrays)
         )
-        lengths = (ctypes.c_size_t * len(arrays))(*map(len, self._prompts))
+        lengths = [*map(len, arrays)]
         interrupts = Interrupts()
 
-        def take(user: Any, sequence: int, token: int, text: bytes) -> int:
-            if not self._stopped:
+        def is_cut() -> bool:
+            self._was_cut = self._stopped
+            return self._was_cut
+
+        def take(sequence: int, token: int, text: bytes) -> bool:
+            cut = is_cut()
+            if not cut:
                 self._queue.put((sequence, token, text.decode()))
-            return self._stopped
+            return cut
 
-        def go_on(stage: str, done: int, total: int) -> bool:
-            return not self._stopped
-
-        with Options(self._options, interrupts, go_on) as options:
+        with Options(self._options, interrupts, lambda *progress: not is_cut()) as options:
             error = lib.sinter_language_model_generate(
                 self._model.pointer,
                 pointers,
                 lengths,
                 len(arrays),
                 options.pointer,
-                sinter_on_token(take),
+                sinter_on_token(lambda user, *item: interrupts.guard(take, *item)),
                 None,
             )
+        if self._was_cut:
+            lib.sinter_error_free(error)
+            self._model.check_open()  # else the reader has stopped it
+        else:
             interrupts.check(error)
 
     def __iter__(self) -> Iterator[tuple[int, int, str]]:
@@ -181,28 +194,27 @@ class Stream:
             item = self._queue.get()
             if item is None:
                 return
-            if isinstance(item, SinterError) and item.code == Code.CANCELLED and self._stopped:
-                return
             if isinstance(item, BaseException):
                 raise item
             yield item
 
     def stop(self) -> None:
-        """Ends the generation at its next token, and waits for that."""
+        """Ends the generation at its next token, and waits for that. The garbage collector may call
+        it in the generation's own thread."""
         self._stopped = True
-        self._thread.join()
-        self._model._running.discard(self)
-        _streams.discard(self)
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join()
 
 
 @atexit.register
 def _stop_streams() -> None:
     """Generations that nobody read to their end are stopped. A thread that is in a long call of the
     library after that time is left behind."""
-    with _starting:
+    with STARTING:
         streams = list(_streams)
     for stream in streams:
         stream._stopped = True
     end = time.monotonic() + _SECONDS_TO_END
     for stream in streams:
-        stream._thread.join(max(0.0, end - time.monotonic()))
+        if stream._thread.is_alive():
+            stream._thread.join(max(0.0, end - time.monotonic()))

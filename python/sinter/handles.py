@@ -4,39 +4,84 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 import weakref
+from contextlib import nullcontext
 from types import TracebackType
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, ContextManager, TypeVar
 
 from sinter._bindings import lib
 from sinter.errors import check, usage
+from sinter.integers import integer, limits
 
 Self = TypeVar("Self", bound="Handle")
 
 
-class Handle:
-    """Owns a handle of the library: close(), the end of a `with` block or the garbage collector
-    frees it, once. The end of the interpreter does not: a daemon thread may be using it. `pointer`
-    is the handle; of a closed object it is an error."""
+class Turn:
+    """`with turn:` marks what one thread at a time uses as in use: a session with its calls, a batch,
+    an encoder. It refuses a second thread, and a function that was called back, until the block
+    ends."""
 
-    def __init__(self, pointer: Any, free: Callable[[Any], None]) -> None:
+    def __init__(self, noun: str) -> None:
+        self._noun, self._lock = noun, threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise usage(
+                f"the {self._noun} is in use, by another thread or by the function that called back",
+                hint=f"give each thread a {self._noun} of its own",
+            )
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+
+class Handle:
+    """Owns a handle of the library. close(), the end of a `with` block or the garbage collector lets
+    go of it; then it is freed, once, when no call uses it any more. The end of the interpreter
+    frees nothing: a daemon thread may be using it.
+
+    `pointer` is the handle; of a closed object it is an error. The object of ctypes that it is owns
+    the handle, and a call of the library refers to it until the result is read: the interpreter
+    counts the running calls. What belongs to a handle, such as the graph of a module, may be used
+    while a variable refers to the pointer of that handle.
+
+    turn: of an object that one thread uses at a time. close() needs it too.
+    """
+
+    def __init__(
+        self, pointer: Any, free: Callable[[Any], None], turn: Turn | None = None
+    ) -> None:
         self._pointer = pointer
-        self._finalizer = weakref.finalize(self, free, pointer)
-        self._finalizer.atexit = False
+        self._turn: ContextManager[None] = turn or nullcontext()
+        finalizer = weakref.finalize(pointer, free, type(pointer)(pointer.value))
+        finalizer.atexit = False
+
+    @property
+    def is_closed(self) -> bool:
+        return self._pointer is None
 
     def check_open(self) -> None:
         """Raises if it was closed."""
-        if not self._finalizer.alive:
+        if self.is_closed:
             raise usage(f"this {type(self).__name__} is closed", hint="make another")
 
     @property
     def pointer(self) -> Any:
-        self.check_open()
-        return self._pointer
+        pointer = self._pointer
+        if pointer is None:
+            self.check_open()
+        return pointer
 
     def close(self) -> None:
-        """Frees what the library keeps for this object. More calls do nothing."""
-        self._finalizer()
+        """Frees what the library keeps for this object, when the calls that use it have returned.
+        More calls do nothing."""
+        with self._turn:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """close() for those who have the turn."""
+        self._pointer = None
 
     def __enter__(self: Self) -> Self:
         return self
@@ -53,7 +98,9 @@ class Handle:
 def created(kind: type, function: Callable[..., Any], *arguments: Any) -> Any:
     """The handle of type `kind` that a function creates through its last parameter."""
     pointer = kind()
-    check(function(*arguments, ctypes.byref(pointer)))
+    error = function(*arguments, ctypes.byref(pointer))
+    del arguments  # a traceback holds no handle
+    check(error)
     return pointer
 
 
@@ -65,7 +112,9 @@ def text_of(text: bytes) -> str:
 def taken_text(function: Callable[..., Any], *arguments: Any) -> str:
     """The text that a function gives through its last parameter, a `char**`; frees it."""
     address = ctypes.c_void_p()
-    check(function(*arguments, ctypes.byref(address)))
+    error = function(*arguments, ctypes.byref(address))
+    del arguments  # a traceback holds no handle
+    check(error)
     try:
         return ctypes.string_at(address.value or 0).decode()
     finally:
@@ -80,15 +129,12 @@ def encoded(text: str | os.PathLike[str]) -> bytes:
     return data
 
 
-def symbol_arrays(symbols: dict[str, int] | None) -> tuple[Any, Any, int]:
+def symbol_arrays(symbols: dict[str, int] | None) -> tuple[Any, list[int], int]:
     """Names, values and count of symbols, as functions of the library take them."""
     given = symbols or {}
-    count = len(given)
-    names = (ctypes.c_char_p * count)(*(encoded(name) for name in given))
-    values = (ctypes.c_int64 * count)(*given.values())
-    return names, values, count
+    names = (ctypes.c_char_p * len(given))(*(encoded(name) for name in given))
+    return names, [symbol_value(*one) for one in given.items()], len(given)
 
 
-def dims_array(values: tuple[int, ...] | None) -> Any:
-    """Extents or strides as functions of the library take them."""
-    return None if values is None else (ctypes.c_int64 * len(values))(*values)
+def symbol_value(name: str, value: Any) -> int:
+    return integer(value, f"symbol {name}", *limits(ctypes.c_int64))

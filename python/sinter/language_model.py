@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import weakref
 from typing import Any, Sequence, Union, cast
 
 from sinter._bindings import lib, sinter_language_model
@@ -11,8 +12,9 @@ from sinter.batch import Batch
 from sinter.chat import ChatTemplate, Message
 from sinter.devices import Device, device_of
 from sinter.errors import check, usage
-from sinter.generation import Generation, Stream
+from sinter.generation import STARTING, Generation, Stream
 from sinter.handles import Handle, encoded, taken_text
+from sinter.integers import index_of, integers
 from sinter.opening import opened
 from sinter.options import Progress
 
@@ -61,7 +63,7 @@ class LanguageModel(Handle):
         super().__init__(pointer, lib.sinter_language_model_free)
         self.path = os.fspath(path)
         self._chat: ChatTemplate | None = None
-        self._running: set[Stream] = set()
+        self._running: weakref.WeakSet[Stream] = weakref.WeakSet()
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text, with the special tokens that begin one."""
@@ -79,8 +81,8 @@ class LanguageModel(Handle):
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
-        ids = (ctypes.c_int32 * len(tokens))(*tokens)
-        return taken_text(lib.sinter_language_model_decode, self.pointer, ids, len(tokens))
+        ids = list(tokens)
+        return taken_text(lib.sinter_language_model_decode, self.pointer, ids, len(ids))
 
     def generate(
         self,
@@ -109,10 +111,15 @@ class LanguageModel(Handle):
         Nothing runs before the result is iterated over or read.
         """
         alone = isinstance(prompt, str) or (
-            len(prompt) > 0 and all(isinstance(token, int) for token in prompt)
+            len(prompt) > 0 and all(index_of(token) is not None for token in prompt)
         )
         prompts = cast("list[Prompt]", [prompt] if alone else list(prompt))
-        ids = [self.encode(one) if isinstance(one, str) else list(one) for one in prompts]
+        ids = [
+            self.encode(one)
+            if isinstance(one, str)
+            else integers(one, f"prompt {number}", ctypes.c_int32)
+            for number, one in enumerate(prompts)
+        ]
         options = {
             "count": count,
             "temperature": float(temperature),
@@ -168,10 +175,12 @@ class LanguageModel(Handle):
         return ids[len(begin) :] if begin and ids[: len(begin)] == begin else ids
 
     def close(self) -> None:
-        """Ends what is being generated, and frees the model."""
-        for stream in list(self._running):
+        """Ends what is being generated, with an error for those who read it, and frees the model."""
+        with STARTING:
+            super().close()
+            running = list(self._running)
+        for stream in running:
             stream.stop()
-        super().close()
 
     def __repr__(self) -> str:
         return f"<sinter.LanguageModel {self.path} on {self.device.name}>"

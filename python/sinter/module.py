@@ -103,12 +103,13 @@ class GraphBuilder:
     """The graph of an entry. The module owns it."""
 
     def __init__(self, module: ModuleBuilder, graph: sinter_graph, name: str) -> None:
-        self.module, self._graph, self.name = module, graph, name
+        self.module, self._address, self.name = module, graph.value, name
 
     @property
     def pointer(self) -> sinter_graph:
-        self.module.check_open()
-        return self._graph
+        graph = sinter_graph(self._address)
+        vars(graph)["module"] = self.module.pointer  # is not freed while this object lives
+        return graph
 
     def input(self, name: str, type: str) -> Value:
         """A parameter of the entry."""
@@ -141,14 +142,14 @@ class GraphBuilder:
                     f"{op} in entry '{self.name}'",
                     "use values of one graph",
                 )
-        numbers = (sinter_value * len(operands))(*(operand.number for operand in operands))
+        numbers = [operand.number for operand in operands]
         number = sinter_value()
         check(
             lib.sinter_graph_op(
                 self.pointer,
                 encoded(op),
                 numbers,
-                len(operands),
+                len(numbers),
                 None if attributes is None else encoded(attributes),
                 None if name is None else encoded(name),
                 ctypes.byref(number),

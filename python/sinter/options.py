@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, Optional
 from sinter._bindings import lib, sinter_options, sinter_progress
 from sinter.errors import Interrupts, check
 from sinter.handles import Handle, created, encoded
+from sinter.integers import index_of
 
 Progress = Optional[Callable[[str, int, int], Any]]
 """Called while something takes long, with a stage ("weights"), and how many bytes or kernels of how
@@ -19,8 +20,11 @@ def _text(value: Any) -> str | os.PathLike[str]:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
-        return ",".join(str(item) for item in value)
-    return value if isinstance(value, os.PathLike) else str(value)
+        return ",".join(os.fspath(_text(item)) for item in value)
+    if isinstance(value, (str, os.PathLike)):
+        return value
+    number = index_of(value)
+    return str(value if number is None else number)
 
 
 class Options(Handle):

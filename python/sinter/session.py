@@ -10,11 +10,10 @@ from sinter._bindings import lib, sinter_executable, sinter_session, sinter_weig
 from sinter.call import Call
 from sinter.devices import Device
 from sinter.errors import Interrupts, bad_input, check, usage
-from sinter.handles import Handle, created, dims_array, encoded, symbol_arrays
+from sinter.handles import Handle, Turn, created, encoded, symbol_arrays
 from sinter.module import split_type
 from sinter.options import Options, Progress
 from sinter.plan import Plan
-from sinter.turn import Turn
 
 
 class Weights(Handle):
@@ -42,10 +41,10 @@ class Weights(Handle):
                     encoded(name),
                     encoded(tensor.dtype),
                     len(tensor.dims),
-                    dims_array(tensor.dims),
-                    dims_array(tensor.strides),
+                    tensor.dims,
+                    tensor.strides,
                     tensor.address,
-                    tensor.device != "cpu",
+                    int(tensor.device != "cpu"),
                 )
             )
 
@@ -121,9 +120,8 @@ class Session(Handle):
         executable: Executable,
         symbols: dict[str, int] | None = None,
     ) -> None:
-        super().__init__(pointer, lib.sinter_session_free)
+        super().__init__(pointer, lib.sinter_session_free, Turn("session"))
         self._plan, self._executable = plan, executable
-        self.turn = Turn()  # of the session and all its calls
         self.symbols = dict(symbols or {})
         self._calls: dict[str, Call] = {}
 
@@ -155,7 +153,7 @@ class Session(Handle):
         enqueued in the session's stream, and nothing waits, unless `check` asks for it; the session
         holds the tensors until its next run of the entry or synchronize()."""
         name = self._plan.signature(entry).name
-        with self.turn:
+        with self._turn:
             call = self._calls.get(name)
             if call is None or call.has_symbols or symbols:  # a call remembers them
                 call = self._calls[name] = self.call(name)
@@ -170,18 +168,18 @@ class Session(Handle):
 
     def clear(self) -> None:
         """Sets the states to zeros again."""
-        with self.turn:
+        with self._turn:
             check(lib.sinter_session_clear(self.pointer))
 
     def synchronize(self) -> None:
         """Waits for the calls made so far."""
-        with self.turn:
+        with self._turn:
             check(lib.sinter_session_synchronize(self.pointer))
             self._forget()
 
     def forget(self) -> None:
         """Lets go of the tensors of the last runs."""
-        with self.turn:
+        with self._turn:
             self._forget()
 
     def _forget(self) -> None:
@@ -202,22 +200,22 @@ class Session(Handle):
         tensor = tensors.borrow_result(value, dtype, where)
         if tensor.device != "cpu":
             raise bad_input(f"memory on {tensor.device} is given", where, "give host memory")
-        with self.turn:
+        with self._turn:
             check(
                 lib.sinter_session_read_state(
                     self.pointer,
                     encoded(name),
                     encoded(tensor.dtype),
                     len(tensor.dims),
-                    dims_array(tensor.dims),
-                    dims_array(tensor.strides),
+                    tensor.dims,
+                    tensor.strides,
                     tensor.address,
                 )
             )
         return value
 
     def close(self) -> None:
-        with self.turn:
+        with self._turn:
             for call in self._calls.values():
-                call.in_turn_close()
-            super().close()
+                call.let_go()
+            self.let_go()

@@ -5,8 +5,17 @@ import unittest
 import torch
 from beside_eager import compiled, eager_ops, reset, run_beside_eager
 
+from sinter.integers import index_of
+
 BIG = [0, 1, -1, 2**53, 2**53 + 1, -2**53 - 1, 2**62 + 1, 2**63 - 1, -2**63]
 EDGES = [0, 1, -1, 7, -7, 2**31 - 1, -2**31]
+
+
+class TestArguments(unittest.TestCase):
+    def test_a_tensor_without_axes_is_a_whole_number_for_the_library(self):
+        self.assertEqual(index_of(torch.tensor(2**40)), 2**40)
+        for value in (torch.tensor(True), torch.tensor(5.0), torch.tensor([5])):
+            self.assertIsNone(index_of(value))
 
 
 class TestConstants(unittest.TestCase):
