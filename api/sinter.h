@@ -9,7 +9,8 @@
 //
 // Model, Plan, Device and Executable are immutable: copies share them, between threads too. All
 // else moves and is for one thread at a time; sinter_c.h says which objects answer a second thread
-// with an error. No object is destroyed or moved while a function of it runs, in a callback either.
+// with an error. The caller destroys and moves no object while a function of it runs, and none in a
+// callback of that function.
 //
 // One file, so that a program includes and a reader searches one; the parts have headings.
 #pragma once

@@ -39,10 +39,10 @@ _lock = threading.Lock()
 
 
 def device_of(device: str | Device) -> Device:
-    """A device by name; each is opened once in a process and stays."""
+    """A device by name; each is opened once in a process and stays until somebody closes it."""
     if isinstance(device, Device):
         return device
     with _lock:
-        if device not in _opened:
+        if device not in _opened or _opened[device].is_closed:
             _opened[device] = Device(device)
         return _opened[device]

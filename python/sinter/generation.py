@@ -11,7 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Iterator
 
 from sinter._bindings import lib, sinter_on_token
-from sinter.errors import Interrupts, usage
+from sinter.errors import Interrupts, SinterError, usage
 from sinter.integers import array_of
 from sinter.options import Options
 
@@ -41,6 +41,7 @@ class Generation:
         self._model, self._prompts, self._options = model, prompts, options
         self._stops, self._alone = stops, alone
         self._started = False
+        self._error: SinterError | None = None  # with which it ended
         self._reading = threading.RLock()  # while the text is read to its end
         self.token_lists: list[list[int]] = [[] for _ in prompts]
         self._texts = ["" for _ in prompts]
@@ -55,6 +56,8 @@ class Generation:
             if not self._started:
                 for _ in self:
                     pass
+            if self._error is not None:
+                raise self._error
             return self._texts
 
     @property
@@ -74,8 +77,14 @@ class Generation:
         return self._pieces()
 
     def _pieces(self) -> Iterator[Any]:
+        try:
+            yield from self._pieces_of(Stream(self._model, self._prompts, self._options))
+        except SinterError as error:
+            self._error = error
+            raise
+
+    def _pieces_of(self, stream: Stream) -> Iterator[Any]:
         filters = [_StopFilter(self._stops) for _ in self._prompts]
-        stream = Stream(self._model, self._prompts, self._options)
         try:
             for sequence, token, text in stream:
                 one = filters[sequence]

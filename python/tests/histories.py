@@ -10,6 +10,7 @@ runs histories S .. S + N - 1, `CHUNK` of them in a process.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import subprocess
@@ -179,13 +180,16 @@ def generations(history: History, draw: random.Random) -> None:
         cycle = [pieces]
         cycle.append(cycle)  # for the garbage collector
 
+    def collect(draw):
+        gc.collect()
+
     def encode(draw):
         history.expect("text", model.decode(model.encode("Long ago")), "Long ago")
 
     def close(draw):
         model.close()
 
-    acts = [generate, generate, text, piece, piece, end, leave, encode]
+    acts = [generate, generate, text, piece, piece, end, leave, collect, encode]
     history.run(acts, [close], threads=draw.choice([2, 3, 4]), steps=8)
     for i in range(4):
         history.expect("iterator", shared[i].tokens, alone[i][: len(shared[i].tokens)])
@@ -247,7 +251,8 @@ def session(history: History, draw: random.Random) -> None:
 
     import sinter
 
-    shared = sinter.compile(ADD).session("cpu")
+    owner = sinter.compile(ADD)
+    shared = owner.session("cpu")
     calls = [shared.call() for _ in range(2)]
 
     def run(draw):
@@ -265,7 +270,7 @@ def session(history: History, draw: random.Random) -> None:
         draw.choice([shared.forget, shared.clear, shared.synchronize, calls[0].forget])()
 
     def close(draw):
-        draw.choice([shared, *calls]).close()
+        draw.choice([owner, shared, *calls]).close()
 
     acts = [run, run, bind, run_call, forget]
     history.run(acts, [close], threads=draw.choice([2, 3]), steps=30)
