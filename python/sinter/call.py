@@ -38,7 +38,7 @@ class Call(Handle):
         self.has_symbols = self._is_bound = False
         self._inputs: dict[str, tensors.Tensor] = {}
         self._outputs: dict[str, Any] = {}
-        self._addresses = (
+        self._addresses: tuple[Any, Any] = (
             (ctypes.c_void_p * len(entry.inputs))(),
             (ctypes.c_void_p * entry.output_count)(),
         )

@@ -50,7 +50,7 @@ class Handle:
     """
 
     def __init__(
-        self, pointer: Any, free: Callable[[Any], None], turn: Turn | None = None
+        self, pointer: Any, free: Callable[[Any], None], turn: ContextManager[None] | None = None
     ) -> None:
         self._pointer = pointer
         self._turn: ContextManager[None] = turn or nullcontext()

@@ -12,7 +12,6 @@ import operator
 from typing import Any, Iterable
 
 
-
 def _refused(value: Any, wanted: str, where: str) -> Exception:
     from sinter.errors import printable, usage  # which need the table of functions
 

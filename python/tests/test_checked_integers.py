@@ -74,8 +74,19 @@ def test_what_holds_a_whole_number_is_one(value):
 
 @pytest.mark.parametrize(
     "value",
-    [True, np.True_, np.array(True), 5.0, np.float32(5), np.array(5.0), np.array([5]), "5", None,
-     Tensor(1, dtype="torch.bool"), Tensor(5, ndim=1)],
+    [
+        True,
+        np.True_,
+        np.array(True),
+        5.0,
+        np.float32(5),
+        np.array(5.0),
+        np.array([5]),
+        "5",
+        None,
+        Tensor(1, dtype="torch.bool"),
+        Tensor(5, ndim=1),
+    ],
     ids=repr,
 )
 def test_what_holds_none_is_refused(value):
