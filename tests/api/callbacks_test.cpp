@@ -140,11 +140,12 @@ TEST_CASE("a kernel stays as it was registered, and its evaluation may fail in e
 
 namespace {
 
-/// How calls on two threads end, 500 on each: all that is not done is refused.
-int done_by_two_threads(const std::function<sinter_error*()>& call) {
-  std::atomic<int> done = 0, refused = 0, other = 0;
+/// Calls on two threads, `count` on each, that begin together: those that are not done are refused.
+int done_by_two_threads(int count, const std::function<sinter_error*()>& call) {
+  std::atomic<int> begun = 0, done = 0, refused = 0, other = 0;
   const auto run = [&] {
-    for (int i = 0; i < 500; ++i) {
+    for (++begun; begun < 2;) std::this_thread::yield();
+    for (int i = 0; i < count; ++i) {
       const Outcome outcome(call());
       if (outcome.code == SINTER_CODE_NONE)
         ++done;
@@ -156,7 +157,7 @@ int done_by_two_threads(const std::function<sinter_error*()>& call) {
   first.join();
   second.join();
   CHECK(other == 0);
-  CHECK(done + refused == 1000);
+  CHECK(done + refused == 2 * count);
   return done;
 }
 
@@ -164,7 +165,7 @@ int done_by_two_threads(const std::function<sinter_error*()>& call) {
 
 TEST_CASE("threads that share a session are told so, and no call runs beside another") {
   const Handles handles;
-  CHECK(done_by_two_threads([&] { return sinter_call_run(handles.call); }) > 0);
+  CHECK(done_by_two_threads(500, [&] { return sinter_call_run(handles.call); }) > 0);
 }
 
 TEST_CASE("threads that share a module are told so, and each op that was added is there") {
@@ -174,7 +175,7 @@ TEST_CASE("threads that share a module are told so, and each op that was added i
   ok(sinter_module_create("shared", &module));
   ok(sinter_module_entry(module, "main", &graph));
   ok(sinter_graph_input(graph, "x", "f32[8]", &x));
-  const int done = done_by_two_threads([&] {
+  const int done = done_by_two_threads(5000, [&] {
     sinter_value value = 0;
     const sinter_value operands[] = {x, x};
     return sinter_graph_op(graph, "add", operands, 2, nullptr, nullptr, &value);
