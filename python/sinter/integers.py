@@ -8,6 +8,7 @@ word; here it is an error that names the argument, the value and the range.
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
 from typing import Any, Iterable
 
@@ -18,6 +19,7 @@ def _refused(value: Any, wanted: str, where: str) -> Exception:
     return usage(f"{printable(repr(value), 60)} is given, {wanted}", where)
 
 
+@functools.lru_cache(maxsize=None)
 def limits(kind: Any) -> tuple[int, int]:
     """The least and the largest value of a C type."""
     count = 1 << 8 * ctypes.sizeof(kind)
@@ -55,7 +57,12 @@ def integers(values: Any, where: str, kind: Any) -> list[int]:
         given = enumerate(values)
     except TypeError:
         raise _refused(values, "a sequence of whole numbers is wanted", where) from None
-    return [integer(value, f"{where}[{place}]", low, high) for place, value in given]
+    return [
+        value
+        if type(value) is int and low <= value <= high
+        else integer(value, f"{where}[{place}]", low, high)
+        for place, value in given
+    ]
 
 
 def array_of(values: Any, where: str, kind: Any) -> Any:
@@ -92,7 +99,7 @@ class Address:
         self.name = name
 
     def from_param(self, value: Any) -> Any:
-        if isinstance(value, int) or index_of(value) is not None:
+        if isinstance(value, int) or (value is not None and index_of(value) is not None):
             return ctypes.c_void_p(integer(value, self.name, *limits(ctypes.c_size_t)))
         return ctypes.c_void_p.from_param(value)
 

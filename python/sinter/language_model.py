@@ -22,7 +22,8 @@ Prompt = Union[str, Sequence[int]]
 
 
 class LanguageModel(Handle):
-    """A decoder-only language model on a device, compiled and loaded. One thread at a time.
+    """A decoder-only language model on a device, compiled and loaded. One thread at a time
+    generates, or works with a batch of the model; any may encode and decode.
 
     path: a Hugging Face folder, a llama2.c file, a spec (.json) or a plan's folder. device: "cpu",
     "cuda", "cuda:N" or "auto": the first GPU, else the CPU. dtype: f32, f16 or bf16. context:

@@ -294,7 +294,9 @@ def module(history: History, draw: random.Random) -> None:
         history.expect("text", [name for name in known if name not in given], [])
 
     def build(draw):
-        sinter.compile(one).why(names[0], names[0]) if draw.random() < 0.1 else one.model().text
+        model = one.model()
+        if draw.random() < 0.1:
+            sinter.compile(model)
 
     def declare(draw):
         one.symbol(f"S{draw.randrange(10**9)}", 1, 8)
