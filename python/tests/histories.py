@@ -107,7 +107,7 @@ def batch(history: History, draw: random.Random) -> None:
 
     def add(draw):
         number = draw.randrange(len(PROMPTS))
-        told = history.progress(draw, [step, remove, places, close, add])
+        told = history.progress(draw, [step, remove, places, close, add, generate, close_model])
         prompt_of[one.add(PROMPTS[number], progress=told)] = number
 
     def step(draw):
