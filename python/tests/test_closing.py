@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from conftest import ADD, SAMPLES
-from histories import PROMPTS, run_all, tokens_alone
+from histories import run_all
+from history_kinds import PROMPTS, tokens_alone
 
 import sinter
 from sinter._bindings import lib
