@@ -14,7 +14,7 @@ struct sinter_batch {
   /// with, which asks here.
   const sinter::Progress* progress = nullptr;
   std::shared_ptr<std::atomic<bool>> in_use;  // of the model
-  /// Of the batch, as the last function of it left them.
+  /// The count when the last function ended; any thread reads it.
   std::atomic<size_t> free_places = 0;
 };
 

@@ -120,7 +120,8 @@ class Library:
 
 
 def _with_its_own_errors(function: Any) -> Callable[..., Any]:
-    """The function, whose parameters' errors ctypes would give as the text of an ArgumentError."""
+    """Wraps a function so that an error of a parameter is raised as it is; ctypes gives its text in
+    an ArgumentError."""
 
     def call(*arguments: Any) -> Any:
         try:

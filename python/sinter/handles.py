@@ -18,8 +18,8 @@ Self = TypeVar("Self", bound="Handle")
 
 
 class Turn:
-    """`with turn:` marks what one thread at a time uses as in use: a session with its calls, a batch,
-    an encoder. It refuses a second thread, and a function that was called back, until the block
+    """`with turn:` marks an object for one thread at a time as in use: a session with its calls, a
+    batch, an encoder. It refuses a second thread, and a function that was called back, until the block
     ends."""
 
     def __init__(self, noun: str) -> None:
@@ -43,10 +43,10 @@ class Handle:
 
     `pointer` is the handle; of a closed object it is an error. The object of ctypes that it is owns
     the handle, and a call of the library refers to it until the result is read: the interpreter
-    counts the running calls. What belongs to a handle, such as the graph of a module, may be used
-    while a variable refers to the pointer of that handle.
+    counts the running calls. A part of a handle, such as the graph of a module, may be used while a
+    variable refers to the pointer of that handle.
 
-    turn: of an object that one thread uses at a time. close() needs it too.
+    turn: given for an object that one thread uses at a time; close() takes it too.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Handle:
             self.let_go()
 
     def let_go(self) -> None:
-        """close() for those who have the turn."""
+        """Closes the object where the caller has the turn."""
         self._pointer = None
 
     def __enter__(self: Self) -> Self:

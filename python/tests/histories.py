@@ -26,7 +26,7 @@ CHUNK = 6
 
 
 class Stop(Exception):
-    """What a progress function raises."""
+    """Raised by progress functions."""
 
 
 class History:
@@ -103,7 +103,7 @@ def chunk_in_a_process(first: int, count: int, kind: str | None) -> list[str]:
 
 
 def run_all(count: int, seed: int = 0, jobs: int = 2, kind: str | None = None) -> list[str]:
-    """What went wrong in `count` histories."""
+    """Plays `count` histories: a line for each thing that went wrong."""
     firsts = range(seed, seed + count, CHUNK)
 
     def run(first: int) -> list[str]:
