@@ -554,8 +554,11 @@ SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
 SINTER_API void sinter_language_model_free(sinter_language_model* model);
 
 /** Sequences of a language model that decode together and come and go, each in a place of the
- *  caches. What a sequence is continued by depends neither on its place nor on the others. A model
- *  with its batches serves one thread at a time. The model may be freed before it. */
+ *  caches. What a sequence is continued by does not depend on its place. It depends on the others
+ *  only through the number of sequences of a step, which decides how products round: with the usual
+ *  options 1 to 8 are alike on a CPU and 2 to 8 on a GPU; above 8 a library's products may round
+ *  each number and each row differently. A model with its batches serves one thread at a time. The
+ *  model may be freed before it. */
 typedef struct sinter_batch sinter_batch;
 
 /** `places` sequences at a time, as many at most as the model was opened for (option `sequences`),

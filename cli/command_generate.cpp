@@ -370,9 +370,11 @@ void add_generate(CLI::App& program, Action& action) {
       .add_option("--prompt-ids", options->prompt_ids_file,
                   "the same with the ids of a prompt's tokens, 1,2,3, a line")
       ->type_name("FILE|-");
-  add_integer(command, "--places", options->places,
-              "sequences of --prompts that decode together, at most; one that ends makes room",
-              IntegerRange<int64_t>{.least = 1, .most = kMaxSequences})
+  add_integer(
+      command, "--places", options->places,
+      "sequences of --prompts that decode together, at most; one that ends makes room; with "
+      "more than 8, on a GPU with more than 1, texts may differ by roundings",
+      IntegerRange<int64_t>{.least = 1, .most = kMaxSequences})
       ->capture_default_str();
   command.add_flag("--chat", options->chat,
                    "each text is a message, in the model's chat template; the answer is printed");

@@ -127,7 +127,7 @@ struct State {
 /// The tokens of an entry's calls, which decide the orders of its ops (passes/choose_kernels.h).
 enum class Tokens : uint8_t {
   any,        // orders may differ by how many there are
-  invariant,  // a token's results do not depend on how many there are: one order for all
+  invariant,  // one order for every number; a library's products may still depend on it
   one_each,   // one token of each sequence
 };
 

@@ -70,8 +70,7 @@ Result<BenchCase> bench_prefill(BenchPlans& plans, const BenchOptions& options, 
   SINTER_LET(sequences,
              random_sequences(plans.spec->vocabulary, options.batch, length, options.seed));
   const llvm::ArrayRef<Symbol> symbols = plans.fused->program().symbols;
-  const int64_t capacity =
-      rounded_up(length, symbols[static_cast<size_t>(find_symbol(symbols, "R"))]);
+  const int64_t capacity = sequence_rows(symbols, options.batch, length);
   SINTER_LET(calls, calls_of(plans, sequences, capacity));
   BenchCase result;
   result.name = "prefill";

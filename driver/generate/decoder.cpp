@@ -3,9 +3,16 @@
 #include <algorithm>
 
 #include "driver/text_table.h"
+#include "frontends/model/build_model.h"
+#include "kernels/attention/order.h"
+#include "kernels/attention_f32/order.h"
 #include "runtime/compare.h"
 
 namespace sinter {
+
+static_assert(kSequenceStep % attention_key_tile(1, 1) == 0 &&
+              kSequenceStep % attention_key_tile(kMaxHeadWidth, kMaxHeadWidth) == 0 &&
+              kSequenceStep % kFloatTileKeys == 0);
 
 int64_t rounded_up(int64_t value, const Symbol& symbol) {
   const int64_t at_least = std::max(value, symbol.low);
@@ -59,6 +66,13 @@ int64_t longest_text(llvm::ArrayRef<Symbol> symbols) {
   return symbols[static_cast<size_t>(find_symbol(symbols, "M"))].high;
 }
 
+int64_t sequence_rows(llvm::ArrayRef<Symbol> symbols, int64_t sequences, int64_t capacity) {
+  const Symbol& rows = symbols[static_cast<size_t>(find_symbol(symbols, "R"))];
+  const int64_t fewest = rounded_up(capacity, rows);
+  const int64_t aligned = (fewest + kSequenceStep - 1) / kSequenceStep * kSequenceStep;
+  return sequences > 1 && aligned <= rows.high / sequences ? aligned : fewest;
+}
+
 DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbols,
                            llvm::ArrayRef<std::vector<int32_t>> tokens,
                            llvm::ArrayRef<int64_t> lengths, int64_t capacity, Wanted which) {
@@ -101,10 +115,11 @@ Result<Decoder> Decoder::create(std::shared_ptr<const Model> model, int64_t sequ
   const llvm::ArrayRef<Symbol> symbols = model->program().symbols;
   SINTER_TRY(require_decoder_symbols(model->program()));
   capacity = rounded_up(capacity, symbols[find_symbol(symbols, "R")]);
+  const int64_t rows = sequence_rows(symbols, sequences, capacity);
   std::vector<int64_t> values = min_symbol_values(symbols);
-  values[find_symbol(symbols, "R")] = sequences * capacity;
+  values[find_symbol(symbols, "R")] = sequences * rows;
   SINTER_LET(session, model->new_session(values));
-  return Decoder(std::move(model), std::move(session), sequences, capacity);
+  return Decoder(std::move(model), std::move(session), sequences, capacity, rows);
 }
 
 Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
@@ -120,7 +135,7 @@ Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vecto
                               counted(static_cast<uint64_t>(length), "token"), capacity_));
   }
   const DecoderCall call =
-      pack_sequences(entry, model_->program().symbols, tokens, lengths_, capacity_, wanted);
+      pack_sequences(entry, model_->program().symbols, tokens, lengths_, rows_, wanted);
   SINTER_LET(result, session_->run(entry, call.symbol_values, addresses_of(call.inputs), options));
   for (size_t s = 0; s < tokens.size(); ++s) lengths_[s] += static_cast<int64_t>(tokens[s].size());
   return std::move(result);

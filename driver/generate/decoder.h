@@ -21,8 +21,13 @@ Status require_decoder_symbols(const Program& program);
 /// all tokens of one text may be wanted.
 int64_t longest_text(llvm::ArrayRef<Symbol> symbols);
 
+/// Cache rows for each of `sequences` sequences of up to `capacity` tokens. For several it is a
+/// multiple of kSequenceStep, so that tiles of keys cut each of them alike, wherever it lies; but
+/// for a plan whose R has no room for that, it is what R allows.
+int64_t sequence_rows(llvm::ArrayRef<Symbol> symbols, int64_t sequences, int64_t capacity);
+
 /// Packs the tokens that follow the first `lengths[s]` of each sequence; sequence s owns the cache
-/// rows s * capacity .. (s + 1) * capacity - 1. `capacity` is one that the symbol R allows. Of a
+/// rows s * capacity .. (s + 1) * capacity - 1 (`capacity`: sequence_rows). Of a
 /// prefill some lists may be empty, and have no last token then.
 DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbols,
                            llvm::ArrayRef<std::vector<int32_t>> tokens,
@@ -50,21 +55,23 @@ class Decoder {
                         const CallOptions& options, Wanted wanted);
 
   const Session& session() const { return *session_; }
-  int64_t capacity() const { return capacity_; }
+  /// Cache rows of each sequence (sequence_rows).
+  int64_t rows() const { return rows_; }
   /// Tokens of each sequence so far.
   llvm::ArrayRef<int64_t> lengths() const { return lengths_; }
 
  private:
   Decoder(std::shared_ptr<const Model> model, std::unique_ptr<Session> session, int64_t sequences,
-          int64_t capacity)
+          int64_t capacity, int64_t rows)
       : model_(std::move(model)),
         session_(std::move(session)),
         capacity_(capacity),
+        rows_(rows),
         lengths_(sequences, 0) {}
 
   std::shared_ptr<const Model> model_;
   std::unique_ptr<Session> session_;
-  int64_t capacity_;
+  int64_t capacity_, rows_;       // of each sequence
   std::vector<int64_t> lengths_;  // of the sequences so far
 };
 

@@ -95,15 +95,17 @@ Result<int64_t> places_that_fit(const Model& model, int64_t wanted, int64_t capa
   if (!free) return wanted;
   const auto usable =
       static_cast<int64_t>(kUsableShare * static_cast<double>(*free)) - prefill.activation_bytes;
+  const int64_t place = SequenceBatch::cache_bytes(model.program(), wanted, capacity) / wanted;
+  if (place == 0 || usable / place >= wanted) return wanted;
+  if (usable / place > 1) return usable / place;
   const int64_t one = SequenceBatch::cache_bytes(model.program(), 1, capacity);
-  if (one == 0 || usable / one >= wanted) return wanted;
   if (usable < one)
     return fail(fmt::format("the caches of one sequence take {}, {} are free",
                             with_unit(static_cast<double>(one), "B"),
                             with_unit(static_cast<double>(*free), "B")),
                 model.device(), "ask for shorter texts, or set --activation-memory lower",
                 ExitCode::out_of_memory);
-  return usable / one;
+  return 1;
 }
 
 Result<ManyGeneration> generate_many(const LoadedModel& model, const ReadyModel& ready,

@@ -110,9 +110,9 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   int64_t longest = 0;
   for (const auto& prompt : prompts)
     longest = std::max(longest, static_cast<int64_t>(prompt.size()));
-  const Symbol& rows = program.symbols[static_cast<size_t>(find_symbol(program.symbols, "R"))];
-  const int64_t capacity = rounded_up(
-      streaming ? streaming->rows() : text_tokens(static_cast<size_t>(longest), most), rows);
+  const int64_t capacity = sequence_rows(
+      program.symbols, static_cast<int64_t>(prompts.size()),
+      streaming ? streaming->rows() : text_tokens(static_cast<size_t>(longest), most));
   std::vector<std::vector<int32_t>> heads(prompts.begin(), prompts.end());
   if (streaming && longest > streaming->rows())
     heads[0].resize(static_cast<size_t>(streaming->rows()));

@@ -17,7 +17,7 @@ std::vector<int64_t> largest_call(llvm::ArrayRef<Symbol> symbols, const PromptSi
   };
   set("N", count);
   set("M", sizes.wanted == Wanted::all ? count : std::min(count, sizes.sequences));
-  set("R", sizes.sequences * sizes.capacity);
+  set("R", std::max(sizes.sequences * sizes.capacity, sizes.rows));
   set("K", sizes.rows);
   return values;
 }

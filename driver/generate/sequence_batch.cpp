@@ -27,8 +27,8 @@ Status check_sizes(const Program& program, int64_t places, int64_t rows) {
 
 int64_t SequenceBatch::cache_bytes(const Program& program, int64_t places, int64_t capacity) {
   std::vector<int64_t> values = min_symbol_values(program.symbols);
-  const auto rows = static_cast<size_t>(find_symbol(program.symbols, "R"));
-  values[rows] = places * rounded_up(capacity, program.symbols[rows]);
+  values[static_cast<size_t>(find_symbol(program.symbols, "R"))] =
+      places * sequence_rows(program.symbols, places, capacity);
   int64_t bytes = 0;
   for (const State& state : program.states) {
     int64_t elements = 1;
@@ -43,15 +43,16 @@ Result<std::unique_ptr<SequenceBatch>> SequenceBatch::create(std::shared_ptr<con
                                                              const PrefillOptions& prefill) {
   const Program& program = model->program();
   SINTER_TRY(require_generation(program));
+  const int64_t place_rows = sequence_rows(program.symbols, places, capacity);
   capacity = rounded_up(capacity, symbol_of(program, "R"));
-  const int64_t rows = places * capacity;
+  const int64_t rows = places * place_rows;
   SINTER_TRY(check_sizes(program, places, rows));
   std::vector<int64_t> values = min_symbol_values(program.symbols);
   values[static_cast<size_t>(find_symbol(program.symbols, "R"))] = rows;
   SINTER_LET(session, model->new_session(values));
   SINTER_LET(steps, DecodeSteps::create(model, *session, rows, places));
-  std::unique_ptr<SequenceBatch> batch(
-      new SequenceBatch(std::move(model), std::move(session), places, capacity, prefill));
+  std::unique_ptr<SequenceBatch> batch(new SequenceBatch(std::move(model), std::move(session),
+                                                         places, capacity, place_rows, prefill));
   batch->steps_ = std::move(steps);
   return batch;
 }
@@ -62,9 +63,9 @@ Result<HostTensor> SequenceBatch::feed(llvm::ArrayRef<int32_t> prompt, size_t pl
   const auto count = static_cast<int64_t>(prompt.size());
   SINTER_LET(chunk, choose_chunk(program,
                                  {.tokens = count,
-                                  .sequences = places(),
-                                  .rows = places() * capacity_,
-                                  .capacity = capacity_,
+                                  .sequences = 1,
+                                  .rows = places() * place_rows_,
+                                  .capacity = place_rows_,
                                   .wanted = Wanted::last_of_each},
                                  prefill_));
   std::vector<std::vector<int32_t>> tokens(taken_.size());
@@ -74,8 +75,8 @@ Result<HostTensor> SequenceBatch::feed(llvm::ArrayRef<int32_t> prompt, size_t pl
     const int64_t end = std::min(count, at + chunk.tokens);
     tokens[place] = prompt.slice(static_cast<size_t>(at), static_cast<size_t>(end - at)).vec();
     lengths[place] = at;
-    const DecoderCall call = pack_sequences("prefill", program.symbols, tokens, lengths, capacity_,
-                                            Wanted::last_of_each);
+    const DecoderCall call = pack_sequences("prefill", program.symbols, tokens, lengths,
+                                            place_rows_, Wanted::last_of_each);
     SINTER_LET(run, session_->run("prefill", call.symbol_values, addresses_of(call.inputs)));
     logits = std::move(run.outputs[0]);
     if (prefill_.progress && !prefill_.progress(end, count))
@@ -99,7 +100,7 @@ Result<SequenceBatch::Id> SequenceBatch::add(llvm::ArrayRef<int32_t> prompt,
     return fail(fmt::format("all {} places are taken", places()), program.name,
                 "remove a sequence first");
   SINTER_LET(logits, feed(prompt, place));
-  const int64_t begin = static_cast<int64_t>(place) * capacity_;
+  const int64_t begin = static_cast<int64_t>(place) * place_rows_;
   StepRow row{.token = 0,
               .pos = static_cast<int32_t>(count - 1),
               .slot = static_cast<int32_t>(begin + count - 1),
@@ -107,7 +108,7 @@ Result<SequenceBatch::Id> SequenceBatch::add(llvm::ArrayRef<int32_t> prompt,
               .step = 0,
               .sampling = sampling};
   std::vector<int64_t> values = min_symbol_values(program.symbols);
-  values[static_cast<size_t>(find_symbol(program.symbols, "R"))] = places() * capacity_;
+  values[static_cast<size_t>(find_symbol(program.symbols, "R"))] = places() * place_rows_;
   SINTER_LET(chosen, sample_tokens(program, *session_, values, logits, row));
   row.token = chosen[0];
   taken_[place] = true;

@@ -7,8 +7,9 @@ namespace sinter {
 
 /// Sequences of a decoder-only model, each in a place of the caches. One step gives every sequence
 /// its next token. A sequence that is removed leaves its place to another. What a sequence is
-/// continued by depends neither on its place nor on the other sequences, as long as the calls are
-/// of the same variant of `decode` (docs/design/running.md).
+/// continued by does not depend on its place. It depends on the other sequences only through the
+/// number that decode in a step: by the variant of `decode`, and above eight by the products of a
+/// library (docs/design/generating.md, Bits).
 class SequenceBatch {
  public:
   using Id = int64_t;
@@ -49,10 +50,11 @@ class SequenceBatch {
   };
 
   SequenceBatch(std::shared_ptr<const Model> model, std::unique_ptr<Session> session,
-                int64_t places, int64_t capacity, const PrefillOptions& prefill)
+                int64_t places, int64_t capacity, int64_t place_rows, const PrefillOptions& prefill)
       : model_(std::move(model)),
         session_(std::move(session)),
         capacity_(capacity),
+        place_rows_(place_rows),
         prefill_(prefill),
         taken_(static_cast<size_t>(places), false) {}
 
@@ -61,7 +63,8 @@ class SequenceBatch {
   std::shared_ptr<const Model> model_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<DecodeSteps> steps_;
-  int64_t capacity_;
+  int64_t capacity_;    // tokens of a sequence, at most
+  int64_t place_rows_;  // of the caches (sequence_rows)
   PrefillOptions prefill_;
   std::vector<bool> taken_;  // by place
   std::vector<Sequence> sequences_;

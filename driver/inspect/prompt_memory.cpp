@@ -42,7 +42,7 @@ Result<PromptMemory> prompt_memory(const Program& program, const AskedPrompts& p
   if (prompts.sequences > together.high)
     return fail(fmt::format("{} prompts, {} decode together", prompts.sequences, together.high),
                 "--prompts", "ask for fewer", ExitCode::usage);
-  const int64_t capacity = rounded_up(prompts.length, symbols[at("R")]);
+  const int64_t capacity = sequence_rows(symbols, prompts.sequences, prompts.length);
   PromptSizes sizes{prompts.sequences * prompts.length, prompts.sequences,
                     (prompts.sequences - 1) * capacity + prompts.length, capacity,
                     Wanted::last_of_each};

@@ -1,5 +1,6 @@
 #include "driver/stored_plan/stored_plan.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -223,6 +224,13 @@ Result<std::shared_ptr<const StoredPlan>> StoredPlan::open(const std::string& fo
                 file, kCompileAgain);
   if (const auto& spec = plan->manifest_.spec) {
     SINTER_LET(model, build_model(*spec, {WeightMap::identity(), {}}, nullptr, file));
+    for (Symbol& symbol : model.symbols) {
+      // A plan may have fewer rows of caches than the spec's module.
+      const int same =
+          symbol.name == "R" || symbol.name == "K" ? find_symbol(program.symbols, symbol.name) : -1;
+      if (same >= 0)
+        symbol.high = std::min(symbol.high, program.symbols[static_cast<size_t>(same)].high);
+    }
     SINTER_TRY(check_signature(program, model, fmt::format("the spec of {}", kManifestFile), file));
   }
   plan->program_ = std::make_shared<const Program>(std::move(program));

@@ -33,7 +33,7 @@ class FastCheck {
     const auto call = [&](std::string_view entry,
                           llvm::ArrayRef<std::vector<int32_t>> lists) -> Status {
       const DecoderCall packed = pack_sequences(entry, plans_.module.symbols, lists,
-                                                decoders[0].lengths(), decoders[0].capacity());
+                                                decoders[0].lengths(), decoders[0].rows());
       std::vector<RunResult> results;
       for (Decoder& decoder : decoders) {
         SINTER_LET(result, decoder.run(entry, lists, run_, Wanted::all));

@@ -15,9 +15,12 @@ constexpr int64_t kCacheStep = 8;
 
 std::vector<Symbol> model_symbols(const ModelSpec& spec) {
   if (spec.encoder) return {{.name = "N", .low = 1, .high = spec.max_positions}};
-  const int64_t longest = (spec.max_positions + kCacheStep - 1) / kCacheStep * kCacheStep;
-  const int64_t max_rows = spec.sequences * longest;
-  const int64_t most_tokens = std::max(spec.max_positions, std::min(max_rows, kMaxPackedTokens));
+  const auto rows_in_steps_of = [&](int64_t step) {
+    return spec.sequences * ((spec.max_positions + step - 1) / step * step);
+  };
+  const int64_t max_rows = rows_in_steps_of(kSequenceStep);
+  const int64_t most_tokens =
+      std::max(spec.max_positions, std::min(rows_in_steps_of(kCacheStep), kMaxPackedTokens));
   return {{.name = "N", .low = 1, .high = most_tokens},
           {.name = "M", .low = 1, .high = spec.max_positions},
           {.name = "B", .low = 1, .high = spec.sequences},

@@ -5,8 +5,9 @@
 //                                          as many as they hold, at most kMaxPackedTokens
 //   M  rows of it whose logits are wanted  1 .. max_positions: all tokens of the longest text
 //   B  tokens of a decode call             1 .. sequences
-//   R  rows of each cache                  8 .. sequences * max_positions rounded up to 8, in steps
-//   of 8 K  rows of a cache that can be seen    as R; K <= R in every call; prefill only
+//   R  rows of each cache                  8 .. sequences * max_positions rounded up to
+//                                          kSequenceStep, in steps of 8
+//   K  rows of a cache that can be seen    as R; K <= R in every call; prefill only
 //
 // Entries
 //   prefill(tokens, pos, slot, first : i32[N], wanted : i32[M]) -> logits [M, vocabulary]
@@ -51,6 +52,11 @@ namespace sinter {
 /// The most tokens of one prefill call, unless one text of the model may be longer: a GPU's matrix
 /// products gain nothing from more rows.
 inline constexpr int64_t kMaxPackedTokens = 16384;
+
+/// A multiple of the tiles of keys of attention (kernels/attention/order.h,
+/// kernels/attention_f32/order.h). The caches have room for sequences that begin at multiples of
+/// it.
+inline constexpr int64_t kSequenceStep = 128;
 
 /// The value that is the residual stream before layer i (0: the embedding), as transformers reports
 /// hidden states: the last is taken after the final norm and a projection to the table's width, and

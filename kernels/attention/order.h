@@ -26,8 +26,9 @@
 // token sees a key, 0 stands for m in 3 and 4, where m is -inf.
 //
 // A tile in which m does not grow multiplies nothing in 3. One in which a token sees no key changes
-// nothing: m stays, weights are 0. So a token's bits depend on its own keys alone and not on the
-// tokens that share a block with it. (A value that is infinite or NaN, in a tile with a key that
+// nothing: m stays, weights are 0. So a token's bits depend on its own keys and on
+// their rows modulo the tile, not on the tokens that share a block with it: sequences that begin at
+// multiples of 128 rows are alike. (A value that is infinite or NaN, in a tile with a key that
 // the token sees, may make NaN of its element: its weight 0 is multiplied with it.)
 //
 // With a summary of the mask (mask_tiles) a token leaves out the tiles of keys that it says are

@@ -20,8 +20,8 @@
 // attention_result of its weighted sum and l.
 //
 // A tile in which a token sees no key changes nothing, and a key that it does not see takes no
-// part. So a token's bits depend on the keys that it sees alone, not on the tokens that share a
-// block with it.
+// part. So a token's bits depend on the keys that it sees and on their rows modulo the tile, not on
+// the tokens that share a block with it.
 #pragma once
 
 #include "kernels/common/attention_scores.cuh"

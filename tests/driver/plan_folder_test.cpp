@@ -44,14 +44,18 @@ MachineCode pretended_code(const Program& program, const std::string& arch) {
   return code;
 }
 
-/// The model's plan with its weights, CUDA text and machine code that is none.
+/// The model's plan with its weights, CUDA text and machine code that is none. Its caches have at
+/// most `rows` rows.
 void write_plan_of(const std::string& model, const std::string& folder, bool embed = true,
-                   const std::vector<std::string>& archs = {"sm_90a"}) {
+                   const std::vector<std::string>& archs = {"sm_90a"}, int64_t rows = INT64_MAX) {
   BuildRequest request;
   request.path = model;
   request.for_folder = true;
   request.embed = embed;
-  const Built built = value(build(request));
+  OpenedModel opened = value(open_model(model));
+  for (Symbol& symbol : opened.module.symbols)
+    if (symbol.name == "R" || symbol.name == "K") symbol.high = std::min(symbol.high, rows);
+  const Built built = value(build_opened(std::move(opened), request));
   std::vector<MachineCode> code;
   for (const std::string& arch : archs)
     code.push_back(pretended_code(*built.compiled.program, arch));
@@ -346,6 +350,12 @@ TEST_CASE_FIXTURE(Fixture, "a spec that is not the plan's is refused") {
   const auto opened = StoredPlan::open(folder);
   REQUIRE_FALSE(opened);
   CHECK(opened.error().message().find("the spec of manifest.json has") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a plan with fewer rows of caches than its spec's module is read") {
+  const std::string fewer = place.path() + "/fewer";
+  write_plan_of(SINTER_TESTS_DIR "/golden/llama", fewer, true, {"sm_90a"}, 960);
+  CHECK(value(run_folder(fewer)) == whole);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what a manifest says of the compilation belongs to its plan") {
