@@ -64,8 +64,8 @@ Status verify_command(const VerifyCommand& options) {
        {std::pair(options.activation_bytes.has_value(), "--activation-memory"),
         {options.prefill_chunk.has_value(), "--prefill-chunk"}})
     if (given)
-      return fail("a reference is read in one call", option, "leave it out, or add --self",
-                  ExitCode::usage);
+      return fail("a reference is read in calls of whole texts", option,
+                  "leave it out, or add --self", ExitCode::usage);
   SINTER_LET(request, to_request(options));
   SINTER_LET(calls, to_calls(options.inputs));
   SINTER_LET(backend, open_backend(options));

@@ -79,7 +79,7 @@ Status PlanJudge::open_reference(RunsOptions& runs) {
     SINTER_LET(file, ReferenceFile::open(options_.reference));
     runs.sequences = file.sequences();
     for (const std::vector<int32_t>& sequence : runs.sequences)
-      SINTER_TRY(check_tokens(model_, sequence));
+      SINTER_TRY(check_vocabulary(model_, sequence));
     model_reference_.emplace(std::move(file));
     return {};
   }
@@ -126,12 +126,15 @@ Result<std::string> PlanJudge::reference_fault(const std::vector<CallValues>& va
   if (model_reference_) {
     report.dtype = DType::f32;
     const std::string result = model_.spec->encoder ? "last_hidden_state" : "logits";
-    RunResult run;
-    for (const auto& [name, tensor] : values.front())
-      if (name == result) run.outputs = {tensor};
-    run.kept = values.front();
-    SINTER_CHECK(!run.outputs.empty(), "{}", result);
-    SINTER_TRY(model_reference_->check(*model_.spec, run, report));
+    std::vector<RunResult> runs;
+    for (const CallValues& call : values) {
+      RunResult& run = runs.emplace_back();
+      for (const auto& [name, tensor] : call)
+        if (name == result) run.outputs = {tensor};
+      run.kept = call;
+      SINTER_CHECK(!run.outputs.empty(), "{}", result);
+    }
+    SINTER_TRY(model_reference_->check(*model_.spec, runs, report));
   }
   for (size_t call = 0; reference_ && call < values.size(); ++call) {
     const Entry& entry = *model_.module.find_entry(runs_.calls()[call].entry);

@@ -5,6 +5,7 @@
 #include "driver/embed/encode.h"
 #include "driver/generate/decoder.h"
 #include "driver/text_table.h"
+#include "driver/verify/text_calls.h"
 #include "ir/variants.h"
 #include "runtime/random_inputs.h"
 
@@ -22,6 +23,30 @@ PlanRuns::Call call_of(std::string entry, DecoderCall call) {
   return {std::move(entry), std::move(call.symbol_values), std::move(call.inputs)};
 }
 
+/// The calls share a session, and so the sizes of its caches.
+std::vector<PlanRuns::Call> calls_of_texts(const ModelSpec& spec, llvm::ArrayRef<Symbol> symbols,
+                                           llvm::ArrayRef<TextList> calls) {
+  size_t longest = 0, most = 0;
+  for (const TextList texts : calls) {
+    most = std::max(most, texts.size());
+    for (const auto& text : texts) longest = std::max(longest, text.size());
+  }
+  std::vector<PlanRuns::Call> made;
+  for (const TextList texts : calls) {
+    if (spec.encoder) {
+      made.push_back(call_of("encode", pack_texts(spec, symbols, texts)));
+      continue;
+    }
+    std::vector<std::vector<int32_t>> padded = texts.vec();
+    padded.resize(most);
+    made.push_back(
+        call_of("prefill", pack_sequences("prefill", symbols, padded, std::vector<int64_t>(most, 0),
+                                          sequence_rows(symbols, static_cast<int64_t>(most),
+                                                        static_cast<int64_t>(longest)))));
+  }
+  return made;
+}
+
 /// A prompt, then tokens one by one, whatever the logits say.
 Result<std::vector<PlanRuns::Call>> model_calls(const OpenedModel& model,
                                                 const RunsOptions& options) {
@@ -32,14 +57,8 @@ Result<std::vector<PlanRuns::Call>> model_calls(const OpenedModel& model,
     return (tokens + kCapacityStep - 1) / kCapacityStep * kCapacityStep;
   };
   if (!options.sequences.empty()) {
-    if (spec.encoder)
-      return std::vector{call_of("encode", pack_texts(spec, symbols, options.sequences))};
-    size_t longest = 0;
-    for (const auto& sequence : options.sequences) longest = std::max(longest, sequence.size());
-    return std::vector{
-        call_of("prefill", pack_sequences("prefill", symbols, options.sequences,
-                                          std::vector<int64_t>(options.sequences.size(), 0),
-                                          capacity_for(static_cast<int64_t>(longest))))};
+    SINTER_LET(calls, text_calls(spec, symbols, options.sequences, model.origin));
+    return calls_of_texts(spec, symbols, calls);
   }
   const int64_t prompt = std::min(kPromptTokens, std::max<int64_t>(spec.max_positions - 1, 1));
   const int64_t steps = spec.encoder ? 0 : std::min(options.steps, spec.max_positions - prompt);

@@ -13,7 +13,8 @@ struct RunsOptions {
   CallsOptions calls;  // of a module
   uint64_t seed = 1;   // of random tokens and inputs
   int64_t steps = 4;   // of decoding after a language model's prompt
-  /// Tokens that a language model reads in one call, with no steps after it; empty: seeded ones.
+  /// Texts of one length that a language model reads, in calls of text_calls, with no steps
+  /// after them; empty: seeded ones.
   std::vector<std::vector<int32_t>> sequences;
 };
 

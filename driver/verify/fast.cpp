@@ -107,7 +107,7 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
   const CallOptions run{
       .poison_freed = true, .keep = {}, .check_kernels = options.backend->on_gpu()};
   // Every seed has as many tokens.
-  if (model.spec && !is_small(plans, random_tokens(model.spec->vocabulary, options.seed)))
+  if (model.spec && !is_small(plans, random_tokens(*model.spec, options.seed)))
     return fail(
         "the model is too large for the check of fast numerics, which is against float64 "
         "on the host",
@@ -124,14 +124,15 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
         SINTER_TRY(check.entry(*calls[i].entry, calls[i].symbol_values, seed));
       continue;
     }
-    const auto tokens = random_tokens(model.spec->vocabulary, 2 * seed);
+    const auto tokens = random_tokens(*model.spec, 2 * seed);
     const int64_t steps =
         std::min({options.steps, kMaxSteps,
                   model.spec->max_positions - static_cast<int64_t>(tokens[0].size())});
-    SINTER_TRY(model.spec->encoder
-                   ? check.encoder(*model.spec, tokens)
-                   : check.decoder(tokens, random_ids(model.spec->vocabulary,
-                                                      std::max<int64_t>(steps, 0), seed + 7)));
+    const auto next = random_ids(model.spec->vocabulary, std::max<int64_t>(steps, 0), seed + 7);
+    SINTER_LET(calls, text_calls(*model.spec, plans.module.symbols, tokens, model.origin));
+    for (const TextList texts : calls)
+      SINTER_TRY(model.spec->encoder ? check.encoder(*model.spec, texts)
+                                     : check.decoder(texts, next));
   }
   return {};
 }

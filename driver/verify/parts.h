@@ -5,6 +5,7 @@
 #include "driver/compile/compile.h"
 #include "driver/generate/decoder.h"
 #include "driver/run/entry_calls.h"
+#include "driver/verify/text_calls.h"
 #include "driver/verify/verify.h"
 #include "frontends/files/tensor_file.h"
 #include "runtime/executor.h"
@@ -30,18 +31,19 @@ Status compare_runs(std::string_view entry, const RunResult& fused, const RunRes
 Status compare_states(const Session& fused, const Session& unfused, const Program& program,
                       DTypeReport& report);
 
-/// Runs an entry's call in float64 without roundings and measures both plans' first output against
-/// it.
-Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
-                       const HostTensor& fused, const HostTensor& unfused, DTypeReport& report);
+/// Runs an entry's calls in float64 without roundings, each with empty states, and measures the
+/// first output of both plans' runs against theirs.
+Status measure_float64(const Plans& plans, std::string_view entry,
+                       llvm::ArrayRef<DecoderCall> calls, llvm::ArrayRef<RunResult> fused,
+                       llvm::ArrayRef<RunResult> unfused, DTypeReport& report);
 
 /// The number of elements of all weights together.
 double weight_elements(const Program& program);
-/// Seeded ids of the vocabulary; two sequences of them.
+/// Seeded ids of the vocabulary; two sequences of them, that fit the model's context.
 std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed);
-std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t seed);
+std::vector<std::vector<int32_t>> random_tokens(const ModelSpec& spec, uint64_t seed);
 /// Evaluating kernels on the host, and all in float64, is for models of the size of tests.
-bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens);
+bool is_small(const Plans& plans, TextList texts);
 
 /// The session of a module's entries that the options ask for.
 Result<EntryCalls> module_calls(const LoadedModel& model, const VerifyOptions& options);
@@ -71,9 +73,9 @@ class ReferenceFile {
 
   std::vector<std::vector<int32_t>> sequences() const { return sequences_; }
   int64_t longest() const { return static_cast<int64_t>(sequences_[0].size()); }  // all are equal
-  /// Compares the tensors with a float32 prefill of all sequences that kept the hidden values;
-  /// nothing for other types.
-  Status check(const ModelSpec& spec, const RunResult& run, DTypeReport& report) const;
+  /// Compares the tensors with float32 calls of all sequences, in order, that kept the hidden
+  /// values; nothing for other types.
+  Status check(const ModelSpec& spec, llvm::ArrayRef<RunResult> calls, DTypeReport& report) const;
   /// Whether the tokens are the reference's as far as both go; nothing without either.
   std::optional<bool> tokens_match(llvm::ArrayRef<int32_t> tokens) const;
 
@@ -88,10 +90,9 @@ class ReferenceFile {
   std::vector<int32_t> greedy_;
 };
 
-/// One call of an encoder with all sequences, fused beside unfused. `small`: float64 on the host is
-/// worth waiting for.
-Status verify_encoder(const Plans& plans, const ModelSpec& spec,
-                      llvm::ArrayRef<std::vector<int32_t>> tokens, const ReferenceFile* reference,
-                      bool small, bool on_gpu, DTypeReport& report);
+/// Calls of an encoder (text_calls), fused beside unfused. `small`: float64 on the host is worth
+/// waiting for.
+Status verify_encoder(const Plans& plans, const ModelSpec& spec, llvm::ArrayRef<TextList> calls,
+                      const ReferenceFile* reference, bool small, bool on_gpu, DTypeReport& report);
 
 }  // namespace sinter

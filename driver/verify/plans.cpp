@@ -75,13 +75,19 @@ Status compare_states(const Session& fused, const Session& unfused, const Progra
   return {};
 }
 
-Status measure_float64(const Plans& plans, std::string_view entry, const DecoderCall& call,
-                       const HostTensor& fused, const HostTensor& unfused, DTypeReport& report) {
+Status measure_float64(const Plans& plans, std::string_view entry,
+                       llvm::ArrayRef<DecoderCall> calls, llvm::ArrayRef<RunResult> fused,
+                       llvm::ArrayRef<RunResult> unfused, DTypeReport& report) {
   SINTER_LET(precise, PreciseModel::create(plans.module, *plans.unfused));
-  SINTER_LET(exact, precise.run(entry, call.symbol_values, call.inputs));
-  const std::vector<double> reference = to_doubles(exact[0]);
-  SINTER_LET(fused_error, accuracy(fused, reference));
-  SINTER_LET(unfused_error, accuracy(unfused, reference));
+  std::vector<double> reference;
+  for (const DecoderCall& call : calls) {
+    precise.restart();
+    SINTER_LET(exact, precise.run(entry, call.symbol_values, call.inputs));
+    const std::vector<double> values = to_doubles(exact[0]);
+    reference.insert(reference.end(), values.begin(), values.end());
+  }
+  SINTER_LET(fused_error, accuracy(joined_outputs(fused), reference));
+  SINTER_LET(unfused_error, accuracy(joined_outputs(unfused), reference));
   report.fused_error = fused_error;
   report.unfused_error = unfused_error;
   return {};

@@ -139,27 +139,30 @@ Status ReferenceFile::check_loss(const HostTensor& logits, DTypeReport& report) 
   return {};
 }
 
-Status ReferenceFile::check(const ModelSpec& spec, const RunResult& run,
+Status ReferenceFile::check(const ModelSpec& spec, llvm::ArrayRef<RunResult> calls,
                             DTypeReport& report) const {
   if (report.dtype != DType::f32) return {};
   int64_t layers = 0;
   while (file_.entry(fmt::format("hidden_{}", layers + 1))) ++layers;
-  const auto kept = [&](const std::string& name) -> const HostTensor* {
-    for (const auto& [value, tensor] : run.kept)
-      if (value == name) return &tensor;
-    return nullptr;
+  const HostTensor result = joined_outputs(calls);
+  const auto kept = [&](const std::string& name) -> std::optional<HostTensor> {
+    std::vector<const HostTensor*> parts;
+    for (const RunResult& call : calls)
+      for (const auto& [value, tensor] : call.kept)
+        if (value == name) parts.push_back(&tensor);
+    return parts.size() == calls.size() ? std::optional(joined_rows(parts)) : std::nullopt;
   };
   for (int64_t i = 0; i <= layers; ++i) {
     const std::string tensor = fmt::format("hidden_{}", i), name = hidden_state_name(spec, i);
-    const HostTensor* value = name == "last_hidden_state" ? &run.outputs[0] : kept(name);
+    const auto value = name == "last_hidden_state" ? std::optional(result) : kept(name);
     if (!value)
       return fail(fmt::format("no stored value answers to {} (looked for %{})", tensor, name),
                   file_.path());
     SINTER_TRY(check_values(*value, tensor, name, report));
   }
-  const std::string result = spec.encoder ? "last_hidden_state" : "logits";
-  SINTER_TRY(check_values(run.outputs[0], result, result, report));
-  return spec.encoder ? Status() : check_loss(run.outputs[0], report);
+  const std::string name = spec.encoder ? "last_hidden_state" : "logits";
+  SINTER_TRY(check_values(result, name, name, report));
+  return spec.encoder ? Status() : check_loss(result, report);
 }
 
 std::optional<bool> ReferenceFile::tokens_match(llvm::ArrayRef<int32_t> tokens) const {

@@ -34,14 +34,14 @@ std::vector<int32_t> random_ids(int64_t vocabulary, int64_t count, uint64_t seed
   return {ids->data<int32_t>(), ids->data<int32_t>() + count};
 }
 
-std::vector<std::vector<int32_t>> random_tokens(int64_t vocabulary, uint64_t seed) {
-  return {random_ids(vocabulary, kRandomTokens, seed),
-          random_ids(vocabulary, kRandomTokens - 3, seed + 1)};
+std::vector<std::vector<int32_t>> random_tokens(const ModelSpec& spec, uint64_t seed) {
+  return {random_ids(spec.vocabulary, std::min(kRandomTokens, spec.max_positions), seed),
+          random_ids(spec.vocabulary, std::min(kRandomTokens - 3, spec.max_positions), seed + 1)};
 }
 
-bool is_small(const Plans& plans, llvm::ArrayRef<std::vector<int32_t>> tokens) {
+bool is_small(const Plans& plans, TextList texts) {
   double count = 0;
-  for (const auto& sequence : tokens) count += static_cast<double>(sequence.size());
+  for (const auto& sequence : texts) count += static_cast<double>(sequence.size());
   return weight_elements(plans.fused->program()) * count < kMaxPreciseProducts;
 }
 
@@ -57,39 +57,43 @@ Result<std::vector<Decoder>> new_decoders(const Plans& plans, int64_t sequences,
   return decoders;
 }
 
-/// Prefill of all sequences, then greedy decoding of the first, fused beside unfused.
+/// Prefill of all sequences, in these calls, then greedy decoding of the first, fused beside
+/// unfused.
 Status verify_decoder(const Plans& plans, const LoadedModel& model, const ReferenceFile* reference,
-                      llvm::ArrayRef<std::vector<int32_t>> tokens, const VerifyOptions& options,
+                      llvm::ArrayRef<TextList> calls, bool small, const VerifyOptions& options,
                       DTypeReport& report) {
   int64_t longest = 0;
-  for (const auto& sequence : tokens) longest = std::max<int64_t>(longest, sequence.size());
+  for (const TextList texts : calls)
+    for (const auto& text : texts) longest = std::max<int64_t>(longest, text.size());
   // The first step is the prefill's, and the token that the last one gives is not fed.
   const int64_t steps = std::min(options.steps, model.spec->max_positions - longest + 1);
-  const bool small = is_small(plans, tokens);
   CallOptions run{.poison_freed = true,
                   .keep = plans.common_values("prefill"),
                   .check_kernels = small && options.backend->on_gpu()};
 
-  SINTER_LET(decoders, new_decoders(plans, static_cast<int64_t>(tokens.size()), longest));
-  SINTER_LET(fused, decoders[0].prefill(tokens, run));
-  SINTER_LET(unfused, decoders[1].prefill(tokens, run));
-  SINTER_TRY(compare_runs("prefill", fused, unfused, report));
-  SINTER_TRY(
-      compare_states(decoders[0].session(), decoders[1].session(), plans.fused->program(), report));
-  if (reference) SINTER_TRY(reference->check(*model.spec, fused, report));
-  if (small) {
-    const DecoderCall call =
-        pack_sequences("prefill", plans.module.symbols, tokens,
-                       std::vector<int64_t>(tokens.size(), 0), (longest + 7) / 8 * 8);
-    SINTER_TRY(
-        measure_float64(plans, "prefill", call, fused.outputs[0], unfused.outputs[0], report));
+  std::vector<RunResult> fused, unfused;
+  std::vector<DecoderCall> packed;
+  for (const TextList texts : calls) {
+    SINTER_LET(decoders, new_decoders(plans, static_cast<int64_t>(texts.size()), longest));
+    SINTER_LET(a, decoders[0].prefill(texts, run));
+    SINTER_LET(b, decoders[1].prefill(texts, run));
+    SINTER_TRY(compare_runs("prefill", a, b, report));
+    SINTER_TRY(compare_states(decoders[0].session(), decoders[1].session(), plans.fused->program(),
+                              report));
+    b.kept.clear();
+    fused.push_back(std::move(a));
+    unfused.push_back(std::move(b));
+    packed.push_back(pack_sequences("prefill", plans.module.symbols, texts,
+                                    std::vector<int64_t>(texts.size(), 0), decoders[0].rows()));
   }
+  if (reference) SINTER_TRY(reference->check(*model.spec, fused, report));
+  if (small) SINTER_TRY(measure_float64(plans, "prefill", packed, fused, unfused, report));
 
   // Continuation of the first sequence alone, both plans fed with the same tokens: the fused plan's
   // likeliest, or seeded ones.
   run.keep.clear();
-  decoders.clear();
-  SINTER_LET(alone, new_decoders(plans, 1, text_tokens(tokens[0].size(), steps)));
+  const std::vector<int32_t>& prompt = calls[0][0];
+  SINTER_LET(alone, new_decoders(plans, 1, text_tokens(prompt.size(), steps)));
   const std::vector<int32_t> forced = random_ids(model.spec->vocabulary, steps, options.seed + 7);
   XXH3_state_t* hash = XXH3_createState();
   XXH3_64bits_reset(hash);
@@ -101,7 +105,7 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
         const int32_t last = step == 0        ? 0
                              : options.forced ? forced[static_cast<size_t>(step - 1)]
                                               : report.tokens.back();
-        auto result = step == 0 ? decoder.prefill({tokens[0]}, run) : decoder.decode({last}, run);
+        auto result = step == 0 ? decoder.prefill({prompt}, run) : decoder.decode({last}, run);
         if (!result) return tl::make_unexpected(std::move(result.error()));
         results.push_back(std::move(*result));
       }
@@ -119,7 +123,7 @@ Status verify_decoder(const Plans& plans, const LoadedModel& model, const Refere
   if (reference && report.dtype == DType::f32)
     report.tokens_match = reference->tokens_match(report.tokens);
   if (!options.forced && options.backend->on_gpu()) {
-    SINTER_LET(generator, Generator::create(plans.fused, {tokens[0]}, steps, {}));
+    SINTER_LET(generator, Generator::create(plans.fused, {prompt}, steps, {}));
     std::vector<int32_t> recorded;
     for (int64_t step = 0; step < steps; ++step) {
       SINTER_LET(next, generator->next());
@@ -149,6 +153,14 @@ Status check_options(const VerifyOptions& options, bool module, const std::strin
 /// One model in its element type.
 Status verify_one(const OpenedModel& model, const VerifyOptions& options, const ReferenceFile* file,
                   DTypeReport& one) {
+  std::vector<std::vector<int32_t>> texts;
+  std::vector<TextList> calls;
+  if (model.spec) {
+    texts = file ? file->sequences() : random_tokens(*model.spec, options.seed);
+    SINTER_LET(fitting, text_calls(*model.spec, model.module.symbols, texts,
+                                   file ? options.reference : model.origin));
+    calls = std::move(fitting);
+  }
   SINTER_LET(plans, make_plans(model, options.compile, *options.backend));
   if (model.spec) one.dtype = model.spec->dtype;
   for (const Entry& entry : plans.module.entries)
@@ -160,12 +172,11 @@ Status verify_one(const OpenedModel& model, const VerifyOptions& options, const 
   if (plans.fused->program().numerics == Numerics::fast) {
     SINTER_TRY(verify_fast(plans, model, options, one));
   } else if (model.spec) {
-    const auto tokens =
-        file ? file->sequences() : random_tokens(model.spec->vocabulary, options.seed);
-    SINTER_TRY(model.spec->encoder
-                   ? verify_encoder(plans, *model.spec, tokens, file, is_small(plans, tokens),
-                                    options.backend->on_gpu(), one)
-                   : verify_decoder(plans, model, file, tokens, options, one));
+    const bool small = is_small(plans, texts);
+    SINTER_TRY(
+        model.spec->encoder
+            ? verify_encoder(plans, *model.spec, calls, file, small, options.backend->on_gpu(), one)
+            : verify_decoder(plans, model, file, calls, small, options, one));
   } else {
     SINTER_TRY(verify_module(plans, model, options, one));
   }
