@@ -210,7 +210,7 @@ sinter_error* sinter_language_model_generate(sinter_language_model* model,
     for (size_t i = 0; i < prompt_count; ++i) {
       SINTER_TRY(require(prompts[i], "prompts"));
       if (lengths[i] == 0)
-        return fail(fmt::format("prompt {} has no token", i), {}, "give one at least",
+        return fail(fmt::format("prompt {} has no token", i + 1), {}, "give one at least",
                     ExitCode::usage);
       texts.emplace_back(prompts[i], prompts[i] + lengths[i]);
     }

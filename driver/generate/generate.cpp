@@ -28,12 +28,14 @@ bool is_end_token(const LoadedModel& model, bool stop_at_eos, llvm::ArrayRef<int
 
 Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                      int64_t count) {
-  for (const auto& prompt : prompts) {
-    SINTER_TRY(check_tokens(model, prompt));
-    const int64_t length = text_tokens(prompt.size(), count);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    SINTER_TRY(check_tokens(model, prompts[i]));
+    const int64_t length = text_tokens(prompts[i].size(), count);
     if (!model.spec->streaming && length > model.spec->max_positions)
       return fail(
-          fmt::format("{} and {} more, the model has {}", counted(prompt.size(), "token"), count,
+          fmt::format("{}{} and {} more, the model has {}",
+                      prompts.size() > 1 ? fmt::format("prompt {}: ", i + 1) : std::string(),
+                      counted(prompts[i].size(), "token"), count,
                       counted(static_cast<uint64_t>(model.spec->max_positions), "position")),
           model.origin, "ask for fewer, or give --kv sink=4,window=W");
   }

@@ -57,7 +57,8 @@ Result<PrefillChunk> choose_chunk(const Program& program, const PromptSizes& siz
     return symbols[static_cast<size_t>(find_symbol(symbols, symbol))].high;
   };
   int64_t most = std::min({sizes.tokens, largest("N"), options.chunk.value_or(INT64_MAX)});
-  if (sizes.wanted == Wanted::all) most = std::min(most, largest("M"));
+  if (sizes.wanted == Wanted::all || sizes.sequences > largest("M"))
+    most = std::min(most, largest("M"));
   SINTER_LET(all, bytes(most));
   if (all <= options.activation_bytes) return made(most);
   SINTER_LET(least, bytes(1));

@@ -1,7 +1,7 @@
 // Prompts fed in several calls against prompts fed in one.
 //
-// Every op whose order of operations the IR states gives a token the same bits whatever other
-// tokens share its call. Library products promise that for no other number of rows, on a GPU
+// Every op whose order of operations the IR states gives a token the same bits for every number of
+// tokens in its call. Library products promise that for no other number of rows, on a GPU
 // (cuBLASLt) as on the host (OpenBLAS). So there are two kinds of tests: plans whose calls have at
 // most eight tokens have no library products and are compared bit for bit; plans as they are used
 // are compared within the rounding errors of their products.
@@ -267,6 +267,29 @@ TEST_CASE("texts longer than the context are refused before anything runs") {
         "llama: 129 tokens and 1 more, the model has 128 positions; ask for fewer");
   CHECK(refused({some_tokens(120, 1)}, 10) ==
         "llama: 120 tokens and 10 more, the model has 128 positions; ask for fewer");
+}
+
+TEST_CASE("more prompts than a text may have tokens are fed in several calls") {
+  LoadOptions options;
+  options.dtype = DType::f32;
+  options.sequences = 130;
+  const auto model = ready(value(load_model(SINTER_TESTS_DIR "/golden/llama", options)));
+  const Prompts prompts(130, Tokens{5});  // 128 positions
+  const auto generator = value(Generator::create(model, prompts, 1, {}));
+  CHECK(generator->prefill().calls == 2);
+  CHECK(value(generator->next()).size() == 130);
+}
+
+TEST_CASE("prompts longer than the context are refused by their number") {
+  const LoadedModel model = load_golden("llama", DType::f32);  // 128 positions
+  const auto refused = [&](const Prompts& prompts) {
+    const auto status = check_prompts(model, prompts, 4);
+    REQUIRE_FALSE(status);
+    return status.error().what;
+  };
+  CHECK(refused({some_tokens(126, 1)}) == "126 tokens and 4 more, the model has 128 positions");
+  CHECK(refused({some_tokens(3, 1), some_tokens(126, 2)}) ==
+        "prompt 2: 126 tokens and 4 more, the model has 128 positions");
 }
 
 TEST_CASE("a call that fails adds no token to a sequence") {
