@@ -24,7 +24,10 @@ namespace sinter {
   X(stale_state_version, "reads a state's old version for its new one")           \
   X(wrong_stride_gemm, "gives a GEMM operand a stride that is one too large")     \
   X(wrong_axis_broadcast, "repeats along another axis of the same extent")        \
-  X(unordered_siblings, "runs steps in an order that ignores a dependence")
+  X(unordered_siblings, "runs steps in an order that ignores a dependence")       \
+  X(sign_across_append, "reads a state behind its append to leave out a sign")    \
+  X(whole_unit_axis, "takes all of an extent of 1 where a slice has no element")  \
+  X(other_16_bit_result, "gives an own product of f16 a result of bf16")
 
 enum class Fault : uint8_t {
 #define X(name, what) name,

@@ -10,8 +10,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMaxAxes = 8;
-
 class GraphVerifier {
  public:
   GraphVerifier(const Graph& graph, const GraphContext& context)

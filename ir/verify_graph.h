@@ -36,6 +36,8 @@ inline tl::unexpected<Violation> broken(int invariant, std::string what, Place p
 /// Describes the subject of an error; called only if there is one.
 using What = llvm::function_ref<std::string()>;
 
+/// Axes of a value.
+inline constexpr size_t kMaxAxes = 8;
 /// Names and strings of a module have at most so many bytes.
 inline constexpr size_t kMaxNameBytes = 4096;
 

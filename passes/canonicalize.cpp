@@ -3,9 +3,10 @@
 #include <llvm/ADT/StringSet.h>
 
 #include "ir/common_subexpressions.h"
+#include "ir/fault.h"
 #include "ir/float_constant.h"
-#include "ir/op_roles.h"
 #include "ir/scalar_math.h"
+#include "ir/state_reads.h"
 
 namespace sinter {
 namespace {
@@ -74,15 +75,11 @@ class Canonicalizer {
 
   bool changes_nothing(const Op& op) const {
     // A cast of a state holds the version's values when the next version is written.
-    if (op.kind == OpKind::cast && reads_state(op)) return false;
+    if (op.kind == OpKind::cast && reads_state(graph_, op)) return false;
     const bool identity_kind = op.kind == OpKind::reshape || op.kind == OpKind::broadcast ||
                                op.kind == OpKind::slice || op.kind == OpKind::cast;
     if (identity_kind) return graph_[op.operands[0]].type == op.type;
     return op.kind == OpKind::transpose && std::is_sorted(axes(op).begin(), axes(op).end());
-  }
-
-  bool reads_state(const Op& op) const {
-    return is_state_version(graph_[root_of(graph_, op.operands[0])]);
   }
 
   static const std::vector<int64_t>& axes(const Op& op) {
@@ -102,7 +99,7 @@ class Canonicalizer {
     Op& view = graph_[id];
     const ValueId before = view.operands[0];
     Op& cast = graph_[before];
-    if (cast.kind != OpKind::cast || readers_[before.index] != 1 || reads_state(cast) ||
+    if (cast.kind != OpKind::cast || readers_[before.index] != 1 || reads_state(graph_, cast) ||
         graph_[cast.operands[0]].kind != OpKind::reshape)
       return;
     std::swap(view.kind, cast.kind);
@@ -130,10 +127,12 @@ class Canonicalizer {
     changed_ = true;
   }
 
-  /// Reads what a sign or an absolute value is of.
+  /// Reads what a sign or an absolute value is of. A reader of a state stays where it is.
   void drop_sign(Op& op) {
     for (const Op* sign = &graph_[op.operands[0]];
-         sign->kind == OpKind::neg || sign->kind == OpKind::abs; sign = &graph_[op.operands[0]]) {
+         (sign->kind == OpKind::neg || sign->kind == OpKind::abs) &&
+         (!reads_state(graph_, *sign) || fault(Fault::sign_across_append));
+         sign = &graph_[op.operands[0]]) {
       op.operands[0] = sign->operands[0];
       changed_ = true;
     }

@@ -7,7 +7,7 @@
 
 #include "ir/cheap_ops.h"
 #include "ir/column_space.h"
-#include "ir/op_roles.h"
+#include "ir/state_reads.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -69,9 +69,7 @@ class ColumnOperands {
   bool moves(ValueId id) const {
     const Op& op = from_[id];
     return is_by_element(op) && is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype) &&
-           llvm::none_of(op.operands, [&](ValueId operand) {
-             return is_state_version(from_[root_of(from_, operand)]);
-           });
+           !reads_state(from_, op);
   }
 
   /// Fewer bytes are read to compute the value for the columns again than are written and read

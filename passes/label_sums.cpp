@@ -6,6 +6,7 @@
 
 #include "ir/cheap_ops.h"
 #include "ir/float_constant.h"
+#include "ir/state_reads.h"
 #include "ir/sym_expr.h"
 #include "passes/rewrite_graph.h"
 
@@ -16,6 +17,7 @@ constexpr int kMostLabelOps = 16;  // that are computed at the label
 
 /// A row whose elements are zeros but for the one that a label names.
 struct LabelSum {
+  ValueId at;          // the sum
   Dims dims;           // of the summed value
   int64_t axis = 0;    // the summed one
   ValueId label = {};  // an integer for each row
@@ -42,7 +44,7 @@ class LabelSums {
   /// False: nothing changed.
   bool run() {
     rewriter_.rewrite([&](ValueId id, Op op) {
-      const std::optional<LabelSum> sum = label_sum(from_[id]);
+      const std::optional<LabelSum> sum = label_sum(id);
       if (!sum) return rewriter_.add(std::move(op));
       found_ = true;
       return chosen(*sum, op);
@@ -51,10 +53,12 @@ class LabelSums {
   }
 
  private:
-  std::optional<LabelSum> label_sum(const Op& op) const {
+  std::optional<LabelSum> label_sum(ValueId id) const {
+    const Op& op = from_[id];
     if (op.kind != OpKind::reduce_sum || !is_float(op.type.dtype)) return std::nullopt;
     const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
     LabelSum sum;
+    sum.at = id;
     ValueId summed = op.operands[0];
     for (; from_[summed].kind == OpKind::cast; summed = from_[summed].operands[0])
       sum.casts.push_back(summed);  // zeros of every type are zeros of another
@@ -64,7 +68,8 @@ class LabelSums {
     sum.axis = axes[0];
     sum.value = chosen.operands[1];
     sum.other = chosen.operands[2];
-    if (!sum.dims[static_cast<size_t>(sum.axis)].is_constant()) return std::nullopt;
+    const Dim length = sum.dims[static_cast<size_t>(sum.axis)];
+    if (!length.is_constant() || length.is(0)) return std::nullopt;
     const std::optional<float> other = float_constant(from_[sum.other]);
     if (!other || *other != 0.0f) return std::nullopt;
     const Op& condition = from_[chosen.operands[0]];
@@ -74,7 +79,9 @@ class LabelSums {
           sum.also = condition.operands[static_cast<size_t>(also)];
           break;
         }
-      if (!sum.also.valid() || !sum.is_of_rows(from_[sum.also].type.dims)) return std::nullopt;
+      if (!sum.also.valid() || !sum.is_of_rows(from_[sum.also].type.dims) ||
+          is_overwritten(from_, sum.also, sum.at))
+        return std::nullopt;
     } else if (!find_label(condition, sum)) {
       return std::nullopt;
     }
@@ -92,7 +99,7 @@ class LabelSums {
       const int64_t at = sum.axis_of(dims);
       if (iota.kind != OpKind::iota || iota.attrs.get<int64_t>(AttrName::axis) != at || at < 0 ||
           dims[static_cast<size_t>(at)] != sum.dims[static_cast<size_t>(sum.axis)] ||
-          !sum.is_of_rows(from_[other].type.dims))
+          !sum.is_of_rows(from_[other].type.dims) || is_overwritten(from_, other, sum.at))
         continue;
       sum.label = other;
       return true;
@@ -103,6 +110,7 @@ class LabelSums {
   /// Whether the value can be had at the label alone; counts the ops that compute it there.
   bool is_at_label(const LabelSum& sum, ValueId id, int& ops) const {
     const Op& op = from_[id];
+    if (is_overwritten(from_, id, sum.at)) return false;
     if (sum.is_of_rows(op.type.dims)) return true;
     if (is_by_element(op))
       return ++ops <= kMostLabelOps && llvm::all_of(op.operands, [&](ValueId operand) {

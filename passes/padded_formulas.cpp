@@ -9,6 +9,7 @@
 #include "ir/cheap_ops.h"
 #include "ir/integers.h"
 #include "ir/reduction_order.h"
+#include "ir/state_reads.h"
 #include "ir/sym_expr.h"
 #include "passes/rewrite_graph.h"
 
@@ -24,11 +25,11 @@ class PaddedFormulas {
 
   /// False: nothing changed.
   bool run() {
-    for (const Op& op : from_.ops())
-      if (is_padded(op)) note_formula(op.operands[0]);
+    for (uint32_t i = 0; i < from_.size(); ++i)
+      if (is_padded({i})) note_formula(from_.ops()[i].operands[0]);
     rewriter_.rewrite([&](ValueId id, Op op) {
       const Op& old = from_[id];
-      if (is_padded(old)) return chosen(old);
+      if (is_padded(id)) return chosen(old);
       if (is_reduced_row(old)) return reduced(old);
       return rewriter_.add(std::move(op));
     });
@@ -46,7 +47,8 @@ class PaddedFormulas {
     return !axis || dims[*axis].is(1);
   }
 
-  bool is_padded(const Op& op) {
+  bool is_padded(ValueId id) {
+    const Op& op = from_[id];
     if (op.kind != OpKind::concat || op.operands.size() != 2) return false;
     const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
     const ValueId value = op.operands[0];
@@ -56,6 +58,7 @@ class PaddedFormulas {
       return false;
     behind_ = op.type.dims.size() - 1 - axis;
     size_ = op.type.dims[axis].constant();
+    at_ = id;
     int ops = 0;
     bool slices = false;
     return is_by_element(from_[value]) && readers_[value.index].size() == 1 &&
@@ -65,6 +68,7 @@ class PaddedFormulas {
   /// Whether the value can be had for as many elements as the concatenation has.
   bool is_wider(ValueId id, int& ops, bool& slices) const {
     const Op& op = from_[id];
+    if (is_overwritten(from_, id, at_)) return false;
     if (lacks(op.type.dims, behind_)) return true;
     const auto axis = static_cast<int64_t>(*axis_of(op.type.dims, behind_));
     if (is_by_element(op))
@@ -163,6 +167,7 @@ class PaddedFormulas {
   std::vector<llvm::SmallVector<ValueId, 2>> readers_;
   size_t behind_ = 0;                 // axes behind that of the concatenation
   int64_t size_ = 0;                  // its extent
+  ValueId at_;                        // the concatenation
   std::map<ValueId, int64_t> sizes_;  // of formulas; 0: not of rows
   // By the value, and the axis and the extent that are wider.
   std::map<std::tuple<ValueId, size_t, int64_t>, ValueId> wider_;

@@ -9,6 +9,7 @@
 
 #include "ir/integers.h"
 #include "ir/row_numbers.h"
+#include "ir/state_reads.h"
 
 namespace sinter {
 namespace {
@@ -255,7 +256,8 @@ Term PositionTerms::read(ValueId id, const IndexMap& coords) {
 Term PositionTerms::read_root(const Op& op, ValueId root, const IndexMap& coords) {
   for (const Known& known : known_[root.index])
     if (known.coords == coords) return known.term;
-  if (depth_ == kMostReads) return element(root, coords);
+  // A reader of a state stays where it is.
+  if (depth_ == kMostReads || reads_state(graph_, op)) return element(root, coords);
   ++depth_;
   const auto term = op.type.dtype == DType::i1 ? read_truth(op, coords) : read_integer(op, coords);
   --depth_;

@@ -7,7 +7,9 @@
 
 #include "ir/float_constant.h"
 #include "ir/infer.h"
+#include "ir/state_reads.h"
 #include "ir/sym_expr.h"
+#include "ir/verify_graph.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -63,8 +65,13 @@ class AttentionInPrimitives {
     dtype_ = graph_[last->b].type.dtype;
     if (graph_[id].type.dtype != dtype_) return false;
     ValueId at = last->a;
-    if (!read_probabilities(at) || !read_scores(at)) return false;
-    return read_product(at);
+    return read_probabilities(at) && read_scores(at) && read_product(at) && can_be_read_at(id);
+  }
+  /// A call may have tokens and no key: the products give zeros then, the op NaN.
+  bool may_have_no_key(llvm::ArrayRef<Symbol> symbols) const {
+    const Dim keys = rows_.back();
+    return !keys.is_constant() && keys != rows_[rows_.size() - 2] &&
+           symbols[keys.symbol().index].low == 0;
   }
   /// Scores are rounded to 16 bits on their way from the product to the weights.
   bool rounds_scores() const { return rounds_scores_; }
@@ -73,9 +80,9 @@ class AttentionInPrimitives {
   ValueId build(Builder& b, const Op& last, llvm::function_ref<ValueId(ValueId)> moved) const {
     const DimsRef lead = DimsRef(rows_).drop_back(2);
     const Dim tokens = rows_[rows_.size() - 2], keys = rows_.back();
-    const bool has_heads = !lead.empty() && lead.back().is_constant() && !lead.back().is(0);
-    const DimsRef batch = has_heads ? lead.drop_back() : lead;
-    const Dim heads = has_heads ? lead.back() : Dim(1);
+    const bool with_heads = has_heads();
+    const DimsRef batch = with_heads ? lead.drop_back() : lead;
+    const Dim heads = with_heads ? lead.back() : Dim(1);
     const ValueId q = in_rows(b, moved(scores_.a), scores_.a_turned, batch, heads, tokens);
     const ValueId k = in_rows(b, moved(scores_.b), !scores_.b_turned, batch, heads, keys);
     const ValueId v = in_rows(b, moved(values_.b), values_.b_turned, batch, heads, keys);
@@ -84,8 +91,7 @@ class AttentionInPrimitives {
     llvm::SmallVector<ValueId, 6> operands = {
         q, k, v, b.constant(0, DType::i32, per_token),
         b.constant(std::numeric_limits<int32_t>::max(), DType::i32, per_token)};
-    if (const ValueId mask = build_mask(b, has_heads, moved); mask.valid())
-      operands.push_back(mask);
+    if (const ValueId mask = build_mask(b, moved); mask.valid()) operands.push_back(mask);
     Attributes attrs;
     attrs.set(AttrName::heads, heads.constant()).set(AttrName::kv_heads, heads.constant());
     attrs.set(AttrName::scale, factor_).set(AttrName::any_range, int64_t{1});
@@ -123,7 +129,7 @@ class AttentionInPrimitives {
     const Op& op = graph_[at];
     if (op.kind != OpKind::softmax || !has_one_reader(at)) return false;
     rounds_scores_ = op.type.dtype != DType::f32;
-    if (op.type.rank() < 2) return false;
+    if (op.type.rank() < 2 || volume(op.type.dims).is(0)) return false;
     rows_ = op.type.dims;
     at = op.operands[0];
     return true;
@@ -236,7 +242,9 @@ class AttentionInPrimitives {
       if (graph_[*operand].type.dtype != dtype_) return false;
     }
     const DimsRef dims = graph_[at].type.dims;
-    return dims.take_back(2) == DimsRef(rows_).take_back(2) && volume(dims) == volume(rows_) &&
+    // The scores of the op have one axis more than the products where no axis is that of heads.
+    return rows_.size() + (has_heads() ? 1 : 2) <= kMaxAxes &&
+           dims.take_back(2) == DimsRef(rows_).take_back(2) && volume(dims) == volume(rows_) &&
            has_width(scores_.a, scores_.a_turned) && has_width(scores_.b, !scores_.b_turned) &&
            has_width(values_.b, values_.b_turned);
   }
@@ -247,7 +255,17 @@ class AttentionInPrimitives {
     return width.is_constant() && width.constant() > 0;
   }
 
+  /// All operands are read where the last product stands.
+  bool can_be_read_at(ValueId last) const {
+    llvm::SmallVector<ValueId, 4> operands{scores_.a, scores_.b};
+    for (const Mask& mask : masks_) operands.push_back(mask.value);
+    return llvm::none_of(operands, [&](ValueId id) { return is_overwritten(graph_, id, last); });
+  }
+
   // ---- the op
+
+  /// The axis before the last two becomes that of the heads.
+  bool has_heads() const { return rows_.size() >= 3 && rows_[rows_.size() - 3].is_constant(); }
 
   /// [..., n, width] of a matrix [.., n, width], or turned [.., width, n], as rows
   /// [batch..., n, heads * width].
@@ -283,14 +301,14 @@ class AttentionInPrimitives {
   }
 
   /// The masks as one [batch..., heads, N, R]; invalid: there is none.
-  ValueId build_mask(Builder& b, bool has_heads, llvm::function_ref<ValueId(ValueId)> moved) const {
+  ValueId build_mask(Builder& b, llvm::function_ref<ValueId(ValueId)> moved) const {
     ValueId all;
     for (const Mask& mask : masks_) {
       ValueId own = moved(mask.value);
       if (mask.hides) own = b.logical_not(own);
       Dims dims = b.type(own).dims;
       dims.insert(dims.begin(), rows_.size() - dims.size(), Dim(1));
-      if (!has_heads) dims.insert(dims.end() - 2, Dim(1));
+      if (!has_heads()) dims.insert(dims.end() - 2, Dim(1));
       own = b.reshape(own, dims);
       all = all.valid() ? b.logical_and(all, own) : own;
     }
@@ -333,7 +351,8 @@ bool recognize_attention(Module& module, bool relaxed) {
         bool found = false;
         rewriter.rewrite([&](ValueId id, Op op) {
           AttentionInPrimitives attention(graph, readers);
-          if (!attention.read(id) || (attention.rounds_scores() && !relaxed))
+          if (!attention.read(id) || (attention.rounds_scores() && !relaxed) ||
+              attention.may_have_no_key(builder.symbols()))
             return rewriter.add(std::move(op));
           found = true;
           return attention.build(builder, op, [&](ValueId old) { return rewriter[old]; });

@@ -4,8 +4,9 @@
 #include <llvm/ADT/STLFunctionalExtras.h>
 
 #include "ir/cheap_ops.h"
-#include "ir/op_roles.h"
+#include "ir/state_reads.h"
 #include "ir/sym_expr.h"
+#include "ir/verify_graph.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -42,14 +43,8 @@ class PartsInPlace {
   }
   bool moves(ValueId id, ValueId reader) const {
     const Op& op = from_[id];
-    return is_by_element(op) && is_cheap(op) && !reads_state(op) &&
+    return is_by_element(op) && is_cheap(op) && !reads_state(from_, op) &&
            (is_read_by(id, reader) || is_generated(id) || is_widening(op));
-  }
-  /// The reader may stand behind an op that overwrites the state.
-  bool reads_state(const Op& op) const {
-    return llvm::any_of(op.operands, [&](ValueId operand) {
-      return is_state_version(from_[root_of(from_, operand)]);
-    });
   }
   /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.
   bool is_widening(const Op& op) const {
@@ -73,7 +68,8 @@ class PartsInPlace {
     const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
     const auto size = [&](ValueId part) { return from_[part].type.dims[axis]; };
     const size_t parts = op.operands.size();
-    return parts >= 2 && parts <= kMostParts && size(op.operands[0]).is_constant() &&
+    return parts >= 2 && parts <= kMostParts && op.type.rank() < kMaxAxes &&
+           size(op.operands[0]).is_constant() &&
            llvm::all_of(op.operands,
                         [&](ValueId part) { return size(part) == size(op.operands[0]); }) &&
            llvm::any_of(op.operands,

@@ -9,6 +9,7 @@
 #include "ir/cheap_ops.h"
 #include "ir/column_runs.h"
 #include "ir/op_roles.h"
+#include "ir/state_reads.h"
 #include "ir/sym_expr.h"
 #include "passes/rewrite_graph.h"
 
@@ -153,10 +154,7 @@ class RunSums {
       const ValueId id = next.pop_back_val();
       if (id.index < first.index || !seen.insert(id).second) continue;
       const Op& op = from_[id];
-      if (id == first || seen.size() > kMostWalked || writes_state(op) ||
-          llvm::any_of(op.operands, [&](ValueId operand) {
-            return is_state_version(from_[root_of(from_, operand)]);
-          }))
+      if (id == first || seen.size() > kMostWalked || writes_state(op) || reads_state(from_, op))
         return false;
       llvm::append_range(next, op.operands);
     }
