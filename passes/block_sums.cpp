@@ -8,6 +8,7 @@
 #include "ir/in_place.h"
 #include "ir/op_roles.h"
 #include "ir/sym_expr.h"
+#include "ir/verify_graph.h"
 #include "kernels/registry.h"
 #include "passes/rewrite_graph.h"
 
@@ -26,7 +27,9 @@ class SummingKernels {
   int64_t rows(ValueId id) const {
     const TensorType& type = graph_[id].type;
     const ValueId anchor = anchors_[id.index];
-    if (!anchor.valid() || type.rank() < 2 || dtype_info(type.dtype).bits != 16) return 0;
+    if (!anchor.valid() || type.rank() < 2 || type.rank() >= kMaxAxes ||
+        dtype_info(type.dtype).bits != 16)
+      return 0;
     const int64_t of_block = summed_rows(*anchored_by(graph_[anchor]), graph_, graph_[anchor]);
     const Dim rows = type.dims[type.rank() - 2];
     return rows.is_constant() && rows.constant() % of_block == 0 ? of_block : 0;

@@ -21,7 +21,10 @@ class RowChecks {
         builder_(result_, symbols_),
         rewriter_(from_, result_) {
     const Graph& from = from_;
-    const std::vector<RowNumbers> all = row_numbers(from);
+    std::vector<RowNumbers> all = row_numbers(from);
+    llvm::erase_if(all, [&](const RowNumbers& numbers) {
+      return is_without_order(from[numbers.op], OpKind::attention);
+    });
     for (const RowNumbers& numbers : all)
       if ((device_inputs && are_given_addresses(from, numbers)) ||
           (!are_given(from, numbers) && !known(numbers, is_checked(from[numbers.op]))))

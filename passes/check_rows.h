@@ -7,7 +7,8 @@
 //
 // Afterwards every op with row numbers that are neither an entry's input nor known to be in range
 // is `checked` (ops.def says what that means), and these numbers are a value in memory, which the
-// runtime looks at after the call. Runs last: canonicalize would not keep the copies.
+// runtime looks at after the call. Runs last: canonicalize would not keep the copies. An attention
+// without an order stays as it is, so choose_kernels and expand_attention run before.
 //
 // With `device_inputs`, nobody looks at inputs before a call: ops whose addresses they are become
 // `checked` too, and the inputs are looked at after the call, where they are.

@@ -76,7 +76,9 @@ std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> sy
                                    const FamilyChoice& choice) {
   const bool has_orders = llvm::any_of(
       entry.graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
-  if (!has_orders || entry.tokens == Tokens::invariant || entry.range) return {};
+  const bool has_tiles =
+      llvm::any_of(entry.graph.ops(), [](const Op& op) { return op.kind == OpKind::mask_tiles; });
+  if (!has_orders || has_tiles || entry.tokens == Tokens::invariant || entry.range) return {};
   for (uint32_t i = 0; i < symbols.size(); ++i) {
     auto ranges = OrderRanges(entry, symbols, SymbolId{i}, choice).find();
     if (ranges.size() == 1) continue;

@@ -13,7 +13,8 @@
 // One token, the usual call, has kernels for one (an H100, a layer of 1,024 columns: 20.3 us; with
 // those for up to 8 tokens 23.6).
 // The ranges are those of the first symbol that makes a difference. An entry of invariant tokens
-// stays one, so that its kernels have one order for chunks of any length.
+// stays one, so that its kernels have one order for chunks of any length. So does an entry with a
+// mask_tiles, whose type depends on the largest values of the symbols: choose_kernels comes after.
 #pragma once
 
 #include "passes/choose_kernels.h"

@@ -1,6 +1,7 @@
 #include "passes/expand_attention.h"
 
 #include "ir/attention_heads.h"
+#include "ir/verify_graph.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -17,6 +18,14 @@ class ComposedAttention {
     letters_ = std::string("abcefhij").substr(0, batch_);
   }
 
+  /// The scores are a valid value (V7).
+  bool can_be_composed() const {
+    Dims scores(DimsRef(type(0).dims).take_front(batch_));
+    scores.append(
+        {Dim(heads_.kv_count), Dim(heads_.group()), type(0).dims[batch_], type(1).dims[batch_]});
+    return check_type({DType::f32, scores}, [] { return "the scores"; }, b_.symbols(), {})
+        .has_value();
+  }
   /// The value that replaces the result.
   ValueId run() {
     const ValueId q = in_heads(0, {heads_.kv_count, heads_.group(), heads_.width}, ".q");
@@ -90,11 +99,15 @@ bool expand_attention(Module& module) {
   const auto is_attention = [](const Op& op) { return is_without_order(op, OpKind::attention); };
   return rewrite_graphs(module, is_attention,
                         [&](const Graph&, Builder& builder, GraphRewriter& rewriter) {
+                          bool found = false;
                           rewriter.rewrite([&](ValueId, Op op) {
-                            return is_attention(op) ? ComposedAttention(builder, op).run()
-                                                    : rewriter.add(std::move(op));
+                            if (!is_attention(op)) return rewriter.add(std::move(op));
+                            ComposedAttention composed(builder, op);
+                            if (!composed.can_be_composed()) return rewriter.add(op);
+                            found = true;
+                            return composed.run();
                           });
-                          return true;
+                          return found;
                         });
 }
 

@@ -6,6 +6,9 @@
 //   %attn.scores = einsum %q, %keys     "nkgd,tkd->kgnt" : f32
 //   %attn.probs  = attention_softmax %attn.scores, %first, %slot
 //   %attn        = einsum %attn.probs, %values "kgnt,tkd->nkgd"
+//
+// An attention stays whose scores would be no valid value: more than 8 axes, or more than 2^48
+// bytes where the symbols are largest.
 #pragma once
 
 #include "ir/graph.h"

@@ -5,7 +5,8 @@
 #include <map>
 
 #include "ir/cheap_ops.h"
-#include "ir/op_roles.h"
+#include "ir/fault.h"
+#include "ir/state_reads.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -48,7 +49,7 @@ class MovedSlices {
   /// The slices by which alone a value is read; absent where it stays.
   std::optional<SlicedAxis> part(ValueId id) const {
     const Op& op = from_[id];
-    if (!is_by_element(op) || !is_cheap(op) || !is_float(op.type.dtype) || reads_state(op))
+    if (!is_by_element(op) || !is_cheap(op) || !is_float(op.type.dtype) || reads_state(from_, op))
       return {};
     std::optional<SlicedAxis> found;
     for (ValueId reader : readers_[id.index]) {
@@ -73,18 +74,12 @@ class MovedSlices {
     return SlicedAxis{axis_of(reader), size.constant()};
   }
 
-  bool reads_state(const Op& op) const {
-    return llvm::any_of(op.operands, [&](ValueId operand) {
-      return is_state_version(from_[root_of(from_, operand)]);
-    });
-  }
-
   /// The part of a value that `slice`, an op of the old graph, takes.
   ValueId sliced(ValueId id, int64_t axis, const Op& slice) {
     const Op& op = from_[id];
     const int64_t begin = slice.attrs.get<int64_t>(AttrName::begin);
     const Dim size = slice.type.dims[axis_of(slice)];
-    const bool is_conversion = op.kind == OpKind::cast && !reads_state(op);
+    const bool is_conversion = op.kind == OpKind::cast && !reads_state(from_, op);
     if (!parts_[id.index] && !is_conversion)
       return builder_.slice(rewriter_[id], axis, begin, size);
     const auto [at, is_new] = made_.try_emplace({id.index, axis, begin, size.constant()});
@@ -94,7 +89,10 @@ class MovedSlices {
     for (ValueId operand : op.operands) {
       const TensorType& type = from_[operand].type;
       const int64_t own = axis - rank + static_cast<int64_t>(type.rank());  // its axis
-      const bool is_whole = own < 0 || type.dims[own].is(1);
+      // An operand that is repeated along the axis stays as it is.
+      const bool is_whole =
+          own < 0 ||
+          (type.dims[own].is(1) && (!op.type.dims[axis].is(1) || fault(Fault::whole_unit_axis)));
       operands.push_back(is_whole ? rewriter_[operand] : sliced(operand, own, slice));
     }
     return made_[{id.index, axis, begin, size.constant()}] =

@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/contraction.h"
+#include "ir/verify_graph.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -26,6 +27,7 @@ bool repeats(const Graph& graph, ValueId id, int64_t heads, int64_t times) {
 /// How often heads are repeated: the largest number for which keys and values are.
 int64_t repetitions(const Graph& graph, const Op& op) {
   const int64_t heads = op.attrs.get<int64_t>(AttrName::kv_heads);
+  if (graph[op.operands[1]].type.rank() + 2 > kMaxAxes) return 1;  // repeated_axes
   for (int64_t times = heads; times > 1; --times)
     if (heads % times == 0 && repeats(graph, op.operands[1], heads, times) &&
         repeats(graph, op.operands[2], heads, times))

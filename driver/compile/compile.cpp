@@ -128,6 +128,14 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
     std::erase_if(module.entries,
                   [&](const Entry& e) { return !llvm::is_contained(entries, e.name); });
   run_passes(module, observer, options);
+  for (const Entry& entry : module.entries)
+    for (const Op& op : entry.graph.ops())
+      if (is_without_order(op, OpKind::attention))  // expand_attention left it
+        return fail(fmt::format("%{} is an attention of {} that no kernel computes, and its scores "
+                                "would have more than 8 axes, or more than 2^48 bytes where the "
+                                "symbols are largest",
+                                printable(op.name), to_string(op.type, module.symbols)),
+                    "entry @" + printable(entry.name), "merge leading axes, or bound the symbols");
   return module;
 }
 
