@@ -32,6 +32,7 @@
 #include "ir/cheap_ops.h"
 #include "ir/code_format.h"
 #include "ir/contraction.h"
+#include "ir/fault.h"
 #include "ir/infer.h"
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
@@ -71,11 +72,13 @@ std::optional<PlainProduct> as_plain_product(const Graph& graph, const Op& op) {
   return product;
 }
 
-/// Elements of 16 bits, and rows that tensor maps take.
+/// Elements of 16 bits, a result of their type or f32 (C16), and rows that tensor maps take.
 bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
   const TensorType& w = graph[product.w].type;
   const Dim columns = product.columns(graph), length = product.length(graph);
   if (dtype_info(w.dtype).bits != 16 || w.dtype != graph[product.x].type.dtype ||
+      (op.type.dtype != w.dtype && op.type.dtype != DType::f32 &&
+       !fault(Fault::other_16_bit_result)) ||
       op.type.rank() < 2 || columns.is(0) || !length.is_constant() || !columns.is_constant() ||
       !is_tiled_linear_length(length.constant()))
     return false;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "ir/text.h"
+#include "ir/verifier.h"
 #include "passes/pipeline.h"
 #include "passes/plan_runs.h"
 #include "support/result.h"
@@ -63,6 +64,89 @@ TEST_CASE(
   CHECK(ranges(module) == "main 1-1; main 2-8; main 9-64; ");
   options.families.requested = {"gemm_tc"};
   CHECK(ranges(module, options) == "main 1-1; main 2-4; main 5-8; main 9-64; ");
+}
+
+TEST_CASE("products by Sinter's own kernels have results of the operands' type or of float32") {
+  for (const auto& [dtype, own] : {std::pair("f16", 1), {"f32", 1}, {"bf16", 0}}) {
+    Module module = module_of(fmt::format(R"(module @m {{
+  symbol N in [9, 64]
+  weight %w : f16[32, 16] = file {{tensor = "w"}}
+  entry @main(%x: f16[N, 16]) -> (%y) {{
+    %p = einsum %x, %w {{spec = "ab,xb->ax", dtype = {0}}} : {0}[N, 32]
+    %y = gelu %p : {0}[N, 32]
+  }}
+}}
+)",
+                                          dtype));
+    PassOptions options;
+    options.families.requested = {"gemm_tc"};
+    run_passes(module, {}, options);
+    const auto is_own = [](const Op& op) { return order_of(op) == Order::tiled_linear; };
+    CHECK(llvm::count_if(module.entries[0].graph.ops(), is_own) == own);
+  }
+}
+
+TEST_CASE("an entry whose types depend on the largest value of its symbol stays one") {
+  CHECK(ranges(module_of(R"(module @m {
+  symbol N in [1, 300]
+  weight %w : f16[32, 32] = file {tensor = "w"}
+  entry @main(%x: f16[N, 32], %mask: i1[1, 1, N, 600]) -> (%y, %tiles) {
+    %y = linear %x, %w
+    %tiles = mask_tiles %mask {tile_tokens = 128, tile_keys = 128}
+  }
+}
+)")) == "main all; ");
+}
+
+TEST_CASE("rewrites that would need a ninth axis are left out") {
+  constexpr const char* kModules[] = {
+      R"(module @concatenated {
+  symbol N in [1, 64]
+  entry @main(%x: f32[2, 2, 2, 2, 2, 2, N, 4]) -> (%y) {
+    %a = neg %x
+    %b = mul %x, %x
+    %c = concat %a, %b {axis = 7}
+    %y = exp %c
+  }
+}
+)",
+      R"(module @summed {
+  weight %w : bf16[64, 64] = file {tensor = "w"}
+  entry @main(%x: bf16[2, 2, 2, 2, 2, 2, 64, 64]) -> (%y, %s) {
+    %p = linear %x, %w
+    %y = gelu %p
+    %f = cast %y {dtype = f32}
+    %s = reduce_sum %f {axes = [0, 1, 2, 3, 4, 5, 6]}
+  }
+}
+)",
+      R"(module @heads {
+  symbol N in [1, 8]
+  entry @main(%q: f16[2, 1, 2, 1, 2, N, 32], %k: f16[2, 1, 2, 1, 2, 8, 16], %first: i32[2, 1, 2, 1, 2, N], %last: i32[2, 1, 2, 1, 2, N]) -> (%y) {
+    %one = reshape %k : f16[8, 8, 1, 16]
+    %two = broadcast %one : f16[8, 8, 2, 16]
+    %keys = reshape %two : f16[2, 1, 2, 1, 2, 8, 32]
+    %y = attention %q, %keys, %keys, %first, %last {heads = 2, kv_heads = 2, scale = 0.25}
+  }
+}
+)",
+      R"(module @attention {
+  symbol N in [1, 8]
+  symbol B in [1, 8]
+  entry @main(%q: f32[2, 2, 2, 2, 2, B, N, 16], %k: f32[2, 2, 2, 2, 2, B, N, 16]) -> (%y) {
+    %s = einsum %q, %k {spec = "abcefhnd,abcefhtd->abcefhnt"}
+    %p = softmax %s
+    %y = einsum %p, %k {spec = "abcefhnt,abcefhtd->abcefhnd"}
+  }
+}
+)"};
+  for (const char* text : kModules) {
+    PassOptions options;
+    options.families.requested = {"gemm_tc"};
+    Module module = module_of(text);
+    run_passes(module, {}, options);  // ends the program where a pass makes what is not valid
+    CHECK(verify(module));
+  }
 }
 
 TEST_CASE("many tokens read a quantized matrix as it is, in float32 or rounded") {
