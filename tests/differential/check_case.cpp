@@ -4,6 +4,7 @@
 #include "differential/random.h"
 #include "differential/source_module.h"
 #include "ir/variants.h"
+#include "ir/verifier.h"
 #include "runtime/compare.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/run.h"
@@ -57,15 +58,29 @@ Module with_variants(Module module, uint64_t seed) {
     variants.push_back(module.entries[0]);
     variants.back().range = SymbolRange{kTokens, low, high};
   }
-  module.entries = std::move(variants);
+  Module varied = module;
+  varied.entries = std::move(variants);
+  // The type of mask_tiles may differ from range to range.
+  return verify(varied) ? varied : module;
+}
+
+/// Half of the modules go through passes before the pipeline: one pass alone, or several in any
+/// order. Each is followed by the verifier.
+Module after_some_passes(Module module, uint64_t seed, const PassOptions& options) {
+  Random random(~seed);
+  if (random.chance(50)) return module;
+  for (int64_t count = random.chance(50) ? 1 : random.between(2, 20); count > 0; --count)
+    run_pass(random.pick(pipeline()), module, options);
   return module;
 }
 
-Result<Module> frozen_case(Module module, uint64_t seed,
-                           const std::vector<std::string>& requested) {
+Result<Module> frozen_case(Module module, uint64_t seed, const std::vector<std::string>& requested,
+                           std::optional<Fault> fault) {
+  const Planted planted(fault);
   PassOptions options;
   options.families.requested = requested;
-  return freeze(with_variants(std::move(module), seed), {}, {}, options);
+  module = after_some_passes(with_variants(std::move(module), seed), seed, options);
+  return freeze(std::move(module), {}, {}, options);
 }
 
 const EntryPlan& called_entry(const Program& program, const Case& test) {
@@ -136,7 +151,7 @@ class SourceComparison {
     ObservedModule observed = observe_contractions(test.module);
     SourceModule source(test, data, observed.contractions);
     if (observed.contractions.empty()) return SourceComparison(std::move(source), {}, 0);
-    SINTER_LET(frozen, frozen_case(std::move(observed.module), seed, test.requested));
+    SINTER_LET(frozen, frozen_case(std::move(observed.module), seed, test.requested, {}));
     CompileOptions separate;
     separate.fusion.enabled = false;
     SINTER_LET(compiled, compile(std::move(frozen), separate));
@@ -187,7 +202,7 @@ Result<Compiled> compile_fused(Module frozen, std::optional<Fault> fault, Numeri
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
                                 std::optional<Fault> fault, Numerics numerics) {
   const bool strict = numerics == Numerics::strict;
-  auto frozen = frozen_case(test.module, data_seed, test.requested);
+  auto frozen = frozen_case(test.module, data_seed, test.requested, fault);
   if (!frozen) return stage("passes", std::move(frozen.error()));
   CompileOptions separate;
   separate.fusion.enabled = false;

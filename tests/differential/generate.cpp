@@ -16,6 +16,8 @@ constexpr int64_t kLongExtents[] = {127, 128, 257, 300, 513, 1000};
 // The largest values of kLong: rows of a warp, of blocks, of clusters; and the usual limit.
 constexpr int64_t kLongBounds[] = {40, 300, 1500, 5000, 70000, 140000};
 constexpr int64_t kUsualLong = 300;
+// The tokens of a call where they may be many. Calls have as few of them as others.
+constexpr int64_t kManyTokens = 300;
 
 // Values are data: no name may reach generated text, and none of these may break it.
 constexpr std::string_view kStrangeNames[] = {"threadIdx", "}; int x", "float", "\"quoted\"",
@@ -38,7 +40,9 @@ void fill_symbols(Case& result, Random& random) {
     return made;
   };
   const int64_t low = random.chance(35) ? 0 : 1;
-  const int64_t most = random.chance(40) ? kFewTokens : 12;
+  const int64_t some = 12, most = random.chance(40)   ? kFewTokens
+                                  : random.chance(85) ? some
+                                                      : kManyTokens;
   std::vector<Symbol>& symbols = result.module.symbols;
   symbols = {symbol("N", low, most, 1), symbol("K", random.chance(70) ? 0 : 8, 64, 8),
              symbol("M", 0, most, 1),
@@ -47,8 +51,10 @@ void fill_symbols(Case& result, Random& random) {
   for (const Symbol& each : symbols)
     result.symbol_values.push_back(
         any_value(each, random.chance(10) ? kMaxElements : kUsualLong, random));
-  int64_t& some = result.symbol_values[kSomeTokens.index];
-  some = std::min(some, result.symbol_values[kTokens.index]);
+  int64_t& tokens = result.symbol_values[kTokens.index];
+  if (tokens > some) tokens = random.between(low, some);
+  int64_t& of_these = result.symbol_values[kSomeTokens.index];
+  of_these = std::min(of_these, tokens);
 }
 
 /// The case of a seed, whose ops `grow(generator, random)` adds.
@@ -61,6 +67,7 @@ Case grown(const char* name, uint64_t seed, Grow grow) {
   GraphGenerator generator(result, random.next());
   grow(generator, random);
   generator.choose_outputs();
+  if (random.chance(33)) result.requested = {"gemm_tc"};
   return result;
 }
 
@@ -108,15 +115,16 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::elementwise, 29},
       {&GraphGenerator::of_integers, 4},
       {&GraphGenerator::comparison, 3},
-      {&GraphGenerator::logical, 4},
+      {&GraphGenerator::logical, 6},
       {&GraphGenerator::select, 4},
       {&GraphGenerator::cast, 7},
       {&GraphGenerator::activation, 6},
       {&GraphGenerator::norm, 5},
       {&GraphGenerator::softmax, 3},
       {&GraphGenerator::reduction, 6},
-      {&GraphGenerator::axes_reduction, 16},
+      {&GraphGenerator::axes_reduction, 17},
       {&GraphGenerator::view, 16},
+      {&GraphGenerator::sliced_formula, 4},
       {&GraphGenerator::concat, 4},
       {&GraphGenerator::place, 2},
       {&GraphGenerator::copy, 2},
@@ -124,9 +132,9 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::embedding, 6},
       {&GraphGenerator::gather, 3},
       {&GraphGenerator::scatter, 3},
-      {&GraphGenerator::append, 6},
+      {&GraphGenerator::append, 7},
       {&GraphGenerator::linear, 4},
-      {&GraphGenerator::einsum, 11},
+      {&GraphGenerator::einsum, 13},
       {&GraphGenerator::attention, 4},
       {&GraphGenerator::decode_attention, 2},
       {&GraphGenerator::tiled_attention, 4},
@@ -138,11 +146,11 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::primitive_softmax, 2},
       {&GraphGenerator::logits, 1},
       {&GraphGenerator::old_and_new, 3},
-      {&GraphGenerator::linear_chain, 12},
+      {&GraphGenerator::linear_chain, 13},
       {&GraphGenerator::running_sum, 10},
       {&GraphGenerator::gemv, 1},
       {&GraphGenerator::tiled_linear, 2},
-      {&GraphGenerator::quantized, 2},
+      {&GraphGenerator::quantized, 3},
       {&GraphGenerator::attention_softmax, 1},
       {&GraphGenerator::attention_gradients, 1},
       {&GraphGenerator::fan_out, 2},
@@ -186,6 +194,7 @@ void GraphGenerator::choose_outputs() {
   for (uint32_t i = graph_.size(); graph_.outputs.empty() && i-- > 0;)
     if (alive(ValueId{i})) graph_.outputs.push_back(ValueId{i});
   if (random_.chance(10)) graph_.outputs.push_back(random_.pick(graph_.outputs));
+  if (random_.chance(40)) overwrite_inputs();
   result_.module.entries.push_back({"main", std::move(graph_)});
 }
 
@@ -290,7 +299,7 @@ GraphGenerator::Value GraphGenerator::op(OpKind kind, llvm::ArrayRef<ValueId> op
   llvm::SmallVector<TensorType, 3> types;
   for (ValueId id : operands) types.push_back(graph_[id].type);
   const auto type = infer_type(kind, types, attrs, result_.module.symbols);
-  if (!type || type->rank() > 6 || volume_of(*type) > kMaxElements) return std::nullopt;
+  if (!type || type->rank() > 8 || volume_of(*type) > kMaxElements) return std::nullopt;
   const ValueId id = builder_.op(kind, operands, std::move(attrs), name("v"));
   values_.push_back(id);
   return id;

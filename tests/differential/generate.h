@@ -19,7 +19,7 @@ struct Case {
 /// The case of a seed: always the same. 12 to 80 ops of every kind in every element type that is
 /// legal, sizes from 0 to some hundreds, constants and symbols with values up to the ends of their
 /// ranges; constants that are large, infinite and NaN; chains of views, diamonds, values with many
-/// readers, computed row numbers, states that are written and read, results that are used,
+/// readers, computed row numbers, states that are read and then written, results that are used,
 /// repeated, or inputs; parts of transformer blocks, so that the usual fusions occur, half of them
 /// of at most 8 tokens, as a decoding step has. Most sizes are a few usual ones, so that cases have
 /// kernels in common. generate_test.cpp says how often each occurs.

@@ -8,6 +8,7 @@
 #include "differential/graph_generator.h"
 #include "ir/infer.h"
 #include "ir/op_roles.h"
+#include "ir/state_reads.h"
 #include "support/algorithms.h"
 
 namespace sinter {
@@ -36,6 +37,8 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
   std::map<DType, int> dtypes;
   int of_few_tokens = 0, of_many_tokens = 0;
   uint64_t repeated = 0, inputs_returned = 0, returned_and_used = 0, versions = 0, many = 0;
+  uint64_t other_16_bits = 0,
+           held_reads = 0;  // products; readers of a state, read behind its append
   for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
     const Case test = generate(seed);
     const Graph& graph = test.module.entries[0].graph;
@@ -47,6 +50,16 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
       if (is_without_order(op, OpKind::attention))
         ++(op.type.dims[0].is_constant() ? of_few_tokens : of_many_tokens);
       versions += op.kind == OpKind::kv_append && graph[op.operands[0]].kind == OpKind::kv_append;
+      const auto has_16_bits = [](const Op& value) {
+        return dtype_info(value.type.dtype).bits == 16;
+      };
+      if (op.kind == OpKind::einsum && has_16_bits(op) && has_16_bits(graph[op.operands[0]]))
+        other_16_bits += op.type.dtype != graph[op.operands[0]].type.dtype;
+      held_reads += llvm::any_of(op.operands, [&](ValueId read) {
+        return reads_state(graph, graph[read]) && !writes_state(graph[read]) &&
+               llvm::any_of(graph[read].operands,
+                            [&](ValueId id) { return is_overwritten(graph, id, ValueId{i}); });
+      });
       has_many = has_many || users[i].size() >= static_cast<size_t>(kManyReaders);
     }
     many += has_many;
@@ -69,15 +82,23 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
   CHECK(returned_and_used > 50);
   CHECK(versions > 3);
   CHECK(many >= kCoverageSeeds / 20);
+  CHECK(other_16_bits >= kCoverageSeeds / 50);
+  CHECK(held_reads >= kCoverageSeeds / 10);
 }
 
 TEST_CASE("extents are 0 and 1, and symbols have the ends of their ranges") {
-  uint64_t zero = 0, one = 0, symbolic = 0;
+  uint64_t zero = 0, one = 0, symbolic = 0, none_of_one = 0;  // slices
   std::vector<uint64_t> none(4), single(4), low(4), high(4);
   for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
     const Case test = generate(seed);
     bool has_zero = false, has_one = false;
-    for (const Op& op : test.module.entries[0].graph.ops())
+    const Graph& graph = test.module.entries[0].graph;
+    for (const Op& op : graph.ops())
+      if (op.kind == OpKind::slice) {
+        const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+        none_of_one += op.type.dims[axis].is(0) && graph[op.operands[0]].type.dims[axis].is(1);
+      }
+    for (const Op& op : graph.ops())
       for (Dim dim : op.type.dims) {
         has_zero = has_zero || dim.is(0), has_one = has_one || dim.is(1);
         symbolic += !dim.is_constant();
@@ -93,6 +114,7 @@ TEST_CASE("extents are 0 and 1, and symbols have the ends of their ranges") {
   CHECK(zero > kCoverageSeeds / 10);
   CHECK(one > kCoverageSeeds / 2);
   CHECK(symbolic > 1000);
+  CHECK(none_of_one > kCoverageSeeds / 40);
   for (size_t i = 0; i < none.size(); ++i) {
     CAPTURE(i);
     CHECK(none[i] > kCoverageSeeds / 100);

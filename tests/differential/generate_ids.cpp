@@ -1,8 +1,12 @@
 // Row numbers: inputs, which data fills with valid ones, and values that the graph computes; and
 // the ops that read and write rows by them.
 #include <array>
+#include <map>
 
 #include "differential/graph_generator.h"
+#include "ir/graph_rewriter.h"
+#include "ir/op_roles.h"
+#include "ir/row_numbers.h"
 
 namespace sinter {
 
@@ -206,21 +210,73 @@ void GraphGenerator::old_and_new() {
   if (!slot) return;
   const ValueId old_version = this->state(type);
   const auto read = [&](ValueId version) {
-    const ValueId x =
-        random_.chance(50) ? must(random_.pick(std::array{neg, tanh, relu}), {version}) : version;
+    const ValueId x = random_.chance(50)
+                          ? must(random_.pick(std::array{neg, abs, tanh, relu}), {version})
+                          : version;
     if (random_.chance(50)) return must(mul, {x, x});
     return must(
         sub, {x, must(reduce_max, {x}, Attributes().set(AttrName::axes, std::vector<int64_t>{1}))});
   };
   const ValueId before = read(old_version);
+  Value sign;
+  if (random_.chance(50)) sign = must(random_.pick(std::array{neg, abs}), {old_version});
   Value newest = append_to(old_version, value, *slot);
   if (!newest) return;
   const ValueId after = read(*newest);
+  if (sign) must(exp_neg_abs, {*sign});
   if (random_.chance(30)) {
     newest = append_to(*newest, must(neg, {value}), *slot);
     must(add, {after, read(*newest)});
   }
   must(add, {before, after});
+}
+
+/// Inputs become states that an append writes as soon as all have read them, so that what a pass
+/// computes later than the module does would read the new version. Row numbers stay inputs.
+void GraphGenerator::overwrite_inputs() {
+  std::vector<uint32_t> last_reader(graph_.size());
+  std::vector<bool> stays(graph_.size());
+  for (ValueId output : graph_.outputs) stays[root_of(graph_, output).index] = true;
+  for (uint32_t i = 0; i < graph_.size(); ++i) {
+    const Op& op = graph_.ops()[i];
+    if (op_class(op) == OpClass::view) continue;
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      const uint32_t root = root_of(graph_, op.operands[k]).index;
+      last_reader[root] = i;
+      if (named_rows(graph_, op, k) || operand_role(op, k).kind == OperandRole::stream)
+        stays[root] = true;
+    }
+  }
+  std::multimap<uint32_t, ValueId> overwritten;  // by the last reader
+  for (ValueId id : graph_.inputs) {
+    if (!stays[id.index] && last_reader[id.index] > 0 && graph_[id].type.rank() > 0 &&
+        random_.chance(40))
+      overwritten.emplace(last_reader[id.index], id);
+  }
+  for (const auto& [reader, id] : overwritten) {
+    graph_[id].kind = OpKind::state;
+    result_.module.states.push_back({graph_[id].name, graph_[id].type});
+  }
+  Graph graph;
+  GraphRewriter rewriter(graph_, graph);
+  Builder builder(graph, result_.module.symbols);
+  rewriter.rewrite_ops([&](ValueId id, Op op) {
+    const bool is_input = op.kind == OpKind::input;
+    const ValueId added = rewriter.add(std::move(op));
+    if (is_input) graph.inputs.push_back(added);
+    for (auto [at, end] = overwritten.equal_range(id.index); at != end; ++at) {
+      TensorType rows = graph_[at->second].type;
+      const Dim all = rows.dims[0];
+      if (all.is_constant() && !all.is(0) && random_.chance(50)) rows.dims[0] = Dim(1);
+      const ValueId slot = builder.leaf(OpKind::input, {DType::i32, {rows.dims[0]}}, name("x"));
+      builder.op(OpKind::kv_append,
+                 {rewriter[at->second], builder.leaf(OpKind::input, rows, name("x")), slot}, {},
+                 name("v"));
+    }
+    return added;
+  });
+  for (ValueId id : graph_.outputs) graph.outputs.push_back(rewriter[id]);
+  graph_ = std::move(graph);
 }
 
 }  // namespace sinter

@@ -11,10 +11,11 @@ void GraphGenerator::elementwise() {
   const ValueId a = pick_float();
   if (random_.chance(35)) {
     // exp and log less often than their number suggests: they make values leave the finite range.
-    op(random_.pick(std::array{neg,  abs,   exp,   exp_neg_abs, exp_neg_abs, sigmoid, log,
-                               sqrt, rsqrt, tanh,  tanh,        erf,         sin,     cos,
-                               neg,  abs,   floor, round,       expm1,       log1p}),
-       {a});
+    const OpKind kind = random_.pick(
+        std::array{neg,  abs, exp, exp_neg_abs, exp_neg_abs, sigmoid, log,   sqrt,  rsqrt, tanh,
+                   tanh, erf, sin, cos,         neg,         abs,     floor, round, expm1, log1p});
+    const bool signs = kind == exp_neg_abs && random_.chance(50);
+    op(kind, {signs ? must(random_.pick(std::array{neg, abs}), {a}) : a});
     return;
   }
   const OpKind kind =
@@ -208,8 +209,8 @@ void GraphGenerator::slice(ValueId x) {
   int64_t begin = 0;
   if (dims[axis].is_constant()) {
     const int64_t extent = dims[axis].constant();
-    const int64_t size =
-        extent > 0 && !random_.chance(5) ? mostly({1, (extent + 1) / 2}, 1, extent) : 0;
+    const bool none = extent == 0 || random_.chance(extent == 1 ? 50 : 5);
+    const int64_t size = none ? 0 : mostly({1, (extent + 1) / 2}, 1, extent);
     taken = Dim(size);
     begin = mostly({0, extent - size}, 0, extent - size);
   } else if (dims[axis] == rows_ && random_.chance(50)) {
@@ -217,6 +218,21 @@ void GraphGenerator::slice(ValueId x) {
   }
   op(OpKind::slice, {x},
      Attributes().set(AttrName::axis, axis).set(AttrName::begin, begin).set(AttrName::size, taken));
+}
+
+/// A formula that slices alone read, and a formula of each slice.
+void GraphGenerator::sliced_formula() {
+  using enum OpKind;
+  const ValueId x =
+      random_.chance(50) ? value_of({any_float(), {Dim(1), any_dim()}}) : pick_float();
+  const ValueId y = random_.chance(50) ? must(random_.pick(std::array{neg, abs}), {x})
+                                       : must(random_.pick(std::array{add, mul}), {x, x});
+  apart(y);
+  for (int64_t count = random_.chance(70) ? 1 : 2; count > 0; --count) {
+    const size_t before = values_.size();
+    this->slice(y);
+    if (values_.size() > before) op(tanh, {apart(values_.back())});
+  }
 }
 
 void GraphGenerator::broadcast(ValueId x) {

@@ -60,8 +60,13 @@ class ProductsText {
   std::string product(int64_t width) {
     if (random_.chance(30)) {
       const std::string m = weight(fmt::format("{}, {}", width_, width));
-      const std::string result =
-          line(fmt::format("einsum {}, {} {{spec = \"nk,km->nm\"}}", last_, m), rows(width));
+      // A result of another 16-bit type is no result of an own product.
+      const std::string type = random_.chance(85) ? type_ : type_ == "f16" ? "bf16" : "f16";
+      std::string result =
+          line(fmt::format("einsum {}, {} {{spec = \"nk,km->nm\", dtype = {}}}", last_, m, type),
+               rows(width), type);
+      if (type != type_)
+        result = line(fmt::format("cast {} {{dtype = {}}}", result, type_), rows(width));
       if (random_.chance(15)) outputs_ += result + ", ";
       return result;
     }

@@ -85,6 +85,7 @@ class GraphGenerator {
   ValueId view_of(ValueId x);
   void reshape(ValueId x);
   void slice(ValueId x);
+  void sliced_formula();
   void broadcast(ValueId x);
   void transpose(ValueId x);
   void concat();
@@ -123,6 +124,7 @@ class GraphGenerator {
   Value append_to(ValueId version, ValueId value, ValueId slot);
   void append();
   void old_and_new();
+  void overwrite_inputs();
 
   // Reductions over any axes and what surrounds them (generate_columns.cpp).
   Value reduced_operand();

@@ -1,5 +1,6 @@
 // sinter_differential: random graphs, fused against unfused, host and kernel text, bit for bit; and
 // against the graphs as they were generated (source_module.h), their contractions with float64.
+// Half of them first go through passes of the pipeline, one alone or several in any order.
 //
 //   sinter_differential --seed 0 --count 2000 --mode shim     seeds 0 .. 1999
 //   sinter_differential --products own --count 3000 --mode shim    products by Sinter's own kernels
@@ -249,9 +250,10 @@ size_t shrink_and_print(uint64_t seed, const std::string& failure, const Options
   std::ofstream(path, std::ios::binary) << print_module(smallest.module);
   const std::string what =
       run_in_child([&] { return check_one(smallest, seed, options); }, kShrinkSeconds);
-  fmt::print("{}  shrunk to {}: {}\n  replay: {} --sir {} --symbols {} --data-seed {} {}\n",
+  fmt::print("{}  shrunk to {}: {}\n  replay: {} --sir {} --symbols {} --data-seed {} {}{}\n",
              print_module(smallest.module), counted(size_of(smallest.module).ops, "op"), what,
-             kProgram, path, fmt::join(smallest.symbol_values, ","), seed, flags(options));
+             kProgram, path, fmt::join(smallest.symbol_values, ","), seed, flags(options),
+             smallest.requested.empty() || !options.products.empty() ? "" : " --products own");
   return size_of(smallest.module).ops;
 }
 
