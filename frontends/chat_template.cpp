@@ -4,6 +4,7 @@
 
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
+#include "frontends/tokenizer/folder_tokens.h"
 #include "frontends/tokenizer/unicode.h"
 
 namespace sinter {
@@ -140,11 +141,6 @@ std::string own_system(std::string_view jinja) {
   return {};
 }
 
-/// A token of a tokenizer_config.json: a text, or an object with its "content".
-Result<std::string> token_text(const JsonView& view) {
-  return view.value()->object() ? view["content"].string() : view.string();
-}
-
 /// One template, or a list of named ones, of which "default" counts.
 Result<std::string> template_text(const JsonView& view) {
   if (!view.value()->array()) return view.string();
@@ -154,6 +150,15 @@ Result<std::string> template_text(const JsonView& view) {
   }
   return view.fail("none of these templates is called \"default\"",
                    "give --chat-template NAME: " + chat_template_names());
+}
+
+/// Whether the folder has a template file, which then counts before tokenizer_config.json.
+bool has_templates(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error))
+    if (at->path().extension() == ".jinja") return true;
+  return false;
 }
 
 bool stands(const std::filesystem::path& path) {
@@ -212,7 +217,9 @@ std::optional<ChatFormat> recognize_chat_format(std::string_view jinja) {
 Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view name) {
   const std::filesystem::path path(folder);
   const std::string config = (path / "tokenizer_config.json").string();
-  const std::string jinja = (path / "chat_template.jinja").string();
+  const std::filesystem::path further = path / "additional_chat_templates";
+  std::string jinja = (further / "default.jinja").string();
+  if (!stands(jinja)) jinja = (path / "chat_template.jinja").string();
   std::optional<JsonDocument> document;
   if (stands(config)) {
     SINTER_LET(read, read_json(config));
@@ -229,6 +236,9 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
     SINTER_LET(text, read_small_file(jinja, max_template_bytes));
     SINTER_LET(found, recognized(text, jinja));
     format = std::move(found);
+  } else if (has_templates(further)) {
+    return fail("none of these templates is called \"default\"", further.string(),
+                "give --chat-template NAME: " + chat_template_names());
   } else if (document && document->view()["chat_template"].present()) {
     const JsonView view = document->view()["chat_template"];
     SINTER_LET(text, template_text(view));
@@ -238,10 +248,8 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
     return fail("neither chat_template.jinja nor tokenizer_config.json says how the model chats",
                 folder, "give --chat-template NAME: " + chat_template_names());
   }
-  if (document && document->view()["eos_token"].present()) {
-    SINTER_LET(eos, token_text(document->view()["eos_token"]));
-    format->eos = eos;
-  }
+  SINTER_LET(tokens, read_folder_tokens(folder, JsonView(folder, nullptr)));
+  if (const std::string* eos = tokens.find_named("eos_token")) format->eos = *eos;
   return std::move(*format);
 }
 

@@ -49,8 +49,9 @@ struct ChatFormat {
 std::optional<ChatFormat> recognize_chat_format(std::string_view jinja);
 
 /// The format of the model in `folder`: the one called `name` if that is not empty, else what
-/// chat_template.jinja is, else "chat_template" of tokenizer_config.json. The end token is
-/// "eos_token" of the latter. An error for an unknown format names those of the table.
+/// chat_template.jinja is (or additional_chat_templates/default.jinja), else "chat_template" of
+/// tokenizer_config.json. The end token is the folder's "eos_token". An error for an unknown format
+/// names those of the table.
 Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view name);
 
 }  // namespace sinter

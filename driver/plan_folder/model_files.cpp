@@ -1,5 +1,6 @@
 #include "driver/plan_folder/model_files.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "driver/embed/pooling.h"
@@ -14,16 +15,29 @@ bool is_vocabulary_file(const std::filesystem::path& path) {
   return path.filename() == "vocab.txt" || path.filename() == "vocab.json";
 }
 
+std::vector<std::string> further_templates(const std::string& folder) {
+  constexpr const char* kFolder = "additional_chat_templates";
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(std::filesystem::path(folder) / kFolder, error), end;
+       !error && at != end; at.increment(error))
+    if (at->path().extension() == ".jinja")
+      names.push_back((kFolder / at->path().filename()).string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 }  // namespace
 
 Result<std::vector<ModelFile>> read_model_files(const std::string& model) {
   constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
   SINTER_LET(folder, model_files(model));
-  std::vector<std::string> names = {"tokenizer.json", "tokenizer.model", "tokenizer.bin",
-                                    "tokenizer_config.json", "chat_template.jinja"};
+  std::vector<std::string> names = {
+      "tokenizer.json",          "tokenizer.model",   "tokenizer.bin",      "tokenizer_config.json",
+      "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"};
   if (const auto file = find_tokenizer_file(folder); file && is_vocabulary_file(*file))
-    names.insert(names.end(), {"vocab.txt", "vocab.json", "merges.txt", "added_tokens.json",
-                               "special_tokens_map.json"});
+    names.insert(names.end(), {"vocab.txt", "vocab.json", "merges.txt"});
+  for (std::string& name : further_templates(folder)) names.push_back(std::move(name));
   for (std::string& name : pooling_files(folder)) names.push_back(std::move(name));
   std::vector<ModelFile> files;
   for (std::string& name : names) {

@@ -15,8 +15,8 @@ struct ModelFile {
 };
 
 /// Reads the files that the model at `model` has among these: tokenizer.json, tokenizer.model,
-/// tokenizer.bin, tokenizer_config.json, chat_template.jinja, and the files of an older tokenizer;
-/// modules.json and the configs of its modules.
+/// tokenizer.bin and what says more about their tokens, chat templates, and the files of an older
+/// tokenizer; modules.json, the configs of its modules and config_sentence_transformers.json.
 Result<std::vector<ModelFile>> read_model_files(const std::string& model);
 
 }  // namespace sinter

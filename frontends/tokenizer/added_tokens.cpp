@@ -1,29 +1,13 @@
 #include "frontends/tokenizer/added_tokens.h"
 
 #include <algorithm>
-#include <deque>
+#include <set>
 
 #include "frontends/tokenizer/component.h"
 #include "frontends/tokenizer/unicode.h"
 
 namespace sinter {
 namespace {
-
-Result<AddedToken> read_token(const JsonView& view) {
-  SINTER_TRY(allow_keys(
-      view, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
-  SINTER_LET(id, view["id"].integer(0, Vocabulary::max_ids - 1));
-  SINTER_LET(content, view["content"].string());
-  if (content.size() > Vocabulary::longest_piece)
-    return view["content"].mismatch(fmt::format("at most {} bytes", Vocabulary::longest_piece));
-  SINTER_LET(special, view["special"].boolean_or(false));
-  SINTER_LET(single_word, view["single_word"].boolean_or(false));
-  SINTER_LET(left_strip, view["lstrip"].boolean_or(false));
-  SINTER_LET(right_strip, view["rstrip"].boolean_or(false));
-  SINTER_LET(normalized, view["normalized"].boolean_or(!special));
-  return AddedToken{
-      static_cast<int32_t>(id), content, single_word, left_strip, right_strip, normalized, special};
-}
 
 /// Whether a token at `range` has a word's character at its side.
 bool within_word(std::string_view text, TextRange range) {
@@ -49,13 +33,21 @@ size_t white_space_after(std::string_view text, size_t begin) {
 
 }  // namespace
 
-Result<AddedTokens> AddedTokens::read(const JsonView& view, const Vocabulary& model,
-                                      const Normalize& normalize) {
+Result<AddedTokens> AddedTokens::read(const JsonView& view, const FolderTokens& folder,
+                                      const Vocabulary& model, const Normalize& normalize) {
   AddedTokens made;
-  if (!view.present()) return made;
-  SINTER_LET(list, view.array());
+  made.splits_special_ = folder.splits_special;
+  std::map<std::string, int32_t, std::less<>> ids;
+  const JsonValue::Array none;
+  const JsonValue::Array* list = &none;
+  if (view.present()) {
+    SINTER_LET(listed, view.array());
+    list = listed;
+  }
   for (size_t i = 0; i < list->size(); ++i) {
-    SINTER_LET(token, read_token(view[i]));
+    SINTER_LET(id, view[i]["id"].integer(0, Vocabulary::max_ids - 1));
+    SINTER_LET(token, read_added_token(view[i]));
+    token.id = static_cast<int32_t>(id);
     const auto in_model = model.find(token.content);
     if (in_model && *in_model != token.id)
       return view[i]["id"].mismatch(fmt::format("{}, as in the model's vocabulary", *in_model));
@@ -63,25 +55,72 @@ Result<AddedTokens> AddedTokens::read(const JsonView& view, const Vocabulary& mo
     if (taken && *taken != token.content)
       return view[i]["id"].fail(fmt::format("the id {} stands for \"{}\" in the vocabulary",
                                             token.id, printable(*taken, 60)));
-    if (!made.tokens_.emplace(token.id, token).second)
-      return view[i]["id"].fail(fmt::format("the id {} stands here twice", token.id));
+    ids.insert_or_assign(token.content, token.id);
+    if (!made.tokens_.emplace(token.id, Token(std::move(token))).second)
+      return view[i]["id"].fail(fmt::format("the id {} stands here twice", id));
   }
+  for (const FolderTokens::Added& added : folder.added) SINTER_TRY(made.add(added, model, ids));
+  SINTER_TRY(made.finish(normalize));
+  return made;
+}
+
+Status AddedTokens::add(const FolderTokens::Added& added, const Vocabulary& model,
+                        std::map<std::string, int32_t, std::less<>>& ids) {
+  Token token(added.token);
+  const auto refuse = [&](int64_t id, std::string what) {
+    return fail(fmt::format("the token \"{}\" would get the id {}, {}",
+                            printable(token.content, 60), id, what),
+                added.place, "give it in tokenizer.json too, with its id");
+  };
+  const int32_t said = token.id;
+  if (const auto known = ids.find(token.content); known != ids.end())
+    token.id = known->second;
+  else if (const auto in_model = model.find(token.content))
+    token.id = *in_model;
+  else
+    token.id = std::max(size(), model.count());  // as Hugging Face's library numbers tokens
+  if (said >= 0 && said != token.id)
+    return refuse(token.id, fmt::format("but the file says {}", said));
+  if (token.id >= Vocabulary::max_ids)
+    return refuse(token.id, fmt::format("the largest is {}", Vocabulary::max_ids - 1));
+  const auto taken = model.piece(token.id);
+  if (taken && *taken != token.content)
+    return refuse(token.id, fmt::format("which stands for \"{}\"", printable(*taken, 60)));
+  const auto [place, fresh] = tokens_.try_emplace(token.id, token);
+  if (!fresh) {
+    // Hugging Face's library keeps what it once knew: that a token is special, and how it decodes a
+    // normalized one.
+    token.special = token.special || place->second.special;
+    token.decodes_normalized = token.normalized || place->second.decodes_normalized;
+    place->second = std::move(token);
+  }
+  ids.insert_or_assign(added.token.content, place->first);
+  return {};
+}
+
+Status AddedTokens::finish(const Normalize& normalize) {
+  std::set<std::string_view> special;
+  for (const auto& [id, token] : tokens_)
+    if (token.special) special.insert(token.content);
   std::vector<Trie::Entry> contents, before, after;
-  std::deque<std::string> normal_contents;
-  for (const auto& [id, token] : made.tokens_) {
+  for (auto& [id, token] : tokens_) {
+    token.piece = token.content;
+    if (token.decodes_normalized) {
+      SINTER_LET(normal, normalize(token.content));
+      token.piece = std::move(normal);
+    }
+    token.skipped = special.contains(token.piece);
     contents.push_back({token.content, id});
     if (token.content.empty()) continue;
-    if (!token.normalized) {
+    if (token.normalized)
+      after.push_back({token.piece, id});
+    else
       before.push_back({token.content, id});
-      continue;
-    }
-    SINTER_LET(normal, normalize(token.content));
-    after.push_back({normal_contents.emplace_back(std::move(normal)), id});
   }
-  made.contents_ = Trie(contents);
-  made.before_ = Trie(before);
-  made.after_ = Trie(after);
-  return made;
+  contents_ = Trie(contents);
+  before_ = Trie(before);
+  after_ = Trie(after);
+  return {};
 }
 
 std::vector<Segment> AddedTokens::split(std::string_view text, bool normalized) const {
@@ -97,6 +136,7 @@ std::vector<Segment> AddedTokens::split(std::string_view text, bool normalized) 
     const AddedToken& token = tokens_.at(match->id);
     TextRange range{at, at + match->bytes};
     at = range.end;
+    if (splits_special_ && token.special) continue;
     if (token.single_word && within_word(text, range)) continue;
     // White space that the token before has taken stays with it, and is not looked at again.
     if (token.left_strip) range.begin = std::max(white_space_before(text, range.begin, done), done);
@@ -109,9 +149,15 @@ std::vector<Segment> AddedTokens::split(std::string_view text, bool normalized) 
   return segments;
 }
 
-const AddedToken* AddedTokens::find(int32_t id) const {
+std::optional<std::string_view> AddedTokens::piece(int32_t id) const {
   const auto at = tokens_.find(id);
-  return at == tokens_.end() ? nullptr : &at->second;
+  if (at == tokens_.end()) return std::nullopt;
+  return at->second.piece;
+}
+
+bool AddedTokens::is_special(int32_t id) const {
+  const auto at = tokens_.find(id);
+  return at != tokens_.end() && at->second.skipped;
 }
 
 std::optional<int32_t> AddedTokens::find(std::string_view content) const {

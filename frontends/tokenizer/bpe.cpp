@@ -26,6 +26,7 @@ class Bpe final : public TokenModel {
         options_(std::move(options)),
         bytes_(byte_pieces(this->vocabulary())) {}
 
+  bool merges_pairs() const override { return true; }
   Status encode(std::string_view word, std::vector<int32_t>& ids) const override {
     if (options_.ignore_merges) {
       if (auto id = vocabulary().find(word)) {

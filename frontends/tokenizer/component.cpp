@@ -56,6 +56,12 @@ TextPattern TextPattern::regex(std::string_view pattern) {
   return made;
 }
 
+TextPattern TextPattern::text(std::string_view literal) {
+  TextPattern made;
+  made.literal_ = literal;
+  return made;
+}
+
 Result<std::vector<TextRange>> TextPattern::matches(std::string_view text) const {
   std::vector<TextRange> found;
   if (literal_) {

@@ -25,6 +25,8 @@ class TextPattern {
   static Result<TextPattern> read(const JsonView& view);
   /// A regular expression of Sinter's own.
   static TextPattern regex(std::string_view pattern);
+  /// A text that is not empty, matched literally.
+  static TextPattern text(std::string_view literal);
 
   /// The matches in `text` from left to right, not overlapping, perhaps empty.
   Result<std::vector<TextRange>> matches(std::string_view text) const;

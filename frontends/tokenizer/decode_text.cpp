@@ -100,6 +100,15 @@ Result<DecoderStagePtr> read_replace_decoder(const JsonView& view) {
   return std::make_unique<ReplaceStage>(std::move(pattern), content);
 }
 
+void add_cleaning(DecoderChain& chain) {
+  chain.append(fuse_stage());
+  constexpr std::pair<const char*, const char*> kReplaced[] = {
+      {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+      {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [before, after] : kReplaced)
+    chain.append(std::make_unique<ReplaceStage>(TextPattern::text(before), after));
+}
+
 Result<DecoderStagePtr> read_strip_decoder(const JsonView& view) {
   SINTER_TRY(allow_keys(view, {"content", "start", "stop"}));
   SINTER_LET(character, read_character(view["content"]));

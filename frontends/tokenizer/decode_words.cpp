@@ -98,7 +98,9 @@ Result<DecoderStagePtr> read_wordpiece_decoder(const JsonView& view) {
 
 Result<DecoderStagePtr> read_fuse_decoder(const JsonView& view) {
   SINTER_TRY(allow_keys(view, {}));
-  return std::make_unique<FuseStage>();
+  return fuse_stage();
 }
+
+DecoderStagePtr fuse_stage() { return std::make_unique<FuseStage>(); }
 
 }  // namespace sinter

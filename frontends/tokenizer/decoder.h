@@ -38,6 +38,7 @@ class DecoderChain {
   DecoderChain(DecoderChain&&) = default;
   DecoderChain& operator=(DecoderChain&&) = default;
 
+  void append(DecoderStagePtr stage) { stages_.push_back(std::move(stage)); }
   /// Takes a token; appends what is certain now to `text`.
   Status push(std::string_view token, std::string& text) {
     taken_ += token.size();
@@ -57,6 +58,10 @@ class DecoderChain {
 
 /// The "decoder" of a tokenizer.json; null puts spaces between tokens.
 Result<DecoderChain> read_decoder(const JsonView& view);
+
+/// Takes away the spaces before punctuation and the parts of English contractions, in the whole
+/// text: clean_up_tokenization_spaces of transformers.
+void add_cleaning(DecoderChain& chain);
 
 /// Gives whole tokens to `token`, in place of parts.
 class WholeTokenStage : public DecoderStage {
@@ -78,6 +83,8 @@ Result<DecoderStagePtr> read_wordpiece_decoder(const JsonView& view);
 Result<DecoderStagePtr> read_replace_decoder(const JsonView& view);
 Result<DecoderStagePtr> read_strip_decoder(const JsonView& view);
 Result<DecoderStagePtr> read_fuse_decoder(const JsonView& view);
+/// Makes one token of all.
+DecoderStagePtr fuse_stage();
 
 /// The byte that a piece like <0x0A> stands for.
 std::optional<uint8_t> byte_of_piece(std::string_view piece);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontends/tokenizer/decoder.h"
+#include "frontends/tokenizer/folder_tokens.h"
 
 namespace sinter {
 
@@ -29,10 +30,11 @@ class TokenizerFormat {
 
 using TokenizerFormatPtr = std::shared_ptr<const TokenizerFormat>;
 
-/// A tokenizer.json of Hugging Face's tokenizers library.
+/// A tokenizer.json of Hugging Face's tokenizers library, with what the other files of its folder
+/// say.
 Result<TokenizerFormatPtr> open_tokenizer_json(const std::string& path);
 /// The same from a document in memory; errors name its places.
-Result<TokenizerFormatPtr> read_tokenizer_json(const JsonView& view);
+Result<TokenizerFormatPtr> read_tokenizer_json(const JsonView& view, const FolderTokens& folder);
 /// A vocab.txt: WordPiece, as in BERT. What the other files of its folder say counts.
 Result<TokenizerFormatPtr> open_tokenizer_vocab_txt(const std::string& path);
 /// A vocab.json with merges.txt beside it: byte-level BPE, as in GPT-2 and RoBERTa.

@@ -1,8 +1,11 @@
-// tokenizer.json: added tokens, normalizers, pre-tokenizers, model, post-processors, decoders.
-// The file's truncation and padding are for batches and not applied.
+// tokenizer.json: added tokens, normalizers, pre-tokenizers, model, post-processors, decoders; and
+// what the other files of its folder say. The file's truncation and padding are for batches and not
+// applied.
 #include <algorithm>
+#include <filesystem>
 
 #include "frontends/tokenizer/added_tokens.h"
+#include "frontends/tokenizer/class_settings.h"
 #include "frontends/tokenizer/format.h"
 #include "frontends/tokenizer/model.h"
 #include "frontends/tokenizer/normalizer.h"
@@ -18,7 +21,7 @@ constexpr uint64_t kMaxJsonFileBytes = 64 << 20;  // the largest vocabularies ha
 
 class JsonTokenizer final : public TokenizerFormat {
  public:
-  static Result<TokenizerFormatPtr> read(const JsonView& view) {
+  static Result<TokenizerFormatPtr> read(const JsonView& view, const FolderTokens& folder) {
     SINTER_TRY(allow_keys(view, {"version", "truncation", "padding", "added_tokens", "normalizer",
                                  "pre_tokenizer", "post_processor", "decoder", "model"}));
     auto made = std::make_shared<JsonTokenizer>();
@@ -30,8 +33,8 @@ class JsonTokenizer final : public TokenizerFormat {
       SINTER_LET(normalized, made->normalize(text, false));
       return std::move(normalized.text);
     };
-    SINTER_LET(added,
-               AddedTokens::read(view["added_tokens"], made->model_->vocabulary(), normalize));
+    SINTER_LET(added, AddedTokens::read(view["added_tokens"], folder, made->model_->vocabulary(),
+                                        normalize));
     made->added_ = std::move(added);
     SINTER_LET(pre_tokenizers, read_pre_tokenizers(view["pre_tokenizer"]));
     made->pre_tokenizers_ = std::move(pre_tokenizers);
@@ -40,6 +43,8 @@ class JsonTokenizer final : public TokenizerFormat {
                }));
     made->around_ = std::move(around);
     SINTER_LET(decoder, read_decoder(view["decoder"]));
+    if (folder.cleans_up && (folder.cleans_up_pairs || !made->model_->merges_pairs()))
+      add_cleaning(decoder);
     made->decoder_ = std::move(decoder);
     return made;
   }
@@ -66,13 +71,10 @@ class JsonTokenizer final : public TokenizerFormat {
     return added ? added : model_->vocabulary().find(piece);
   }
   std::optional<std::string_view> piece(int32_t id) const override {
-    if (const AddedToken* token = added_.find(id)) return token->content;
-    return model_->vocabulary().piece(id);
+    const auto added = added_.piece(id);
+    return added ? added : model_->vocabulary().piece(id);
   }
-  bool is_special(int32_t id) const override {
-    const AddedToken* token = added_.find(id);
-    return token && token->special;
-  }
+  bool is_special(int32_t id) const override { return added_.is_special(id); }
   DecoderChain decoder() const override { return decoder_; }
 
  private:
@@ -130,11 +132,18 @@ class JsonTokenizer final : public TokenizerFormat {
 
 Result<TokenizerFormatPtr> open_tokenizer_json(const std::string& path) {
   SINTER_LET(document, read_json(path, kMaxJsonFileBytes));
-  return read_tokenizer_json(document.view());
+  const std::filesystem::path file(path);
+  // A file of another name is not the tokenizer of its folder.
+  if (file.filename() != "tokenizer.json") return read_tokenizer_json(document.view(), {});
+  const std::string folder = file.parent_path().string();
+  SINTER_LET(tokens, read_folder_tokens(folder, document.view()));
+  SINTER_LET(config, read_folder_json(folder, "tokenizer_config.json"));
+  SINTER_TRY(apply_class_settings(document.root, config.view()));
+  return read_tokenizer_json(document.view(), tokens);
 }
 
-Result<TokenizerFormatPtr> read_tokenizer_json(const JsonView& view) {
-  return JsonTokenizer::read(view);
+Result<TokenizerFormatPtr> read_tokenizer_json(const JsonView& view, const FolderTokens& folder) {
+  return JsonTokenizer::read(view, folder);
 }
 
 }  // namespace sinter

@@ -16,6 +16,8 @@ class TokenModel {
   virtual ~TokenModel() = default;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
+  /// Byte-pair encoding, whose decoder keeps every space.
+  virtual bool merges_pairs() const { return false; }
   /// Appends the ids of `word`: UTF-8, not empty.
   virtual Status encode(std::string_view word, std::vector<int32_t>& ids) const = 0;
 

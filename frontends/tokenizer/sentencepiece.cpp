@@ -2,6 +2,7 @@
 // not used: it follows a broken character map out of its memory, and no static library of it comes
 // with Linux.
 #include <algorithm>
+#include <filesystem>
 
 #include "frontends/tokenizer/format.h"
 #include "frontends/tokenizer/model.h"
@@ -101,12 +102,28 @@ class SentencePieceTokenizer final : public TokenizerFormat {
   std::vector<int32_t> bytes_;    // ids of bytes; empty without byte fallback
 };
 
+/// Tokens that the other files of the folder add would be cut into pieces.
+Status refuse_further_tokens(const TokenizerFormat& format, const std::string& folder) {
+  SINTER_LET(tokens, read_folder_tokens(folder, JsonView(folder, nullptr)));
+  for (const FolderTokens::Added& added : tokens.added)
+    if (!format.token_id(added.token.content))
+      return fail(
+          fmt::format("tokenizer.model lacks the token \"{}\"", printable(added.token.content, 60)),
+          added.place,
+          "give tokenizer.json: "
+          "`AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`");
+  return {};
+}
+
 }  // namespace
 
 Result<TokenizerFormatPtr> open_tokenizer_sentencepiece(const std::string& path) {
   SINTER_LET(model, read_sentencepiece_model(path));
   auto format = SentencePieceTokenizer::create(model);
   if (!format) return fail(format.error().what, path, "use the model's tokenizer.json");
+  const std::filesystem::path file(path);
+  if (file.filename() == "tokenizer.model")
+    SINTER_TRY(refuse_further_tokens(**format, file.parent_path().string()));
   return format;
 }
 

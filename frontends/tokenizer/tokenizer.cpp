@@ -98,6 +98,8 @@ std::optional<std::string> Tokenizer::piece(int32_t id) const {
   return std::string(*piece);
 }
 
+bool Tokenizer::is_special(int32_t id) const { return format_->is_special(id); }
+
 struct TextStream::State {
   TokenizerFormatPtr format;
   DecoderChain decoder;

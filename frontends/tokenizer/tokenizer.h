@@ -2,17 +2,22 @@
 //
 // Read are tokenizer.json (Hugging Face tokenizers; BPE, WordPiece, Unigram), tokenizer.model
 // (SentencePiece; BPE, unigram), tokenizer.bin (llama2.c), and what came before tokenizer.json:
-// vocab.txt (BERT) and vocab.json with merges.txt (GPT-2, RoBERTa). A component or setting that is
-// not known is an error that names its place in the file.
+// vocab.txt (BERT) and vocab.json with merges.txt (GPT-2, RoBERTa); and what tokenizer_config.json,
+// special_tokens_map.json and added_tokens.json beside them say (folder_tokens.h). A component or
+// setting that is not known is an error that names its place in the file.
 //
 // Ids and texts equal those of the reference libraries, but for this:
 // - Properties of characters are those of one version of Unicode; the libraries mix several, so
 //   that characters of the last ten years may differ.
 // - Truncation and padding, which are for batches, are not applied. Dropout is refused.
-// - An added token whose id contradicts the vocabulary is refused, and one with any other id has
-//   that id; Hugging Face's library numbers such tokens itself, with a warning.
-// - An added token is decoded as it is spelled, not as it is normalized (as that library did up to
-//   version 0.22).
+// - An added token whose id contradicts the vocabulary is refused, and one of tokenizer.json with
+//   any other id has that id; Hugging Face's library numbers such tokens itself, with a warning. A
+//   token of the other files gets the library's number; another id there is refused.
+// - A token that a tokenizer.model lacks is refused, wherever a file beside it names it.
+// - An added token that stands in normalized text is decoded as the normalizer writes it, as that
+//   library does from version 0.23 on; before, as it is spelled.
+// - A tokenizer class of transformers 5 that puts components of its own in the place of those in
+//   tokenizer.json does not count (class_settings.h says what does).
 #pragma once
 
 #include <memory>
@@ -53,8 +58,11 @@ class Tokenizer {
   /// The largest id and one. Not every id below must exist; a model may have more rows.
   int32_t vocabulary_size() const;
   std::optional<int32_t> token_id(std::string_view piece) const;
-  /// The piece as the file spells it; nothing if there is no such id.
+  /// The piece as decoding takes it: as the file spells it, and a normalized added token as the
+  /// normalizer writes it. Nothing if there is no such id.
   std::optional<std::string> piece(int32_t id) const;
+  /// Whether decoding without special tokens leaves the id out.
+  bool is_special(int32_t id) const;
 
  private:
   friend class TextStream;

@@ -23,6 +23,7 @@ Result<Vocabulary> Vocabulary::create(const std::vector<Entry>& entries) {
   Vocabulary made;
   made.text_.reserve(bytes);
   made.places_.resize(static_cast<size_t>(largest) + 1);
+  made.count_ = static_cast<int32_t>(entries.size());
   for (const Entry& entry : entries) {
     Place& place = made.places_[static_cast<size_t>(entry.id)];
     if (place.bytes != absent)

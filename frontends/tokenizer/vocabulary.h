@@ -30,6 +30,8 @@ class Vocabulary {
   std::optional<std::string_view> piece(int32_t id) const;
   /// The largest id and one.
   int32_t size() const { return static_cast<int32_t>(places_.size()); }
+  /// The number of pieces.
+  int32_t count() const { return count_; }
   const Trie& trie() const { return trie_; }
 
  private:
@@ -40,6 +42,7 @@ class Vocabulary {
 
   std::string text_;           // all pieces, one after the other
   std::vector<Place> places_;  // in text_, by id
+  int32_t count_ = 0;
   Trie trie_;
 };
 

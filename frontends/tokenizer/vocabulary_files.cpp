@@ -1,12 +1,8 @@
 // Folders older than tokenizer.json: vocab.txt (WordPiece, as in BERT), or vocab.json with
 // merges.txt (byte-level BPE, as in GPT-2 and RoBERTa). The tokenizer.json that the library
-// transformers would write for such a folder is put together here. tokenizer_config.json,
-// special_tokens_map.json and added_tokens.json are read where they are there.
-#include <llvm/ADT/ArrayRef.h>
-
+// transformers would write for such a folder is put together here.
 #include <filesystem>
-#include <map>
-#include <set>
+#include <span>
 
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
@@ -33,73 +29,33 @@ Result<std::vector<std::string>> read_lines(const std::string& path) {
   return lines;
 }
 
-/// A file beside the vocabulary; an empty object where it is not there.
-Result<JsonDocument> read_beside(const fs::path& vocabulary, const char* name) {
-  const fs::path path = vocabulary.parent_path() / name;
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(path, error)))
-    return JsonDocument{path.string(), JsonValue(JsonValue::Object{})};
-  SINTER_LET(document, read_json(path.string()));
-  SINTER_TRY(document.view().object());
-  return std::move(document);
-}
-
-/// A special token's key in tokenizer_config.json, and its text where no file gives one.
-struct SpecialName {
-  std::string_view key;
-  std::string_view usual;  // empty: there is none
-};
-
 /// Puts the document together, member by member.
 class OldTokenizer {
  public:
-  static Result<OldTokenizer> open(const std::string& path, JsonValue::Object vocabulary) {
-    SINTER_LET(config, read_beside(path, "tokenizer_config.json"));
-    SINTER_LET(map, read_beside(path, "special_tokens_map.json"));
-    SINTER_LET(added, read_beside(path, "added_tokens.json"));
-    return OldTokenizer(path, std::move(vocabulary), std::move(config), std::move(map),
-                        std::move(added));
+  /// `defaults`: the special tokens of a class of transformers.
+  static Result<OldTokenizer> open(const std::string& path, JsonValue::Object vocabulary,
+                                   std::span<const DefaultToken> defaults) {
+    const std::string folder = fs::path(path).parent_path().string();
+    SINTER_LET(config, read_folder_json(folder, "tokenizer_config.json"));
+    SINTER_LET(tokens, read_folder_tokens(folder, JsonView(path, nullptr), defaults));
+    return OldTokenizer(path, std::move(vocabulary), std::move(config), std::move(tokens));
   }
 
   JsonView config() const { return config_.view(); }
-  bool has_piece(std::string_view piece) const { return vocabulary_.find(piece) != nullptr; }
 
-  /// Finds the special tokens' names and, where the vocabulary has them, lists them.
-  Status add_special(llvm::ArrayRef<SpecialName> names) {
-    for (const auto& [key, usual] : names) {
-      const JsonView own = config_.view()[key];
-      const JsonView view = own.present() ? own : map_.view()[key];
-      std::string text(usual);
-      if (view.present()) {
-        SINTER_LET(said, view.value()->object() ? view["content"].string() : view.string());
-        text = std::move(said);
-      }
-      special_[std::string(key)] = text;
-      if (!id_of(text) || !listed_.insert(text).second) continue;
-      SINTER_LET(left, view["lstrip"].boolean_or(false));
-      SINTER_LET(right, view["rstrip"].boolean_or(false));
-      list_token(text, left, right, true);
-    }
-    return {};
+  /// The text of a special token; empty where there is none.
+  std::string special(std::string_view key) const {
+    const std::string* text = tokens_.find_named(key);
+    return text ? *text : "";
   }
-
-  /// The tokens of added_tokens.json that are not special.
-  Status add_others() {
-    SINTER_LET(members, added_.view().object());
-    for (const JsonMember& member : *members) {
-      SINTER_TRY(added_.view()[member.key].integer(0, INT32_MAX));
-      if (listed_.insert(member.key).second) list_token(member.key, false, false, false);
-    }
-    return {};
-  }
-
-  const std::string& special(std::string_view key) const { return special_.find(key)->second; }
   /// The id of a special token that must be there.
   Result<int64_t> id(std::string_view key) const {
-    if (const auto id = id_of(special(key))) return *id;
-    return fail(
-        fmt::format("the vocabulary lacks the {}, \"{}\"", key, printable(special(key), 60)), path_,
-        "name it in tokenizer_config.json, or download the tokenizer again");
+    const std::string text = special(key);
+    if (const JsonValue* id = vocabulary_.find(text); id && id->integer()) return *id->integer();
+    for (const FolderTokens::Added& added : tokens_.added)
+      if (added.token.content == text && added.token.id >= 0) return added.token.id;
+    return fail(fmt::format("the vocabulary lacks the {}, \"{}\"", key, printable(text, 60)), path_,
+                "name it in tokenizer_config.json, or download the tokenizer again");
   }
   /// `["[SEP]", 102]`
   Result<std::string> pair(std::string_view key) const {
@@ -118,67 +74,47 @@ class OldTokenizer {
     if (merges) model_members.push_back({"merges", JsonValue(std::move(*merges))});
     auto& root = std::get<JsonValue::Object>(document.root.data);
     root.push_back({"model", std::move(model_document.root)});
-    root.push_back({"added_tokens", JsonValue(std::move(tokens_))});
-    return read_tokenizer_json(document.view());
+    return read_tokenizer_json(document.view(), tokens_);
   }
 
  private:
   OldTokenizer(std::string path, JsonValue::Object vocabulary, JsonDocument config,
-               JsonDocument map, JsonDocument added)
+               FolderTokens tokens)
       : path_(std::move(path)),
         vocabulary_(std::move(vocabulary)),
         config_(std::move(config)),
-        map_(std::move(map)),
-        added_(std::move(added)) {}
-
-  std::optional<int64_t> id_of(std::string_view piece) const {
-    const JsonValue* id = vocabulary_.find(piece);
-    if (!id) id = added_.root.find(piece);
-    if (!id || !id->integer()) return std::nullopt;
-    return *id->integer();
-  }
-
-  void list_token(const std::string& text, bool left_strip, bool right_strip, bool special) {
-    tokens_.push_back(JsonValue(JsonValue::Object{{"id", JsonValue(*id_of(text))},
-                                                  {"content", JsonValue(text)},
-                                                  {"lstrip", JsonValue(left_strip)},
-                                                  {"rstrip", JsonValue(right_strip)},
-                                                  {"normalized", JsonValue(!special)},
-                                                  {"special", JsonValue(special)}}));
-  }
+        tokens_(std::move(tokens)) {}
 
   std::string path_;
   JsonValue vocabulary_;
-  JsonDocument config_, map_, added_;
-  std::map<std::string, std::string, std::less<>> special_;  // texts by key
-  std::set<std::string, std::less<>> listed_;
-  JsonValue::Array tokens_;
+  JsonDocument config_;
+  FolderTokens tokens_;
 };
 
 std::string_view truth(bool value) { return value ? "true" : "false"; }
 
 /// The class without the "Fast" at its end; empty where no file says it.
-Result<std::string> tokenizer_class(const OldTokenizer& old) {
-  SINTER_LET(name, old.config()["tokenizer_class"].string_or(""));
+Result<std::string> tokenizer_class(const std::string& path) {
+  SINTER_LET(config,
+             read_folder_json(fs::path(path).parent_path().string(), "tokenizer_config.json"));
+  SINTER_LET(name, config.view()["tokenizer_class"].string_or(""));
   if (name.ends_with("Fast")) name.resize(name.size() - 4);
   return std::move(name);
 }
 
-constexpr SpecialName kBertTokens[] = {{"unk_token", "[UNK]"},
-                                       {"sep_token", "[SEP]"},
-                                       {"pad_token", "[PAD]"},
-                                       {"cls_token", "[CLS]"},
-                                       {"mask_token", "[MASK]"}};
-constexpr SpecialName kMpnetTokens[] = {
+constexpr DefaultToken kBertTokens[] = {{"unk_token", "[UNK]"},
+                                        {"sep_token", "[SEP]"},
+                                        {"pad_token", "[PAD]"},
+                                        {"cls_token", "[CLS]"},
+                                        {"mask_token", "[MASK]"}};
+constexpr DefaultToken kMpnetTokens[] = {
     {"unk_token", "[UNK]"},   {"sep_token", "</s>"}, {"pad_token", "<pad>"}, {"cls_token", "<s>"},
     {"mask_token", "<mask>"}, {"bos_token", "<s>"},  {"eos_token", "</s>"}};
-constexpr SpecialName kRobertaTokens[] = {
+constexpr DefaultToken kRobertaTokens[] = {
     {"unk_token", "<unk>"},   {"sep_token", "</s>"}, {"pad_token", "<pad>"}, {"cls_token", "<s>"},
     {"mask_token", "<mask>"}, {"bos_token", "<s>"},  {"eos_token", "</s>"}};
-constexpr SpecialName kGpt2Tokens[] = {{"unk_token", "<|endoftext|>"},
-                                       {"bos_token", "<|endoftext|>"},
-                                       {"eos_token", "<|endoftext|>"},
-                                       {"pad_token", ""}};
+constexpr DefaultToken kGpt2Tokens[] = {
+    {"unk_token", "<|endoftext|>"}, {"bos_token", "<|endoftext|>"}, {"eos_token", "<|endoftext|>"}};
 
 /// The merges of a merges.txt, whose first line may be its version.
 Result<JsonValue::Array> read_merge_lines(const fs::path& vocabulary) {
@@ -197,11 +133,10 @@ Result<TokenizerFormatPtr> open_tokenizer_vocab_txt(const std::string& path) {
   JsonValue::Object vocabulary;
   for (size_t i = 0; i < lines.size(); ++i)
     vocabulary.push_back({std::move(lines[i]), JsonValue(static_cast<int64_t>(i))});
-  SINTER_LET(old, OldTokenizer::open(path, std::move(vocabulary)));
-  SINTER_LET(name, tokenizer_class(old));
-  SINTER_TRY(name.starts_with("MPNet") ? old.add_special(kMpnetTokens)
-                                       : old.add_special(kBertTokens));
-  SINTER_TRY(old.add_others());
+  SINTER_LET(name, tokenizer_class(path));
+  const std::span<const DefaultToken> mpnet = kMpnetTokens, bert = kBertTokens;
+  SINTER_LET(old, OldTokenizer::open(path, std::move(vocabulary),
+                                     name.starts_with("MPNet") ? mpnet : bert));
   SINTER_LET(lowers, old.config()["do_lower_case"].boolean_or(true));
   SINTER_LET(sets_apart, old.config()["tokenize_chinese_chars"].boolean_or(true));
   SINTER_LET(strips, old.config()["strip_accents"].boolean_or(lowers));
@@ -224,17 +159,17 @@ Result<TokenizerFormatPtr> open_tokenizer_vocab_json(const std::string& path) {
   SINTER_LET(document, read_json(path, kMaxVocabularyBytes));
   SINTER_TRY(document.view().object());
   SINTER_LET(merges, read_merge_lines(path));
-  SINTER_LET(old,
-             OldTokenizer::open(path, std::move(std::get<JsonValue::Object>(document.root.data))));
-  SINTER_LET(name, tokenizer_class(old));
-  if (name.empty()) name = old.has_piece("<mask>") ? "RobertaTokenizer" : "GPT2Tokenizer";
+  SINTER_LET(name, tokenizer_class(path));
+  if (name.empty()) name = document.root.find("<mask>") ? "RobertaTokenizer" : "GPT2Tokenizer";
   const bool roberta = name == "RobertaTokenizer";
+  const std::span<const DefaultToken> roberta_tokens = kRobertaTokens, gpt2_tokens = kGpt2Tokens;
+  SINTER_LET(old,
+             OldTokenizer::open(path, std::move(std::get<JsonValue::Object>(document.root.data)),
+                                roberta ? roberta_tokens : gpt2_tokens));
   if (!roberta && name != "GPT2Tokenizer")
     return old.config()["tokenizer_class"].mismatch(
         "GPT2Tokenizer or RobertaTokenizer",
         "give tokenizer.json: `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)`");
-  SINTER_TRY(roberta ? old.add_special(kRobertaTokens) : old.add_special(kGpt2Tokens));
-  SINTER_TRY(old.add_others());
   SINTER_LET(prefix, old.config()["add_prefix_space"].boolean_or(false));
   SINTER_LET(begins, old.config()["add_bos_token"].boolean_or(false));
   std::string around = R"({"type": "ByteLevel"})";

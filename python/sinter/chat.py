@@ -14,9 +14,10 @@ Message = Mapping[str, Any]
 
 
 class ChatTemplate:
-    """The Jinja template of a folder: chat_template.jinja, or "chat_template" of
-    tokenizer_config.json. It came with the model, so it runs in a sandbox that changes nothing and
-    has bounds."""
+    """The Jinja templates of a folder: chat_template.jinja and those of additional_chat_templates,
+    or "chat_template" of tokenizer_config.json. They came with the model, so they run in a sandbox
+    that changes nothing and has bounds. Where the conversation has tools, the template "tool_use"
+    counts, else "default"."""
 
     def __init__(self, folder: str) -> None:
         try:
@@ -25,43 +26,60 @@ class ChatTemplate:
             raise SinterError(
                 Code.USAGE, "jinja2 is not installed", "chat", "pip install 'sinter[chat]'"
             ) from None
-        from sinter.bounded_template import BoundedTemplate
-
         path = Path(folder)
         config = _read_config(path / "tokenizer_config.json")
-        text = _template_of(path, config)
-        self.bos_token = _token_text(config.get("bos_token"))
-        self.eos_token = _token_text(config.get("eos_token"))
+        self._texts = _templates_of(path, config)
+        self._tokens = _named_tokens(path, config)
+        self.eos_token = self._tokens["eos_token"]
         self._where = str(path)
-        names = {"raise_exception": _refuse, "strftime_now": _now}
-        try:
-            self._template = BoundedTemplate(text, names, self._where)
-        except SinterError:
-            raise
-        except Exception as error:
-            raise bad_input(
-                f"the chat template is not valid: {printable(str(error))}", self._where
-            ) from None
+        self._compiled: dict[str, Any] = {}
+        self._template("default" if "default" in self._texts else min(self._texts))
 
     def render(self, messages: Sequence[Message], **variables: Any) -> str:
         """The conversation as text, up to where the model's answer begins."""
         if not messages:
             raise usage("there is no message", "chat", 'give [{"role": "user", "content": "..."}]')
         given = {
+            **self._tokens,
             "messages": list(messages),
-            "bos_token": self.bos_token,
-            "eos_token": self.eos_token,
             "add_generation_prompt": True,
             **variables,
         }
+        name = "tool_use" if given.get("tools") is not None else "default"
+        if name not in self._texts:
+            name = "default"
+        if name not in self._texts:
+            raise usage(
+                "the model has several chat templates and none is the default: "
+                + printable(", ".join(sorted(self._texts))),
+                self._where,
+                "keep one of them as chat_template.jinja",
+            )
+        template = self._template(name)
         try:
-            return self._template.render(given)
+            return str(template.render(given))
         except SinterError:
             raise
         except Exception as error:
             raise bad_input(
                 f"the chat template refuses the messages: {printable(str(error))}", self._where
             ) from None
+
+
+    def _template(self, name: str) -> Any:
+        from sinter.bounded_template import BoundedTemplate
+
+        if name not in self._compiled:
+            names = {"raise_exception": _refuse, "strftime_now": _now}
+            try:
+                self._compiled[name] = BoundedTemplate(self._texts[name], names, self._where)
+            except SinterError:
+                raise
+            except Exception as error:
+                raise bad_input(
+                    f"the chat template is not valid: {printable(str(error))}", self._where
+                ) from None
+        return self._compiled[name]
 
 
 def _refuse(message: Any) -> None:
@@ -86,26 +104,39 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _template_of(folder: Path, config: dict[str, Any]) -> str:
-    file = folder / "chat_template.jinja"
-    if file.is_file():
-        return file.read_text(encoding="utf-8")
+def _templates_of(folder: Path, config: dict[str, Any]) -> dict[str, str]:
+    """Templates by name. Files count before tokenizer_config.json."""
+    files = {path.stem: path for path in (folder / "additional_chat_templates").glob("*.jinja")}
+    if (folder / "chat_template.jinja").is_file():
+        files.setdefault("default", folder / "chat_template.jinja")
+    if files:
+        return {name: path.read_text(encoding="utf-8") for name, path in files.items()}
     template = config.get("chat_template")
+    templates = {"default": template}
     if isinstance(template, list):  # several, by name
-        by_name = {one.get("name"): one.get("template") for one in template}
-        template = by_name.get("default")
-    if not isinstance(template, str):
+        templates = {one.get("name"): one.get("template") for one in template}
+    templates = {name: text for name, text in templates.items() if isinstance(text, str)}
+    if not templates:
         raise usage(
             "the model has no chat template: neither chat_template.jinja nor chat_template in "
             "tokenizer_config.json",
             str(folder),
             "use generate() with a prompt in the model's format",
         )
-    return template
+    return templates
 
 
-def _token_text(token: Any) -> str:
-    """A token in tokenizer_config.json is a text or an object with its content."""
-    if isinstance(token, dict):
-        token = token.get("content")
-    return token if isinstance(token, str) else ""
+def _named_tokens(folder: Path, config: dict[str, Any]) -> dict[str, str]:
+    """Texts of the tokens that a template can name, as the tokenizer reads them."""
+    files = [config]
+    if config.get("added_tokens_decoder") is None:
+        files.append(_read_config(folder / "special_tokens_map.json"))
+    tokens = {"bos_token": "", "eos_token": ""}
+    for file in files:
+        named = {key: token for key, token in file.items() if key.endswith("_token")}
+        extra = file.get("extra_special_tokens")
+        for key, token in {**named, **(extra if isinstance(extra, dict) else {})}.items():
+            text = token.get("content") if isinstance(token, dict) else token
+            if isinstance(text, str):
+                tokens[key] = text
+    return tokens

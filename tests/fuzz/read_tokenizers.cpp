@@ -93,6 +93,9 @@ class ConfigFolder {
     config_.put(config);
     return read_chat_format(folder_.path(), "");
   }
+  Result<FolderTokens> tokens() const {
+    return read_folder_tokens(folder_.path(), JsonView("none", nullptr));
+  }
 
  private:
   MemoryFile config_;
@@ -104,15 +107,29 @@ class ConfigFolder {
 Outcome read_tokenizer_config(std::string_view bytes) {
   static ConfigFolder folder;
   auto format = folder.read(bytes);
-  if (!format) return refused(std::move(format.error()));
-  return read_as(fmt::format("{} {} {} {}", format->form->name, format->begins,
+  auto tokens = folder.tokens();
+  if (!tokens) return refused(std::move(tokens.error()));
+  std::string read;
+  for (const auto& [key, text] : tokens->named) read += fmt::format("{} {}\n", key, text);
+  for (const FolderTokens::Added& added : tokens->added)
+    read += fmt::format("{} {}\n", added.token.id, added.token.content);
+  if (!format) {
+    Outcome outcome = refused(std::move(format.error()));
+    if (outcome.broken.empty() && !read.empty()) outcome.read = std::move(read);
+    return outcome;
+  }
+  return read_as(fmt::format("{}{} {} {} {}", read, format->form->name, format->begins,
                              format->prompt("S", "U"), format->end()));
 }
 
 std::vector<std::string> tokenizer_config_seeds() {
   return {R"({"eos_token": "</s>", "chat_template": "{{ '<|im_start|>' + role + '<|im_end|>' }}"})",
           R"({"eos_token": {"content": "<e>"}, "chat_template": [{"name": "default",
- "template": "{{ bos_token }}[INST] {{ text }} [/INST]"}]})"};
+ "template": "{{ bos_token }}[INST] {{ text }} [/INST]"}]})",
+          R"({"added_tokens_decoder": {"7": {"content": "<x>", "lstrip": true, "special": true}},
+ "bos_token": {"__type": "AddedToken", "content": "<s>"}, "own_token": "<o>",
+ "extra_special_tokens": {"more_token": "<m>"}, "additional_special_tokens": ["<y>"],
+ "chat_template": "<|im_start|><|im_end|>"})"};
 }
 
 Outcome read_tokenizer_json(std::string_view bytes) {
