@@ -4,6 +4,7 @@
 #include "driver/embed/embed.h"
 #include "driver/embed/text_tokens.h"
 #include "driver/text.h"
+#include "frontends/files/json.h"
 
 struct sinter_encoder {
   ~sinter_encoder() {
@@ -67,6 +68,8 @@ Status encode_texts(const sinter_encoder& encoder, llvm::ArrayRef<std::string> t
   EmbedOptions embedding;
   embedding.pooling = encoder.pooling;
   SINTER_LET(truncate, reader.flag("truncate", false));
+  SINTER_LET(prompt,
+             choose_prompt(encoder.pooling, reader.text("prompt"), reader.text("prompt-name")));
   SINTER_LET(activation_bytes, read_activation_memory(reader));
   embedding.activation_bytes = activation_bytes;
   if (!encoder.device->on_gpu()) embedding.shared_tokens = kHostSharedTokens;
@@ -75,7 +78,8 @@ Status encode_texts(const sinter_encoder& encoder, llvm::ArrayRef<std::string> t
     SINTER_TRY(check_utf8(texts[i], fmt::format("text {}", i + 1)));
   const int64_t most = most_tokens(*encoder.model.spec, encoder.pooling);
   SINTER_LET(tokens, tokenize_texts(*encoder.tokenizer, texts,
-                                    truncate ? std::optional(most) : std::nullopt));
+                                    truncate ? std::optional(most) : std::nullopt, prompt));
+  embedding.prompt_tokens = tokens.prompt_tokens;
   const CudaContextGuard guard(encoder.device->cuda_api());
   SINTER_TRY(embed(encoder.model, encoder.ready, tokens.texts, embedding,
                    [&](llvm::ArrayRef<double> vector) -> Status {
@@ -102,6 +106,20 @@ sinter_error* sinter_encoder_open(const char* path, const sinter_device* device,
 
 size_t sinter_encoder_width(const sinter_encoder* encoder) {
   return encoder ? static_cast<size_t>(encoder->model.spec->hidden) : 0;
+}
+
+sinter_error* sinter_encoder_prompts(const sinter_encoder* encoder, char** json) {
+  return give_text(json, [&]() -> Result<std::string> {
+    SINTER_TRY(require(encoder, "encoder"));
+    const Pooling& pooling = encoder->pooling;
+    JsonValue::Object prompts;
+    for (const Prompt& prompt : pooling.prompts)
+      prompts.push_back({prompt.name, JsonValue(prompt.text)});
+    JsonValue name;
+    if (pooling.default_prompt) name = JsonValue(*pooling.default_prompt);
+    return to_text(JsonValue(JsonValue::Object{{"prompts", JsonValue(std::move(prompts))},
+                                               {"default_prompt_name", std::move(name)}}));
+  });
 }
 
 sinter_error* sinter_encoder_encode(sinter_encoder* encoder, const char* const* texts, size_t count,

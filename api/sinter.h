@@ -1547,6 +1547,12 @@ struct EncoderOptions {
       normalize;  ///< vectors of length 1; unset: what modules.json says, else false
 };
 
+/// What is put before each text: a text ("": nothing), or a prompt of the model by its name. Unset:
+/// the model's default prompt, where it has one.
+struct PromptChoice {
+  std::optional<std::string> text, name;  ///< one of them at most
+};
+
 /// Vectors of texts, row after row.
 struct TextVectors {
   std::size_t width = 0;
@@ -1575,12 +1581,22 @@ class Encoder {
   }
 
   std::size_t width() const { return sinter_encoder_width(encoder_.get()); }
+  /// The model's prompts as JSON: {"prompts": {NAME: TEXT}, "default_prompt_name": NAME or null}.
+  Result<std::string> prompts() const {
+    char* json = nullptr;
+    if (Status done = detail::status(sinter_encoder_prompts(encoder_.get(), &json)); !done)
+      return done.error();
+    return detail::take_text(json);
+  }
 
   /// `truncate`: a text of more tokens than the model takes keeps its first ones; else it is an
   /// error.
-  Result<TextVectors> encode(const std::vector<std::string>& texts, bool truncate = false) {
+  Result<TextVectors> encode(const std::vector<std::string>& texts, bool truncate = false,
+                             const PromptChoice& prompt = {}) {
     detail::Options all;
     all.set("truncate", truncate ? "true" : "false");
+    if (prompt.text) all.set("prompt", *prompt.text);
+    if (prompt.name) all.set("prompt-name", *prompt.name);
     if (!all.made()) return all.made().error();
     std::vector<const char*> starts;
     for (const std::string& text : texts) starts.push_back(text.c_str());

@@ -599,11 +599,15 @@ SINTER_MAY_FAIL sinter_error* sinter_encoder_open(const char* path, const sinter
                                                   sinter_encoder** encoder);
 /** Numbers of a vector. */
 SINTER_API size_t sinter_encoder_width(const sinter_encoder* encoder);
+/** The prompts of the model's config_sentence_transformers.json: {"prompts": {NAME: TEXT},
+ *  "default_prompt_name": NAME or null}. Free `*json` with sinter_free. */
+SINTER_MAY_FAIL sinter_error* sinter_encoder_prompts(const sinter_encoder* encoder, char** json);
 /** Writes a vector for each of `count` texts, one after the other, to `vectors`, which has room for
- *  `count` times the width. Options: truncate (flag, false: a text of more tokens than the model
- *  takes is an error; true: it keeps its first ones) and activation-memory, as
- *  sinter_language_model_generate has it. `*cut`, unless null, becomes the number of texts that
- *  were truncated. */
+ *  `count` times the width. Options: prompt (a text that is put before each text; "": none) or
+ *  prompt-name (a prompt of the model; neither: its default prompt, where it has one), truncate
+ *  (flag, false: a text of more tokens than the model takes is an error; true: it keeps its first
+ *  ones) and activation-memory, as sinter_language_model_generate has it. `*cut`, unless null,
+ *  becomes the number of texts that were truncated. */
 SINTER_MAY_FAIL sinter_error* sinter_encoder_encode(sinter_encoder* encoder,
                                                     const char* const* texts, size_t count,
                                                     const sinter_options* options, float* vectors,

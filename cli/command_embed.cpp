@@ -21,6 +21,7 @@ struct EmbedCommand : CommandOptions {
   std::vector<std::string> files;
   std::vector<IntegerList<int32_t>> tokens;
   std::string pooling;
+  std::optional<std::string> prompt, prompt_name;
   bool normalize = false, truncate = false;
   std::string output;
 };
@@ -61,21 +62,32 @@ void note_cut(llvm::ArrayRef<size_t> cut, int64_t most) {
                    cut.front() + 1));
 }
 
-Result<std::vector<std::vector<int32_t>>> texts_of(const EmbedCommand& options, int64_t most) {
+/// The texts as ids, with the prompt before each. Texts that are given as ids have none.
+Result<TextTokens> texts_of(const EmbedCommand& options, const Pooling& pooling, int64_t most) {
   const bool has_texts = !options.texts.empty() || !options.files.empty();
   if (has_texts == !options.tokens.empty())
     return fail("give either --text and --text-file, or --tokens", "sinter embed", {},
                 ExitCode::usage);
-  std::vector<std::vector<int32_t>> tokens(options.tokens.begin(), options.tokens.end());
-  if (!has_texts) return tokens;
+  if (!has_texts) {
+    if (options.prompt || options.prompt_name)
+      return fail("a prompt is for texts, and token ids are given", "sinter embed",
+                  "give --text, or the prompt's ids in --tokens", ExitCode::usage);
+    return TextTokens{{options.tokens.begin(), options.tokens.end()}, {}};
+  }
+  SINTER_LET(prompt, choose_prompt(pooling, options.prompt, options.prompt_name));
+  if (!prompt.empty() && !options.prompt && !options.prompt_name)
+    note(
+        fmt::format("the model's default prompt \"{}\" stands before each text; --prompt \"\" "
+                    "leaves it out",
+                    printable(prompt)));
   SINTER_LET(texts, given_texts(options));
   if (texts.empty())
     return fail("no text was given", "standard input or --text-file", "write a text on a line");
   SINTER_LET(tokenizer, open_tokenizer(options.model));
   SINTER_LET(result, tokenize_texts(tokenizer, texts,
-                                    options.truncate ? std::optional(most) : std::nullopt));
+                                    options.truncate ? std::optional(most) : std::nullopt, prompt));
   note_cut(result.cut, most);
-  return std::move(result.texts);
+  return result;
 }
 
 /// Where the vectors go: lines of stdout, a .npy, or, kept for the end, JSON.
@@ -135,7 +147,8 @@ Status embed_command(const EmbedCommand& options) {
   SINTER_TRY(require_encoder(model));
   SINTER_LET(files, model_files(request.path));
   SINTER_LET(pooling, find_pooling(files));
-  SINTER_LET(texts, texts_of(options, most_tokens(*model.spec, pooling)));
+  SINTER_LET(tokens, texts_of(options, pooling, most_tokens(*model.spec, pooling)));
+  const std::vector<std::vector<int32_t>>& texts = tokens.texts;
   if (!options.pooling.empty())
     pooling.kind = options.pooling == "cls" ? PoolingKind::cls : PoolingKind::mean;
   pooling.normalize |= options.normalize;
@@ -143,7 +156,7 @@ Status embed_command(const EmbedCommand& options) {
   SINTER_LET(backend, open_backend(options));
   const int64_t activation_bytes = to_prefill(options).activation_bytes;
   SINTER_LET(ready, make_ready(model, request.compile, *backend));
-  EmbedOptions embedding{pooling, activation_bytes, {}};
+  EmbedOptions embedding{pooling, activation_bytes, {}, tokens.prompt_tokens};
   if (!backend->on_gpu()) embedding.shared_tokens = kHostSharedTokens;
   SINTER_LET(embedded, embed(model, ready, texts, embedding,
                              [&](llvm::ArrayRef<double> vector) { return sink.take(vector); }));
@@ -180,6 +193,14 @@ void add_embed(CLI::App& program, Action& action) {
       ->type_name("FILE");
   add_integer_lists(command, "--tokens", options->tokens, "ids of a text; repeat for several",
                     kTokenIds);
+  command
+      .add_option_function<std::string>(
+          "--prompt", [options](const std::string& text) { options->prompt = text; },
+          "a text that is put before each text; \"\": none; default: the model's default prompt, "
+          "where its config_sentence_transformers.json has one")
+      ->type_name("TEXT");
+  command.add_option("--prompt-name", options->prompt_name, "a prompt of the model, by its name")
+      ->type_name("NAME");
   command
       .add_option("--pooling", options->pooling,
                   "how tokens become one vector; default: as modules.json says, else mean")

@@ -24,13 +24,18 @@ Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>
   return {};
 }
 
-/// Pools `length` rows of width `width` into one vector.
-std::vector<double> pool(const double* rows, size_t length, size_t width, const Pooling& pooling) {
-  std::vector<double> result(rows, rows + width);
-  if (pooling.kind == PoolingKind::mean) {
-    for (size_t t = 1; t < length; ++t)
+/// Pools `length` rows of width `width`, without the first `left_out`, into one vector: 0 where
+/// none is left, and the first token's where the first token counts.
+std::vector<double> pool(const double* rows, size_t length, size_t width, size_t left_out,
+                         const Pooling& pooling) {
+  std::vector<double> result(width);
+  if (pooling.kind == PoolingKind::cls) {
+    const double* row = rows + (left_out < length ? left_out : 0) * width;
+    result.assign(row, row + width);
+  } else if (left_out < length) {
+    for (size_t t = left_out; t < length; ++t)
       for (size_t i = 0; i < width; ++i) result[i] += rows[t * width + i];
-    for (double& value : result) value /= static_cast<double>(length);
+    for (double& value : result) value /= static_cast<double>(length - left_out);
   }
   if (!pooling.normalize) return result;
   double squares = 0;
@@ -91,6 +96,8 @@ Result<EmbedCalls> embed(const LoadedModel& model, const ReadyModel& ready,
                          const TakeVector& take) {
   SINTER_TRY(check_texts(model, texts, options.pooling));
   const auto width = static_cast<size_t>(model.spec->hidden);
+  const size_t left_out =
+      options.pooling.pools_prompt ? 0 : static_cast<size_t>(options.prompt_tokens);
   // All calls are known to fit before the first one runs.
   std::vector<Together> calls;
   EmbedCalls result;
@@ -108,7 +115,7 @@ Result<EmbedCalls> embed(const LoadedModel& model, const ReadyModel& ready,
     const std::vector<double> hidden = to_doubles(run.outputs[0]);
     const double* rows = hidden.data();
     for (const auto& text : together) {
-      SINTER_TRY(take(pool(rows, text.size(), width, options.pooling)));
+      SINTER_TRY(take(pool(rows, text.size(), width, left_out, options.pooling)));
       rows += text.size() * width;
     }
   }

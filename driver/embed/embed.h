@@ -14,6 +14,7 @@ struct EmbedOptions {
   int64_t activation_bytes = kActivationBytes;  // of a call's arena, at most
   /// Texts share a call up to this number of tokens; none: up to the model's positions.
   std::optional<int64_t> shared_tokens;
+  int64_t prompt_tokens = 0;  // first tokens of each text, which Pooling::pools_prompt is about
 };
 
 /// EmbedOptions::shared_tokens on the CPU, where attention of a call computes the scores of all its

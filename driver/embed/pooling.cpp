@@ -1,5 +1,7 @@
 #include "driver/embed/pooling.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -9,6 +11,8 @@ namespace sinter {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kPrompts = "config_sentence_transformers.json";
 
 /// "Pooling" of "sentence_transformers.models.Pooling".
 std::string class_name(const std::string& type) {
@@ -20,25 +24,55 @@ bool stands(const fs::path& path) {
   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
+const Prompt* find_prompt(const Pooling& pooling, std::string_view name) {
+  for (const Prompt& prompt : pooling.prompts)
+    if (prompt.name == name) return &prompt;
+  return nullptr;
+}
+
+std::string prompt_names(const Pooling& pooling) {
+  std::string names;
+  for (const Prompt& prompt : pooling.prompts)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(prompt.name, 60));
+  return names;
+}
+
+tl::unexpected<Error> unknown_key(const JsonView& view, std::string_view what) {
+  return view.mismatch(fmt::format("no such key in {}", what),
+                       "remove the key if it does not change the results");
+}
+
+/// The ways of "pooling_mode": a name, or a list of names.
+Status read_modes(const JsonView& view, std::vector<std::string>& modes) {
+  const JsonValue::Array* list = view.value()->array();
+  for (size_t i = 0; i < (list ? list->size() : 1); ++i) {
+    SINTER_LET(mode, (list ? view[i] : view).string());
+    modes.push_back(mode);
+  }
+  return {};
+}
+
 Status read_pooling(Pooling& pooling, const fs::path& path) {
   SINTER_LET(document, read_json(path.string()));
   const JsonView root = document.view();
   SINTER_LET(members, root.object());
-  std::vector<std::string> modes;
+  std::vector<std::string> modes, older;
   for (const JsonMember& member : *members) {
     const JsonView view = root[member.key];
     if (member.key == "pooling_mode") {
-      SINTER_LET(mode, view.string());
-      modes.push_back(mode);
+      SINTER_TRY(read_modes(view, modes));
     } else if (member.key.starts_with("pooling_mode_")) {
       SINTER_LET(on, view.boolean_or(false));
-      if (on) modes.push_back(member.key.substr(std::string_view("pooling_mode_").size()));
-    } else if (member.key != "word_embedding_dimension" && member.key != "embedding_dimension" &&
-               member.key != "include_prompt") {
-      return view.mismatch("no such key in a pooling module",
-                           "remove the key if it does not change the results");
+      if (on) older.push_back(member.key.substr(std::string_view("pooling_mode_").size()));
+    } else if (member.key == "include_prompt") {
+      SINTER_LET(pools, view.boolean_or(true));
+      pooling.pools_prompt = pools;
+    } else if (member.key != "word_embedding_dimension" && member.key != "embedding_dimension") {
+      return unknown_key(view, "a pooling module");
     }
   }
+  if (!root["pooling_mode"].value()) modes = older;
+  if (modes.empty()) modes = {"mean"};
   if (modes.size() != 1)
     return root.fail(fmt::format("{} ways of pooling", modes.size()), "exactly one is supported");
   if (modes[0] == "mean" || modes[0] == "mean_tokens")
@@ -61,16 +95,137 @@ Result<fs::path> module_folder(const fs::path& folder, const JsonView& view) {
   return folder / path;
 }
 
-Status read_lengths(Pooling& pooling, const fs::path& path) {
+/// The names that the settings of a Transformer module have had; the first file counts.
+constexpr const char* kTransformerConfigs[] = {
+    "sentence_bert_config.json",       "sentence_roberta_config.json",
+    "sentence_distilbert_config.json", "sentence_camembert_config.json",
+    "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json"};
+
+/// A key of these settings and what it may be; other values change the results.
+struct HarmlessSetting {
+  std::string_view key;
+  std::string_view text;  // empty: null, false or nothing
+};
+constexpr HarmlessSetting kHarmless[] = {
+    {"transformer_task", "feature-extraction"},
+    {"module_output_name", "token_embeddings"},
+    {"do_lower_case", ""},
+    {"processing_kwargs", ""},
+    {"query_length", ""},
+    {"document_length", ""},
+    {"query_expansion", ""},
+    {"tokenizer_name_or_path", ""},
+    {"model_args", ""},
+    {"model_kwargs", ""},
+    {"tokenizer_args", ""},
+    {"processor_kwargs", ""},
+    {"config_args", ""},
+    {"config_kwargs", ""},
+};
+
+bool is_harmless(const JsonView& view, std::string_view text) {
+  if (!view.present()) return true;
+  const JsonValue& value = *view.value();
+  if (!text.empty()) return value.string() && *value.string() == text;
+  // Code of the folder is never run.
+  if (const JsonValue::Object* members = value.object())
+    return members->empty() ||
+           (members->size() == 1 && members->front().key == "trust_remote_code");
+  return value.boolean() && !*value.boolean();
+}
+
+/// Each text goes to the model as it is: not as a message of a conversation.
+bool is_plain_text(const JsonView& modality) {
+  const JsonValue::Object* members = modality.value()->object();
+  const JsonView text = modality["text"];
+  const auto is = [&](std::string_view key, std::string_view expected) {
+    return !text[key].present() || is_harmless(text[key], expected);
+  };
+  return members && members->size() == 1 && text.present() && is("method", "forward") &&
+         is("method_output_name", "last_hidden_state");
+}
+
+Status read_transformer(Pooling& pooling, const fs::path& folder, const fs::path& root) {
+  for (const char* name : kTransformerConfigs) {
+    if (!stands(folder / name)) continue;
+    SINTER_LET(document, read_json((folder / name).string()));
+    SINTER_LET(members, document.view().object());
+    if (members->empty()) continue;
+    for (const JsonMember& member : *members) {
+      const JsonView view = document.view()[member.key];
+      if (member.key == "max_seq_length") {
+        if (!view.present()) continue;
+        SINTER_LET(count, view.integer(1));
+        pooling.max_tokens = count;
+      } else if (member.key == "modality_config") {
+        if (view.present() && !is_plain_text(view))
+          return view.mismatch("text alone, and its last hidden state");
+      } else if (member.key != "unpad_inputs") {
+        const auto* row = std::find_if(std::begin(kHarmless), std::end(kHarmless),
+                                       [&](const auto& one) { return one.key == member.key; });
+        if (row == std::end(kHarmless)) return unknown_key(view, "a Transformer module");
+        if (!is_harmless(view, row->text))
+          return view.mismatch(row->text.empty() ? "nothing here" : fmt::format("{}", row->text),
+                               member.key == "do_lower_case"
+                                   ? "the tokenizer should say so"
+                                   : "remove the key if it does not change the results");
+      }
+    }
+    break;
+  }
+  const fs::path tokenizer = root / "tokenizer_config.json";
+  if (pooling.max_tokens || !stands(tokenizer)) return {};
+  SINTER_LET(config, read_json(tokenizer.string()));
+  const JsonView most = config.view()["model_max_length"];
+  if (const int64_t* count = most.present() ? most.value()->integer() : nullptr;
+      count && *count > 0)
+    pooling.max_tokens = *count;
+  return {};
+}
+
+Status read_normalize(Pooling& pooling, const fs::path& path) {
+  pooling.normalize = true;
   if (!stands(path)) return {};
   SINTER_LET(document, read_json(path.string()));
-  const JsonView most = document.view()["max_seq_length"], lower = document.view()["do_lower_case"];
-  if (most.present()) {
-    SINTER_LET(count, most.integer(1));
-    pooling.max_tokens = count;
+  for (const char* key : {"module_input_name", "module_output_name"}) {
+    const JsonView view = document.view()[key];
+    if (!is_harmless(view, "sentence_embedding")) return view.mismatch("sentence_embedding");
   }
-  SINTER_LET(lowers, lower.boolean_or(false));
-  if (lowers) return lower.mismatch("false", "the tokenizer should say so");
+  return {};
+}
+
+/// The prompts, and settings that would change the vectors.
+Status read_prompts(Pooling& pooling, const fs::path& path) {
+  // These two names are there in every model.
+  pooling.prompts = {{"query", ""}, {"document", ""}};
+  if (!stands(path)) return {};
+  SINTER_LET(document, read_json(path.string()));
+  const JsonView root = document.view();
+  SINTER_TRY(root.object());
+  if (!is_harmless(root["model_type"], "SentenceTransformer"))
+    return root["model_type"].mismatch("SentenceTransformer", "give a model of dense vectors");
+  if (!is_harmless(root["truncate_dim"], ""))
+    return root["truncate_dim"].mismatch("null", "remove the key, and keep the first numbers");
+  if (const JsonView prompts = root["prompts"]; prompts.present()) {
+    SINTER_LET(members, prompts.object());
+    for (const JsonMember& member : *members) {
+      SINTER_LET(text, prompts[member.key].string_or(""));
+      const auto known = llvm::find_if(
+          pooling.prompts, [&](const Prompt& prompt) { return prompt.name == member.key; });
+      if (known != pooling.prompts.end())
+        known->text = text;
+      else
+        pooling.prompts.push_back({member.key, text});
+    }
+  }
+  const JsonView name = root["default_prompt_name"];
+  if (!name.present()) return {};
+  SINTER_LET(text, name.string());
+  if (!find_prompt(pooling, text))
+    return name.fail(fmt::format("no prompt is called \"{}\"", printable(text, 60)),
+                     "one of: " + prompt_names(pooling));
+  pooling.default_prompt = text;
   return {};
 }
 
@@ -81,7 +236,7 @@ std::string_view to_string(PoolingKind kind) { return kind == PoolingKind::mean 
 std::vector<std::string> pooling_files(const std::string& folder) {
   constexpr const char* kModules = "modules.json";
   const fs::path root(folder);
-  std::vector<std::string> files = {kModules};
+  std::vector<std::string> files = {kModules, kPrompts};
   if (!stands(root / kModules)) return files;
   const auto document = read_json((root / kModules).string());
   const auto modules = document ? document->view().array() : Result<const JsonValue::Array*>();
@@ -89,7 +244,7 @@ std::vector<std::string> pooling_files(const std::string& folder) {
   for (size_t i = 0; i < (*modules)->size(); ++i) {
     const auto place = module_folder({}, document->view()[i]["path"]);
     if (!place) continue;
-    files.push_back((*place / "sentence_bert_config.json").string());
+    for (const char* name : kTransformerConfigs) files.push_back((*place / name).string());
     if (!place->empty()) files.push_back((*place / "config.json").string());
   }
   return files;
@@ -99,6 +254,7 @@ Result<Pooling> find_pooling(const std::string& folder) {
   Pooling pooling;
   const fs::path root(folder);
   if (!stands(root / "modules.json")) return pooling;
+  SINTER_TRY(read_prompts(pooling, root / kPrompts));
   SINTER_LET(document, read_json((root / "modules.json").string()));
   SINTER_LET(modules, document.view().array());
   for (size_t i = 0; i < modules->size(); ++i) {
@@ -107,16 +263,30 @@ Result<Pooling> find_pooling(const std::string& folder) {
     SINTER_LET(place, module_folder(root, module["path"]));
     const std::string name = class_name(type);
     if (name == "Transformer")
-      SINTER_TRY(read_lengths(pooling, place / "sentence_bert_config.json"));
+      SINTER_TRY(read_transformer(pooling, place, root));
     else if (name == "Pooling")
       SINTER_TRY(read_pooling(pooling, place / "config.json"));
     else if (name == "Normalize")
-      pooling.normalize = true;
+      SINTER_TRY(read_normalize(pooling, place / "config.json"));
     else
       return module["type"].fail(fmt::format("module '{}' is not supported", printable(type)),
                                  "supported: Transformer, Pooling, Normalize");
   }
   return pooling;
+}
+
+Result<std::string> choose_prompt(const Pooling& pooling, const std::optional<std::string>& prompt,
+                                  const std::optional<std::string>& name) {
+  if (prompt && name)
+    return fail("a prompt and a prompt's name are given", {}, "give one of them", ExitCode::usage);
+  if (prompt) return *prompt;
+  const std::optional<std::string>& chosen = name ? name : pooling.default_prompt;
+  if (!chosen) return "";
+  if (const Prompt* found = find_prompt(pooling, *chosen)) return found->text;
+  return fail(fmt::format("no prompt is called \"{}\"", printable(*chosen, 60)), {},
+              pooling.prompts.empty() ? "the model has none: give the prompt itself"
+                                      : "one of: " + prompt_names(pooling),
+              ExitCode::usage);
 }
 
 }  // namespace sinter

@@ -379,6 +379,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         [c_char_p, sinter_device, sinter_options, POINTER(sinter_encoder)],
     ),
     "sinter_encoder_width": (c_size_t, [sinter_encoder]),
+    "sinter_encoder_prompts": (sinter_error, [sinter_encoder, POINTER(c_void_p)]),
     "sinter_encoder_encode": (
         sinter_error,
         [sinter_encoder, POINTER(c_char_p), Integer(c_size_t, "count"), sinter_options, POINTER(c_float), POINTER(c_size_t)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import warnings
 from typing import Any, Sequence
@@ -10,7 +11,7 @@ from typing import Any, Sequence
 from sinter._bindings import lib, sinter_encoder
 from sinter.devices import Device, device_of
 from sinter.errors import Interrupts
-from sinter.handles import Handle, Turn, encoded
+from sinter.handles import Handle, Turn, encoded, taken_text
 from sinter.opening import opened
 from sinter.options import Options, Progress
 
@@ -24,6 +25,9 @@ class Encoder(Handle):
     else "mean". normalize: vectors of length 1; the default is what modules.json says, else False.
     random_weights: a seed of stand-in weights. ignore_keys: keys of config.json that are not known
     and change no result. progress: stages "model", and "weights" in bytes.
+
+    prompts: the model's own, by name, from its config_sentence_transformers.json.
+    default_prompt_name: the one that encode() puts before each text unless it is told otherwise.
     """
 
     def __init__(
@@ -54,6 +58,9 @@ class Encoder(Handle):
         pointer = opened(sinter_encoder(), functions, path, self.device, values, progress)
         super().__init__(pointer, lib.sinter_encoder_free, Turn("encoder"))
         self.path = os.fspath(path)
+        given = json.loads(taken_text(lib.sinter_encoder_prompts, self.pointer))
+        self.prompts: dict[str, str] = given["prompts"]
+        self.default_prompt_name: str | None = given["default_prompt_name"]
 
     @property
     def width(self) -> int:
@@ -64,19 +71,27 @@ class Encoder(Handle):
         self,
         texts: str | Sequence[str],
         *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
         truncate: bool = False,
         activation_memory: str | None = None,
     ) -> Any:
         """A NumPy array of f32: [texts, width] of a sequence, [width] of one text.
 
-        truncate: a text of more tokens than the model takes keeps its first ones, with a warning;
-        else it is an error. activation_memory: what the intermediate values of a call may take at
-        most ("2GB").
+        prompt: a text that is put before each text; "" is none. prompt_name: one of the model's
+        prompts. Without both the model's default prompt counts, where it has one. truncate: a text
+        of more tokens than the model takes keeps its first ones, with a warning; else it is an
+        error. activation_memory: what the intermediate values of a call may take at most ("2GB").
         """
         import numpy
 
         given = [texts] if isinstance(texts, str) else list(texts)
-        values = {"truncate": truncate, "activation-memory": activation_memory}
+        values = {
+            "prompt": prompt,
+            "prompt-name": prompt_name,
+            "truncate": truncate,
+            "activation-memory": activation_memory,
+        }
         vectors = numpy.empty((len(given), self.width), numpy.float32)
         cut = ctypes.c_size_t()
         with self._turn, Interrupts() as interrupts, Options(values, interrupts) as options:
@@ -94,3 +109,8 @@ class Encoder(Handle):
             noun = "text was" if cut.value == 1 else "texts were"
             warnings.warn(f"{cut.value} {noun} truncated", stacklevel=2)
         return vectors[0] if isinstance(texts, str) else vectors
+
+    def __repr__(self) -> str:
+        name = self.default_prompt_name
+        prompt = f", prompt {self.prompts[name]!r}" if name is not None else ""
+        return f"<sinter.Encoder {self.path} on {self.device.name}{prompt}>"

@@ -129,6 +129,30 @@ TEST_CASE("whole texts share a call as far as the memory for activations goes") 
                     longest, longest - 1));
 }
 
+TEST_CASE("the tokens of a prompt can be left out of the pooling") {
+  const Reference expected = reference();
+  for (const PoolingKind kind : {PoolingKind::mean, PoolingKind::cls})
+    for (const size_t prompt : {size_t{0}, size_t{5}, kLength}) {
+      CAPTURE(prompt);
+      EmbedOptions options;
+      options.pooling.kind = kind;
+      options.prompt_tokens = static_cast<int64_t>(prompt);
+      const auto pooled = value(embed_by_bert(expected.texts, options)).vectors[1];
+      CHECK(largest_difference(pooled, vectors(expected.texts, options.pooling)[1]) == 0);
+      options.pooling.pools_prompt = false;
+      const auto rest = value(embed_by_bert(expected.texts, options)).vectors[1];
+      std::vector<double> wanted(kWidth);
+      const bool first = kind == PoolingKind::cls;
+      for (size_t i = 0; i < kWidth; ++i)
+        for (size_t t = prompt; t < (first ? std::min(prompt + 1, kLength) : kLength); ++t)
+          wanted[i] += static_cast<double>(expected.hidden[1][t * kWidth + i]) /
+                       static_cast<double>(first ? 1 : kLength - prompt);
+      if (first && prompt == kLength)  // no token is left: the first one counts
+        for (size_t i = 0; i < kWidth; ++i) wanted[i] = static_cast<double>(expected.hidden[1][i]);
+      CHECK(largest_difference(rest, wanted) < 2e-5);
+    }
+}
+
 TEST_CASE("what cannot be embedded") {
   const auto message = [&](const Texts& texts, const Pooling& pooling = {}) {
     const auto result = embed_by_bert(texts, {pooling, kActivationBytes, {}});
@@ -161,6 +185,12 @@ TEST_CASE("texts that are too long keep their first tokens and the special ones 
   CHECK(cut.texts[1] == whole.texts[1]);
   CHECK(cut.texts[2] == whole.texts[2]);
   CHECK(value(tokenize_texts(tokenizer, texts, 1)).texts[0].size() == 1);
+  // [CLS] b c [SEP] of the prompt alone, without the last.
+  const TextTokens after = value(tokenize_texts(tokenizer, texts, 5, "b c "));
+  CHECK(after.texts[1] == value(tokenize_texts(tokenizer, {"b c a"})).texts[0]);
+  CHECK(after.prompt_tokens == 3);
+  CHECK(whole.prompt_tokens == 0);
+  CHECK(value(tokenize_texts(tokenizer, texts, 2, "b c ")).prompt_tokens == 1);
 }
 
 TEST_CASE("pooling as modules.json says") {
@@ -189,11 +219,72 @@ TEST_CASE("pooling as modules.json says") {
   write("1_Pooling/config.json",
         R"({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true})");
   CHECK(read().error().what == "2 ways of pooling");
+  write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": true, "pooling_mode": ["cls"]})");
+  CHECK(value(read()).kind == PoolingKind::cls);
+  write("1_Pooling/config.json", R"({"pooling_mode_cls_token": false, "include_prompt": false})");
+  CHECK(value(read()).kind == PoolingKind::mean);
+  CHECK_FALSE(value(read()).pools_prompt);
+  write("2_Normalize/config.json", R"({"module_input_name": "token_embeddings"})");
+  CHECK(read().error().what == "expected sentence_embedding, got \"token_embeddings\"");
+  write("2_Normalize/config.json", "{}");
+  write("sentence_bert_config.json", R"({"do_lower_case": true})");
+  CHECK(read().error().what == "expected nothing here, got true");
+  write("sentence_bert_config.json", R"({"modality_config": {"message": {"method": "forward"}}})");
+  CHECK(read().error().what.starts_with("expected text alone"));
+  write("sentence_bert_config.json", R"({"wordpieces": 3})");
+  CHECK(read().error().what.starts_with("expected no such key in a Transformer module"));
+  // An older name, and the tokenizer's length where no file says another.
+  write("sentence_bert_config.json", "{}");
+  write("sentence_xlm-roberta_config.json", R"({"max_seq_length": 128})");
+  CHECK(value(read()).max_tokens == 128);
+  write("sentence_xlm-roberta_config.json", R"({"do_lower_case": false})");
+  CHECK_FALSE(value(read()).max_tokens.has_value());
+  write("tokenizer_config.json", R"({"model_max_length": 64})");
+  CHECK(value(read()).max_tokens == 64);
   write("modules.json",
         R"([{"path": "../1_Pooling", "type": "sentence_transformers.models.Pooling"}])");
   CHECK(read().error().what == "'../1_Pooling' leads out of the model's folder");
   write("modules.json", R"([{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}])");
   CHECK(read().error().what == "module 'sentence_transformers.models.Dense' is not supported");
+}
+
+TEST_CASE("prompts of config_sentence_transformers.json") {
+  const TemporaryDirectory folder;
+  const auto write = [&](const char* name, const char* text) {
+    std::ofstream(std::filesystem::path(folder.path()) / name) << text;
+  };
+  const auto read = [&] { return find_pooling(folder.path()); };
+  const auto chosen = [](const Pooling& pooling, std::optional<std::string> text,
+                         std::optional<std::string> name) {
+    const auto prompt = choose_prompt(pooling, text, name);
+    return prompt ? *prompt : prompt.error().message();
+  };
+  constexpr const char* kFile = "config_sentence_transformers.json";
+  write(kFile, R"({"prompts": {"query": "query: ", "old": null}, "default_prompt_name": "query",
+                   "similarity_fn_name": "dot", "__version__": {"transformers": "5.0"}})");
+  // sentence-transformers reads it beside a modules.json alone.
+  CHECK(value(read()).prompts.empty());
+  CHECK(chosen(value(read()), {}, "query") ==
+        "no prompt is called \"query\"; the model has none: give the prompt itself");
+  write("modules.json", R"([{"path": "", "type": "sentence_transformers.models.Transformer"}])");
+  const Pooling pooling = value(read());
+  CHECK(chosen(pooling, {}, {}) == "query: ");
+  CHECK(chosen(pooling, "", {}) == "");
+  CHECK(chosen(pooling, "to: ", {}) == "to: ");
+  CHECK(chosen(pooling, {}, "old") == "");
+  CHECK(chosen(pooling, {}, "document") == "");
+  CHECK(chosen(pooling, {}, "x") == "no prompt is called \"x\"; one of: query, document, old");
+  CHECK(chosen(pooling, "a", "query") ==
+        "a prompt and a prompt's name are given; give one of them");
+  write(kFile, R"({"prompts": {"query": "query: "}})");
+  CHECK(chosen(value(read()), {}, {}) == "");
+  CHECK(chosen(value(read()), {}, "query") == "query: ");
+  write(kFile, R"({"default_prompt_name": "passage"})");
+  CHECK(read().error().what == "no prompt is called \"passage\"");
+  write(kFile, R"({"truncate_dim": 8})");
+  CHECK(read().error().what == "expected null, got 8");
+  write(kFile, R"({"model_type": "SparseEncoder"})");
+  CHECK(read().error().what == "expected SentenceTransformer, got \"SparseEncoder\"");
 }
 
 }  // namespace
