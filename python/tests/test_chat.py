@@ -128,7 +128,7 @@ def template(tmp_path, text):
 def refused(tmp_path, text, bounds=Bounds(steps=20_000, characters=1 << 16)):
     with pytest.raises(sinter.SinterError) as raised:
         chat = template(tmp_path, text)
-        chat._template._bounds = bounds
+        chat._compiled["default"]._bounds = bounds
         chat.render([{"role": "user", "content": "x"}])
     return str(raised.value)
 
@@ -193,3 +193,34 @@ def test_what_a_template_says_is_printable(tmp_path):
     assert said.isprintable()
     assert refused(tmp_path, "{{ {}['a\\x1b[2J\\n'].x }}").isprintable()
     assert refused(tmp_path, "{% a\x1b[2J %}").isprintable()
+
+
+def test_the_template_and_the_tokens_are_those_that_transformers_takes(tmp_path):
+    def rendered(**variables):
+        return ChatTemplate(str(tmp_path)).render([{"role": "user", "content": "x"}], **variables)
+
+    show = "{{ bos_token }}{{ eos_token }}{{ image_token }}"
+    config = {
+        "chat_template": [
+            {"name": "default", "template": "d" + show},
+            {"name": "tool_use", "template": "t" + show},
+        ],
+        "bos_token": {"__type": "AddedToken", "content": "<b>"},
+        "eos_token": "<e>",
+        "extra_special_tokens": {"image_token": "<i>"},
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    assert (rendered(), rendered(tools=[])) == ("d<b><e><i>", "t<b><e><i>")
+    (tmp_path / "special_tokens_map.json").write_text('{"eos_token": {"content": "<m>"}}')
+    assert rendered() == "d<b><m><i>"
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"added_tokens_decoder": {}}))
+    assert rendered() == "d<b><e><i>"
+    # Template files count before tokenizer_config.json.
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "rag.jinja").write_text("r")
+    with pytest.raises(sinter.SinterError, match="none is the default: rag"):
+        rendered()
+    (tmp_path / "chat_template.jinja").write_text("f")
+    assert (rendered(), rendered(tools=[])) == ("f", "f")
+    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("g")
+    assert (rendered(), rendered(tools=[])) == ("f", "g")
