@@ -7,6 +7,7 @@
 
 #include "driver/explain/layers.h"
 #include "driver/text_table.h"
+#include "frontends/huggingface/folder_files.h"
 #include "ir/grouping.h"
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
@@ -154,6 +155,8 @@ Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked
   const Module& module = model.module;
   result.name = module.name;
   if (model.spec) add_facts(*model.spec, result);
+  if (const std::vector<std::string> names = ignored_files(model.origin); !names.empty())
+    result.facts.emplace_back("files ignored", fmt::format("{}", fmt::join(names, ", ")));
   SINTER_LET(sizes, stated_sizes(module.symbols, asked.sizes));
   const TypeSizes type_sizes(sizes);
   const std::map<std::string, PackedWeight> packed = packed_weights(module);

@@ -6,11 +6,11 @@ namespace sinter {
 namespace {
 
 constexpr std::string_view kBertClasses[] = {
-    "BertTokenizer",         "ConvBertTokenizer", "DistilBertTokenizer", "ElectraTokenizer",
-    "MobileBertTokenizer",   "MPNetTokenizer",    "SqueezeBertTokenizer"};
-constexpr std::string_view kByteLevelClasses[] = {"BartTokenizer",    "CodeGenTokenizer",
-                                                  "GPT2Tokenizer",    "GPTNeoXTokenizer",
-                                                  "Qwen2Tokenizer",   "RobertaTokenizer"};
+    "BertTokenizer",       "ConvBertTokenizer", "DistilBertTokenizer", "ElectraTokenizer",
+    "MobileBertTokenizer", "MPNetTokenizer",    "SqueezeBertTokenizer"};
+constexpr std::string_view kByteLevelClasses[] = {"BartTokenizer",  "CodeGenTokenizer",
+                                                  "GPT2Tokenizer",  "GPTNeoXTokenizer",
+                                                  "Qwen2Tokenizer", "RobertaTokenizer"};
 
 JsonValue* member(JsonValue* value, std::string_view key) {
   auto* members = value ? std::get_if<JsonValue::Object>(&value->data) : nullptr;

@@ -51,10 +51,10 @@ struct FolderTokens {
     AddedToken token;
     std::string place;  // file and pointer, for errors
   };
-  std::vector<Added> added;       // in the order in which they are added
-  bool splits_special = false;    // a special token that a text spells is text
-  bool cleans_up = false;         // decoding takes away spaces before punctuation
-  bool cleans_up_pairs = false;   // and does so for byte-pair encoding too
+  std::vector<Added> added;      // in the order in which they are added
+  bool splits_special = false;   // a special token that a text spells is text
+  bool cleans_up = false;        // decoding takes away spaces before punctuation
+  bool cleans_up_pairs = false;  // and does so for byte-pair encoding too
 
   const std::string* find_named(std::string_view key) const;
 };

@@ -80,5 +80,22 @@ TEST_CASE("inspect says what the model can take, and of an encoder no cache") {
   CHECK(facts("bert_post_ln").find("cache per token") == std::string::npos);
 }
 
+TEST_CASE("inspect says which files of a folder change nothing") {
+  const TemporaryDirectory folder;
+  write_hollow_7b(folder.path());
+  const auto ignored = [&] {
+    const ProgramRun run = run_program({"inspect", folder.path(), "--json"});
+    CAPTURE(run.err);
+    REQUIRE(run.code == 0);
+    return nlohmann::json::parse(run.out)["facts"].value("files ignored", "none");
+  };
+  CHECK(ignored() == "none");
+  for (const char* name : {"preprocessor_config.json", "vocab.txt", "tokenizer_config.json"})
+    write_whole(folder.path() + "/" + name, "{}");
+  CHECK(ignored() == "preprocessor_config.json");
+  write_whole(folder.path() + "/tokenizer.json", "{}");
+  CHECK(ignored() == "vocab.txt, preprocessor_config.json");
+}
+
 }  // namespace
 }  // namespace sinter

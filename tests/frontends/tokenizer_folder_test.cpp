@@ -49,8 +49,8 @@ std::string pieces(const Tokenizer& tokenizer, const std::string& text) {
   const std::vector<int32_t> ids = tokenizer.encode(text, true).value();
   std::string list;
   for (int32_t id : ids)
-    list += fmt::format("{}{}", list.empty() ? "" : " ", id >= 15 ? std::to_string(id)
-                                                                  : *tokenizer.piece(id));
+    list += fmt::format("{}{}", list.empty() ? "" : " ",
+                        id >= 15 ? std::to_string(id) : *tokenizer.piece(id));
   return list;
 }
 
@@ -77,11 +77,11 @@ TEST_CASE("tokens that stand in tokenizer_config.json alone are added") {
         "17 16");
   CHECK(pieces(folder.opened({{"extra_special_tokens", {{"own", "<b>"}}}}), "<b>") == "16");
   // By their ids, then by their names, then the others; a piece of the vocabulary keeps its id.
-  const Tokenizer all = folder.opened(
-      {{"additional_special_tokens", {"<y>"}},
-       {"pad_token", "<x>"},
-       {"bos_token", {{"__type", "AddedToken"}, {"content", "|"}, {"rstrip", true}}},
-       {"added_tokens_decoder", {{"17", token("<c>")}, {"16", token("<b>")}}}});
+  const Tokenizer all =
+      folder.opened({{"additional_special_tokens", {"<y>"}},
+                     {"pad_token", "<x>"},
+                     {"bos_token", {{"__type", "AddedToken"}, {"content", "|"}, {"rstrip", true}}},
+                     {"added_tokens_decoder", {{"17", token("<c>")}, {"16", token("<b>")}}}});
   CHECK(pieces(all, "<b><c><x><y>|  a") == "16 17 18 19 | a");
   CHECK(text_of(all, {16, 3, 2, 19}) == "a");
   // The padding of a tokenizer.json names a token too.
@@ -127,22 +127,21 @@ TEST_CASE("split_special_tokens and clean_up_tokenization_spaces") {
                                 true}}),
                 spaced) == "a.'a");
   const json scored = json::parse(R"([["?", 0], ["a", -1], [".", -1]])");
-  const json unigram = {
-      {"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", scored}}},
-      {"decoder", nullptr},
-      {"added_tokens", nullptr}};
+  const json unigram = {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", scored}}},
+                        {"decoder", nullptr},
+                        {"added_tokens", nullptr}};
   const Folder words(small_file(unigram));
   CHECK(text_of(words.opened(), {1, 2}) == "a .");
   CHECK(text_of(words.opened({{"clean_up_tokenization_spaces", true}}), {1, 2}) == "a.");
 }
 
 TEST_CASE("an added token decodes to what the normalizer makes of it") {
-  const Folder folder(small_file(
-      {{"normalizer", {{"type", "Lowercase"}}},
-       {"added_tokens",
-        {{{"id", 15}, {"content", "<A>"}, {"normalized", true}, {"special", false}},
-         {{"id", 16}, {"content", "<B>"}, {"normalized", false}, {"special", true}},
-         {{"id", 17}, {"content", "<X>"}, {"normalized", true}, {"special", true}}}}}));
+  const Folder folder(
+      small_file({{"normalizer", {{"type", "Lowercase"}}},
+                  {"added_tokens",
+                   {{{"id", 15}, {"content", "<A>"}, {"normalized", true}, {"special", false}},
+                    {{"id", 16}, {"content", "<B>"}, {"normalized", false}, {"special", true}},
+                    {{"id", 17}, {"content", "<X>"}, {"normalized", true}, {"special", true}}}}}));
   const Tokenizer tokenizer = folder.opened();
   CHECK(pieces(tokenizer, "<A><a><B><b>") == "15 15 16 < b >");
   // A special token whose text is no longer its own is not left out.
@@ -154,15 +153,15 @@ TEST_CASE("an added token decodes to what the normalizer makes of it") {
 TEST_CASE("settings that a tokenizer class takes from tokenizer_config.json") {
   const Folder folder;
   CHECK(pieces(folder.opened({{"add_prefix_space", true}}), "a") == "a");
-  CHECK(pieces(folder.opened({{"add_prefix_space", true}, {"tokenizer_class", "GPT2TokenizerFast"}}),
-               "a") == "\xc4\xa0 a");
-  const Folder bert(small_file(
-      {{"normalizer", {{"type", "BertNormalizer"}, {"lowercase", false}}},
-       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}}}));
+  CHECK(
+      pieces(folder.opened({{"add_prefix_space", true}, {"tokenizer_class", "GPT2TokenizerFast"}}),
+             "a") == "\xc4\xa0 a");
+  const Folder bert(small_file({{"normalizer", {{"type", "BertNormalizer"}, {"lowercase", false}}},
+                                {"pre_tokenizer", {{"type", "BertPreTokenizer"}}}}));
   CHECK(pieces(bert.opened({{"do_lower_case", true}}), "A") == "A");
   CHECK(pieces(bert.opened({{"tokenizer_class", "BertTokenizer"}}), "A") == "a");
-  CHECK(pieces(bert.opened({{"do_lower_case", false}, {"tokenizer_class", "BertTokenizer"}}), "A") ==
-        "A");
+  CHECK(pieces(bert.opened({{"do_lower_case", false}, {"tokenizer_class", "BertTokenizer"}}),
+               "A") == "A");
 }
 
 TEST_CASE("tokens of a folder that are refused") {
@@ -186,8 +185,9 @@ TEST_CASE("tokens of a folder that are refused") {
                                "/golden/tokenizers/sentencepiece_bpe/tokenizer.model"));
   CHECK(Tokenizer::open(sentencepiece.path()));
   sentencepiece.write("added_tokens.json", R"({"<|user|>": 32000})");
-  check_error(Tokenizer::open(sentencepiece.path()),
-              {"added_tokens.json", "tokenizer.model lacks the token \"<|user|>\"", "tokenizer.json"});
+  check_error(
+      Tokenizer::open(sentencepiece.path()),
+      {"added_tokens.json", "tokenizer.model lacks the token \"<|user|>\"", "tokenizer.json"});
 }
 
 }  // namespace sinter
