@@ -149,8 +149,9 @@ Result<Rounded> round_matrix(const Matrix& matrix, DType scale, FileDType dtype,
     work(0);
   }
   if (const size_t row = *llvm::min_element(not_finite); row < rows)
-    return fail(fmt::format("row {} of tensor {} has a value that is not finite", row,
-                            printable(matrix.tensor)),
+    return fail(fmt::format("row {} of tensor {} has a value that is not finite, or too large for "
+                            "a scale in {}",
+                            row, printable(matrix.tensor), to_string(scale)),
                 {}, "the weights are damaged: download them again");
   return rounded;
 }

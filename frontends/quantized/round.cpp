@@ -46,16 +46,24 @@ uint32_t e4m3_code(float x) {
   return e4m3_magnitude(magnitude) | (std::signbit(x) ? 0x80u : 0u);
 }
 
-/// Stores the scale and gives the value that was stored.
-float store_scale(DType dtype, float scale, std::byte* out) {
-  if (dtype == DType::f32) {
-    std::memcpy(out, &scale, sizeof scale);
-    return scale;
-  }
-  const bool half = dtype == DType::f16;
-  const math::u16 bits = half ? math::float_to_f16(scale) : math::float_to_bf16(scale);
-  std::memcpy(out, &bits, sizeof bits);
-  return half ? math::f16_to_float(bits) : math::bf16_to_float(bits);
+/// The number of these bits in `dtype`, a float type.
+float scale_of_bits(DType dtype, uint32_t bits) {
+  if (dtype == DType::f32) return math::bits_float(bits);
+  const auto half = static_cast<math::u16>(bits);
+  return dtype == DType::f16 ? math::f16_to_float(half) : math::bf16_to_float(half);
+}
+
+/// Stores the least scale of the type with which codes of at most `half` reach `largest`, and gives
+/// it; infinity if the type has none.
+float store_scale(DType dtype, float largest, float half, std::byte* out) {
+  const float scale = largest / half;
+  uint32_t bits = dtype == DType::f32   ? math::float_bits(scale)
+                  : dtype == DType::f16 ? math::float_to_f16(scale)
+                                        : math::float_to_bf16(scale);
+  // The product is exact. Bits of positive floats have the order of their values.
+  if (static_cast<double>(scale_of_bits(dtype, bits)) * half < largest) ++bits;
+  std::memcpy(out, &bits, static_cast<size_t>(storage_bytes(dtype, 1)));  // little endian
+  return scale_of_bits(dtype, bits);
 }
 
 }  // namespace
@@ -92,11 +100,11 @@ bool round_row(const WeightScheme& scheme, DType scale, std::span<const float> r
       largest = std::max(largest, std::fabs(value));
     }
     std::byte* place = scales.data() + g * scale_bytes;
-    float stored = store_scale(scale, largest / half, place);
-    const bool zero = stored == 0;
-    if (zero) stored = store_scale(scale, 1, place);
+    // Any scale serves a group of zeros.
+    const float stored = store_scale(scale, largest == 0 ? half : largest, half, place);
+    if (!std::isfinite(stored)) return false;
     for (size_t i = 0; i < length; ++i) {
-      const float ratio = zero ? 0 : group[i] / stored;
+      const float ratio = group[i] / stored;
       const size_t bit = (g * length + i) * static_cast<size_t>(scheme.bits);
       // A field of the layout `packed` is the code plus 2^(bits-1), one of `plain` the code.
       const bool packed = scheme.layout == WeightLayout::packed;

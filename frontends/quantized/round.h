@@ -28,9 +28,9 @@ int64_t rounded_row_scales(const WeightScheme& scheme, int64_t in);
 
 /// Rounds a row to the nearest codes, ties to even. A scale is the largest magnitude of its group
 /// over half of the distance between the least and the greatest code (448 of fp8, 127.5, 7.5),
-/// rounded to `scale`, a float type; codes are those of the rounded scale, and no greater than the
-/// greatest one. A scale that is 0 then is stored as 1, with codes 0. `codes` has
-/// rounded_row_bytes(), `scales` rounded_row_scales() elements. False: a value is not finite.
+/// rounded up to `scale`, a float type: each element is within half a step of its code's value. The
+/// scale of zeros is 1. `codes` has rounded_row_bytes(), `scales` rounded_row_scales() elements.
+/// False: a value is not finite, or too large for a scale of the type.
 bool round_row(const WeightScheme& scheme, DType scale, std::span<const float> row,
                std::span<std::byte> codes, std::span<std::byte> scales);
 
