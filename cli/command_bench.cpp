@@ -48,6 +48,8 @@ Status bench_command(const BenchCommand& options) {
   }
   SINTER_LET(bench_with, bench_options(options));
   SINTER_LET(backend, open_backend(options, options.tune));
+  for (const std::string* output : {&options.html, &options.save_record})
+    SINTER_TRY(check_output_file(*output));
   bench_with.backend = backend;
   bench_with.tuned = options.tune;
   SINTER_LET(report, bench(options.model, bench_with));

@@ -90,6 +90,8 @@ Status explain_model(const ExplainCommand& options) {
   if (!only.empty()) SINTER_TRY(check_entry_names(compiled.module, only));
   const ReportHeader header{model_line(built), command_line, only};
   SINTER_LET(inputs, report_inputs(options, compiled));
+  for (const std::string* output : {&options.html, &options.dot})
+    SINTER_TRY(check_output_file(*output));
   std::vector<ComparedEntry> compared;
   if (options.compares()) {
     SINTER_LET(there, other_ledgers(options, inputs));

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/run/report.h"
+#include "driver/text_file.h"
 
 namespace sinter {
 namespace {
@@ -61,6 +62,7 @@ Status run_command(const RunCommand& options) {
   request.load.context = text_tokens(options.tokens.size(), options.more);
   SINTER_LET(model, open_model(request.path, request.load));
   if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
+  SINTER_TRY(check_output_file(options.out));
   const RunOptions run{backend, options.keep, request.compile};
   TokenRun result;
   if (options.inputs.given()) {

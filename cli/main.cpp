@@ -8,6 +8,8 @@
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/output.h"
+#include "driver/shell_word.h"
+#include "frontends/files/read_files.h"
 
 namespace {
 
@@ -80,17 +82,6 @@ Status refuse_unknown_command(const CLI::App& app, const std::string& prefix, in
               fmt::format("{}see `sinter {}--help`", likely, prefix), ExitCode::usage);
 }
 
-/// In quotes where a shell would read something else.
-std::string quoted(std::string_view word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
-    return std::string(word);
-  std::string text = "'";
-  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 /// The arguments, last one first, as the library wants them. It takes "--text=" for an option
 /// without a value, so the empty value becomes an argument of its own.
 std::vector<std::string> arguments(const CLI::App& program, int argc, char** argv) {
@@ -119,12 +110,16 @@ int exit_with(ExitCode code) { return static_cast<int>(code); }
 
 int run(int argc, char** argv) {
   command_line = "sinter";
-  for (int i = 1; i < argc; ++i) command_line += " " + quoted(argv[i]);
+  for (int i = 1; i < argc; ++i) command_line += " " + shell_word(argv[i]);
   CLI::App program("Compiles transformers into fused execution plans and says why.", "sinter");
   program.set_version_flag("--version", "sinter " SINTER_VERSION);
   program.set_help_flag("-h,--help", "this text");
   program.require_subcommand(1);
   program.get_formatter()->column_width(34);
+  if (const Status known = set_up_progress(); !known) {
+    print_error(known.error());
+    return exit_with(ExitCode::usage);
+  }
   Action action;
   add_commands(program, action);
   program.footer(kFooter);  // after the commands, which would show it too
@@ -143,6 +138,7 @@ int run(int argc, char** argv) {
                  ExitCode::usage});
     return exit_with(ExitCode::usage);
   }
+  remember_inputs();
   Status status;
   if (action) status = action();
   const Status flushed = flush_results();

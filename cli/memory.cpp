@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "cli/output.h"
+#include "driver/temporary_folder.h"
 #include "ir/allocation_may_fail.h"
 #include "ir/catch_all.h"
 
@@ -36,6 +37,7 @@ void* reserve = nullptr;
   ending = true;
   std::free(reserve);
   reserve = nullptr;
+  remove_temporary_folders();
   print_error({fmt::format("out of memory: {}", what), "", "use smaller sizes, or more memory",
                ExitCode::out_of_memory});
   ::_exit(static_cast<int>(ExitCode::out_of_memory));
@@ -57,6 +59,7 @@ void* reserve = nullptr;
     print_error({error.what(), "", "", ExitCode::internal_error});
   }
   SINTER_CATCH_ALL {}
+  remove_temporary_folders();
   ::_exit(static_cast<int>(ExitCode::internal_error));
 }
 

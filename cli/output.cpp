@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "cli/stage_lines.h"
+#include "driver/temporary_folder.h"
 
 namespace sinter {
 namespace {
@@ -44,16 +45,8 @@ using Clock = std::chrono::steady_clock;
 /// PlainProgress has a thread of its own.
 std::mutex messages;
 
-/// Seconds between lines of progress without a terminal, also from SINTER_PROGRESS_SECONDS; 0: no
-/// lines.
-double progress_interval() {
-  constexpr double kUsual = 5;
-  const char* text = std::getenv("SINTER_PROGRESS_SECONDS");
-  if (!text || !*text) return kUsual;
-  char* end = nullptr;
-  const double seconds = std::strtod(text, &end);
-  return *end == 0 && seconds >= 0 ? seconds : kUsual;
-}
+/// Seconds between lines of progress without a terminal; 0: no lines.
+double progress_interval = 5;
 
 void write_plain(std::string_view text);
 
@@ -91,7 +84,7 @@ class PlainProgress {
     }
   }
 
-  const std::chrono::duration<double> interval_{progress_interval()};
+  const std::chrono::duration<double> interval_{progress_interval};
   StageLines lines_{interval_, Clock::now()};
   std::condition_variable wake_;
   std::thread thread_;
@@ -166,6 +159,7 @@ void on_interrupt(int signal) {
     }
     found = Life::running;
   }
+  remove_temporary_folders();
   ::_exit(128 + signal);
 }
 
@@ -215,6 +209,20 @@ void progress(std::string_view text) {
   if (text.empty() || verbosity == Verbosity::quiet) return;
   write_message(fmt::format("{} ...", escape_controls(text)));
   progress_shown = true;
+}
+
+Status set_up_progress() {
+  constexpr double kMinSeconds = 0.001, kMaxSeconds = 86400;
+  const char* text = std::getenv("SINTER_PROGRESS_SECONDS");
+  if (!text || !*text) return {};
+  char* end = nullptr;
+  const double seconds = std::strtod(text, &end);
+  if (*end != 0 || !(seconds == 0 || (seconds >= kMinSeconds && seconds <= kMaxSeconds)))
+    return fail(fmt::format("\"{}\" is no number of seconds: 0, or {} to {}", printable(text),
+                            kMinSeconds, kMaxSeconds),
+                "SINTER_PROGRESS_SECONDS", "give 0 for no lines, or unset it", ExitCode::usage);
+  progress_interval = seconds;
+  return {};
 }
 
 InterruptsHeld::InterruptsHeld() {

@@ -32,6 +32,8 @@ void print_error(const Error& error);
 /// is a line of stderr that the next output replaces. Elsewhere it is a line every five seconds, or
 /// as SINTER_PROGRESS_SECONDS says: work that is done sooner prints nothing.
 void progress(std::string_view text);
+/// Reads SINTER_PROGRESS_SECONDS: 0, or 0.001 to 86400. Before the first word to stderr.
+Status set_up_progress();
 
 /// While it lives, Ctrl-C and SIGTERM wait: for the moments when a folder is written and named. One
 /// at a time.

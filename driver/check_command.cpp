@@ -12,17 +12,13 @@
 #include <cstring>
 #include <thread>
 
+#include "driver/shell_word.h"
+
 namespace sinter {
 namespace {
 
-std::string quoted_path(const std::string& path) {
-  std::string text = "'";
-  for (const char c : path) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 std::string with_path(const std::string& command, const std::string& path) {
-  const std::string word = quoted_path(path);
+  const std::string word = shell_word(path);
   std::string text;
   bool found = false;
   for (size_t at = 0; at < command.size();) {

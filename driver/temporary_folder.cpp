@@ -1,90 +1,66 @@
 #include "driver/temporary_folder.h"
 
+#include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
-#include <optional>
+#include <cstring>
 #include <utility>
 
-#include "driver/integers.h"
+#include "frontends/files/read_files.h"
+#include "frontends/files/temporary_name.h"
 
 namespace sinter {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kEnd = ".tmp";
+/// The folders that remove_temporary_folders() removes. Who takes a path from its place owns it.
+std::array<std::atomic<char*>, 64> removed_at_end{};
+static_assert(std::atomic<char*>::is_always_lock_free);
 
-/// PID of "TARGET.PID.N.tmp".
-std::optional<pid_t> process_of(std::string_view name, std::string_view target) {
-  if (!name.starts_with(target) || !name.ends_with(kEnd)) return std::nullopt;
-  if (name.size() < target.size() + kEnd.size()) return std::nullopt;
-  name.remove_prefix(target.size());
-  name.remove_suffix(kEnd.size());
-  if (!name.starts_with('.')) return std::nullopt;
-  name.remove_prefix(1);
-  const size_t dot = name.find('.');
-  if (dot == name.npos) return std::nullopt;
-  const auto process = parse_integer<int32_t>(name.substr(0, dot), "", {.least = 1});
-  const auto number = parse_integer<int32_t>(name.substr(dot + 1), "", {.least = 0});
-  if (!process || !number) return std::nullopt;
-  return *process;
+std::atomic<char*>* remove_at_end(const std::string& path) {
+  char* own = ::strdup(path.c_str());
+  for (std::atomic<char*>& place : removed_at_end)
+    if (char* none = nullptr; own && place.compare_exchange_strong(none, own)) return &place;
+  std::free(own);
+  return nullptr;  // the next folder beside the same target removes it
 }
 
-int open_folder(const fs::path& path) {
-  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-void remove_leftover(const fs::path& path) {
-  const int folder = open_folder(path);
-  if (folder < 0) return;
-  struct stat info;
-  std::error_code ignored;
-  if (::fstat(folder, &info) == 0 && info.st_uid == ::geteuid() &&
-      ::flock(folder, LOCK_EX | LOCK_NB) == 0)
-    fs::remove_all(path, ignored);
-  ::close(folder);
-}
-
-}  // namespace
-
-Result<TemporaryFolder> TemporaryFolder::beside(const fs::path& target) {
-  constexpr int attempts = 1000;  // names left behind by processes that had this one's number
-  for (int attempt = 0; attempt < attempts; ++attempt) {
-    fs::path path = target;
-    path += fmt::format(".{}.{}{}", ::getpid(), attempt, kEnd);
-    if (::mkdir(path.c_str(), 0777) == 0) {
-      const int lock = open_folder(path);
-      // A file system without locks is no failure: the process's number protects the folder.
-      if (lock >= 0) ::flock(lock, LOCK_EX | LOCK_NB);
-      return TemporaryFolder(std::move(path), lock);
-    }
-    if (errno != EEXIST) break;
+/// By calls that a signal's handler may make.
+void remove_tree(int around, const char* name) {
+  if (::unlinkat(around, name, AT_REMOVEDIR) == 0) return;
+  if (errno == ENOTDIR) {
+    ::unlinkat(around, name, 0);
+    return;
   }
-  return cannot_write(target, std::generic_category().message(errno));
+  const int folder = ::openat(around, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return;
+  alignas(dirent64) std::array<char, 4096> entries;
+  for (ssize_t bytes = 1; bytes > 0;) {
+    bytes = ::syscall(SYS_getdents64, folder, entries.data(), entries.size());
+    for (ssize_t at = 0; at < bytes;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      at += entry->d_reclen;
+      if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
+        remove_tree(folder, entry->d_name);
+    }
+  }
+  ::close(folder);
+  ::unlinkat(around, name, AT_REMOVEDIR);
 }
 
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, -1)) {}
+std::string errno_text() { return std::generic_category().message(errno); }
 
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
-  if (lock_ >= 0) ::close(lock_);
-}
+bool target_is_not_empty() { return errno == ENOTEMPTY || errno == EEXIST; }
 
-Status TemporaryFolder::rename_to(const fs::path& target) {
-  if (::rename(path_.c_str(), target.c_str()) != 0)
-    return cannot_write(target, std::generic_category().message(errno));
-  keep();
-  return {};
-}
-
+/// An error where `folder` lies in no folder. `path` is its real path.
 Status check_parent(const std::string& folder, const fs::path& path) {
   std::error_code error;
   const fs::path around = path.parent_path();
@@ -97,23 +73,125 @@ Status check_parent(const std::string& folder, const fs::path& path) {
               "make it first, or give another folder");
 }
 
+/// A file in the folder that the command reads, relative to the folder; empty: there is none.
+std::string input_in(const fs::path& folder) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    struct stat info;
+    if (::stat(it->path().c_str(), &info) == 0 && is_input(info))
+      return it->path().lexically_relative(folder).string();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TemporaryFolder> TemporaryFolder::beside(const fs::path& target) {
+  const std::string path =
+      take_temporary_name(target.string(), S_IFDIR,
+                          [](const std::string& name) { return ::mkdir(name.c_str(), 0777) == 0; });
+  if (path.empty()) return cannot_write(target, errno_text());
+  const int lock = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (lock >= 0) lock_temporary(lock);
+  return TemporaryFolder(path, lock);
+}
+
+TemporaryFolder::TemporaryFolder(std::filesystem::path path, int lock)
+    : path_(std::move(path)), lock_(lock), at_end_(remove_at_end(path_.string())) {}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      lock_(std::exchange(other.lock_, -1)),
+      at_end_(std::exchange(other.at_end_, nullptr)) {}
+
+void TemporaryFolder::stay_at_end() {
+  if (at_end_) std::free(std::exchange(at_end_, nullptr)->exchange(nullptr));
+}
+
+void TemporaryFolder::keep() {
+  stay_at_end();
+  path_.clear();
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  stay_at_end();
+  std::error_code ignored;
+  // An empty folder needs no descriptor to be removed, of which there may be none left.
+  if (!path_.empty() && ::rmdir(path_.c_str()) != 0) fs::remove_all(path_, ignored);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Status TemporaryFolder::rename_to(const fs::path& target) {
+  if (::rename(path_.c_str(), target.c_str()) != 0) return cannot_write(target, errno_text());
+  keep();
+  return {};
+}
+
+/// For a file system that cannot exchange two folders: for a moment what is at `target` has another
+/// name. Returns whether this folder is there; another process may have been faster.
+Result<bool> TemporaryFolder::put_in_two_steps(const fs::path& target) {
+  SINTER_LET(old, TemporaryFolder::beside(target));
+  old.stay_at_end();  // it will hold the only whole one
+  if (::rename(target.c_str(), old.path().c_str()) != 0 && errno != ENOENT)
+    return cannot_write(target, errno_text());
+  if (::rename(path_.c_str(), target.c_str()) == 0) return true;
+  if (target_is_not_empty()) return false;
+  const std::string why = errno_text();
+  if (::rename(old.path().c_str(), target.c_str()) == 0) old.keep();
+  return cannot_write(target, why);
+}
+
+Status TemporaryFolder::put_at(const fs::path& target) {
+  // Other processes may put theirs there at the same time.
+  constexpr int kMostTries = 1000;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    // An absent or empty target is replaced by a plain rename, another by exchanging the two.
+    bool done = ::rename(path_.c_str(), target.c_str()) == 0;
+    if (!done && !target_is_not_empty()) return cannot_write(target, errno_text());
+    if (!done) {
+      if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0)
+        return {};
+      if (errno == ENOENT) continue;
+      SINTER_LET(put, put_in_two_steps(target));
+      done = put;
+    }
+    if (!done) continue;
+    keep();
+    return {};
+  }
+  return cannot_write(target, "other processes replace the folder again and again");
+}
+
+void remove_temporary_folders() {
+  constexpr int kTries = 3;  // other threads may still write
+  for (std::atomic<char*>& place : removed_at_end)
+    if (const char* path = place.exchange(nullptr))
+      for (int i = 0; i < kTries; ++i) remove_tree(AT_FDCWD, path);
+}
+
+Status check_output_folder(const std::string& folder,
+                           llvm::function_ref<Status(const fs::path&)> check_content) {
+  const fs::path path = real_path(folder);
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::not_found) return check_parent(folder, path);
+  if (status.type() != fs::file_type::directory)
+    return fail("this is no folder", printable(folder, 4096),
+                "give another folder, or move this one away");
+  if (fs::is_empty(path, error)) return {};
+  SINTER_TRY(check_content(path));
+  if (const std::string input = input_in(path); !input.empty())
+    return fail(fmt::format("the folder holds {}, which the command reads", printable(input)),
+                printable(folder, 4096), "give another folder", ExitCode::usage);
+  return {};
+}
+
 fs::path real_path(const std::string& folder) {
   std::error_code error;
   fs::path path = fs::weakly_canonical(folder, error);
   if (error) path = folder;
   return path.has_filename() ? path : path.parent_path();
-}
-
-void remove_leftovers(const fs::path& target) {
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  const std::string name = target.filename().string();
-  std::error_code error;
-  std::vector<fs::path> left;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const auto process = process_of(it->path().filename().string(), name);
-    if (process && ::kill(*process, 0) != 0 && errno == ESRCH) left.push_back(it->path());
-  }
-  for (const fs::path& path : left) remove_leftover(path);
 }
 
 tl::unexpected<Error> cannot_write(const fs::path& path, const std::string& why) {

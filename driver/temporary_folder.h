@@ -1,15 +1,18 @@
-// A folder under construction beside the place that it will take.
+// A folder under construction beside the place that it will take, and where a command may put one.
 #pragma once
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <atomic>
 #include <filesystem>
 
 #include "ir/error.h"
 
 namespace sinter {
 
-/// TARGET.PID.N.tmp, PID the process and N a number of its own. Removed unless it was kept. It is
-/// locked (flock) while this object lives, so that a process which cannot see this one's number, in
-/// another container, takes it for no leftover.
+/// TARGET.PID.N.tmp (frontends/files/temporary_name.h), locked while this object lives. Removed
+/// unless it was put in place. What a process left that was killed (SIGKILL), the next folder
+/// beside `target` removes.
 class TemporaryFolder {
  public:
   static Result<TemporaryFolder> beside(const std::filesystem::path& target);
@@ -20,20 +23,31 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
   /// Gives the folder its name, which is free or that of an empty folder.
   Status rename_to(const std::filesystem::path& target);
-  void keep() { path_.clear(); }
+  /// The same where another folder may have the name: that one is removed. At every moment one of
+  /// the two has it.
+  Status put_at(const std::filesystem::path& target);
 
  private:
-  TemporaryFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  TemporaryFolder(std::filesystem::path path, int lock);
+  Result<bool> put_in_two_steps(const std::filesystem::path& target);
+  void keep();
+  void stay_at_end();
+
   std::filesystem::path path_;
   int lock_ = -1;
+  std::atomic<char*>* at_end_;  // its place in the list of remove_temporary_folders()
 };
 
-/// Removes what killed processes left beside `target`: folders of exactly such a name that belong
-/// to this user, whose process is gone and that nobody has locked. What cannot be removed stays.
-void remove_leftovers(const std::filesystem::path& target);
+/// Removes the folders that are under construction. For a program that ends at once, by a signal's
+/// handler or without memory: nothing here allocates.
+void remove_temporary_folders();
 
-/// An error where `folder` lies in no folder. `path` is what it names (weakly_canonical).
-Status check_parent(const std::string& folder, const std::filesystem::path& path);
+/// May a command put its folder at `folder`? There is nothing of this name in a folder that exists,
+/// an empty folder, or one that the command may replace: `check_content`, which is asked about the
+/// folder itself (real_path), finds nothing foreign, and the command reads none of its files.
+Status check_output_folder(const std::string& folder,
+                           llvm::function_ref<Status(const std::filesystem::path&)> check_content);
+
 /// The folder itself where `folder` is a link to it, without a slash at the end.
 std::filesystem::path real_path(const std::string& folder);
 

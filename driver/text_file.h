@@ -8,6 +8,10 @@
 
 namespace sinter {
 
+/// Could a command write this file? Asked before the work whose result it takes. "": none is asked
+/// for.
+Status check_output_file(const std::string& path);
+
 /// The file is there as a whole or not at all.
 Status write_text(const std::string& path, std::string_view text);
 

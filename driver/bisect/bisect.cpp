@@ -10,6 +10,7 @@
 
 #include "driver/bisect/judge_plans.h"
 #include "driver/bisect/reproducer.h"
+#include "driver/bisect/reproducer_folder.h"
 #include "driver/text_file.h"
 #include "driver/text_table.h"
 #include "frontends/files/bounded_file.h"
@@ -91,7 +92,7 @@ class Answers {
     std::error_code error;
     if (path.empty() || !std::filesystem::exists(path, error)) return answers;
     constexpr size_t kMostBytes = size_t{1} << 26;
-    SINTER_LET(text, read_small_file(path, kMostBytes));
+    SINTER_LET(text, read_small_file(path, kMostBytes, FileRole::own));
     SINTER_LET(document, parse_json(text, path));
     const JsonView root = document.view();
     SINTER_LET(known, root["search"].string());
@@ -377,6 +378,7 @@ std::string search_of(const PlanJudge& judge, const BisectOptions& options) {
 }  // namespace
 
 Result<BisectReport> bisect(const OpenedModel& model, const BisectOptions& options) {
+  if (!options.output.empty()) SINTER_TRY(check_reproducer_folder(options.output));
   SINTER_LET(judge, PlanJudge::create(model, options));
   SINTER_LET(answers, Answers::open(options.state, search_of(*judge, options)));
   return Bisection(model, options, *judge, std::move(answers)).run();

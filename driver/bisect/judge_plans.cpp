@@ -154,7 +154,8 @@ Result<std::string> PlanJudge::reference_fault(const std::vector<CallValues>& va
     SINTER_TRY(compare_outputs(*reference_, entry, names, outputs, report));
   }
   if (report.reference.empty())
-    return fail("the file has no tensor of an output", options_.reference, {}, ExitCode::usage);
+    return fail("the file has no tensor of an output", options_.reference,
+                "give a tensor for an output, by its name or ENTRY.NAME");
   for (const ValueCheck& check : report.reference)
     if (options_.max_error ? !(check.max_abs <= *options_.max_error) : !check.passed)
       return fmt::format("{}: {:.3e} from the reference, allowed {:.3e}", check.name, check.max_abs,
@@ -177,9 +178,8 @@ Result<bool> PlanJudge::command_says_wrong(const PlanChoice& choice) {
     if (!is_fault(built.error())) return tl::make_unexpected(std::move(built.error()));
     return true;
   }
-  const auto beside =
-      std::filesystem::temp_directory_path() / fmt::format("sinter-bisect-{}", folders_++);
-  SINTER_LET(folder, TemporaryFolder::beside(beside));
+  SINTER_LET(folder,
+             TemporaryFolder::beside(std::filesystem::temp_directory_path() / "sinter-bisect"));
   const std::string plan = (folder.path() / "plan").string();
   SINTER_TRY(write_plan_folder(plan, {*built, {}, {}, {}, {}, false}));
   SINTER_LET(end, run_check(options_.check, plan));

@@ -64,7 +64,6 @@ class PlanJudge {
   std::optional<ReferenceFile> model_reference_;  // of a language model
   std::optional<PlanTimer> timer_;
   std::atomic<int64_t> made_ = 0;
-  std::atomic<int64_t> folders_ = 0;
 };
 
 }  // namespace sinter

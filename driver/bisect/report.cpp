@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/bisect/bisect.h"
+#include "driver/shell_word.h"
 #include "driver/text_table.h"
 
 namespace sinter {
@@ -28,8 +29,10 @@ std::string guilty_text(const GuiltyFusions& guilty) {
                         guilty.difference->call, to_string(*guilty.difference));
   if (!guilty.failure.empty()) text += fmt::format("  {}\n", printable(guilty.failure, 1000));
   if (guilty.fusions.size() == 1 && !guilty.fusions[0].a.empty())
-    text += fmt::format("  without it: --forbid {},{}\n", printable(guilty.fusions[0].a),
-                        printable(guilty.fusions[0].b));
+    text += line_with_words("  without it: --forbid " +
+                                shell_word(guilty.fusions[0].a + "," + guilty.fusions[0].b),
+                            4096) +
+            "\n";
   if (!guilty.reproducer) return text;
   const Reproducer& made = *guilty.reproducer;
   text += fmt::format("  reproducer {}: {}\n", printable(made.folder, 4096),
@@ -40,7 +43,7 @@ std::string guilty_text(const GuiltyFusions& guilty) {
   text += fmt::format("    {} of inputs, {} of the model's {} of weights\n    {}\n",
                       amount(static_cast<int64_t>(made.input_bytes), "byte"), made.weight_bytes,
                       amount(static_cast<int64_t>(made.model_weight_bytes), "byte"),
-                      printable(made.command, 4096));
+                      line_with_words(made.command, 4096));
   return text;
 }
 

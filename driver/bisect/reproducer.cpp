@@ -1,11 +1,13 @@
 #include "driver/bisect/reproducer.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "driver/bisect/reproducer_folder.h"
 #include "driver/reduce/steps.h"
+#include "driver/shell_word.h"
+#include "driver/temporary_folder.h"
 #include "driver/text_file.h"
 #include "frontends/files/tensor_file.h"
 #include "ir/op_roles.h"
@@ -213,10 +215,10 @@ Result<KernelModule> kernel_module(const Module& frozen, size_t entry,
 Result<Reproducer> write_reproducer(const std::string& folder, const KernelModule& kernel,
                                     const GuiltyFusions& guilty, const BisectOptions& options,
                                     uint64_t model_weight_bytes, int64_t runs) {
-  const std::filesystem::path root = folder;
-  std::error_code error;
-  std::filesystem::create_directories(root, error);
-  if (error) return fail("cannot make the folder: " + error.message(), folder);
+  SINTER_TRY(check_reproducer_folder(folder));
+  const std::filesystem::path target = real_path(folder);
+  SINTER_LET(temporary, TemporaryFolder::beside(target));
+  const std::filesystem::path root = temporary.path();
   const std::string module = (root / "model.sir").string(),
                     inputs = (root / "inputs.safetensors").string(),
                     weights = (root / "model.safetensors").string();
@@ -232,11 +234,11 @@ Result<Reproducer> write_reproducer(const std::string& folder, const KernelModul
   made.command = "sinter bisect model.sir --output ''";
   if (!kernel.inputs.empty()) made.command += " --inputs inputs.safetensors";
   if (!kernel.weights.empty()) made.command += " --weights model.safetensors";
-  for (const std::string& size : kernel.sizes) made.command += " --symbol " + size;
+  for (const std::string& size : kernel.sizes) made.command += " --symbol " + shell_word(size);
   made.command += options.backend->on_gpu() ? " --device cuda" : " --device cpu";
   const CompileOptions& compiled = options.compile;
   if (!options.backend->on_gpu() && compiled.target != CompileOptions().target)
-    made.command += " --arch " + compiled.target;
+    made.command += " --arch " + shell_word(compiled.target);
   if (llvm::is_contained(compiled.families.requested, "gemm_tc")) made.command += " --products own";
   const auto leaves_out = [&](std::string_view name) {
     return llvm::is_contained(compiled.families.left_out, name);
@@ -275,6 +277,7 @@ Result<Reproducer> write_reproducer(const std::string& folder, const KernelModul
                  "#!/bin/sh\n# Compares the fused with the unfused plan of the kernels; "
                  "exit status 3: the fused one is wrong.\ncd \"$(dirname \"$0\")\" && exec " +
                      made.command + "\n"));
+  std::error_code error;
   std::filesystem::permissions(root / "reproduce.sh", std::filesystem::perms::owner_exec,
                                std::filesystem::perm_options::add, error);
   nlohmann::ordered_json about;
@@ -294,6 +297,7 @@ Result<Reproducer> write_reproducer(const std::string& folder, const KernelModul
   about["weight_bytes"] = made.weight_bytes;
   about["model_weight_bytes"] = model_weight_bytes;
   SINTER_TRY(write_text((root / "about.json").string(), about.dump(2) + "\n"));
+  SINTER_TRY(temporary.put_at(target));
   return made;
 }
 

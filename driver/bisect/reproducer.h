@@ -22,8 +22,8 @@ Result<KernelModule> kernel_module(const Module& frozen, size_t entry,
                                    size_t call);
 
 /// Writes model.sir, model.safetensors with the weights, inputs.safetensors, reproduce.sh and
-/// about.json, and runs the module, fused and unfused. Makes the folder; files of these names in it
-/// are replaced.
+/// about.json, and runs the module, fused and unfused. The folder appears as a whole; what
+/// check_reproducer_folder allows is replaced.
 Result<Reproducer> write_reproducer(const std::string& folder, const KernelModule& kernel,
                                     const GuiltyFusions& guilty, const BisectOptions& options,
                                     uint64_t model_weight_bytes, int64_t runs);

@@ -2,6 +2,7 @@
 
 #include "codegen/lowering/lower.h"
 #include "driver/compile/value_names.h"
+#include "driver/shell_word.h"
 #include "ir/variants.h"
 #include "plan/checker.h"
 
@@ -47,7 +48,7 @@ Status check_required(const NamePairs& required, const Entry& entry, const Fusio
                   entry.name,
                   fmt::format("without the requirement, `sinter explain --why {} {}` says what "
                               "would have to change",
-                              x, y),
+                              shell_word(x), shell_word(y)),
                   ExitCode::check_failed);
   }
   return {};

@@ -25,7 +25,7 @@ nlohmann::json parse(const std::string& text) {
 
 /// Whatever its version: a plan.json that a Sinter wrote, or null.
 nlohmann::json read_plan_json(const fs::path& folder) {
-  const auto text = read_small_file((folder / "plan.json").string(), kMaxPlanBytes);
+  const auto text = read_small_file((folder / "plan.json").string(), kMaxPlanBytes, FileRole::own);
   if (!text) return nullptr;
   nlohmann::json json = parse(*text);
   const bool written = json.is_object() && json.contains("format") && json["format"].is_object() &&
@@ -36,7 +36,8 @@ nlohmann::json read_plan_json(const fs::path& folder) {
 /// Paths that the manifest names, whatever its version.
 std::set<std::string> listed_files(const fs::path& folder) {
   std::set<std::string> files;
-  const auto text = read_small_file((folder / kManifestFile).string(), kMaxPlanBytes);
+  const auto text =
+      read_small_file((folder / kManifestFile).string(), kMaxPlanBytes, FileRole::own);
   if (!text) return files;
   const nlohmann::json json = parse(*text);
   if (!json.is_object() || !json.contains("files") || !json["files"].is_object()) return files;

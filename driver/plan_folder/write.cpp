@@ -1,9 +1,6 @@
 #include "driver/plan_folder/write.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -34,57 +31,15 @@ Status write_file(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
-bool target_is_not_empty() { return errno == ENOTEMPTY || errno == EEXIST; }
-
-/// For a file system that cannot exchange two folders: for a moment the plan at `target` has
-/// another name. Returns whether `made` is there; another process may have been faster.
-Result<bool> put_in_two_steps(TemporaryFolder& made, const fs::path& target) {
-  SINTER_LET(old, TemporaryFolder::beside(target));
-  if (::rename(target.c_str(), old.path().c_str()) != 0 && errno != ENOENT)
-    return cannot_write(target, errno_text());
-  if (::rename(made.path().c_str(), target.c_str()) == 0) return true;
-  if (target_is_not_empty()) return false;
-  const std::string why = errno_text();
-  if (::rename(old.path().c_str(), target.c_str()) == 0) old.keep();
-  return cannot_write(target, why);
-}
-
-/// Gives the finished folder its name; what had the name is left in `made` or gone. Other processes
-/// may put theirs there at the same time.
-Status put_in_place(TemporaryFolder& made, const fs::path& target) {
-  constexpr int kMostTries = 1000;
-  for (int tries = 0; tries < kMostTries; ++tries) {
-    // An absent or empty target is replaced by a plain rename, a plan by exchanging the two.
-    bool done = ::rename(made.path().c_str(), target.c_str()) == 0;
-    if (!done && !target_is_not_empty()) return cannot_write(target, errno_text());
-    if (!done) {
-      if (::renameat2(AT_FDCWD, made.path().c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) ==
-          0)
-        return {};
-      if (errno == ENOENT) continue;
-      SINTER_LET(put, put_in_two_steps(made, target));
-      done = put;
-    }
-    if (!done) continue;
-    made.keep();
-    return {};
-  }
-  return cannot_write(target, "other processes replace the folder again and again");
-}
-
-Status check_once(const std::string& folder, const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::symlink_status(path, error);
-  if (status.type() == fs::file_type::not_found) return check_parent(folder, path);
+/// Nothing in a folder that is not empty but a plan.
+Status check_content(const std::string& folder, const fs::path& path) {
   const std::string hint = "give another folder, or move this one away";
-  if (status.type() != fs::file_type::directory)
-    return fail("this is no folder", printable(folder, 4096), hint);
   SINTER_LET(foreign, foreign_file(path));
   const bool plan = holds_plan(path);
   if (!foreign.empty() && (plan || !foreign.starts_with("kernels/")))
     return fail(fmt::format("the folder holds {}, which is no part of a plan", printable(foreign)),
                 printable(folder, 4096), hint);
-  if (!plan && !fs::is_empty(path, error))
+  if (!plan)
     return fail("the folder holds no plan.json of Sinter and is not empty", printable(folder, 4096),
                 hint);
   return {};
@@ -93,8 +48,10 @@ Status check_once(const std::string& folder, const fs::path& path) {
 }  // namespace
 
 Status check_plan_folder(const std::string& folder) {
-  const fs::path path = real_path(folder);
-  return read_whole_plan(path.string(), [&] { return check_once(folder, path); });
+  return read_whole_plan(real_path(folder).string(), [&] {
+    return check_output_folder(folder,
+                               [&](const fs::path& path) { return check_content(folder, path); });
+  });
 }
 
 namespace {
@@ -216,9 +173,7 @@ Status write_plan_folder(const std::string& folder, const FolderRequest& request
   manifest.weights = std::move(weights);
   manifest.files = writer.hashes();
   SINTER_TRY(write_file(writer.root() / kManifestFile, write_manifest(manifest)));
-  SINTER_TRY(put_in_place(made, target));
-  remove_leftovers(target);
-  return {};
+  return made.put_at(target);
 }
 
 }  // namespace sinter

@@ -88,14 +88,10 @@ Status check_matrix(const Matrix& matrix, const std::string& origin) {
 }
 
 Status check_target(const std::string& folder) {
-  const fs::path path = real_path(folder);
-  std::error_code error;
-  const fs::file_status status = fs::symlink_status(path, error);
-  if (status.type() == fs::file_type::not_found) return check_parent(folder, path);
-  if (status.type() != fs::file_type::directory || !fs::is_empty(path, error))
+  return check_output_folder(folder, [&](const fs::path&) {
     return fail("there is something of this name", printable(folder, 4096),
                 "give another folder, or move this one away");
-  return {};
+  });
 }
 
 /// Elements [begin, end) of a tensor as floats.
@@ -333,7 +329,6 @@ Result<QuantizedFolder> quantize(const OpenedModel& model, const std::string& fo
   load.ignored_keys = options.ignored_keys;
   SINTER_TRY(load_model(made.path().string(), load));
   SINTER_TRY(made.rename_to(target));
-  remove_leftovers(target);
   return result;
 }
 

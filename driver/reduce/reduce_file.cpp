@@ -34,6 +34,7 @@ class FileCheck {
 
 Result<ReduceReport> reduce_file(const ReduceRequest& request) {
   SINTER_LET(model, load_model(request.path));
+  SINTER_TRY(check_output_file(request.output));
   ReduceReport report;
   report.before = report.after = size_of(model.module);
   SINTER_LET(check, FileCheck::create(request));

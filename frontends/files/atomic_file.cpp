@@ -10,24 +10,14 @@
 #include <system_error>
 #include <utility>
 
+#include "frontends/files/read_files.h"
+#include "frontends/files/temporary_name.h"
+
 namespace sinter {
 
 namespace {
 
 constexpr size_t kLargestWrite = size_t{1} << 30;
-constexpr int kAttempts = 1000;  // names left behind by processes that had this one's number
-
-/// Calls `take(name)` with temporary names until it succeeds or fails otherwise than by EEXIST; the
-/// name, or "" with errno.
-template <typename Take>
-std::string take_temporary_name(const std::string& target, const Take& take) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string name = fmt::format("{}.{}.{}.tmp", target, ::getpid(), attempt);
-    if (take(name)) return name;
-    if (errno != EEXIST) break;
-  }
-  return {};
-}
 
 /// Where a file without a name can be given one: its link in /proc.
 std::string link_to(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
@@ -52,6 +42,9 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   if (::stat(path.c_str(), &info) == 0) {
     if (!S_ISREG(info.st_mode))
       return fail("cannot write: this is no regular file", path, "give another path");
+    if (is_input(info))
+      return fail("cannot write: the command reads this file", path, "give another path",
+                  ExitCode::usage);
     std::error_code error;
     target = std::filesystem::canonical(path, error).string();
     if (error) return fail(fmt::format("cannot write: {}", error.message()), path);
@@ -59,8 +52,9 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   if (const int descriptor = open_without_name(target); descriptor >= 0)
     return AtomicFile(target, {}, descriptor);
   int descriptor = -1;
-  std::string temporary = take_temporary_name(target, [&](const std::string& name) {
+  std::string temporary = take_temporary_name(target, S_IFREG, [&](const std::string& name) {
     descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0) lock_temporary(descriptor);
     return descriptor >= 0;
   });
   if (descriptor >= 0) return AtomicFile(target, std::move(temporary), descriptor);
@@ -111,7 +105,8 @@ Status AtomicFile::give_name() {
   if (::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
   if (errno != EEXIST) return failed("name the finished file");
   // A link replaces no file; a rename does.
-  temporary_ = take_temporary_name(path_, [&](const std::string& name) {
+  lock_temporary(fd_);
+  temporary_ = take_temporary_name(path_, S_IFREG, [&](const std::string& name) {
     return ::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   });
   if (temporary_.empty()) return failed("name the finished file");

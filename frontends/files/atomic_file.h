@@ -12,9 +12,10 @@ namespace sinter {
 
 /// Bytes go to a file without a name in the folder of `path`; commit() syncs it and gives it its
 /// name. Without a commit nothing remains, even if the process is killed. Where the file system has
-/// no files without names, `path.PID.N.tmp` is written and renamed, and a kill leaves it. An
-/// existing regular file is replaced (through a symbolic link, the file that the link leads to);
-/// anything else at `path` is refused.
+/// no files without names, and for the moment in which a file is replaced, it is called
+/// `path.PID.N.tmp`: what a kill leaves then, the next writer of `path` removes. An existing
+/// regular file is replaced (through a symbolic link, the file that the link leads to), unless the
+/// command reads it (read_files.h); anything else at `path` is refused.
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::string& path);

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "frontends/files/read_files.h"
+
 namespace sinter {
 namespace {
 
@@ -51,7 +53,7 @@ constexpr std::array<Impostor, 6> impostors{{
 
 }  // namespace
 
-Result<BoundedFile> BoundedFile::open(const std::string& path) {
+Result<BoundedFile> BoundedFile::open(const std::string& path, FileRole role) {
   if (path.find('\0') != std::string::npos) return fail("the path holds a zero byte", path);
   // O_NONBLOCK: opening a FIFO without a writer returns at once and is then refused by its kind.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -63,6 +65,7 @@ Result<BoundedFile> BoundedFile::open(const std::string& path) {
   if (!S_ISREG(info.st_mode))
     return fail(fmt::format("expected a regular file, got {}", kind_of(info.st_mode)), path,
                 "check the path");
+  if (role == FileRole::input) note_input(info);
   file.size_ = static_cast<uint64_t>(info.st_size);
   file.modified_seconds_ = info.st_mtim.tv_sec;
   file.modified_nanoseconds_ = info.st_mtim.tv_nsec;
@@ -125,8 +128,8 @@ Result<std::string> BoundedFile::read_all(uint64_t max_bytes) const {
   return text;
 }
 
-Result<std::string> read_small_file(const std::string& path, uint64_t max_bytes) {
-  SINTER_LET(file, BoundedFile::open(path));
+Result<std::string> read_small_file(const std::string& path, uint64_t max_bytes, FileRole role) {
+  SINTER_LET(file, BoundedFile::open(path, role));
   return file.read_all(max_bytes);
 }
 

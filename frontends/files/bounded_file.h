@@ -12,11 +12,14 @@
 
 namespace sinter {
 
+/// An input counts for remember_inputs(); a file that the command may replace is its own.
+enum class FileRole : uint8_t { input, own };
+
 /// A regular file, open for reading. Owns its descriptor. Reads are safe from several threads.
 class BoundedFile {
  public:
   /// Follows symbolic links; refuses folders, FIFOs, sockets and devices, without blocking on them.
-  static Result<BoundedFile> open(const std::string& path);
+  static Result<BoundedFile> open(const std::string& path, FileRole role = FileRole::input);
 
   BoundedFile(BoundedFile&& other) noexcept;
   BoundedFile& operator=(BoundedFile&& other) noexcept;
@@ -44,7 +47,8 @@ class BoundedFile {
 };
 
 /// open() and read_all().
-Result<std::string> read_small_file(const std::string& path, uint64_t max_bytes);
+Result<std::string> read_small_file(const std::string& path, uint64_t max_bytes,
+                                    FileRole role = FileRole::input);
 
 /// Fails if the file is not a model at all but what a broken download or a wrong tool leaves in its
 /// place: nothing, a git-lfs pointer, a web page, a PyTorch archive, a GGUF file.

@@ -69,6 +69,20 @@ TEST_CASE("verify --self says what it does, in plain lines of its own") {
   }));
 }
 
+TEST_CASE("the interval between lines is 0 or a number of seconds that a clock can wait") {
+  for (const char* text : {"inf", "nan", "-1", "1e300", "1e-300", "five", "5s", "0x", "86401"}) {
+    const ProgramRun run =
+        run_program({"--version"}, {std::string("SINTER_PROGRESS_SECONDS=") + text});
+    CAPTURE(text);
+    CAPTURE(run.err);
+    CHECK(run.code == 2);
+    CHECK(run.err.find("SINTER_PROGRESS_SECONDS: \"") != std::string::npos);
+    CHECK(lines_of(run.err).size() == 1);
+  }
+  for (const char* text : {"", "0", "0.001", "1e3", "86400"})
+    CHECK(run_program({"--version"}, {std::string("SINTER_PROGRESS_SECONDS=") + text}).code == 0);
+}
+
 TEST_CASE("compile says what it does, and says nothing more when it is done soon") {
   const TemporaryDirectory folder;
   const std::vector<std::string> command = {"compile", kGpt2, "-o", folder.path() + "/plan"};

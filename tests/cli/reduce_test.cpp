@@ -77,21 +77,28 @@ TEST_CASE("reduce: a check that takes too long has not succeeded, and what it st
   CHECK(run.err.find("no end after 1 s") != std::string::npos);
 }
 
-TEST_CASE("reduce: an interrupt leaves the smallest module so far") {
-  const ModuleFolder folder;
-  // The first check passes; the second one passes and waits, as do all later ones.
-  RunningProgram running(folder.command("grep -q tanh {} && { test -e " + folder.path() +
-                                        "/twice && sleep 60; test -e " + folder.path() +
-                                        "/once && touch " + folder.path() + "/twice; touch " +
-                                        folder.path() + "/once; }"));
-  while (!std::filesystem::exists(folder.path() + "/twice"))
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  running.send(SIGINT);
-  CHECK(running.wait().code == 130);
-  const std::string text = read_whole(folder.reduced);
-  CHECK(text.find("tanh") != std::string::npos);
-  CHECK(text.size() < std::string(kModule).size());
+TEST_CASE(
+    "reduce: an interrupt leaves the smallest module so far, and a kill what the next run takes") {
+  for (const int signal : {SIGINT, SIGKILL}) {
+    CAPTURE(signal);
+    const ModuleFolder folder;
+    // The first check passes; the second one passes and waits, as do all later ones.
+    RunningProgram running(folder.command("grep -q tanh {} && { test -e " + folder.path() +
+                                          "/twice && sleep 60; test -e " + folder.path() +
+                                          "/once && touch " + folder.path() + "/twice; touch " +
+                                          folder.path() + "/once; }"));
+    while (!std::filesystem::exists(folder.path() + "/twice"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    running.send(signal);
+    CHECK(running.wait().code == (signal == SIGINT ? 130 : 128 + SIGKILL));
+    const std::string text = read_whole(folder.reduced);
+    CHECK(text.find("tanh") != std::string::npos);
+    CHECK(text.size() < std::string(kModule).size());
+    if (signal == SIGKILL) CHECK(run_program(folder.command("grep -q tanh")).code == 0);
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      CHECK_MESSAGE(entry.path().extension() != ".tmp", entry.path().string());
+  }
 }
 
 }  // namespace sinter

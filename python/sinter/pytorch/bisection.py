@@ -28,6 +28,7 @@ from .backend import compile_graph_of_ops, compile_options, compile_phases, devi
 from .importer import Importer, describe, is_size
 from .names import location_of, module_path
 from .op_program import write_program
+from .output_folder import check_reproducer_folder
 from .report import owner_of
 from .runtime import CompiledEntry, TorchDevice
 from .shared_memory import SharedMemory
@@ -187,8 +188,8 @@ def bisect(module: Callable, args: tuple = (), kwargs: dict[str, Any] | None = N
     module: as it is, or as torch.compile returned it. args, kwargs: its arguments. backward: gradients of
     all parameters and float arguments count too. output: a folder for what fails alone, made if something
     does: for a conversion a torch program and its operands, for a fusion a module, its inputs and the
-    command. repeats: runs of a fused plan before it is called right. options: of the backend, as they were
-    given to torch.compile.
+    command. It must be absent, empty or hold what an earlier search wrote. repeats: runs of a fused plan
+    before it is called right. options: of the backend, as they were given to torch.compile.
 
     What is right without fusion: floats as `sinter.pytorch.check` allows them, all else equal. With fusion:
     the bits of the unfused plan, so that of fast numerics each fusion that changes bits is named. The module is copied; Dynamo's caches are reset."""
@@ -196,6 +197,8 @@ def bisect(module: Callable, args: tuple = (), kwargs: dict[str, Any] | None = N
     if not callable(module):
         raise usage("the first argument is neither a module nor a function", "bisect")
     chosen = read_options(options)
+    if output:
+        check_reproducer_folder(Path(output))
     return Search(module, (args, kwargs or {}), backward, seed, output, repeats, progress, chosen).run()
 
 
@@ -283,6 +286,8 @@ class Search:
             number = len(self.result.fusions)
             output = None if self.output is None else \
                 self.output / f"fusion{number}" if number else self.output
+            if output is not None:
+                output.parent.mkdir(parents=True, exist_ok=True)
             report = bisect_module(entry.compiled.model, TorchDevice.of(entry.device), {
                 **compile_options({**self.options, "fuse": True}), "device-inputs": True,
                 "inputs": inputs if tensors else None, "output": output, "repeats": self.repeats,

@@ -24,6 +24,7 @@ from .decompositions import export_decompositions
 from .dtypes import in_memory
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
+from .output_folder import check_module_folder
 from .quantized import take_codes
 from .recorded_module import RecordedModule
 from .simplify import skip_assertions, slice_operands
@@ -55,13 +56,15 @@ class TorchModel:
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes model.sir and model.safetensors. Every command of the program `sinter` takes the
-        folder. Lines of the module end with the place in the user's source."""
+        folder, which must be absent, empty or hold these files of another module. Lines of the module
+        end with the place in the user's source."""
         try:
             from safetensors.torch import save_file
         except ImportError:
             raise usage("safetensors is not installed",
                         hint="pip install safetensors") from None
         path = Path(folder)
+        check_module_folder(path)
         path.mkdir(parents=True, exist_ok=True)
         tensors = {name: tensor.detach().cpu().contiguous().clone()
                    for name, tensor in self.weights.items()}

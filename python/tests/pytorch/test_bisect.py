@@ -149,6 +149,15 @@ class TestConversions(unittest.TestCase):
         self.assertEqual([one.op for one in found.ops], ["aten.tanh.default"])
         self.assertRegex(found.ops[0].location, r"module layers\.1$|self\.layers\(x\)")
 
+    def test_a_folder_of_foreign_files_is_no_place_for_what_fails(self):
+        module, args = examples()
+        for names in (["model.sir"], ["model.sir", "model.safetensors"], ["program.py"], ["op1", "x"]):
+            with self.subTest(names=names), tempfile.TemporaryDirectory() as folder:
+                for name in names:
+                    (Path(folder) / name).write_text("mine")
+                with self.assertRaisesRegex(sinter.SinterError, "which is no part of a reproducer"):
+                    sinter.bisect(module, args, backward=False, output=folder)
+
     def test_the_program_of_a_wrong_op_shows_it(self):
         module, args = examples()
         with tempfile.TemporaryDirectory() as folder, planted(aten.tanh.default, wrong_factor):

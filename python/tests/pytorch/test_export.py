@@ -94,6 +94,18 @@ class TestFromTorch(unittest.TestCase):
             model.save(folder)
             self.assertEqual(len(list(Path(folder).iterdir())), 2)
 
+    def test_a_folder_of_foreign_files_is_no_place_for_a_module(self):
+        _, _, _, model = example()
+        for names in (["model.safetensors"], ["model.safetensors", "config.json"],
+                      ["model.sir", "notes.txt"]):
+            with self.subTest(names=names), tempfile.TemporaryDirectory() as folder:
+                for name in names:
+                    (Path(folder) / name).write_text("mine")
+                with self.assertRaisesRegex(sinter.SinterError, "which is no part of a module"):
+                    model.save(folder)
+                self.assertEqual({path.name: path.read_text() for path in Path(folder).iterdir()},
+                                 dict.fromkeys(names, "mine"))
+
     def test_inputs_and_outputs_have_torchs_shapes_however_they_lie_in_memory(self):
         class Turn(nn.Module):
             def forward(self, x):
