@@ -36,8 +36,7 @@ Result<SavedBench> read_bench(const std::string& path) {
   SINTER_LET(document, read_json(path, kLargestReport));
   const JsonView root = document.view();
   if (!root["cases"].present() || !root["machine"].present())
-    return fail("the file is no benchmark", path, "give what `sinter bench --json` printed",
-                ExitCode::usage);
+    return fail("the file is no benchmark", path, "give what `sinter bench --json` printed");
   SavedBench saved;
   SINTER_LET(model, root["model"].string());
   SINTER_LET(device, root["machine"]["device"].string());

@@ -249,8 +249,7 @@ Result<std::vector<EntryLedger>> read_ledger(const std::string& path) {
   SINTER_LET(format, root["format"].string_or(""));
   if (format != kLedgerFormat)
     return fail("the file is no ledger", path,
-                "give what `sinter explain --json` printed, or a plan's fusion.json",
-                ExitCode::usage);
+                "give what `sinter explain --json` printed, or a plan's fusion.json");
   SINTER_LET(version, root["version"].integer());
   if (version != 1)
     return fail(fmt::format("the ledger has version {}, this sinter reads version 1", version),

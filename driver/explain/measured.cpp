@@ -99,8 +99,7 @@ Result<MeasuredTimes> read_measured(const std::string& path) {
   }
   if (times.empty())
     return fail("it has neither the kernels of a profile nor the cases of a benchmark", path,
-                "give what `sinter profile --json` or `sinter bench --json` printed",
-                ExitCode::usage);
+                "give what `sinter profile --json` or `sinter bench --json` printed");
   return times;
 }
 

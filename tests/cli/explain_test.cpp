@@ -513,13 +513,22 @@ TEST_CASE("two plans side by side") {
        {"kernels that differ", "decisions that differ", "l*.attn_out and l*.res1",
         "only fast numerics allow it (numerics.strict)"})
     CHECK_MESSAGE(text.find(part) != std::string::npos, part);
-  // Files that are no ledgers.
+  // Files that are neither ledgers nor measurements.
   for (const char* wrong : {"", "{}", R"({"format":"sinter.ledger","version":2})",
                             R"({"format":"sinter.ledger","version":1,"entries":[{}]})"}) {
     std::ofstream(saved) << wrong;
-    const ProgramRun run = run_program({"explain", llama, "--against", saved});
-    CHECK(run.code != 0);
-    CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"explain", llama, "--against", saved},
+          {"explain", llama, "--measured", saved},
+          {"explain", llama, "--board", saved},
+          {"bench", llama, "--against", saved},
+          {"bisect", llama, "--state", saved, "--output", "", "--device", "cpu"}}) {
+      CAPTURE(command[2]);
+      const ProgramRun run = run_program(command);
+      CHECK(run.code == 4);
+      CHECK(run.err.find(saved) != std::string::npos);
+      CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+    }
   }
 }
 
