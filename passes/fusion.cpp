@@ -179,6 +179,17 @@ std::set<std::tuple<ValueId, ValueId, bool>> chosen(const Fusion& all,
   return fusions;
 }
 
+/// Notes what the finished ledger says of two ops and of each group.
+void index_ledger(const Fusion& fusion, FusionState& state) {
+  for (size_t i = 0; i < fusion.ledger.size(); ++i) {
+    const auto& [a, b, verdict] = fusion.ledger[i];
+    if (!verdict.accepted())
+      state.refusals.try_emplace({std::min(a, b).index, std::max(a, b).index}, i);
+    else if (!verdict.detail.empty())
+      state.details[fusion.grouping.group_of[a.index]] = i;
+  }
+}
+
 }  // namespace
 
 Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
@@ -218,6 +229,7 @@ Fusion fuse(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDesc
     fusion.ledger.push_back(std::move(entry));
   }
   fusion.grouping = memory_order(graph, horizontal.grouping());
+  index_ledger(fusion, *state);
   fusion.statistics = state->statistics;
   fusion.statistics.possible = possible.value_or(fusion.statistics.accepted);
   fusion.state = state;
@@ -234,16 +246,14 @@ Verdict Fusion::why(ValueId a, ValueId b) const {
   if (grouping.group_of[a.index] == grouping.group_of[b.index]) {
     const bool same_rows = state->groups.find(a) == state->groups.find(b);
     Verdict verdict{same_rows ? Reason::fused : Reason::fused_horizontal, "", {}};
-    for (const LedgerEntry& entry : ledger)  // what there was to say when the kernel grew
-      if (entry.verdict.accepted() && !entry.verdict.detail.empty() &&
-          grouping.group_of[entry.a.index] == grouping.group_of[a.index])
-        verdict.detail = entry.verdict.detail;
+    // What there was to say when the kernel grew.
+    if (const auto at = state->details.find(grouping.group_of[a.index]); at != state->details.end())
+      verdict.detail = ledger[at->second].verdict.detail;
     return verdict;
   }
-  for (const LedgerEntry& entry : ledger)
-    if (!entry.verdict.accepted() &&
-        ((entry.a == a && entry.b == b) || (entry.a == b && entry.b == a)))
-      return entry.verdict;
+  if (const auto at = state->refusals.find({std::min(a, b).index, std::max(a, b).index});
+      at != state->refusals.end())
+    return ledger[at->second].verdict;
   Verdict verdict = judge(*state, a, b).verdict;
   add_witness(state->groups, a, b, verdict);
   // Nothing stands against it, but no value made the engine ask.

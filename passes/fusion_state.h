@@ -1,6 +1,7 @@
 // The state of the fusion engine: what it is asked about, and the groups so far.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -23,6 +24,10 @@ struct FusionState {
   FusionStatistics statistics;
   /// The fusions that the engine may make, by their ops and whether they are horizontal; none: all.
   std::optional<std::set<std::tuple<ValueId, ValueId, bool>>> allowed;
+  /// Places in the ledger, for Fusion::why: the refusal of two ops, the earlier first; and of a
+  /// group of the grouping its last fusion with a detail.
+  std::map<std::pair<uint32_t, uint32_t>, size_t> refusals;
+  std::map<uint32_t, size_t> details;
 };
 
 }  // namespace sinter

@@ -6,6 +6,7 @@
 
 #include "driver/explain/layers.h"
 #include "driver/explain/other_fusions.h"
+#include "driver/shell_word.h"
 #include "driver/text_table.h"
 #include "kernels/family.h"
 #include "kernels/pointers.h"
@@ -139,15 +140,10 @@ std::string Changes::State::of_closed(size_t entry, ValueId a, ValueId b) {
 std::string Changes::State::of_strict(size_t entry, ValueId a, ValueId b) {
   const OtherFusions::Fast& fast = of(entry).others.fast();
   if (!together(fast.fusion, a, b)) return "fast numerics would fuse one of them with another op";
-  for (const GroupMerge& merge : fast.merges) {
-    const auto joins = [&](const std::vector<ValueId>& x, const std::vector<ValueId>& y) {
-      return llvm::is_contained(x, a) && llvm::is_contained(y, b);
-    };
-    if (joins(merge.first, merge.second) || joins(merge.second, merge.first))
-      return fmt::format("fast numerics (--numerics fast) would save {}{}",
-                         with_unit(merge.saved_bytes, "B"),
-                         layer_of(name(entry, b)) < 0 ? "" : " a layer");
-  }
+  if (const auto joining = fast.tree.joining(a, b))
+    return fmt::format("fast numerics (--numerics fast) would save {}{}",
+                       with_unit(fast.merges[*joining].saved_bytes, "B"),
+                       layer_of(name(entry, b)) < 0 ? "" : " a layer");
   return "fast numerics (--numerics fast) would fuse them";
 }
 
@@ -207,8 +203,8 @@ std::string Changes::text(size_t entry, ValueId a, ValueId b, const Verdict& ref
     case Reason::no_candidate:
       return fmt::format(
           "the engine asks about a value and its reader, and about two readers of one value; with "
-          "--require {},{} it would ask about them",
-          state.name(entry, a), state.name(entry, b));
+          "--require {} it would ask about them",
+          shell_word(state.name(entry, a) + "," + state.name(entry, b)));
     case Reason::no_kernel:
       return "ask about the value that it reads";
   }

@@ -4,6 +4,7 @@
 
 #include "driver/explain/layers.h"
 #include "driver/explain/worth.h"
+#include "driver/shell_word.h"
 #include "driver/text_table.h"
 
 namespace sinter {
@@ -123,7 +124,7 @@ std::string refusals(const EntryLedger& ledger, bool all) {
       std::string below = worth_text(worth.seconds);
       if (const std::string option = option_text(worth); !option.empty()) below += "; " + option;
       if (!d.change.empty()) below += "; " + d.change;
-      text += "         " + printable(below, kLongestLine) + '\n';
+      text += "         " + line_with_words(below, kLongestLine) + '\n';
     }
     if (unasked > 0)
       text += fmt::format("         and {} between layers or with a table (-v shows all)\n",

@@ -37,8 +37,9 @@ Fusion OtherFusions::fuse_again(const Graph& graph, llvm::ArrayRef<Symbol> symbo
 
 const OtherFusions::Fast& OtherFusions::fast() {
   if (!fast_) {
-    fast_ = {fuse_again(graph_, symbols_, Numerics::fast), {}};
+    fast_ = {fuse_again(graph_, symbols_, Numerics::fast), {}, {}};
     fast_->merges = FusionCosts(fast_->fusion, sizes_).merges();
+    fast_->tree = MergeTree(fast_->merges);
   }
   return *fast_;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "driver/compile/compile.h"
-#include "passes/fusion_costs.h"
+#include "driver/explain/merge_tree.h"
 
 namespace sinter {
 
@@ -17,6 +17,7 @@ class OtherFusions {
   struct Fast {
     Fusion fusion;
     std::vector<GroupMerge> merges;
+    MergeTree tree;
   };
   const Fast& fast();
 

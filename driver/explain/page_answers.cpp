@@ -14,26 +14,26 @@ using Json = nlohmann::ordered_json;
 /// Pairs of numbers in `values`.
 using Pairs = std::set<std::pair<size_t, size_t>>;
 
-Pairs asked_pairs(const Graph& graph, const std::vector<ValueId>& values) {
+/// All pairs of few values; of many those that the fusion engine asked about, and values of which
+/// one reads the other.
+Pairs answered_pairs(const Compiled& compiled, size_t entry, const std::vector<ValueId>& values) {
   Pairs pairs;
-  if (values.size() <= kMostValuesWithAllAnswers) {
+  if (has_all_answers(values.size())) {
     for (size_t j = 0; j < values.size(); ++j)
       for (size_t i = 0; i < j; ++i) pairs.insert({i, j});
     return pairs;
   }
-  std::map<ValueId, std::vector<size_t>> readers;
+  const Graph& graph = compiled.module.entries[entry].graph;
   std::map<ValueId, size_t> number;
   for (size_t i = 0; i < values.size(); ++i) number[values[i]] = i;
-  for (size_t i = 0; i < values.size(); ++i)
-    for (ValueId operand : graph[values[i]].operands) {
-      const ValueId root = root_of(graph, operand);
-      std::vector<size_t>& others = readers[root];
-      for (size_t other : others)
-        if (other < i) pairs.insert({other, i});
-      others.push_back(i);
-      if (const auto at = number.find(root); at != number.end() && at->second < i)
-        pairs.insert({at->second, i});
-    }
+  const auto add = [&](ValueId a, ValueId b) {
+    const auto x = number.find(a), y = number.find(b);
+    if (x != number.end() && y != number.end()) pairs.insert({x->second, y->second});
+  };
+  for (const LedgerEntry& asked : compiled.fusions[entry].ledger)
+    add(std::min(asked.a, asked.b), std::max(asked.a, asked.b));
+  for (const ValueId value : values)
+    for (const ValueId operand : graph[value].operands) add(root_of(graph, operand), value);
   return pairs;
 }
 
@@ -51,10 +51,10 @@ size_t PageTexts::number(const std::string& text) {
 Json page_answers(const WhyAnswers& answers, const Compiled& compiled, size_t entry,
                   const std::vector<ValueId>& values, const llvm::StringMap<size_t>& shown,
                   PageTexts& texts) {
-  const Graph& graph = compiled.module.entries[entry].graph;
   Json json = Json::array();
-  for (const auto& [i, j] : asked_pairs(graph, values)) {
-    const Why why = answers.of(entry, values[i], values[j]);
+  for (const auto& [i, j] : answered_pairs(compiled, entry, values)) {
+    // Of many values the page itself looks for paths, when it is asked.
+    const Why why = answers.of(entry, values[i], values[j], has_all_answers(values.size()));
     const LedgerDecision& d = why.decision;
     Json path = Json::array();
     std::set<size_t> on_path;  // a path through equal layers meets the same shown values again

@@ -21,9 +21,10 @@ class PageTexts {
   nlohmann::ordered_json list_ = nlohmann::ordered_json::array({""});
 };
 
-/// Answers for all pairs are stored for entries that show at most this many values; for larger ones
-/// those about values of which one reads the other, or that one op reads.
-inline constexpr size_t kMostValuesWithAllAnswers = 120;
+/// Does a page store answers about all pairs of this many values of an entry? Of more it stores
+/// those that the fusion engine asked about and values of which one reads the other, as many as
+/// there are ops and edges, and makes the others when they are asked for.
+constexpr bool has_all_answers(size_t values) { return values <= 120; }
 
 /// A list of answers about values of an entry, ascending in the graph. An answer is [i, j, reason,
 /// detail, change, path, path text, first refusal, fusion] without zeros at its end: the two values

@@ -8,6 +8,8 @@
 #include "driver/explain/between.h"
 #include "driver/explain/change.h"
 #include "driver/explain/layers.h"
+#include "driver/explain/merge_tree.h"
+#include "driver/shell_word.h"
 
 namespace sinter {
 
@@ -17,26 +19,36 @@ struct WhyAnswers::State {
 
   const Compiled& compiled;
   const Changes changes;
-  mutable std::vector<std::optional<std::vector<GroupMerge>>> merges;  // by entry
+  struct EntryMerges {
+    std::vector<GroupMerge> list;
+    MergeTree tree;
+  };
+  mutable std::vector<std::optional<EntryMerges>> merges;  // by entry
+
+  const EntryMerges& merges_of(size_t entry) const {
+    std::optional<EntryMerges>& own = merges[entry];
+    if (!own) {
+      own.emplace();
+      own->list = FusionCosts(compiled.fusions[entry], compiled.sizes_of(entry)).merges();
+      own->tree = MergeTree(own->list);
+    }
+    return *own;
+  }
 };
 
 namespace {
 
-bool joins(const GroupMerge& merge, ValueId a, ValueId b) {
-  return (llvm::is_contained(merge.first, a) && llvm::is_contained(merge.second, b)) ||
-         (llvm::is_contained(merge.first, b) && llvm::is_contained(merge.second, a));
-}
-
 /// Adds the merge that brought the two values together to `answer`.
-void add_merge(const std::vector<GroupMerge>& merges, const Graph& graph, ValueId a, ValueId b,
-               Why& answer) {
+void add_merge(const std::vector<GroupMerge>& merges, const MergeTree& tree, const Graph& graph,
+               ValueId a, ValueId b, Why& answer) {
   answer.fusions = merges.size();
-  const auto merge = llvm::find_if(merges, [&](const GroupMerge& one) { return joins(one, a, b); });
-  if (merge == merges.end()) return;
+  const auto joining = tree.joining(a, b);
+  if (!joining) return;
+  const GroupMerge& merge = merges[*joining];
   LedgerDecision& d = answer.decision;
-  d.merge = static_cast<size_t>(merge - merges.begin()) + 1;
-  d.saved_bytes = merge->saved_bytes;
-  for (const auto* members : {&merge->first, &merge->second})
+  d.merge = *joining + 1;
+  d.saved_bytes = merge.saved_bytes;
+  for (const auto* members : {&merge.first, &merge.second})
     for (ValueId member : *members)
       if (member != a && member != b) d.with.push_back(graph[member].name);
 }
@@ -74,9 +86,10 @@ std::optional<LedgerDecision> first_refusal(const Compiled& compiled, const Chan
 
 /// Adds to a refusal what stands between the two values and where it is computed.
 void add_path(const Compiled& compiled, const Changes& changes, size_t entry, ValueId a, ValueId b,
-              const Verdict& refusal, Why& answer) {
+              const Verdict& refusal, bool finds_path, Why& answer) {
   const Graph& graph = compiled.module.entries[entry].graph;
-  const std::vector<ValueId> path = refusal.path.empty() ? path_between(graph, a, b) : refusal.path;
+  const std::vector<ValueId> path =
+      refusal.path.empty() && finds_path ? path_between(graph, a, b) : refusal.path;
   if (path.size() <= 2) return;
   answer.decision.path.clear();
   for (ValueId id : path) {
@@ -102,13 +115,10 @@ WhyAnswers::WhyAnswers(const Compiled& compiled) : state_(std::make_unique<State
 WhyAnswers::~WhyAnswers() = default;
 
 const std::vector<GroupMerge>& WhyAnswers::merges(size_t entry) const {
-  const Compiled& compiled = state_->compiled;
-  std::optional<std::vector<GroupMerge>>& own = state_->merges[entry];
-  if (!own) own = FusionCosts(compiled.fusions[entry], compiled.sizes_of(entry)).merges();
-  return *own;
+  return state_->merges_of(entry).list;
 }
 
-Why WhyAnswers::of(size_t entry, ValueId a, ValueId b) const {
+Why WhyAnswers::of(size_t entry, ValueId a, ValueId b, bool finds_path) const {
   const Compiled& compiled = state_->compiled;
   const Graph& graph = compiled.module.entries[entry].graph;
   Why answer;
@@ -117,10 +127,11 @@ Why WhyAnswers::of(size_t entry, ValueId a, ValueId b) const {
   const ValueId root_a = root_of(graph, a), root_b = root_of(graph, b);
   answer.decision = decision(graph, a, b, verdict);
   if (verdict.accepted()) {
-    add_merge(merges(entry), graph, root_a, root_b, answer);
+    const State::EntryMerges& own = state_->merges_of(entry);
+    add_merge(own.list, own.tree, graph, root_a, root_b, answer);
   } else {
     answer.decision.change = change(state_->changes, entry, root_a, root_b, verdict);
-    add_path(compiled, state_->changes, entry, root_a, root_b, verdict, answer);
+    add_path(compiled, state_->changes, entry, root_a, root_b, verdict, finds_path, answer);
   }
   answer.a = place_of(compiled, entry, a);
   answer.b = place_of(compiled, entry, b);
@@ -275,7 +286,7 @@ std::string answer_text(const Why& why) {
                         printable(d.b), d.text, d.reason);
     add(d.detail);
     add(path_text(d.path));
-    add(d.change);
+    if (!d.change.empty()) text += "  " + line_with_words(d.change, kLongestLine) + '\n';
     for (const std::string& line : place_lines(why)) add(line);
     if (why.first_refusal) add(first_refusal_text(*why.first_refusal));
   }

@@ -38,8 +38,9 @@ class WhyAnswers {
   explicit WhyAnswers(const Compiled& compiled);
   ~WhyAnswers();
 
-  /// The answer of an entry about two values of its graph, without notes.
-  Why of(size_t entry, ValueId a, ValueId b) const;
+  /// The answer of an entry about two values of its graph, without notes. `finds_path`: of refused
+  /// values whose verdict has no path one is looked for, which takes as long as the graph.
+  Why of(size_t entry, ValueId a, ValueId b, bool finds_path = true) const;
   /// The fusions of an entry, in the order in which they were made.
   const std::vector<GroupMerge>& merges(size_t entry) const;
 

@@ -29,42 +29,62 @@ function sourceOf(name) {
   return "";
 }
 
+/// The values that read each value, made when they are first asked for.
+function readersOf(entry) {
+  if (entry.readers) return entry.readers;
+  entry.readers = entry.values.map(() => []);
+  entry.values.forEach((value, i) => { for (const operand of value[4] || []) entry.readers[operand].push(i); });
+  return entry.readers;
+}
+
 /// A shortest path of data between two values of the page, the earlier first.
 function pathBetween(entry, a, b) {
-  const [first, last] = [Math.min(a, b), Math.max(a, b)], before = new Map([[first, -1]]);
+  const [first, last] = [Math.min(a, b), Math.max(a, b)], before = new Map([[first, -1]]), readers = readersOf(entry);
   for (let queue = [first]; queue.length && !before.has(last);) {
     const next = [];
     for (const at of queue)
-      entry.values.forEach((value, i) => {
-        if (value.length > 4 && !before.has(i) && value[4].includes(at)) { before.set(i, at); next.push(i); }
-      });
+      for (const reader of readers[at])
+        if (!before.has(reader)) { before.set(reader, at); next.push(reader); }
     queue = next;
   }
   if (!before.has(last)) return [];
   const path = [];
-  for (let at = last; at >= 0; at = before.get(at)) path.unshift(at);
-  return path;
+  for (let at = last; at >= 0; at = before.get(at)) path.push(at);
+  return path.reverse();
 }
 
-/// The stored answer about two values: {same, text, id, detail, change, path, pathText, first, fusion}.
-/// `stored` is false for a pair of a large entry that nobody asked about.
-function answerOf(entry, a, b) {
-  const key = Math.min(a, b) + "," + Math.max(a, b), stored = entry.answerOf.get(key);
-  const same = entry.values[a][3] === entry.values[b][3];
-  if (!stored) {
-    const path = pathBetween(entry, a, b);
-    return { stored: false, same, text: same ? "they share a kernel" : "fusion was not asked about these two", id: "",
-             detail: "", change: "", path, pathText: path.map(value => nameOf(entry, value)).join(" → "),
-             first: null, fusion: null };
+const sameKernel = (entry, a, b) => entry.values[a][3] === entry.values[b][3];
+const storedAnswer = (entry, a, b) => entry.answerOf.get(Math.min(a, b) + "," + Math.max(a, b));
+
+/// The first two neighbours on a path that do not share a kernel, as far as their answer is stored.
+function firstRefusal(entry, path) {
+  for (let i = 0; i + 1 < path.length; ++i) {
+    if (!entry.isComputed(path[i]) || !entry.isComputed(path[i + 1]) || sameKernel(entry, path[i], path[i + 1])) continue;
+    const stored = storedAnswer(entry, path[i], path[i + 1]);
+    if (!stored) return null;
+    const [, , reason, detail = 0, change = 0] = stored, [text, id] = reasonOf(reason);
+    return { a: nameOf(entry, path[i]), b: nameOf(entry, path[i + 1]), text, id, detail: texts[detail], change: texts[change] };
   }
-  const [, , reason, detail = 0, change = 0, path = 0, pathText = 0, first = 0, merge = 0] = stored;
-  const [text, id] = reasonOf(reason);
-  const fusion = merge ? entry.fusions.find(one => one[0] === merge) : null;
-  let way = path || [];
-  if (!way.length) way = pathBetween(entry, a, b);
-  return { stored: true, same, text, id, detail: texts[detail], change: texts[change], path: way, pathText: texts[pathText],
-           first: first ? { a: texts[first[0]], b: texts[first[1]], text: reasonOf(first[2])[0], id: reasonOf(first[2])[1],
-                            detail: texts[first[3]], change: texts[first[4]] } : null, fusion };
+  return null;
+}
+
+/// The answer about two values: {same, text, id, detail, change, path, pathText, first, fusion}. What is not stored of it is
+/// made here, of the ops and edges. `stored` is false for a pair of a large entry about which the engine was not asked.
+function answerOf(entry, a, b) {
+  const same = sameKernel(entry, a, b), stored = storedAnswer(entry, a, b);
+  const [, , reason, detail = 0, change = 0, path = 0, pathText = 0, first = 0, merge = 0] = stored || [];
+  const [text, id] = stored ? reasonOf(reason) : [same ? "they share a kernel" : "fusion was not asked about these two", ""];
+  const answer = { stored: stored !== undefined, same, text, id, detail: texts[detail], change: texts[change],
+    path: path || pathBetween(entry, a, b), pathText: texts[pathText], first: null, fusion: null };
+  // The first fusion with both of them brought them together.
+  if (same) answer.fusion = entry.fusions.find(one => merge ? one[0] === merge : one[2].includes(a) && one[2].includes(b)) || null;
+  if (first) answer.first = { a: texts[first[0]], b: texts[first[1]], text: reasonOf(first[2])[0], id: reasonOf(first[2])[1],
+    detail: texts[first[3]], change: texts[first[4]] };
+  else if (!same && !path && answer.path.length > 2) {
+    answer.pathText = answer.path.map(value => nameOf(entry, value)).join(" → ");
+    answer.first = firstRefusal(entry, answer.path);
+  }
+  return answer;
 }
 
 const stepTime = step => step.measured !== undefined ? step.measured : step.predicted;
@@ -72,7 +92,9 @@ const placeText = step => step ? "launch " + step.index + ", " + step.name : "no
 const quoted = text => /^[\w./,:=-]+$/.test(text) ? text : "'" + text.replace(/'/g, "'\\''") + "'";
 
 function whyCommand(entry, a, b) {
-  const own = data.command ? data.command.split(/ --(?:html|json|dot|why|measured|against)\b/)[0] : "sinter explain MODEL";
+  const words = (data.command || "sinter explain MODEL").match(/(?:[^\s'\\]|\\.|'[^']*')+/g);
+  const end = words.findIndex(word => /^--(?:html|json|dot|why|measured|against)\b/.test(word));
+  const own = words.slice(0, end < 0 ? words.length : end).join(" ");
   return own + " --why " + quoted(nameOf(entry, a)) + " " + quoted(nameOf(entry, b));
 }
 
@@ -148,30 +170,52 @@ function chipRows(entry, values) {
   return rows;
 }
 
+/// The first lane for each span of steps that no span before it has where they meet.
+function lanesOf(spans, count) {
+  // A tree over the steps. Lanes are bits: those in use somewhere below a node, and in all of it.
+  const some = [], whole = [];
+  const used = (node, begin, end, low, high) => {
+    if (high < begin || low > end) return 0n;
+    if (low <= begin && end <= high) return some[node] || 0n;
+    const middle = (begin + end) >> 1;
+    return (whole[node] || 0n) | used(2 * node, begin, middle, low, high) | used(2 * node + 1, middle + 1, end, low, high);
+  };
+  const take = (node, begin, end, low, high, lane) => {
+    if (high < begin || low > end) return;
+    some[node] = (some[node] || 0n) | lane;
+    if (low <= begin && end <= high) { whole[node] = (whole[node] || 0n) | lane; return; }
+    const middle = (begin + end) >> 1;
+    take(2 * node, begin, middle, low, high, lane);
+    take(2 * node + 1, middle + 1, end, low, high, lane);
+  };
+  return spans.map(([low, high]) => {
+    const taken = used(1, 0, count - 1, low, high), free = ~taken & (taken + 1n);
+    take(1, 0, count - 1, low, high, free);
+    return free.toString(2).length - 1;
+  });
+}
+
 /// One of an entry's plans, from top to bottom in the order of launches. Edges of neighbours lead
 /// straight down, others through lanes at the left; what is given to a kernel stands at its right.
 function picture(number, kind) {
   const entry = entries[number], plan = entry[kind], steps = plan.steps;
-  const most = { time: Math.max(...steps.map(stepTime), 1e-12), bytes: Math.max(...steps.map(step => step.read + step.written), 1) };
-  const widest = Math.max(...plan.edges.map(edge => edge[3]), 1), thick = bytes => Math.max(1, (LANE - 2) * Math.sqrt(bytes / widest));
+  const largest = (list, least) => list.reduce((most, one) => Math.max(most, one), least);
+  const most = { time: largest(steps.map(stepTime), 1e-12), bytes: largest(steps.map(step => step.read + step.written), 1) };
+  const widest = largest(plan.edges.map(edge => edge[3]), 1), thick = bytes => Math.max(1, (LANE - 2) * Math.sqrt(bytes / widest));
   const stubs = steps.map(() => []), between = [];
   for (const edge of plan.edges) (edge[0] < 0 ? stubs[edge[1]] : between).push(edge);
 
   // Lanes: short edges inside, none on top of another.
-  const lanes = [], lane = new Map(), straight = new Map();
-  const far = between.filter(([from, to]) => !(to === from + 1 && entry.sectionOfStep(kind, from) === entry.sectionOfStep(kind, to)));
-  for (const edge of between.filter(edge => !far.includes(edge))) {
-    const list = straight.get(edge[0]) || straight.set(edge[0], []).get(edge[0]);
-    list.push(edge);
+  const lane = new Map(), straight = new Map(), far = [];
+  for (const edge of between) {
+    const [from, to] = edge;
+    if (to !== from + 1 || entry.sectionOfStep(kind, from) !== entry.sectionOfStep(kind, to)) far.push(edge);
+    else (straight.get(from) || straight.set(from, []).get(from)).push(edge);
   }
-  for (const edge of far.sort((x, y) => Math.abs(x[1] - x[0]) - Math.abs(y[1] - y[0]))) {
-    const [low, high] = [Math.min(edge[0], edge[1]), Math.max(edge[0], edge[1])];
-    let at = lanes.findIndex(taken => taken.every(([begin, end]) => high < begin || low > end));
-    if (at < 0) at = lanes.push([]) - 1;
-    lanes[at].push([low, high]);
-    lane.set(edge, at);
-  }
-  const left = 18 + lanes.length * LANE + 10;
+  far.sort((x, y) => Math.abs(x[1] - x[0]) - Math.abs(y[1] - y[0]));
+  const lanes = lanesOf(far.map(edge => [Math.min(edge[0], edge[1]), Math.max(edge[0], edge[1])]), steps.length);
+  far.forEach((edge, i) => lane.set(edge, lanes[i]));
+  const left = 18 + largest(lanes.map(at => at + 1), 0) * LANE + 10;
 
   // Places of boxes.
   const boxes = [], frames = [];
@@ -188,7 +232,7 @@ function picture(number, kind) {
     if (info.title) frames.push({ y: top, height: y - top - 8, title: info.title + (info.count > 1 ? " ×" + info.count + " (" + info.repeats + ")" : "") });
     y += 8;
   }
-  const width = left + COLUMN + STUBS, svg = s("svg", { width, height: y + 4, viewBox: `0 0 ${width} ${y + 4}`, role: "group",
+  const width = left + COLUMN + STUBS, svg = s("svg", { width, height: y + 4, viewBox: `0 0 ${width} ${y + 4}`, role: "group", "data-entry": number, "data-kind": kind,
     "aria-label": (kind === "fused" ? "kernels of " : "ops of ") + entry.title });
   for (const frame of frames)
     svg.append(s("rect", { class: "frame", x: 4, y: frame.y, width: width - 8, height: frame.height, rx: 8 }),
@@ -271,9 +315,8 @@ function light() {
   for (const box of pictures.querySelectorAll(".box"))
     box.classList.toggle("at", Number(box.dataset.entry) === state.entry && box.dataset.kind === "fused" && Number(box.dataset.step) === state.kernel);
   for (const edge of pictures.querySelectorAll(".edge")) {
-    const value = Number(edge.dataset.value), kind = edge.closest("svg").querySelector(".box").dataset.kind;
-    const own = Number(edge.closest("svg").querySelector(".box").dataset.entry) === state.entry;
-    const readers = own ? entry[kind].steps[Number(edge.dataset.to)].values : [];
+    const svg = edge.ownerSVGElement.dataset, own = Number(svg.entry) === state.entry, value = Number(edge.dataset.value);
+    const readers = own ? entry[svg.kind].steps[Number(edge.dataset.to)].values : [];
     edge.classList.toggle("path", readers.some(reader => next.has(value + "," + reader)));
   }
 }
@@ -322,7 +365,7 @@ function verdictPanel(number, a, b) {
     answer.first ? h("p", {}, "First on the path, ", h("code", {}, answer.first.a), " and ", h("code", {}, answer.first.b), " do not share a kernel: ",
       answer.first.text, " (", h("code", {}, answer.first.id), ")", answer.first.detail ? ": " + answer.first.detail : "",
       answer.first.change ? h("span", { class: "dim" }, ". " + answer.first.change) : "") : "",
-    h("p", { class: "dim" }, answer.stored ? "" : "The entry is large; this command has the verdict: ", answer.stored && !data.command ? "" : h("code", {}, whyCommand(entry, a, b))), buttons()];
+    h("p", { class: "dim" }, answer.stored ? "" : "The entry is large; this command has the whole verdict: ", answer.stored && !data.command ? "" : h("code", {}, whyCommand(entry, a, b))), buttons()];
 }
 
 function kernelPanel(number, at) {
@@ -352,7 +395,7 @@ function kernelPanel(number, at) {
 
 function valuePanel(number, value) {
   const entry = entries[number], [name, op, type, , operands] = entry.values[value], step = entry.stepOf(value);
-  const readers = entry.values.flatMap((other, i) => other.length > 4 && other[4].includes(value) ? [i] : []);
+  const readers = readersOf(entry)[value];
   const list = values => values.flatMap((one, i) => [i ? ", " : "", entry.isComputed(one) ? valueLink(number, one) : h("code", {}, nameOf(entry, one))]);
   return [h("h2", {}, h("code", {}, name)), h("dl", {}, h("dt", {}, "op"), h("dd", {}, op), h("dt", {}, "type"), h("dd", { class: "mono" }, type),
     h("dt", {}, "in"), h("dd", {}, step ? kernelLink(number, step) : "no kernel"), operands && operands.length ? [h("dt", {}, "reads"), h("dd", {}, list(operands))] : "",
@@ -485,7 +528,7 @@ function searchAll(query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean), found = [];
   if (!words.length) return found;
   const fits = text => { text = text.toLowerCase(); return words.every(word => text.includes(word)); };
-  const order = [state.entry, ...entries.keys()].filter((number, i, all) => all.indexOf(number) === i);
+  const order = [...new Set([state.entry, ...entries.keys()])];
   for (const number of order) {
     const entry = entries[number], named = find(entry, query.trim());
     if (named >= 0 && nameOf(entry, named) !== query.trim() && entry.isComputed(named))

@@ -1,5 +1,6 @@
 // The page of `explain --html`, without a browser: its data, its size, and that it loads nothing.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -132,6 +133,36 @@ TEST_CASE("the page's answers are those of --why") {
     if (why.contains("first_refusal"))
       CHECK(text(answer[7][0]) == why["first_refusal"]["a"].get<std::string>());
   }
+}
+
+TEST_CASE("a page of many values stores answers of its ops and edges alone") {
+  constexpr size_t kReaders = 200;
+  const TemporaryDirectory place;
+  const std::string module = place.path() + "/m.sir";
+  std::string outputs = "%u",
+              ops = "    %t = exp %x : f32[8, 64]\n    %u = softmax %x : f32[8, 64]\n";
+  for (size_t i = 0; i < kReaders; ++i) {
+    outputs += fmt::format(", %y{}", i);
+    ops += fmt::format("    %c{0} = constant {{value = {0}}} : f32[]\n", i);
+    ops += fmt::format("    %y{0} = mul %t, %c{0} : f32[8, 64]\n", i);
+  }
+  std::ofstream(module) << fmt::format(
+      "module @m {{\n  entry @main(%x: f32[8, 64]) -> ({}) {{\n{}  }}\n}}\n", outputs, ops);
+  const Json data = data_of(page_of({module}));
+  const Json& entry = data["entries"][0];
+  std::map<std::string, size_t> number;
+  for (size_t i = 0; i < entry["values"].size(); ++i)
+    number[entry["values"][i][0].get<std::string>()] = i;
+  CHECK(entry["answers"].size() <= 3 * kReaders);
+  const auto stored = [&](const char* a, const char* b) {
+    return std::any_of(entry["answers"].begin(), entry["answers"].end(), [&](const Json& one) {
+      return one[0] == number.at(a) && one[1] == number.at(b);
+    });
+  };
+  CHECK(stored("t", "y0"));  // one reads the other
+  CHECK(stored("t", "y199"));
+  CHECK(stored("y62", "y63"));  // neighbours that read one value
+  CHECK_FALSE(stored("y0", "y100"));
 }
 
 TEST_CASE("the page loads nothing and has one script") {

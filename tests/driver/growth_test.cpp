@@ -1,6 +1,6 @@
-// The cost of a compilation grows with the module and hardly faster, from reading to the ledger's
-// text and the plan's file: measured at a size and at four times that size, in blocks of code that
-// run, allocations, bytes held and questions to the judge.
+// The cost of a compilation grows with the module and hardly faster, from reading to the reports of
+// the ledger and the plan's file: measured at a size and at four times that size, in blocks of code
+// that run, allocations, bytes held and questions to the judge.
 #include <doctest/doctest.h>
 
 #include "driver/compile/compile.h"
@@ -32,7 +32,10 @@ void compile_and_report(Module module, Numerics numerics, Cost& cost) {
   for (const Fusion& fusion : compiled.fusions) cost.questions += fusion.statistics.judged;
   size_t printed = 0;
   for (const EntryLedger& entry : ledger(compiled)) printed += ledger_text(entry, true).size();
-  printed += ledger_json(compiled).size();
+  printed += ledger_json(compiled).size() + ledger_dot(compiled).size();
+  PageParts without_kernels;  // which a page has where it stays small
+  without_kernels.kernel_text = false;
+  printed += ledger_html(compiled, {}, {}, without_kernels).size();
   CHECK(printed > 0);
   const Program read = value(read_plan(write_plan(*compiled.program)));
   CHECK(read.entries.size() == compiled.program->entries.size());

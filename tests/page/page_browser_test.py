@@ -107,6 +107,16 @@ def check_paper(tab: browser.Tab) -> None:
     check(tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "t: light")
 
 
+def check_many_values(tab: browser.Tab) -> None:
+    """The page looks for a path itself where the answer is not stored."""
+    tab.value("pickPair(0, entries[0].number.get('v1'), entries[0].number.get('v150'))")
+    said = panel(tab)
+    check("They do not share a kernel" in said and "fusion was not asked" in said, "two values far apart")
+    check("v1 → v2 → v3" in said and "v149 → v150" in said, "the path between them")
+    check("First on the path" in said, "the first refusal on it")
+    check("explain" in said and "--why v1 v150" in said, "the command with the verdict")
+
+
 def check_profile(tab: browser.Tab) -> None:
     """The figures of tests/driver/profile_report_test.cpp: two kernels, three launches."""
     bars = "[...document.querySelectorAll('.bar-row')].map(row => row.getAttribute('aria-label'))"
@@ -150,6 +160,14 @@ def run(program: str, sinter: str, samples: str, test_profile: str) -> None:
         linked = browser.Tab(chromium, page.as_uri() + "#why/prefill/l0.norm1/l0.res1")
         check("They do not share a kernel" in panel(linked), "a permalink opens its verdict")
         check(not linked.failures(), "\n".join(linked.failures()))
+        module = pathlib.Path(folder) / "chain.sir"
+        ops = "".join(f"    %v{i} = {'softmax' if i % 2 else 'cumulative_sum'} %v{i - 1}{'' if i % 2 else ' {axis = 0}'}\n"
+                      for i in range(1, 200))
+        module.write_text("module @m {\n  entry @main(%v0: f32[8, 64]) -> (%v199) {\n" + ops + "  }\n}\n")
+        subprocess.run([sinter, "explain", str(module), "--html", str(page)], check=True)
+        tab = browser.Tab(chromium, page.as_uri())
+        check_many_values(tab)
+        check(not tab.failures(), "\n".join(tab.failures()))
         page = pathlib.Path(folder) / "profile.html"
         subprocess.run([test_profile, "-tc=the page has the rows*"], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "SINTER_PROFILE_PAGE": str(page)})
