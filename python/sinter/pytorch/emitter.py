@@ -9,14 +9,17 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Sequence
+from typing import Callable, Sequence
+
+import sympy
 
 from ..module import GraphBuilder, Value
 from .axes import MAX_RANK, align, align_all_but, common_axes, list_text
 from .dtypes import is_integer, is_real, wrapped
-from .extents import Extent, Extents
+from .extents import Extent, Extents, expression_of
 from .names import Names
 from .row_checks import RowCheck
+from .scalars import scalar_of
 from .tensor import Number, Tensor
 from .unsupported import Unsupported
 
@@ -41,11 +44,14 @@ class Emitter:
     """Builds the graph of one entry.
 
     is_checked: integer divisors, and indices that are only compared, are checked too. The entry's
-    row checks find them after a call."""
+    row checks find them after a call. given_number: the input that a number of Python's is; None: no
+    argument tells it."""
 
-    def __init__(self, graph: GraphBuilder, extents: Extents, is_checked: bool = False) -> None:
+    def __init__(self, graph: GraphBuilder, extents: Extents, is_checked: bool = False,
+                 given_number: Callable[[sympy.Expr], Tensor | None] = lambda number: None) -> None:
         self.graph = graph
         self.extents = extents
+        self.given_number = given_number
         self.is_checked = is_checked
         self.row_checks: dict[str, RowCheck] = {}  # by the name of the op that reads the rows
         self._numbers: dict[tuple[str, str], Value] = {}
@@ -209,15 +215,18 @@ class Emitter:
                 place = place * times + here
         return place.flatten(0, -1)
 
-    def extent(self, size, dtype: str = "i32") -> Tensor:
-        """A size that only the call knows."""
-        terms = [self._extent_of((product.number, *product.symbols), dtype)
-                 for product in self.extents.terms(size)]
-        return functools.reduce(operator.add, terms)
+    def scalar(self, number, dtype: str) -> Tensor:
+        """A number of torch's, such as a size, that only the call knows."""
+        terms = self.extents.terms(number)
+        if terms is None:
+            return scalar_of(self, expression_of(number)).to(dtype)
+        exact = dtype if is_integer(dtype) else "i64"
+        return functools.reduce(operator.add, [
+            self._extent_of((product.number, *product.symbols), exact) for product in terms]).to(dtype)
 
     def _extent_of(self, axes: Sequence[Extent], dtype: str = "i32") -> Tensor:
         """The number of elements of axes of the IR. A symbol's value is a sum of ones."""
-        exact = "i64" if dtype == "i64" or is_real(dtype) else "i32"
+        exact = dtype if is_integer(dtype) else "i64"
         result = self.number(math.prod(axis for axis in axes if isinstance(axis, int)), exact)
         for axis in axes:
             if isinstance(axis, str):

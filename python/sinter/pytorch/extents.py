@@ -63,11 +63,17 @@ class Product:
 
 
 def expression_of(size) -> sympy.Expr | int:
-    """The expression behind a size of torch."""
-    if isinstance(size, torch.SymInt):
+    """The expression behind a size of torch, or behind another number of Python's that changes."""
+    if isinstance(size, (torch.SymInt, torch.SymFloat)):
         expression = size.node.expr
-        return int(expression) if expression.is_number else expression
-    return int(size)
+        return int(expression) if expression.is_Integer else expression
+    return size if isinstance(size, sympy.Expr) else int(size)
+
+
+def factors_of(size) -> set[sympy.Expr]:
+    """What a size is a product of, numbers left out."""
+    bases = {factor.as_base_exp()[0] for factor in sympy.Mul.make_args(sympy.sympify(expression_of(size)))}
+    return {base for base in bases if not base.is_Integer}
 
 
 class Extents:
@@ -81,6 +87,7 @@ class Extents:
         self._ranges = ranges
         self.symbols: dict[str, Symbol] = {}
         self._names: dict[sympy.Expr, str] = {}
+        self._negated: dict[sympy.Expr, str] = {}  # the symbol is -1 times the expression
         self._pairs: dict[int, tuple[int, int] | None] = {}  # by product; None: of several pairs
         self._opaque = 0
 
@@ -92,7 +99,7 @@ class Extents:
         sizes = [size for size in sizes if not isinstance(expression_of(size), int)]
         for size in sizes:
             expression = expression_of(size)
-            if expression.is_symbol and expression not in self._names:
+            if expression.is_symbol and self._factors(expression) is None:
                 self._add(expression, self._name_of(expression), size)
         for size in sizes:
             expression = expression_of(size)
@@ -126,13 +133,20 @@ class Extents:
         return pair or self.axes(size)
 
     def _add(self, expression: sympy.Expr, name: str, size: torch.SymInt) -> None:
-        """A symbol for an expression; `size` is it or a multiple of it."""
+        """A symbol for an expression; `size` is it or a multiple of it. A number below zero has the symbol of its
+        absolute value: v, where x[v:] has -v elements. None for what is too large now: ops that read it are
+        refused."""
         environment = size.node.shape_env
+        hint = int(size.node.hint) if size.node.has_hint() else LEAST_HIGH
+        if abs(hint) > MOST or (hint < 0 and expression != expression_of(size)):
+            return
+        if hint < 0:
+            self._negated[expression] = name
+            expression, hint = -expression, -hint
         bounds = environment.bound_sympy(expression) if self._ranges is None \
             else bound_sympy(expression, self._ranges)
-        hint = size.node.hint if size.node.has_hint() else LEAST_HIGH
         low = max(int(bounds.lower), 0) if isinstance(bounds.lower, sympy.Integer) else 0
-        high = max(LEAST_HIGH, GROWTH * int(hint))
+        high = min(max(LEAST_HIGH, GROWTH * hint), MOST)
         most = int(bounds.upper) if isinstance(bounds.upper, sympy.Integer) else MOST
         if self._ranges is not None:
             low, high = max(low, 1), most if most < MOST else high
@@ -146,6 +160,8 @@ class Extents:
     def _factors(self, expression: sympy.Expr) -> Product | None:
         if expression in self._names:
             return Product(1, (self._names[expression],))
+        if expression in self._negated:
+            return Product(-1, (self._negated[expression],))
         if expression.is_Integer:
             return Product(int(expression), ())
         if not expression.is_Mul and not expression.is_Pow:
@@ -168,19 +184,21 @@ class Extents:
         if isinstance(expression, int):
             return Product(expression, ())
         product = self._factors(expression)
-        if product is None:
+        if product is None or product.number < 0:
             raise Unsupported(f"the size {expression} is no product of known sizes")
         return product
 
-    def terms(self, size) -> list[Product]:
-        """The products whose sum a size is: P and S of P + S."""
-        expression = sympy.sympify(expression_of(size))
-        if self._factors(expression) is not None:
-            return [self._factors(expression)]
-        terms = [self._factors(term) for term in sympy.Add.make_args(expression)]
-        if None in terms:
-            raise Unsupported(f"the size {expression} is no sum of known sizes")
-        return terms
+    def known_product(self, size) -> Product | None:
+        """The same; None: it is no such product."""
+        return self._factors(sympy.sympify(expression_of(size)))
+
+    def terms(self, size) -> list[Product] | None:
+        """The products whose sum a size is: P and S of P + S. None: it is no sum of known sizes."""
+        product = self.known_product(size)
+        if product is not None:
+            return [product]
+        terms = [self._factors(term) for term in sympy.Add.make_args(expression_of(size))]
+        return None if None in terms else terms
 
     def most(self, product: Product) -> int:
         """The largest value of a product."""

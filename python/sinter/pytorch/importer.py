@@ -6,19 +6,23 @@ tensor, as aot_autograd and torch.export make them.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import operator
 import re
 from dataclasses import dataclass, field
-from typing import Mapping, Sequence
+from typing import Iterable, Iterator, Mapping, Sequence
 
+import sympy
 import torch
 from torch import fx
+from torch.fx.experimental import symbolic_shapes
 
 from ..errors import SinterError
 from ..module import ModuleBuilder
 from .dtypes import in_memory, is_double_number, sinter_dtype
 from .emitter import Emitter
-from .extents import Extent, Extents, expression_of
+from .extents import Extent, Extents, expression_of, factors_of
 from .in_place import Writing
 from .layout import Layout
 from .names import Names, location_of, module_path
@@ -28,6 +32,9 @@ from .tensor import Tensor
 from .unsupported import Unsupported
 
 
+# What torch raises for a guard that is forbidden; a torch that does not has neither.
+GuardError = getattr(symbolic_shapes, "_ShapeEnvGuardError", ())
+
 # Whether an exception out of a conversion leaves the importer, as tests want it. Otherwise the op runs
 # in eager, and `explain` tells.
 RAISES_FAULTS = False
@@ -35,7 +42,7 @@ RAISES_FAULTS = False
 
 @dataclass
 class Operand:
-    """An input or output of the entry, and the tensor of torch that it is."""
+    """An input or output of the entry, and the tensor of torch, or the number of Python's, that it is."""
 
     node: fx.Node
     name: str
@@ -85,26 +92,36 @@ class Importer:
         self.values: dict[fx.Node, object] = {}
         self.reasons: dict[fx.Node, str] = {}
         self._emitter: Emitter | None = None
+        self._numbers: dict[sympy.Expr, fx.Node] = {}  # leaves that are numbers of Python's
+        self._given_numbers: dict[fx.Node, Tensor] = {}  # those that are inputs
+        self._environment: symbolic_shapes.ShapeEnv | None = None  # of torch's symbols
 
     def _layout(self, fake: torch.Tensor) -> Layout:
         return Layout.of(fake) if self.as_in_memory else Layout.plain(fake.dim())
 
     # ---- inputs
 
-    def begin(self, leaves: Sequence[fx.Node]) -> None:
-        """Declares symbols for the sizes of all inputs, and opens the entry."""
+    def begin(self, leaves: Sequence[fx.Node], nodes: Iterable[fx.Node]) -> None:
+        """Declares symbols for the sizes of all inputs, and opens the entry. nodes: which will be converted."""
         extents = self.imported.extents
         if self.as_in_memory:
             extents.declare_rows(getattr(node.meta["val"], "shape", ()) for node in leaves)
-        extents.declare(size for node in leaves for size in sizes_of(node.meta["val"]))
+        numbers = [node for node in leaves if isinstance(node.meta["val"], (torch.SymInt, torch.SymFloat))]
+        self._numbers = {expression_of(node.meta["val"]): node for node in numbers}
+        inside = set(nodes) if numbers else set()
+        no_sizes = [node for node in numbers if not is_factor_of_sizes(node, inside)]
+        sizes = [size for node in leaves if node not in no_sizes for size in sizes_of(node.meta["val"])]
+        extents.declare(sizes)
         for symbol in extents.symbols.values():
             self.imported.module.symbol(symbol.name, symbol.low, symbol.high)
+        symbolic = [*sizes, *(node.meta["val"] for node in numbers)]
+        self._environment = next((size.node.shape_env for size in symbolic if not isinstance(size, int)), None)
 
     @property
     def emitter(self) -> Emitter:
         if self._emitter is None:
             self._emitter = Emitter(self.imported.module.entry(self.entry), self.imported.extents,
-                                    self.is_checked)
+                                    self.is_checked, self._given_number)
             self.imported.row_checks = self._emitter.row_checks
         return self._emitter
 
@@ -126,6 +143,16 @@ class Importer:
                  layout: Layout, tensor: Tensor) -> Operand:
         return Operand(node, name, dtype, layout, tensor.dims, tuple(fake.shape),
                        tuple(fake.stride()))
+
+    def _given_number(self, number: sympy.Expr) -> Tensor | None:
+        """A number that a leaf is, as an input without axes."""
+        node = self._numbers.get(number)
+        if node is not None and node not in self._given_numbers:
+            name = self.names.unique(self.names.of(node))
+            dtype = torch.int64 if isinstance(node.meta["val"], torch.SymInt) else torch.float32
+            self._given_numbers[node] = self.emitter.input(name, sinter_dtype(dtype), ())
+            self.imported.inputs.append(Operand(node, name, dtype, Layout.plain(0), (), (), ()))
+        return self._given_numbers.get(node)
 
     def add_state(self, writing: Writing) -> None:
         """An argument of which an op writes rows in place."""
@@ -178,9 +205,12 @@ class Importer:
         if conversion is None:
             raise Unsupported("no conversion")
         self.emitter.begin_node()
-        result = conversion(Conversion(self.emitter, node),
-                            *[self._argument(arg) for arg in node.args],
-                            **{key: self._argument(arg) for key, arg in node.kwargs.items()})
+        operands = operands_of(node.target)
+        argument = lambda arg, key: self._operand_of(arg) if key in operands else self._argument(arg)
+        with without_guards(self._environment):
+            result = conversion(Conversion(self.emitter, node),
+                                *[argument(arg, i) for i, arg in enumerate(node.args)],
+                                **{key: argument(arg, key) for key, arg in node.kwargs.items()})
         self._check(node, result)
         results = result if isinstance(result, (list, tuple)) else [result]
         place = location_of(node)
@@ -195,13 +225,22 @@ class Importer:
             if argument in self.values:
                 return self.values[argument]
             value = argument.meta.get("val")
-            if isinstance(value, (torch.SymInt, int)):
-                expression = expression_of(value)
-                return expression if isinstance(expression, int) else value
+            if isinstance(value, (torch.SymInt, torch.SymFloat)):
+                number = value.node.maybe_as_int() if isinstance(value, torch.SymInt) else value.node.maybe_as_float()
+                return value if number is None else number
+            if isinstance(value, (int, float)):
+                return value
             raise Unsupported(f"an operand that is {describe(value)}")
         if isinstance(argument, (list, tuple)):
             return [self._argument(item) for item in argument]
         return argument
+
+    def _operand_of(self, argument):
+        """An argument that is an operand: a number that changes from call to call is a tensor."""
+        value = self._argument(argument)
+        if isinstance(value, (torch.SymInt, torch.SymFloat)):
+            return self.emitter.scalar(value, "i64" if isinstance(value, torch.SymInt) else "f32")
+        return value
 
     def _check(self, node: fx.Node, result) -> None:
         """The result has the type that torch inferred."""
@@ -238,6 +277,34 @@ class Importer:
             self._operand(node, fake, tensor.name, fake.dtype, layout, tensor))
 
 
+@functools.cache
+def operands_of(target) -> frozenset[int | str]:
+    """The places and names of an op's arguments that are tensors or numbers to compute with. Others are sizes, axes,
+    places and the like."""
+    schema = getattr(target, "_schema", None)
+    kinds = [(i, one.name, str(one.real_type)) for i, one in enumerate(schema.arguments if schema else ())]
+    return frozenset(key for i, name, kind in kinds for key in (i, name)
+                     if kind in ("Tensor", "number", "Optional[Tensor]", "Optional[number]"))
+
+
+def is_factor_of_sizes(node: fx.Node, nodes: set[fx.Node]) -> bool:
+    """Whether a number is a size, or a factor of sizes, of what these nodes make of it. Others are numbers alone."""
+    if not isinstance(node.meta["val"], torch.SymInt):
+        return False
+    sizes = [size for user in node.users if user in nodes for size in sizes_of(user.meta["val"])]
+    return factors_of(node.meta["val"]) <= set().union(*map(factors_of, sizes))
+
+
+@contextlib.contextmanager
+def without_guards(environment: symbolic_shapes.ShapeEnv | None) -> Iterator[None]:
+    """Refuses what asks torch for the value of a number that changes: torch would compile anew for each value."""
+    try:
+        with getattr(environment, "error_on_new_guards", contextlib.nullcontext)():
+            yield
+    except GuardError:
+        raise Unsupported("a number that is known only when the graph runs") from None
+
+
 def reason_of(error: Exception) -> str:
     """Why a node is not taken. A refusal of the graph's builder loses the constraint's number."""
     if not isinstance(error, SinterError):
@@ -246,7 +313,9 @@ def reason_of(error: Exception) -> str:
 
 
 def sizes_of(value) -> list:
-    """A size, or the sizes of a tensor."""
+    """A size, or the sizes of a tensor or of several."""
+    if isinstance(value, (list, tuple)):
+        return [size for one in value for size in sizes_of(one)]
     return [value] if isinstance(value, torch.SymInt) else list(getattr(value, "shape", ()))
 
 
@@ -269,7 +338,7 @@ def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = Non
     weights, given = weight_names or {}, input_names or {}
     leaves = [node for node in graph.nodes if node.op == "placeholder"
               and (input_names is None or node in given or node in weights)]
-    importer.begin(leaves)
+    importer.begin(leaves, graph.nodes)
     for node, weight in weights.items():
         fake = in_memory(node.meta["val"])
         dims = ", ".join(str(int(size)) for size in fake.shape)

@@ -250,7 +250,7 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
         return None
     importer = Importer(name, is_checked=is_checked)
     try:
-        importer.begin(leaves)
+        importer.begin(leaves, nodes)
         if all([importer.try_input(leaf, states.get(leaf)) for leaf in leaves]):
             for node in nodes:
                 if not importer.convert(node):

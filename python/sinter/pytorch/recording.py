@@ -123,8 +123,10 @@ class RecordedCall:
         self.entry, self.reason = entry, reason
         self._recorder = recorder
         self._written, self._lent, self._is_backward = written, lent, is_backward
-        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf.meta["val"], torch.Tensor)]
-        self._on_host = {i for i in tensors if leaves[i].meta["val"].device != entry.device}  # numbers
+        tensors = [i for i, leaf in enumerate(leaves)
+                   if isinstance(leaf.meta["val"], torch.Tensor) or i in entry.numbers]
+        self._on_host = {i for i in tensors  # numbers
+                         if i in entry.numbers or leaves[i].meta["val"].device != entry.device}
         self._movable = [i for i in tensors if i in self._on_host
                          or not (is_static(leaves[i]) or i in entry.states)]
         self._made = {i for i in tensors if leaves[i].op != "placeholder"}
@@ -146,6 +148,9 @@ class RecordedCall:
         stream = None if self.reason is not None else self._recorder.stream()
         if stream is None:
             return self.entry(*arguments)
+        if self.entry.numbers:
+            arguments = [torch.tensor(x, dtype=self.entry.numbers[i]) if i in self.entry.numbers else x
+                         for i, x in enumerate(arguments)]
         sizes = tuple(self.entry.symbol_values(arguments).values())
         key = (sizes, self._static_addresses(arguments))
         with self._lock:

@@ -140,7 +140,7 @@ def checked_rows(index: Tensor, size, from_end: bool) -> Tensor:
 def extent(x: Tensor, size) -> Tensor | int:
     """A size as an operand."""
     product = x.g.extents.product(size)
-    return product.number if product.is_number else x.g.extent(size)
+    return product.number if product.is_number else x.g.scalar(size, "i32")
 
 
 def nonzero(divisor: Tensor) -> Tensor:

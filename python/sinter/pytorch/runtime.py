@@ -92,10 +92,10 @@ class SymbolSource:
 def symbol_sources(graph: ImportedGraph,
                    leaves: list[torch.fx.Node]) -> dict[str, SymbolSource]:
     """A source for each symbol, in an order in which they can be read."""
-    places = [(position, None if isinstance(node.meta["val"], torch.SymInt) else axis,
-               graph.extents.product(size))
+    places = [(position, None if isinstance(node.meta["val"], torch.SymInt) else axis, product)
               for position, node in enumerate(leaves)
-              for axis, size in enumerate(sizes_of(node.meta["val"]))]
+              for axis, size in enumerate(sizes_of(node.meta["val"]))
+              if (product := graph.extents.known_product(size)) is not None]
     sources: dict[str, SymbolSource] = {}
     while len(sources) < len(graph.extents.symbols):
         known = len(sources)
@@ -293,7 +293,8 @@ class CompiledEntry:
         self._parameter_addresses = addresses_at([place.leaf for place in self.parameters])
         self._known: set[tuple[int, ...]] = set()  # addresses of parameters that need no copies
         self._made = [(position[operand.node], operand) for operand in graph.inputs
-                      if operand.node.op != "placeholder"]
+                      if operand.node.op != "placeholder" and not is_number(operand)]
+        self.numbers = {position[operand.node]: operand.dtype for operand in graph.inputs if is_number(operand)}
         self._sessions = Sessions(memory or SharedMemory())
         self._lock = threading.Lock()  # of the known addresses
         self._is_cuda = device.type == "cuda"
@@ -429,8 +430,10 @@ class CompiledEntry:
             return stream.cuda_stream
         return torch._C._cuda_getCurrentRawStream(self.device.index or 0) if self._is_cuda else None
 
-    def _ready(self, tensor: torch.Tensor, place: Place) -> torch.Tensor:
-        """The tensor as kernels read it: itself, or a copy."""
+    def _ready(self, tensor: torch.Tensor | int | float, place: Place) -> torch.Tensor:
+        """The tensor as kernels read it: itself, or a copy. A number of Python's is given as it is."""
+        if not isinstance(tensor, torch.Tensor):
+            tensor = torch.tensor(tensor, dtype=place.dtype)
         if place.dtype is not None:
             tensor = in_memory(tensor).to(self.device, place.dtype, non_blocking=True)
         if place.order is not None:
@@ -470,8 +473,10 @@ class CompiledEntry:
         return ready
 
     def _converted_type(self, operand: Operand) -> torch.dtype | None:
-        """Converted are numbers in host memory, complex numbers, and what an op in eager made: torch's own
-        fake kernels have other types here and there."""
+        """Converted are numbers, complex ones too, and what an op in eager made: torch's own fake kernels have other
+        types here and there."""
+        if is_number(operand):
+            return operand.dtype
         given = operand.node.meta["val"]
         is_sure = operand.node.op == "placeholder" and given.device == self.device \
             and given.dtype == operand.dtype
@@ -488,6 +493,11 @@ def in_order(stream: torch.cuda.Stream) -> Iterator[None]:
         yield
     finally:
         current.wait_stream(stream)
+
+
+def is_number(operand: Operand) -> bool:
+    """Whether an input is a number of Python's."""
+    return not isinstance(operand.node.meta["val"], torch.Tensor)
 
 
 def is_made(argument: torch.fx.Node) -> bool:

@@ -53,28 +53,28 @@ def tanh_backward(c, grad, y): return grad * (1.0 - y * y)
 
 @formula("threshold_backward.default")
 def threshold_backward(c, grad, x, threshold):
-    return c.g.where(x.less_equal(float(threshold)), 0.0, grad)
+    return c.g.where(x.less_equal(threshold), 0.0, grad)
 
 
 @formula("leaky_relu.default")
-def leaky_relu(c, x, slope=0.01): return c.g.where(x.greater(0.0), x, x * float(slope))
+def leaky_relu(c, x, slope=0.01): return c.g.where(x.greater(0.0), x, x * slope)
 
 
 @formula("elu.default")
 def elu(c, x, alpha=1.0, scale=1.0, input_scale=1.0):
-    low = (x * float(input_scale)).apply("expm1") * float(alpha) * float(scale)
-    return c.g.where(x.greater(0.0), x * float(scale), low)
+    low = (x * input_scale).apply("expm1") * alpha * scale
+    return c.g.where(x.greater(0.0), x * scale, low)
 
 
 @formula("hardtanh.default")
-def hardtanh(c, x, low=-1.0, high=1.0): return x.maximum(float(low)).minimum(float(high))
+def hardtanh(c, x, low=-1.0, high=1.0): return x.maximum(low).minimum(high)
 
 
 @formula("softplus.default")
 def softplus(c, x, beta=1, threshold=20):
-    scaled = x * float(beta)
-    return c.g.where(scaled.greater(float(threshold)), x,
-                     scaled.apply("exp").apply("log1p") / float(beta))
+    scaled = x * beta
+    return c.g.where(scaled.greater(threshold), x,
+                     scaled.apply("exp").apply("log1p") / beta)
 
 
 @converts(aten("log_sigmoid_forward.default"))

@@ -72,8 +72,9 @@ def real(function):
     """A formula in float32 of operands that are cast to it, rounded once at the end."""
     def convert(c: Conversion, *operands, **options) -> Tensor:
         need_real(c)
-        tensors = [x.f32() if isinstance(x, Tensor) else x for x in operands]
-        return function(c, *tensors, **options).to(c.dtype)
+        tensor = lambda x: x.f32() if isinstance(x, Tensor) else x
+        return function(c, *map(tensor, operands),
+                        **{name: tensor(x) for name, x in options.items()}).to(c.dtype)
     return convert
 
 
@@ -169,9 +170,10 @@ def sign(c: Conversion, x: Tensor) -> Tensor:
 
 def scaled(c: Conversion, b, alpha):
     """alpha * b, in what torch computes in."""
-    if not isinstance(b, Tensor):
+    if not isinstance(b, Tensor) and not isinstance(alpha, Tensor):
         return b * alpha
-    return c.operands(b)[0] * (float(alpha) if is_real(c.math_dtype) else alpha)
+    b, alpha = c.operands(b, alpha)
+    return b * alpha
 
 
 @converts(aten("add.Tensor"), aten("add.Scalar"))
@@ -263,11 +265,19 @@ def fmin(c: Conversion, a, b) -> Tensor:
     return c.g.where(b.is_nan(), a, c.g.where(a.is_nan(), b, a.minimum(b))).to(c.dtype)
 
 
+CLAMPS_BY_TENSORS = (aten("clamp.Tensor"), aten("clamp_min.Tensor"), aten("clamp_max.Tensor"))
+
+
 @converts(aten("clamp.default"), aten("clamp.Tensor"))
 def clamp(c: Conversion, x, low=None, high=None) -> Tensor:
     """A number outside of an integer type is the nearest one that it has."""
-    limit = lambda bound: (clamped(bound, c.dtype) if isinstance(bound, int)
-                           and is_integer(c.dtype) else bound)
+    def limit(bound):
+        if not is_integer(c.dtype):
+            return bound
+        if isinstance(bound, Tensor):
+            return bound if c.node.target in CLAMPS_BY_TENSORS else bound.nearest(c.dtype)
+        return clamped(bound, c.dtype) if isinstance(bound, int) else bound
+
     x, = c.operands(x)
     if low is not None:
         x = x.maximum(c.operands(limit(low))[0])
@@ -355,11 +365,11 @@ def lerp(c, a, b, weight):
 
 
 @formula("addcmul.default")
-def addcmul(c, x, a, b, value=1): return x + float(value) * a * b
+def addcmul(c, x, a, b, value=1): return x + value * a * b
 
 
 @formula("addcdiv.default")
-def addcdiv(c, x, a, b, value=1): return x + float(value) * (a / b)
+def addcdiv(c, x, a, b, value=1): return x + value * (a / b)
 
 
 def _fma():

@@ -6,7 +6,6 @@ import torch
 
 from ..dtypes import is_integer
 from ..tensor import Tensor
-from ..unsupported import Unsupported
 from .registry import Conversion, aten, converts
 
 
@@ -45,16 +44,12 @@ def arange(c: Conversion, *arguments, **options) -> Tensor:
         begin = arguments[0]
     if len(arguments) == 3:
         step = arguments[2]
-    if not isinstance(begin, (int, float, torch.SymInt)) or not isinstance(step, (int, float)):
-        raise Unsupported("a range that begins where only the call knows")
-    dtype = c.dtype
-    index = c.g.iota(c.shape[0])
-    number = int if is_integer(dtype) else float
-    index = index.to(dtype) if is_integer(dtype) else index.f32()
-    index = index * number(step) if step != 1 else index
-    if isinstance(begin, torch.SymInt):
-        return (index + c.number(begin, index.dtype)).to(dtype)
-    return (index + number(begin) if begin != 0 else index).to(dtype)
+    index = c.g.iota(c.shape[0]).to(c.math_dtype)
+    if not (isinstance(step, (int, float)) and step == 1):
+        index = index * c.number(step, index.dtype)
+    if not (isinstance(begin, (int, float)) and begin == 0):
+        index = index + c.number(begin, index.dtype)
+    return index.to(c.dtype)
 
 
 @converts(torch.ops.prims.iota.default)

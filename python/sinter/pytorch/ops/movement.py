@@ -12,7 +12,7 @@ import torch
 
 from ..dtypes import is_real
 from ..extents import Product, expression_of
-from ..layout import Layout, hint_of
+from ..layout import Layout
 from ..row_ops import gather
 from ..tensor import Tensor
 from ..unsupported import Unsupported
@@ -71,6 +71,7 @@ def squeeze(c: Conversion, x: Tensor, *ignored) -> Tensor:
 
 
 LAST_PLACE = 2**31 - 1
+LAST_DIAGONAL = 2**30  # a diagonal farther off is none of a matrix whose places are i32 beside it
 MOST_PARTS = 64  # of a tensor that is put together in another order
 
 
@@ -92,10 +93,21 @@ def slice_tensor(c: Conversion, x: Tensor, axis=0, begin=None, end=None, step=1)
     return x.slice(axis, bound(begin, size), bound(size if end is None else end, size), step)
 
 
-def is_below_zero(size) -> bool:
-    """Whether a number, or a size of torch whose symbols are positive, is below zero."""
-    expression = expression_of(size)
-    return expression < 0 if isinstance(expression, int) else bool(expression.is_negative)
+def is_below_zero(number) -> bool | None:
+    """Whether a number is below zero in all calls. None: only the call knows."""
+    if not isinstance(number, torch.SymInt):
+        return number < 0
+    bounds = number.node.shape_env.bound_sympy(number.node.expr)
+    return True if bounds.upper < 0 else False if bounds.lower >= 0 else None
+
+
+def place_in(c: Conversion, index, extent: Tensor) -> Tensor:
+    """i32: a place of an axis of `extent`. An index below zero counts from the end."""
+    below = is_below_zero(index)
+    if below is None:
+        place = c.number(index, "i64").nearest("i32")
+        return c.g.where(place.less(0), place + extent, place)
+    return c.number(index, "i32") + extent if below else c.number(index, "i32")
 
 
 def slice_of_unknown(c: Conversion, x: Tensor, axis: int, begin, step) -> Tensor:
@@ -110,8 +122,8 @@ def places_of_slice(c: Conversion, size, begin, extent: Tensor) -> Tensor:
     """i32: the places of the `size` elements from `begin` on in an axis of `extent`. A number below zero
     counts from the end, and stays inside."""
     places = c.g.iota(size)
-    if is_below_zero(begin):
-        return places + (c.number(begin, "i32") + extent).maximum(0)
+    if is_below_zero(begin) is not False:
+        return places + place_in(c, begin, extent).maximum(0)
     return places if isinstance(begin, int) and begin == 0 else places + c.number(begin, "i32")
 
 
@@ -168,25 +180,11 @@ def select(c: Conversion, x: Tensor, axis, index) -> Tensor:
     return x.select(axis, index)
 
 
-def place_of_index(c: Conversion, x: Tensor, axis: int, index) -> Tensor:
-    """i32: the place of an element of an axis; an index below zero counts from its end."""
-    place = c.number(index, "i32")
-    return place + x.extent(axis) if is_negative(index) else place
-
-
-def is_negative(index) -> bool:
-    """Whether an index is below zero, in all calls of the graph: torch's guards see to that."""
-    index = hint_of(index)
-    if index is None:
-        raise Unsupported("an index that is known only when the graph runs")
-    return index < 0
-
-
 def select_of_unknown(c: Conversion, x: Tensor, axis: int, index) -> Tensor:
     """An element of an axis of unknown size, or whose place only the call knows: a sum in which all others
     are zeros. Integers are read from their place."""
     if not is_real(x.dtype):
-        place = place_of_index(c, x, axis, index)
+        place = place_in(c, index, x.extent(axis))
         return gather(x, place.reshape([1] * x.rank), axis).squeeze([axis])
     chosen = chosen_along(c, x, axis, index)
     return c.g.where(chosen, x.f32(), 0.0).sum([axis]).to(x.dtype)
@@ -198,7 +196,7 @@ def chosen_along(c: Conversion, x: Tensor, axis: int, index) -> Tensor:
     number = x.product(axis)
     if isinstance(index, int) and (index >= 0 or number.is_number):
         return x.places(axis).equals(index if index >= 0 else index + number.number)
-    return x.places(axis).equals(place_of_index(c, x, axis, index))
+    return x.places(axis).equals(place_in(c, index, x.extent(axis)))
 
 
 @converts(aten("split.Tensor"), aten("split_with_sizes.default"), aten("split_copy.Tensor"),
@@ -264,11 +262,21 @@ def roll(c: Conversion, x: Tensor, shifts, axes=()) -> Tensor:
     if not axes:
         x, axes = x.reshape([math.prod(x.size(axis) for axis in range(x.rank))]), [0]
     for shift, axis in zip(shifts, axes):
+        if not isinstance(shift, int) or not x.product(axis).is_number:
+            x = rolled_unknown(c, x, axis % x.rank, shift)
+            continue
         size = x.size(axis)
         begin = (size - shift) % size if size else 0
         if begin:
             x = c.g.concat([x.slice(axis, begin, size), x.slice(axis, 0, begin)], axis)
     return x.reshape(shape)
+
+
+def rolled_unknown(c: Conversion, x: Tensor, axis: int, shift) -> Tensor:
+    """An axis of unknown size, or one that is rolled by a number that only the call knows."""
+    place = x.places(axis).flatten().to("i64") - c.number(shift, "i64")
+    place = c.g.map("mod_floor", place, x.extent(axis).to("i64")).nearest("i32")
+    return gather(x, along(x, place, axis), axis)
 
 
 @converts(aten("constant_pad_nd.default"))
@@ -356,15 +364,16 @@ def end_of_slice(c: Conversion, index, extent: Tensor) -> Tensor:
     """i32: an end of a slice as torch reads it, in an axis of `extent`."""
     if isinstance(index, int) and index >= LAST_PLACE:
         return extent
-    number = c.number(index, "i32")
-    return (number + extent).maximum(0) if is_below_zero(index) else number.minimum(extent)
+    place, below = place_in(c, index, extent), is_below_zero(index)
+    place = place if below is False else place.maximum(0)
+    return place if below else place.minimum(extent)
 
 
 @converts(aten("select_scatter.default"))
 def select_scatter(c: Conversion, x: Tensor, source: Tensor, axis, index) -> Tensor:
     axis, source = axis % x.rank, source.to(c.dtype).unsqueeze(axis)
     if c.g.is_state(x):
-        return c.g.append(x, place_of_index(c, x, axis, index), source)
+        return c.g.append(x, place_in(c, index, x.extent(axis)), source)
     return c.g.where(chosen_along(c, x, axis, index), source, x)
 
 
@@ -441,7 +450,11 @@ def triu(c: Conversion, x: Tensor, diagonal=0) -> Tensor:
     return banded(c, x, diagonal, lower=False)
 
 
-def banded(c: Conversion, x: Tensor, diagonal: int, lower: bool) -> Tensor:
+def banded(c: Conversion, x: Tensor, diagonal, lower: bool) -> Tensor:
+    if isinstance(diagonal, int):
+        diagonal = max(-LAST_DIAGONAL, min(diagonal, LAST_DIAGONAL))
+    else:
+        diagonal = c.number(diagonal, "i64").maximum(-LAST_DIAGONAL).minimum(LAST_DIAGONAL).nearest("i32")
     rows, columns = x.places(-2) + diagonal, x.places(-1)
     inside = columns.less_equal(rows) if lower else rows.less_equal(columns)
     return c.g.where(inside, x, c.number(0, x.dtype))

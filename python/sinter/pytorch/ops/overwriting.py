@@ -99,7 +99,7 @@ def index_fill(c: Conversion, x: Tensor, axis, index: Tensor, value) -> Tensor:
 @converts(aten("scatter.src"), aten("scatter.value"))
 def scatter(c: Conversion, x: Tensor, axis, index: Tensor, source) -> Tensor:
     """x with source[i, j, k] at [i, index[i, j, k], k], for axis 1."""
-    if not isinstance(source, Tensor):
+    if c.node.target is aten("scatter.value"):
         source = c.number(source, x.dtype).reshape([1] * x.rank)
     if is_empty(x) or is_empty(index):
         return x

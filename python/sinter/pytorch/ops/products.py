@@ -70,17 +70,21 @@ def addmm(c: Conversion, bias: Tensor, a: Tensor, b: Tensor, *, beta=1, alpha=1)
 
 def scaled_sum(c: Conversion, added: Tensor, beta, spec: str, a: Tensor, b: Tensor,
                alpha) -> Tensor:
-    """beta * added + alpha * (a by b) in float32, rounded once. beta = 0: `added` is not read."""
+    """beta * added + alpha * (a by b) in float32, rounded once. beta = 0: the result has nothing of `added`, nor
+    its infinities."""
     if has_no_terms(a, a.rank - 1):
         product = c.g.number(0, "f32").expand(c.shape)
     else:
         product = multiply(c, spec, a, b, "f32")
     if alpha != 1:
-        product = product * float(alpha)
+        product = product * c.number(alpha, "f32")
     if beta == 0:
         return product.to(c.dtype)
     added = added.f32()
-    return (product + (added if beta == 1 else added * float(beta))).to(c.dtype)
+    if beta != 1:
+        factor = c.number(beta, "f32")
+        added = added * factor if not isinstance(beta, Tensor) else c.g.where(factor.equals(0.0), 0.0, added * factor)
+    return (product + added).to(c.dtype)
 
 
 @converts(aten("bmm.default"))

@@ -152,11 +152,11 @@ def variance(c: Conversion, x: Tensor, axes, correction, keepdim: bool) -> tuple
     difference = x - average
     less = 1 if correction is None else correction
     chosen = [x.product(axis) for axis in x.chosen(axes)]
-    if all(product.is_number for product in chosen):
+    if all(product.is_number for product in chosen) and not isinstance(less, Tensor):
         freedom = max(0.0, x.count(axes) - less)
     else:
         counts = [x.extent(axis).f32() for axis in x.chosen(axes)]
-        freedom = (functools.reduce(operator.mul, counts) - float(less)).maximum(0.0)
+        freedom = (functools.reduce(operator.mul, counts or [c.g.number(1, "f32")]) - c.number(less, "f32")).maximum(0.0)
     total = (difference * difference).sum(axes, keepdim)
     result = total / freedom
     return result, average if keepdim else x.mean(axes, False)
@@ -193,6 +193,8 @@ def logsumexp(c: Conversion, x: Tensor, axes, keepdim=False) -> Tensor:
 @converts(aten("linalg_vector_norm.default"))
 def vector_norm(c: Conversion, x: Tensor, order=2, axes=None, keepdim=False, *,
                 dtype=None) -> Tensor:
+    if isinstance(order, Tensor):
+        raise Unsupported("a norm whose order is known only when the graph runs")
     x = x.f32().apply("abs")
     if order == 2:
         result = (x * x).sum(axes, keepdim).apply("sqrt") if x.rank else x

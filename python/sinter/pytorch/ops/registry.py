@@ -62,8 +62,9 @@ class Conversion:
         """The type to which torch's rules promote the node's operands."""
         operands = [arg.meta["val"] if isinstance(arg, fx.Node) else arg
                     for arg in self.node.args[:3]]
-        operands = [x for x in operands
-                    if isinstance(x, (torch.Tensor, int, float, bool)) and x is not None]
+        kinds = {torch.SymInt: 1, torch.SymFloat: 1.0}  # any number has the type of its kind
+        operands = [kinds.get(type(x), x) for x in operands]
+        operands = [x for x in operands if isinstance(x, (torch.Tensor, int, float, bool))]
         dtype = operands[0].dtype if isinstance(operands[0], torch.Tensor) else None
         for other in operands[1:]:
             dtype = torch.result_type(operands[0], other)
@@ -72,11 +73,15 @@ class Conversion:
     def operands(self, *operands, dtype: str | None = None) -> list[Tensor]:
         """Tensors and numbers as tensors of one type, by default what torch computes in."""
         dtype = dtype or self.math_dtype
-        return [x.to(dtype) if isinstance(x, Tensor) else self.number(x, dtype) for x in operands]
+        return [self.number(x, dtype) for x in operands]
 
     def number(self, number, dtype: str) -> Tensor:
-        if isinstance(number, torch.SymInt):
-            return self.g.extent(number, dtype)
+        """A number as a tensor without axes, which it is already if it is an operand that changes from call to
+        call."""
+        if isinstance(number, Tensor):
+            return number.to(dtype)
+        if isinstance(number, (torch.SymInt, torch.SymFloat)):
+            return self.g.scalar(number, dtype)
         if not isinstance(number, (int, float, bool)):
             raise Unsupported("a number that is known only when the graph runs")
         return self.g.number(number, dtype)

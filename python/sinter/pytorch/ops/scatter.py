@@ -25,8 +25,8 @@ def embedding_backward(c: Conversion, grad: Tensor, index: Tensor, rows, padding
     few = isinstance(rows, int) and rows <= FEW_ROWS
     numbers = (checked_rows if few else row_numbers)(index, rows, from_end=False).flatten().merged()
     updates = grad.flatten(0, -2) if grad.rank > 1 else grad.unsqueeze(0)
-    if padding >= 0:
-        kept = ~numbers.equals(padding)
+    if not isinstance(padding, int) or padding >= 0:
+        kept = ~numbers.equals(c.number(padding, "i32"))
         updates = c.g.where(kept.unsqueeze(1), updates, 0.0)
     if few:
         own = lambda row: c.g.where(numbers.equals(row).unsqueeze(1), updates, 0.0)
@@ -48,7 +48,7 @@ def index_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor, *,
     updates = source.f32().permute(order).reshape([index.size(0), width])
     added = sum_rows(row_numbers(index, shape[0], from_end=False), updates, shape[0])
     added = added.reshape(shape).permute([order.index(i) for i in range(x.rank)])
-    return (x.f32() + (added if alpha == 1 else added * float(alpha))).to(c.dtype)
+    return (x.f32() + (added if alpha == 1 else added * c.number(alpha, "f32"))).to(c.dtype)
 
 
 @converts(aten("scatter_add.default"))
