@@ -16,6 +16,7 @@ SIZES = (1, 2, 3, 4, 6, 8)
 MOST_ELEMENTS = 1024
 MOST_RANK = 6
 LARGEST = 16.0  # larger floats are scaled down, so that float16 does not overflow
+NUMBERS = (0, 1, -1, 2, 3, -3, 5, 7, -8, 2**31, -2**31 - 1, 2**40 + 1, 1000)
 MARGIN = 32  # roundings: floats that are nearer to a step of a function are not given to it
 
 Dim = tuple  # the size of an axis in each world
@@ -52,11 +53,12 @@ class Reject(Exception):
 
 class Generator:
     def __init__(self, seed: int, backward: bool = False, dynamic: bool = False,
-                 length: int | None = None) -> None:
+                 length: int | None = None, has_numbers: bool = False) -> None:
         self.rng = random.Random(seed)
         self.seed, self.backward = seed, backward
         self.float = self.rng.choice(("f32", "f32", "f16", "bf16"))
         self.length = length or self.rng.randint(2, 10)
+        self.numbers = ("n0", "n1") if has_numbers else ()
         self._draw_sizes(dynamic)
         self.inputs: list[Input] = []
         self.statements: list[Statement] = []
@@ -83,14 +85,26 @@ class Generator:
             for _ in range(2):
                 self.worlds.append(World({**sizes, **{name: rng.choice((2, 3, 4, 6, 8, 9))
                                                       for name in self.dynamic}}))
+        if self.numbers:
+            self._draw_numbers()
         self.pair = rng.choice(("BS", "BS", "SB", "BH", "HS", "SD"))
         self.table: dict[Dim, list[str]] = {}
-        names = list(sizes)
+        names = "BSHD"
         for count in (1, 2, 3):
             for chosen in itertools.combinations(names, count):
                 self._add_size(" * ".join(chosen))
         for number in (*SIZES, 5, 12, 16):
             self._add_size(str(number))
+
+    def _draw_numbers(self) -> None:
+        """Ints that change from call to call, at first small ones."""
+        while len(self.worlds) < 4:
+            self.worlds.append(World(dict(self.worlds[0].sizes)))
+        for i, world in enumerate(self.worlds):
+            numbers = {name: self.rng.choice((2, 3, 5, -2, -3) if i == 0 else NUMBERS) for name in self.numbers}
+            world.sizes.update(numbers)
+            world.eager.update(numbers)
+            world.exact.update(numbers)
 
     def _add_size(self, text: str) -> None:
         self.table.setdefault(self.dim_of(text), []).append(text)
@@ -382,7 +396,7 @@ class Generator:
         others = [name for name in made if name in self.used and self.rng.random() < 0.15]
         return Program(self.worlds[0].sizes, tuple(self.inputs), tuple(self.statements),
                        tuple((last + others)[:8]), self.backward, self.dynamic,
-                       tuple(world.sizes for world in self.worlds[1:]), self.seed)
+                       tuple(world.sizes for world in self.worlds[1:]), self.seed, self.numbers)
 
     def _forget_inputs(self, count: int) -> None:
         for one in self.inputs[count:]:

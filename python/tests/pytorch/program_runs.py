@@ -149,13 +149,14 @@ def describe(tensor: torch.Tensor) -> str:
 # ---- the route without Dynamo
 
 def traced_function(program: Program):
-    """A function of the inputs and the weights of the results: results, then gradients."""
-    function, count = program.function(), len(program.inputs)
+    """A function of the inputs, the weights of the results and the numbers: results, then gradients."""
+    count, end = len(program.inputs), -len(program.numbers) or None
     if not program.backward:
-        return lambda *tensors: function(*tensors)
+        return lambda *given: program.function()(*given)
 
-    def joint(*tensors):
-        inputs, cotangents = tensors[:count], tensors[count:]
+    def joint(*given):
+        function = lambda *inputs: program.function()(*inputs, *given[end:] if end else ())
+        inputs, cotangents = given[:count], given[count:end]
         places = [i for i, one in enumerate(inputs) if is_float(one)]
         kinds = []
 
@@ -179,7 +180,7 @@ def traced_function(program: Program):
 
 
 def fakes_of(program: Program, tensors: list) -> tuple[list, ShapeEnv]:
-    """Fake inputs; sizes that are an expression of a dynamic size are symbols."""
+    """Fake inputs; sizes that are an expression of a dynamic size are symbols, and so are the numbers."""
     environment = ShapeEnv()
     mode = FakeTensorMode(shape_env=environment)
     fakes = []
@@ -190,6 +191,10 @@ def fakes_of(program: Program, tensors: list) -> tuple[list, ShapeEnv]:
         fakes.append(mode.from_tensor(
             tensor, source=ConstantSource(f"x{i}"),
             symbolic_context=StatelessSymbolicContext(dynamic_sizes=marks)))
+    for name in program.numbers:
+        source, value = ConstantSource(name), program.sizes[name]
+        symbol = environment.create_unspecified_symbol(value, source, DimDynamic.DYNAMIC)
+        fakes.append(environment.create_symintnode(symbol, hint=value, source=source))
     return fakes, environment
 
 
@@ -197,13 +202,13 @@ def trace(program: Program, tensors: list, table: dict, is_recorded: bool = Fals
     """The graph as aot_autograd makes it, and whether it is that of given tensors."""
     function = functionalize(traced_function(program))
     try:
-        if not program.dynamic and is_recorded:
+        if not program.changes and is_recorded:
             try:
                 graph = record(function, table, tensors)
             except DependsOnData:  # of which fake tensors know more
                 return trace(program, tensors, table)
             fits = lambda others: True
-        elif not program.dynamic:
+        elif not program.changes:
             graph = make_fx(function, decomposition_table=table, tracing_mode="fake")(*tensors)
             fits = lambda others: True
         else:
@@ -228,8 +233,9 @@ def trace(program: Program, tensors: list, table: dict, is_recorded: bool = Fals
 def are_in_ranges(environment: ShapeEnv, fakes: list, tensors: list) -> bool:
     """Whether each symbol has one value, in the range that tracing left it."""
     values: dict = {}
-    for fake, tensor in zip(fakes, tensors):
-        for size, value in zip(fake.shape, tensor.shape):
+    for fake, given in zip(fakes, tensors):
+        pairs = zip(fake.shape, given.shape) if isinstance(given, torch.Tensor) else [(fake, given)]
+        for size, value in pairs:
             if not isinstance(size, torch.SymInt):
                 continue
             expression = size.node.expr
@@ -286,9 +292,10 @@ def run_fx(program: Program, device: str, is_recorded: bool = False) -> Outcome:
         stage = "running"
         for i, reference in enumerate(references):
             tensors = [*reference.inputs, *reference.cotangents]
-            if i and not fits(tensors):
+            numbers = [reference.sizes[name] for name in program.numbers]
+            if i and not fits([*tensors, *numbers]):
                 continue
-            ours = list(compiled(*clones(tensors)))
+            ours = list(compiled(*clones(tensors), *numbers))
             outcome.calls += 1
             wrong = compare(ours, reference, strides if i == 0 else None)
             if wrong and wrong[0] == "numbers":
@@ -308,7 +315,7 @@ def beside_decomposed(ours: list, graph, tensors: list,
     """Compares with the ops into which torch decomposed the program, which round in other places than
     eager's: a gradient that is a small difference of large terms is not nearer to float64 than these."""
     with torch.no_grad():
-        decomposed = list(graph(*clones(tensors)))
+        decomposed = list(reference.bound(graph)(*clones(tensors)))
     return compare(ours, dataclasses.replace(reference, eager=decomposed), None)
 
 
@@ -324,7 +331,7 @@ def is_of_torch(program: Program, tensors: list, reference: Reference) -> bool:
     try:
         graph, _ = trace(program, tensors, {})
         with torch.no_grad():
-            return compare(list(graph(*clones(tensors))), reference, None) is not None
+            return compare(list(reference.bound(graph)(*clones(tensors))), reference, None) is not None
     except Exception:
         return False
 
@@ -356,7 +363,7 @@ def run_compile(program: Program, device: str, mode: str = "default", calls: int
     report.reset()
     # Shrunk programs may differ only in their text: Dynamo keeps code by its object.
     function = torch.compile(program.function(), backend=compile_graph, mode=mode,
-                             dynamic=True if program.dynamic else False)
+                             dynamic=True if program.changes else False)
     for i, sizes in enumerate(program.all_sizes()):
         reference = reference_of(program, sizes, device)
         try:
@@ -378,6 +385,7 @@ def run_compile(program: Program, device: str, mode: str = "default", calls: int
 
 def results_of(function, reference: Reference) -> list:
     """Results of a compiled program, then its gradients if it has them."""
+    function = reference.bound(function)
     if reference.program.backward:
         outputs, grads = gradients(function, reference.inputs, reference.cotangents)
         return [*outputs, *grads]
@@ -411,7 +419,7 @@ def fails_only_here(program: Program, reference: Reference) -> bool:
     """Whether torch.compile is right with the backend that runs graphs in eager."""
     torch._dynamo.reset()
     function = torch.compile(program.function(), backend="aot_eager",
-                             dynamic=True if program.dynamic else False)
+                             dynamic=True if program.changes else False)
     try:
         return compare(results_of(function, reference), reference,
                        eager_strides(reference)) is None
@@ -468,7 +476,7 @@ PROGRAM = Program(
     ),
     outputs={outputs},
     backward={backward}, dynamic={dynamic},
-    other_sizes={other_sizes})
+    other_sizes={other_sizes}, numbers={numbers})
 
 if __name__ == "__main__":
     sys.exit(run_script(PROGRAM, "{route}"))
@@ -480,7 +488,7 @@ def script_of(program: Program, route: str, title: str) -> str:
     indent = "\n        "
     return SCRIPT.format(
         title=title, sizes=program.sizes, outputs=program.outputs, backward=program.backward,
-        dynamic=program.dynamic, other_sizes=program.other_sizes, route=route,
+        dynamic=program.dynamic, other_sizes=program.other_sizes, route=route, numbers=program.numbers,
         inputs="".join(f"{indent}{one!r}," for one in program.inputs),
         statements="".join(f"{indent}{one!r}," for one in program.statements))
 

@@ -30,8 +30,8 @@ def shrink(program: Program, fails: Callable[[Program], bool],
 
 def candidates(program: Program) -> Iterator[Program]:
     """Smaller programs, the much smaller ones first."""
-    if program.dynamic:
-        yield program.with_(dynamic=(), other_sizes=())
+    if program.changes:
+        yield program.with_(dynamic=(), other_sizes=program.other_sizes if program.numbers else ())
         for i in range(len(program.other_sizes)):
             kept = program.other_sizes[:i] + program.other_sizes[i + 1:]
             yield program.with_(other_sizes=kept)
@@ -81,7 +81,7 @@ def shorter(program: Program) -> Iterator[Program]:
                 ("bools", ()) if tensor.dtype == torch.bool else ("integers", ("0", "2"))
             one = Input(f"x{90 + i}", maker, i, tuple(map(str, tensor.shape)), NAMES[tensor.dtype],
                         numbers)
-            if not program.dynamic and name not in program.outputs:
+            if not program.changes and name not in program.outputs:
                 changed = replaced(program, name, one.name, i)
                 yield needed(changed.with_(inputs=(*changed.inputs, one)))
             for other in values:
@@ -119,7 +119,7 @@ def smaller(program: Program) -> Iterator[Program]:
     """Smaller sizes and numbers, plainer types, statements without a part."""
     for name, size in program.sizes.items():
         for less in sorted({1, 2, 3, size // 2} - {0}):
-            if less < size and not program.dynamic:
+            if less < size and not program.changes:
                 yield program.with_(sizes={**program.sizes, name: less})
     for i, one in enumerate(program.inputs):
         if one.dtype in ("f16", "bf16"):

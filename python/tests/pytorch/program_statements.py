@@ -7,8 +7,9 @@ import kinds_elements
 import kinds_rows
 import kinds_products
 import kinds_indices
+from kinds_numbers import KINDS_OF_NUMBERS
 from program_kinds import KINDS
 
 MODULES = (kinds_views, kinds_elements, kinds_rows, kinds_products, kinds_indices)
 
-__all__ = ["KINDS"]
+__all__ = ["KINDS", "KINDS_OF_NUMBERS"]

@@ -102,7 +102,8 @@ def assigned(line: str) -> list[str]:
 @dataclass(frozen=True)
 class Program:
     """dynamic: names of sizes that are symbols of the graph; other_sizes: what they become in later
-    calls. backward: gradients of a weighted sum of the float results are results too."""
+    calls. backward: gradients of a weighted sum of the float results are results too. numbers: names of sizes
+    that are arguments behind the inputs, ints that change from call to call; no input has them as a size."""
 
     sizes: dict[str, int]
     inputs: tuple[Input, ...]
@@ -112,13 +113,14 @@ class Program:
     dynamic: tuple[str, ...] = ()
     other_sizes: tuple[dict[str, int], ...] = ()
     seed: int = 0
+    numbers: tuple[str, ...] = ()
 
     def with_(self, **changes) -> Program:
         return replace(self, **changes)
 
     def source(self, after: str | None = None) -> str:
         """`after`: a line put in behind each assignment, with the name in the place of {name}."""
-        lines = [f"def program({', '.join(one.name for one in self.inputs)}):"]
+        lines = [f"def program({', '.join([*(one.name for one in self.inputs), *self.numbers])}):"]
         for statement in self.statements:
             # Where tensors change in place, a name that is bound anew would lose its views.
             is_plain = all(map(assigned, statement.lines))
@@ -135,11 +137,21 @@ class Program:
         lines = [", ".join(f"{name} = {size}" for name, size in self.sizes.items())]
         lines += [f"{one.name} = {one.text}" for one in self.inputs]
         facts = (["gradients"] if self.backward else []) \
-            + ([f"dynamic {self.dynamic}, then {self.other_sizes}"] if self.dynamic else [])
+            + ([f"dynamic {self.dynamic + self.numbers}, then {self.other_sizes}"] if self.changes else [])
         return "\n".join(lines + [f"# {fact}" for fact in facts]) + "\n" + self.source()
+
+    @property
+    def changes(self) -> bool:
+        """Whether calls differ in sizes or numbers."""
+        return bool(self.dynamic or self.numbers)
 
     def function(self):
         return function_of(self.source(), EAGER_SCOPE)
+
+    def with_numbers(self, function, sizes: dict[str, int]):
+        """The program's function for the numbers of one call."""
+        numbers = [sizes[name] for name in self.numbers]
+        return (lambda *inputs: function(*inputs, *numbers)) if numbers else function
 
     def make_inputs(self, sizes: dict[str, int] | None = None, device: str = "cpu") -> list:
         return [one.make(sizes or self.sizes).to(device) for one in self.inputs]
@@ -206,14 +218,15 @@ class Reference:
     eager: list = field(default_factory=list)
     exact: list = field(default_factory=list)
     cotangents: list = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
     def of(program: Program, sizes: dict[str, int], device: str = "cpu") -> Reference:
-        self = Reference(program, program.make_inputs(sizes, device))
+        self = Reference(program, program.make_inputs(sizes, device), sizes=sizes)
         run = self._run if program.backward else self._forward
         if program.backward:
             with torch.no_grad():
-                self.cotangents = cotangents_of(program.function()(*clones(self.inputs)))
+                self.cotangents = cotangents_of(self.bound(program.function())(*clones(self.inputs)))
         self.eager = run(program.function(), self.inputs, self.cotangents)
         with double_by_default():
             self.exact = run(function_of(program.source(), DOUBLE_SCOPE),
@@ -221,15 +234,16 @@ class Reference:
                              [double(one) for one in self.cotangents])
         return self
 
-    @staticmethod
-    def _run(function, inputs, cotangents) -> list:
-        outputs, grads = gradients(function, inputs, cotangents)
+    def bound(self, function):
+        return self.program.with_numbers(function, self.sizes)
+
+    def _run(self, function, inputs, cotangents) -> list:
+        outputs, grads = gradients(self.bound(function), inputs, cotangents)
         return outputs + grads
 
-    @staticmethod
-    def _forward(function, inputs, cotangents) -> list:
+    def _forward(self, function, inputs, cotangents) -> list:
         with torch.no_grad():
-            return function(*clones(inputs))
+            return self.bound(function)(*clones(inputs))
 
     def noisy(self, trials: int = 6) -> list[list]:
         """Results in float64 where inputs and each statement's floats have a random rounding error."""
@@ -239,8 +253,8 @@ class Reference:
             dtypes.append(getattr(tensor, "dtype", None))
 
         with torch.no_grad():
-            function_of(self.program.source("collect({name})"),
-                        {**EAGER_SCOPE, "collect": collect})(*clones(self.inputs))
+            self.bound(function_of(self.program.source("collect({name})"),
+                                   {**EAGER_SCOPE, "collect": collect}))(*clones(self.inputs))
         results = []
         for trial in range(trials):
             generator = seeded(trial)

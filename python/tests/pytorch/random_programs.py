@@ -1,7 +1,7 @@
 """Runs random torch programs through Sinter, beside eager and float64.
 
     python random_programs.py --seed 0 --count 1000 [--route record|fx|compile|graphs] [--dynamic|--fixed]
-                              [--backward|--forward] [--device cpu|cuda] [--minutes M] [--keep-going]
+                              [--backward|--forward] [--numbers] [--device cpu|cuda] [--minutes M] [--keep-going]
                               [--without KINDS] [--ignore-strides]
     python random_programs.py --faults
 
@@ -25,16 +25,19 @@ from program_faults import FAULTS, found_after, planted
 from program_generator import Generator
 from program_runs import ROUTES, Outcome, is_valid, run_program, script_of
 from program_shrinking import needed, shrink
-from program_statements import KINDS
+from program_statements import KINDS, KINDS_OF_NUMBERS
 from programs import Program
 
 
 def program_of(seed: int, dynamic: bool | None = None, backward: bool | None = None,
-               kinds: dict = KINDS) -> Program:
-    """The program of a seed. None: of two programs one has gradients, of nine one dynamic sizes."""
+               kinds: dict = KINDS, numbers: bool | None = None) -> Program:
+    """The program of a seed. None: of two programs one has gradients, of nine one dynamic sizes, of eighteen one
+    numbers that change from call to call."""
     is_backward = seed % 2 == 1 if backward is None else backward
     is_dynamic = seed % 9 == 4 if dynamic is None else dynamic
-    return needed(Generator(seed, is_backward, is_dynamic).program(kinds))
+    has_numbers = seed % 18 == 7 if numbers is None else numbers
+    generator = Generator(seed, is_backward, is_dynamic, has_numbers=has_numbers)
+    return needed(generator.program({**kinds, **KINDS_OF_NUMBERS} if has_numbers else kinds))
 
 
 def smallest(program: Program, outcome: Outcome, route: str, device: str) -> tuple[Program, Outcome]:
@@ -92,7 +95,7 @@ class Tally:
                 f"({reasons})")
 
     def print_details(self) -> None:
-        print("statements: " + ", ".join(f"{name} {self.kinds[name]}" for name in KINDS))
+        print("statements: " + ", ".join(f"{name} {self.kinds[name]}" for name in {**KINDS, **KINDS_OF_NUMBERS}))
         print(f"{self.whole} programs without an op in eager, {self.statuses['skipped']} skipped")
         for reason, count in self.skipped.most_common(8):
             print(f"    {count} {reason}")
@@ -107,7 +110,7 @@ def run_many(given: argparse.Namespace) -> int:
     for seed in range(given.seed, given.seed + given.count):
         if given.minutes and time.perf_counter() - start > 60 * given.minutes:
             break
-        program = program_of(seed, given.dynamic, given.backward, kinds)
+        program = program_of(seed, given.dynamic, given.backward, kinds, given.numbers)
         outcome = run_program(program, given.route, given.device)
         tally.add(program, outcome)
         if outcome.is_failure:
@@ -150,6 +153,7 @@ def main() -> int:
     parser.add_argument("--fixed", dest="dynamic", action="store_false")
     parser.add_argument("--backward", action="store_true", default=None)
     parser.add_argument("--forward", dest="backward", action="store_false")
+    parser.add_argument("--numbers", action="store_true", default=None, help="ints that change are arguments")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--minutes", type=float, help="ends after this time")
     parser.add_argument("--keep-going", action="store_true", help="goes on after a failure")
