@@ -216,10 +216,10 @@ class Emitter:
         return place.flatten(0, -1)
 
     def scalar(self, number, dtype: str) -> Tensor:
-        """A number of torch's, such as a size, that only the call knows."""
+        """A number of torch's, such as a size, that only the call knows; the nearest one that an integer type has."""
         terms = self.extents.terms(number)
         if terms is None:
-            return scalar_of(self, expression_of(number)).to(dtype)
+            return scalar_of(self, expression_of(number)).nearest(dtype)
         exact = dtype if is_integer(dtype) else "i64"
         return functools.reduce(operator.add, [
             self._extent_of((product.number, *product.symbols), exact) for product in terms]).to(dtype)

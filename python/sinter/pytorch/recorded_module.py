@@ -48,8 +48,10 @@ class RecordedModule:
         with self._lock:
             if device not in self._calls:
                 nodes = [operand.node for operand in self._graph.inputs]
-                for node in nodes:  # the example may have been elsewhere
-                    node.meta["val"] = node.meta["val"].to(device)
+                for operand in self._graph.inputs:  # the example may have been elsewhere; numbers are tensors now
+                    example = operand.node.meta["val"]
+                    operand.node.meta["val"] = example.to(device) if isinstance(example, torch.Tensor) \
+                        else torch.empty((), dtype=operand.dtype, device=device)
                 executable = Executable(self.compiled.plan, TorchDevice.of(device), self._weights)
                 entry = CompiledEntry(self._graph, nodes, device, self.compiled, executable,
                                       is_checked=device.type == "cpu")

@@ -149,7 +149,7 @@ class RecordedCall:
         if stream is None:
             return self.entry(*arguments)
         if self.entry.numbers:
-            arguments = [torch.tensor(x, dtype=self.entry.numbers[i]) if i in self.entry.numbers else x
+            arguments = [torch.as_tensor(x, dtype=self.entry.numbers[i]) if i in self.entry.numbers else x
                          for i, x in enumerate(arguments)]
         sizes = tuple(self.entry.symbol_values(arguments).values())
         key = (sizes, self._static_addresses(arguments))

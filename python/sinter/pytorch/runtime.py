@@ -433,7 +433,7 @@ class CompiledEntry:
     def _ready(self, tensor: torch.Tensor | int | float, place: Place) -> torch.Tensor:
         """The tensor as kernels read it: itself, or a copy. A number of Python's is given as it is."""
         if not isinstance(tensor, torch.Tensor):
-            tensor = torch.tensor(tensor, dtype=place.dtype)
+            tensor = torch.full((), tensor, dtype=place.dtype, device=self.device)
         if place.dtype is not None:
             tensor = in_memory(tensor).to(self.device, place.dtype, non_blocking=True)
         if place.order is not None:

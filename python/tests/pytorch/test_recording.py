@@ -90,6 +90,19 @@ class TestFromTorch(unittest.TestCase):
         self.assertEqual([one.sum().item() for one in results.values()], [2 * self.x.sum().item(), 0])
         self.assertEqual(list(results), list(module.compiled.entry().outputs))
 
+    def test_a_number_that_changes_is_an_input_of_one_recording(self):
+        class Scaled(nn.Module):
+            def forward(self, x, v):
+                return torch.add(x, x.sin(), alpha=v) * (v / 4)
+        scaled, eager = Scaled(), Scaled()
+        self.enterContext(recorded_on_cpu())
+        module = from_torch(scaled, (self.x, 3), dynamic_shapes=({}, torch.export.Dim.DYNAMIC)).compile(graphs=True)
+        backend = record(scaled, dynamic=True)
+        for v in (3, 5, -2, 2**31, 0):
+            assert_same([module.run(x=self.x, v=torch.tensor(v)), backend(self.x, v)], [eager(self.x, v)] * 2)
+        self.assertIn("recorded: 1 recording", str(module))
+        self.assertEqual(recordings(), 1)
+
     def test_a_cpu_records_nothing(self):
         module = self.model.compile(graphs=True)
         self.assertEqual(str(module), "nothing has run")

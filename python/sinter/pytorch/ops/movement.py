@@ -103,11 +103,10 @@ def is_below_zero(number) -> bool | None:
 
 def place_in(c: Conversion, index, extent: Tensor) -> Tensor:
     """i32: a place of an axis of `extent`. An index below zero counts from the end."""
-    below = is_below_zero(index)
+    place, below = c.number(index, "i32"), is_below_zero(index)
     if below is None:
-        place = c.number(index, "i64").nearest("i32")
         return c.g.where(place.less(0), place + extent, place)
-    return c.number(index, "i32") + extent if below else c.number(index, "i32")
+    return place + extent if below else place
 
 
 def slice_of_unknown(c: Conversion, x: Tensor, axis: int, begin, step) -> Tensor:
@@ -454,7 +453,7 @@ def banded(c: Conversion, x: Tensor, diagonal, lower: bool) -> Tensor:
     if isinstance(diagonal, int):
         diagonal = max(-LAST_DIAGONAL, min(diagonal, LAST_DIAGONAL))
     else:
-        diagonal = c.number(diagonal, "i64").maximum(-LAST_DIAGONAL).minimum(LAST_DIAGONAL).nearest("i32")
+        diagonal = c.number(diagonal, "i32").maximum(-LAST_DIAGONAL).minimum(LAST_DIAGONAL)
     rows, columns = x.places(-2) + diagonal, x.places(-1)
     inside = columns.less_equal(rows) if lower else rows.less_equal(columns)
     return c.g.where(inside, x, c.number(0, x.dtype))
