@@ -363,7 +363,7 @@ def import_apart(graph: WatchedGraph, device: torch.device, is_checked: bool, op
     leaves = list(dict.fromkeys(operand for node in nodes for operand in node.all_input_nodes
                                 if not isinstance(operand.meta.get("val"), (tuple, list))))
     importer = Importer(f"{graph.phase}_ops", is_checked=is_checked)
-    importer.begin(leaves)
+    importer.begin(leaves, nodes)
     inputs = {}
     for leaf in leaves:
         if importer.try_input(leaf) and leaf in importer.values:

@@ -288,11 +288,14 @@ def operands_of(target) -> frozenset[int | str]:
 
 
 def is_factor_of_sizes(node: fx.Node, nodes: set[fx.Node]) -> bool:
-    """Whether a number is a size, or a factor of sizes, of what these nodes make of it. Others are numbers alone."""
+    """Whether a number is a size, or a factor of sizes, of what these nodes make of it, or that of an axis that their
+    indices count. Others are numbers alone."""
     if not isinstance(node.meta["val"], torch.SymInt):
         return False
-    sizes = [size for user in node.users if user in nodes for size in sizes_of(user.meta["val"])]
-    return factors_of(node.meta["val"]) <= set().union(*map(factors_of, sizes))
+    users = [user for user in node.users if user in nodes]
+    sizes = [size for user in users for size in sizes_of(user.meta["val"])]
+    return factors_of(node.meta["val"]) <= set().union(*map(factors_of, sizes)) \
+        or any(user.target is torch.ops.sinter.row_numbers.default for user in users)
 
 
 @contextlib.contextmanager

@@ -153,6 +153,7 @@ class TestCompiled(unittest.TestCase):
     def test_numbers_that_change_need_three_compilations(self):
         x, i = torch.linspace(-2, 2, 15).reshape(3, 5), torch.arange(-7, 8).reshape(3, 5)
         self.check(arithmetic, [(x, i, v) for v in (2, 3, -4, 0, 5, 2**31)], 3)
+        self.check(lambda x, v: (x * v, i * v), [(x, v) for v in (2**28, -2**40, 2**62 + 1)], 1, dynamic=True)
 
     def test_numbers_that_are_places(self):
         x = torch.linspace(-2, 2, 24).reshape(3, 8)
