@@ -63,11 +63,11 @@ def is_assertion(node: fx.Node) -> bool:
 
 
 def skip_empty_operands(graph: fx.Graph) -> None:
-    """Leaves out operands of concatenations that have no elements, as a cache that was empty has none,
-    and what made them. One of a single axis may stand beside operands of several."""
+    """Leaves out operands of concatenations that have no elements along the axis, as a cache that was empty
+    has none, and what made them. One of a single axis may stand beside operands of several."""
     for node in [node for node in graph.nodes if node.target is aten.cat.default]:
         value = node.meta["val"]
-        kept = [operand for operand in node.args[0] if not is_empty(operand)]
+        kept = [operand for operand in node.args[0] if not is_empty(operand, cat_axis(node))]
         kept = kept or [operand for operand in node.args[0] if operand.meta["val"].dim() == value.dim()][:1]
         if not 0 < len(kept) < len(node.args[0]):
             continue
@@ -113,5 +113,6 @@ def is_part(node: fx.Node, axis: int) -> bool:
     return own % node.meta["val"].dim() == axis and all(user.op != "output" for user in node.users)
 
 
-def is_empty(node: fx.Node) -> bool:
-    return any(expression_of(size) == 0 for size in node.meta["val"].shape)
+def is_empty(node: fx.Node, axis: int) -> bool:
+    shape = node.meta["val"].shape
+    return expression_of(shape[axis if axis < len(shape) else 0]) == 0

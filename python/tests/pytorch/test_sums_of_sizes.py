@@ -55,6 +55,10 @@ class TestSums(unittest.TestCase):
                     train_beside_eager(Function(function), randn(3, 4, 5).requires_grad_(), dynamic=dynamic)
                     self.assertEqual(eager_ops(), [])
 
+    def test_operands_without_elements_along_another_axis_have_rows(self):
+        reset()
+        self.assertEqual(compiled(lambda x: torch.cat([x, x]) * 2)(randn(3, 0, 1)).shape, (6, 0, 1))
+
     def test_elements_by_index_of_each_row_have_gradients(self):
         n = torch.tensor([1, 3, -2, 0])
         for name, function in {
