@@ -4,9 +4,10 @@ The IR has no complex elements. Models use them between real tensors, to rotate 
 
     view_as_real(view_as_complex(x) * rotation)
 
-The pass computes what a graph reads of complex tensors from their real and imaginary parts, in ops of
-float32. A complex tensor that no rule makes, such as an input, is read through `view_as_real`. Complex
-results of the graph stay as they are, in eager.
+The pass computes what a graph reads of complex64 tensors from their real and imaginary parts, in ops of
+float32. A complex tensor that no rule makes, such as an input, is read through `view_as_real`; one of
+another complex type is cast to complex64 first, as eager casts an operand of a complex64 result. Complex
+results of the graph, and ops whose result is complex128 or complex32, stay as they are, in eager.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Callable
 import torch
 from torch import fx
 
+from .extents import expression_of
 from .layout import is_dense_from_start, is_seen
 from .padding import call
 
@@ -31,16 +33,31 @@ PARTWISE = {
 }
 JOINS = {aten.cat.default, aten.stack.default}
 
-# A part of a number: a node, a number, or None for the imaginary part of a real one. Both parts of a
-# complex node are nodes.
-Part = fx.Node | float | None
+# A part of an operand: a node or a number. Both parts of a complex node are nodes.
+Part = fx.Node | float
 Pair = tuple[Part, Part]
 
 
-def is_complex(value) -> bool:
+def is_tensor(value) -> bool:
+    return isinstance(value, fx.Node) and isinstance(value.meta.get("val"), torch.Tensor)
+
+
+def has_float_parts(value) -> bool:
     """Whether a value is a node of complex numbers whose parts are float32."""
-    fake = value.meta.get("val") if isinstance(value, fx.Node) else None
-    return isinstance(fake, torch.Tensor) and fake.dtype == torch.complex64
+    return is_tensor(value) and value.meta["val"].dtype == torch.complex64
+
+
+def is_complex(value) -> bool:
+    """Whether a value is a node of complex numbers of any type."""
+    return is_tensor(value) and value.meta["val"].dtype.is_complex and number_of(value) is None
+
+
+def number_of(value) -> complex | None:
+    """A number of Python's, or the conjugate of one: autograd writes that as a node of complex128."""
+    if not isinstance(value, fx.Node):
+        return value
+    is_conjugate = value.target is aten._conj.default and not isinstance(value.args[0], fx.Node)
+    return value.args[0].conjugate() if is_conjugate else None
 
 
 class Pairs:
@@ -69,11 +86,18 @@ class Pairs:
         """As `pair`; of a node in `conjugates` the parts of its conjugate."""
         if operand in self.parts:
             return self.parts[operand]
-        if isinstance(operand, complex):
-            return operand.real, operand.imag
-        if isinstance(operand, fx.Node) and operand.meta["val"].dtype != torch.float32:
-            return self.emit(torch.ops.prims.convert_element_type.default, operand, torch.float32), None
-        return operand, None
+        number = number_of(operand)
+        if number is not None:
+            return number.real, number.imag
+        if not is_tensor(operand):  # a size
+            return operand, 0.0
+        real = self.cast(operand, torch.float32)
+        # A tensor of zeros, so that a sum of imaginary parts has the shape of the result.
+        return real, self.emit(aten.zeros_like.default, real) if real.meta["val"].dim() else 0.0
+
+    def cast(self, operand: fx.Node, dtype: torch.dtype) -> fx.Node:
+        return operand if operand.meta["val"].dtype == dtype else self.emit(
+            torch.ops.prims.convert_element_type.default, operand, dtype)
 
     def make(self, node: fx.Node) -> None:
         """Makes the parts of a complex node, before it."""
@@ -91,9 +115,9 @@ class Pairs:
         while place.op == "placeholder":
             place = place.next
         with self.graph.inserting_before(place):
-            plain = node
-            if node.meta["val"].is_conj():
-                plain = self.emit(aten._conj.default, node)
+            plain = self.cast(node, torch.complex64)
+            if plain.meta["val"].is_conj():
+                plain = self.emit(aten._conj.default, plain)
                 self.conjugates.add(node)
             self.parts[node] = halves(self, self.emit(aten.view_as_real.default, plain))
 
@@ -112,21 +136,9 @@ class Pairs:
                 node.replace_all_uses_with(result)
         self.graph.erase_node(node)
 
-    # ---- arithmetic; None is zero
-
-    def times(self, a: Part, b: Part) -> Part:
-        return None if a is None or b is None else self.arithmetic(aten.mul.Tensor, a, b)
-
-    def plus(self, a: Part, b: Part) -> Part:
-        return b if a is None else a if b is None else self.arithmetic(aten.add.Tensor, a, b)
-
-    def minus(self, a: Part, b: Part) -> Part:
-        if a is None:
-            return self.emit(aten.neg.default, b) if isinstance(b, fx.Node) else b and -b
-        return a if b is None else self.arithmetic(aten.sub.Tensor, a, b)
-
-    def arithmetic(self, target, a: fx.Node | float, b: fx.Node | float) -> fx.Node:
-        if isinstance(a, fx.Node):
+    def combined(self, target, a: Part, b: Part) -> fx.Node:
+        """The sum, difference or product of two parts, of which one is a tensor."""
+        if is_tensor(a):
             return self.emit(target, a, b)
         return self.emit(aten.rsub.Scalar, b, a) if target is aten.sub.Tensor else self.emit(target, b, a)
 
@@ -144,18 +156,18 @@ def is_conjugate(pairs: Pairs, node: fx.Node) -> bool:
 def product(pairs: Pairs, x, y) -> Pair:
     """The parts of x y; of two conjugate operands, the parts of the conjugate result."""
     (a, b), (c, d) = pairs.unsigned(x), pairs.unsigned(y)
-    ac, bd, ad, bc = (pairs.times(*factors) for factors in ((a, c), (b, d), (a, d), (b, c)))
+    ac, bd, ad, bc = (pairs.combined(aten.mul.Tensor, *factors)
+                      for factors in ((a, c), (b, d), (a, d), (b, c)))
     x_sign, y_sign = x in pairs.conjugates, y in pairs.conjugates
+    plus, minus = aten.add.Tensor, aten.sub.Tensor
     if x_sign == y_sign:
-        return pairs.minus(ac, bd), pairs.plus(ad, bc)
-    return pairs.plus(ac, bd), pairs.minus(ad, bc) if x_sign else pairs.minus(bc, ad)
+        return pairs.combined(minus, ac, bd), pairs.combined(plus, ad, bc)
+    return pairs.combined(plus, ac, bd), pairs.combined(minus, *((ad, bc) if x_sign else (bc, ad)))
 
 
-def each(combine: Callable) -> Callable:
-    """A rule that combines real parts with real ones, and imaginary ones with imaginary ones."""
-    def rule(pairs: Pairs, x, y) -> Pair:
-        return tuple(combine(pairs, a, b) for a, b in zip(pairs.pair(x), pairs.pair(y)))
-    return rule
+def sum_of_parts(pairs: Pairs, x, y) -> Pair:
+    """The sums of both parts, or the differences."""
+    return tuple(pairs.combined(pairs.origin.target, a, b) for a, b in zip(pairs.pair(x), pairs.pair(y)))
 
 
 def same_of_parts(pairs: Pairs, x, *arguments) -> Pair:
@@ -172,6 +184,13 @@ def halves(pairs: Pairs, x) -> Pair:
     return tuple(pairs.emit(aten.select.int, x, x.meta["val"].dim() - 1, i) for i in range(2))
 
 
+def broadcast_halves(pairs: Pairs, re, im) -> Pair:
+    """Two real tensors as tensors of the shape to which they broadcast: x - 0, which is x where x is -0 too."""
+    sizes = lambda node: list(map(expression_of, node.meta["val"].shape))
+    return tuple(x if sizes(x) == sizes(pairs.origin) else pairs.emit(
+        aten.sub.Tensor, x, pairs.emit(aten.zeros_like.default, other)) for x, other in ((re, im), (im, re)))
+
+
 def polar(pairs: Pairs, radius, angle) -> Pair:
     return tuple(pairs.emit(aten.mul.Tensor, radius, pairs.emit(function, angle))
                  for function in (aten.cos.default, aten.sin.default))
@@ -180,11 +199,11 @@ def polar(pairs: Pairs, radius, angle) -> Pair:
 # The parts of a complex node, made of its arguments.
 RULES: dict[object, Callable[..., Pair]] = {
     aten.view_as_complex.default: halves,
-    aten.complex.default: lambda pairs, re, im: (re, im),
+    aten.complex.default: broadcast_halves,
     aten.polar.default: polar,
     aten.mul.Tensor: product,
-    aten.add.Tensor: each(Pairs.plus),
-    aten.sub.Tensor: each(Pairs.minus),
+    aten.add.Tensor: sum_of_parts,
+    aten.sub.Tensor: sum_of_parts,
     aten._conj.default: lambda pairs, x: pairs.unsigned(x),
 }
 
@@ -203,19 +222,21 @@ READERS: dict[object, Callable[..., fx.Node]] = {
 
 def has_rule(node: fx.Node) -> bool:
     """Whether the parts of a complex node can be made of its operands."""
+    if not has_float_parts(node):
+        return False
     if node.target in JOINS:
-        return all(map(is_complex, node.args[0]))
+        return all(map(has_float_parts, node.args[0]))
     if node.kwargs.keys() - {"memory_format"}:  # such as a factor of a sum
         return False
     if node.target in (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor):
-        return any(map(is_complex, node.args))
+        return node.meta["val"].dim() > 0 or any(map(is_complex, node.args))
     return node.target in RULES or node.target in PARTWISE
 
 
 def reads_parts(node: fx.Node) -> bool:
     """Whether an op has a real result of a complex operand. A result that the caller sees is dense: one
     of the parts has other strides than one with gaps."""
-    return node.target in READERS and is_complex(node.args[0]) and (
+    return node.target in READERS and has_float_parts(node.args[0]) and (
         is_dense_from_start(node.meta["val"]) or not is_seen(node))
 
 

@@ -204,6 +204,8 @@ class Importer:
         conversion = CONVERSIONS.get(node.target)
         if conversion is None:
             raise Unsupported("no conversion")
+        if node.target is not torch.ops.aten.view_as_real.default:
+            need_no_complex(node)
         self.emitter.begin_node()
         operands = operands_of(node.target)
         argument = lambda arg, key: self._operand_of(arg) if key in operands else self._argument(arg)
@@ -313,6 +315,14 @@ def reason_of(error: Exception) -> str:
     if not isinstance(error, SinterError):
         return str(error)
     return "its form in Sinter is refused: " + re.sub(r" \(C\d+\)", "", error.what)
+
+
+def need_no_complex(node: fx.Node) -> None:
+    """A complex operand is in the entry as its real and imaginary parts, which no other op expects."""
+    for operand in node.all_input_nodes:
+        fake = operand.meta.get("val")
+        if isinstance(fake, torch.Tensor) and fake.dtype.is_complex:
+            raise Unsupported(f"elements of {str(fake.dtype).removeprefix('torch.')}")
 
 
 def sizes_of(value) -> list:
