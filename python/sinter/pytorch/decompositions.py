@@ -27,6 +27,8 @@ KEPT = (
     "trunc", "frac", "diagonal", "index_select", "masked_fill", "stack", "unbind", "roll",
     # torch decomposes these into index_put, which lets an index below zero count from the end.
     "index_add", "index_copy", "index_fill",
+    # Eager refuses a probability that is none and an element outside of its plane; torch's decompositions do not.
+    "bernoulli", "max_unpool2d", "max_unpool3d",
 )
 
 
@@ -218,6 +220,12 @@ def nll_loss_backward(grad, x, target, weight, reduction, ignore, total_weight):
     return torch.where(at, factor.unsqueeze(-1), 0.0).to(x.dtype)
 
 
+def binary_cross_entropy(x, target, weight=None, reduction=MEAN):
+    """torch's own, with the checks of eager that it leaves out."""
+    x, target = (torch.ops.sinter.in_range(tensor, 0, 1, name) for tensor, name in ((x, "input"), (target, "target")))
+    return torch._decomp.decompositions.binary_cross_entropy(x, target, weight, reduction)
+
+
 def roll(x, shifts, dims=()):
     """Keeps channels_last, as the op does in eager; torch's own fake kernel does not."""
     if not dims or suggest_memory_format(x) == torch.contiguous_format:
@@ -310,7 +318,7 @@ def weight_norm_backward(grad, v, g, norm, axis):
 
 OWN = {"roll": roll, "_transformer_encoder_layer_fwd": encoder_layer, "_log_softmax": log_softmax,
        "_log_softmax_backward_data": log_softmax_backward, "nll_loss_forward": nll_loss,
-       "nll_loss_backward": nll_loss_backward, "native_group_norm_backward": group_norm_backward,
+       "nll_loss_backward": nll_loss_backward, "binary_cross_entropy": binary_cross_entropy, "native_group_norm_backward": group_norm_backward,
        "_native_batch_norm_legit_functional": batch_norm_functional,
        "native_batch_norm_backward": batch_norm_backward,
        "_weight_norm_interface_backward": weight_norm_backward}

@@ -43,7 +43,7 @@ def text_of(number: Number, dtype: str) -> str:
 class Emitter:
     """Builds the graph of one entry.
 
-    is_checked: integer divisors, and indices that are only compared, are checked too. The entry's
+    is_checked: values that an op refuses, and indices that are only compared, are checked too. The entry's
     row checks find them after a call. given_number: the input that a number of Python's is; None: no
     argument tells it."""
 

@@ -98,8 +98,8 @@ def from_torch(module: Exported, args: tuple = (), kwargs: dict[str, Any] | None
     module: a module of torch, or what torch.export.export made of one, or the file in which
     torch.export.save wrote that; these have arguments and sizes of their own.
     args, kwargs: example arguments. dynamic_shapes: as of torch.export.export; a dynamic size becomes
-    a symbol of the module. check: integer divisors and indices that are only compared, such as labels,
-    are row numbers of the module, so that a wrong one is an error of a run. An op that Sinter lacks, or
+    a symbol of the module. check: integer divisors, numbers that a loss refuses, and indices that are only
+    compared, such as labels, are row numbers of the module, so that a wrong one is an error of a run. An op that Sinter lacks, or
     a tensor that the module changes, is a SinterError that names it with its line."""
     shapes: list = []
     if isinstance(module, torch.nn.Module):

@@ -198,6 +198,23 @@ def _(index, size):
     return index.new_empty(index.shape, dtype=torch.int32)
 
 
+@custom_op("sinter::in_range", mutates_args=())
+def in_range(x: torch.Tensor, low: int, high: int, name: str) -> torch.Tensor:
+    """x; on the CPU a RuntimeError where an element is not in low .. high. name: of x, for the error."""
+    if x.device.type == "cpu" and not ((x >= low) & (x <= high)).all():
+        raise RuntimeError(range_error(low, high, name))
+    return x.clone()
+
+
+@in_range.register_fake
+def _(x, low, high, name):
+    return torch.empty_like(x)
+
+
+def range_error(low: int, high: int, name: str) -> str:
+    return f"all elements of {name} should be between {low} and {high}"
+
+
 def scaled_dots(q, k, scale):
     """float32 [B, H, S, T]"""
     return q.float() @ repeated(k, q).float().transpose(-1, -2) * scale

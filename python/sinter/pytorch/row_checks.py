@@ -1,4 +1,5 @@
-"""Row checks of a call as errors of Python: an index out of range, an integer division by zero.
+"""Row checks of a call as errors of Python: an index out of range, an integer division by zero, a value that
+an op refuses.
 
 The library reports the value of the graph and the number that names no row. The importer remembers, for
 each op that reads rows, how the user's index became that number, and the user's line.
@@ -25,10 +26,10 @@ class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
 class RowCheck:
     """Where an op's row numbers come from.
 
-    is_divisor: they are -1 where a divisor is zero. from_end: an index below 0 counted from the end.
-    location: the user's line, "" if it is not known."""
+    refusal: the row numbers are -1 where an op refuses a value, and this is its error. from_end: an index
+    below 0 counted from the end. location: the user's line, "" if it is not known."""
 
-    is_divisor: bool = False
+    refusal: Exception | None = None
     from_end: bool = False
     location: str = ""
 
@@ -39,8 +40,8 @@ class RowCheck:
         """The exception for a row number that is none of 0 .. rows - 1. beyond: " or more" or " or less"
         where i32 holds no number so far out."""
         place = f" ({self.location})" if self.location else ""
-        if self.is_divisor:
-            return IntegerDivisionByZero(f"ZeroDivisionError: integer division by zero{place}")
+        if self.refusal is not None:
+            return type(self.refusal)(f"{self.refusal}{place}")
         index = number - rows if self.from_end and number < 0 else number
         return IndexError(f"index {index}{beyond} is out of bounds for an axis of size {rows}{place}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Callable
 
 from .dtypes import is_real
-from .row_checks import RowCheck
+from .row_checks import IntegerDivisionByZero, RowCheck
 from .tensor import Tensor
 from .unsupported import Unsupported
 
@@ -144,14 +144,19 @@ def extent(x: Tensor, size) -> Tensor | int:
 
 
 def nonzero(divisor: Tensor) -> Tensor:
-    """An integer divisor. Where calls are checked, one of zero is an error of the call: a number that
-    names no row of a table with one row."""
-    g = divisor.g
+    """An integer divisor that is not zero."""
+    return permitted(divisor, lambda x: ~x.equals(0),
+                     IntegerDivisionByZero("ZeroDivisionError: integer division by zero"))
+
+
+def permitted(x: Tensor, is_right: Callable[[Tensor], Tensor], refusal: Exception) -> Tensor:
+    """x. Where calls are checked, an element that is not right is an error of the call: a number that names
+    no row of a table with one row."""
+    g = x.g
     if not g.is_checked:
-        return divisor
-    row = g.where(divisor.equals(0), g.number(-1, "i32"), g.number(0, "i32"))
-    zero = _gathered(g.full([1], 0, "i32"), row, RowCheck(is_divisor=True))
-    return divisor + zero.to(divisor.dtype)
+        return x
+    row = g.where(is_right(x), g.number(0, "i32"), g.number(-1, "i32"))
+    return x * _gathered(g.full([1], 1, "i32"), row, RowCheck(refusal)).to(x.dtype)
 
 
 def take_rows(table: Tensor, rows: Tensor, from_end: bool) -> Tensor:

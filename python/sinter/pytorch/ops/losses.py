@@ -1,7 +1,11 @@
-"""Mean squares."""
+"""Mean squares, and the values that a loss refuses."""
 
 from __future__ import annotations
 
+import torch
+
+from ..library import range_error
+from ..row_ops import permitted
 from ..tensor import Tensor
 from .registry import Conversion, aten, converts
 
@@ -24,3 +28,8 @@ def reduced(c: Conversion, loss: Tensor, reduction: int) -> Tensor:
 def mse_loss_backward(c: Conversion, grad: Tensor, x: Tensor, y: Tensor, reduction) -> Tensor:
     norm = 2.0 / x.count(None) if reduction == MEAN else 2.0
     return ((x.f32() - y.f32()) * grad.f32() * norm).to(c.dtype)
+
+
+@converts(torch.ops.sinter.in_range.default)
+def in_range(c: Conversion, x: Tensor, low: int, high: int, name: str) -> Tensor:
+    return permitted(x, lambda x: x.greater_equal(low) & x.less_equal(high), RuntimeError(range_error(low, high, name)))
