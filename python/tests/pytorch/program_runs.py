@@ -21,7 +21,7 @@ from programs import (EAGER_SCOPE, EPS, Input, Program, Reference, Statement, cl
                       gradients, is_float)
 from sinter.pytorch import report
 from sinter.pytorch.attention_call import default_scale
-from sinter.pytorch.backend import compile_aten, compile_graph, read_options
+from sinter.pytorch.backend import compile_aten, compile_graph, prepare, read_options
 from sinter.pytorch.decompositions import KERNELS, decompositions, defaults
 from torch._dynamo.source import ConstantSource
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -285,6 +285,7 @@ def run_fx(program: Program, device: str, is_recorded: bool = False) -> Outcome:
     outcome = Outcome("passed")
     stage = "compiling"
     try:
+        prepare(graph)
         compiled = compile_aten(graph, OPTIONS, "program")
         outcome.eager_ops.update((op.op, op.reason) for one in report.REPORTS for op in one.eager)
         for sizes in program.other_sizes:
@@ -299,7 +300,8 @@ def run_fx(program: Program, device: str, is_recorded: bool = False) -> Outcome:
             outcome.calls += 1
             wrong = compare(ours, reference, strides if i == 0 else None)
             if wrong and wrong[0] == "numbers":
-                wrong = beside_decomposed(ours, graph, tensors, reference)
+                decomposed, _ = trace(program, given, TABLE, is_recorded)
+                wrong = beside_decomposed(ours, decomposed, tensors, reference)
             if wrong and not is_of_torch(program, tensors, reference):
                 at = f" at sizes {program.all_sizes()[i]}" if i else ""
                 return failed(outcome, "wrong", wrong[0], wrong[1] + at)

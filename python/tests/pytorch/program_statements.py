@@ -7,9 +7,10 @@ import kinds_elements
 import kinds_rows
 import kinds_products
 import kinds_indices
+import kinds_complex
 from kinds_numbers import KINDS_OF_NUMBERS
 from program_kinds import KINDS
 
-MODULES = (kinds_views, kinds_elements, kinds_rows, kinds_products, kinds_indices)
+MODULES = (kinds_views, kinds_elements, kinds_rows, kinds_products, kinds_indices, kinds_complex)
 
 __all__ = ["KINDS", "KINDS_OF_NUMBERS"]

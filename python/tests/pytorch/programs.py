@@ -16,6 +16,7 @@ import torch.nn.functional as F
 FLOATS = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 OTHERS = {"i64": torch.int64, "i32": torch.int32, "b1": torch.bool}
 DTYPES = {**FLOATS, **OTHERS}
+COMPLEX = {"c32": torch.complex32, "c64": torch.complex64, "c128": torch.complex128}  # inside of statements
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 EPS = {dtype: torch.finfo(dtype).eps for dtype in FLOATS.values()}
 
@@ -62,8 +63,9 @@ def distinct(seed: int, shape: tuple, dtype: torch.dtype, high: int) -> torch.Te
 MAKERS = {"normal": normal, "integers": integers, "edges": edges, "bools": bools,
           "distinct": distinct}
 SCOPE = {"torch": torch, "F": F, **MAKERS}
-EAGER_SCOPE = {**SCOPE, **DTYPES}
-DOUBLE_SCOPE = {**SCOPE, **DTYPES, **{name: torch.float64 for name in FLOATS}}
+EAGER_SCOPE = {**SCOPE, **DTYPES, **COMPLEX}
+DOUBLE_SCOPE = {**EAGER_SCOPE, **{name: torch.float64 for name in FLOATS},
+                **{name: torch.complex128 for name in COMPLEX}}
 
 
 @dataclass(frozen=True)

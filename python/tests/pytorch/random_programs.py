@@ -2,7 +2,7 @@
 
     python random_programs.py --seed 0 --count 1000 [--route record|fx|compile|graphs] [--dynamic|--fixed]
                               [--backward|--forward] [--numbers] [--device cpu|cuda] [--minutes M] [--keep-going]
-                              [--without KINDS] [--ignore-strides]
+                              [--without KINDS] [--often KINDS] [--ignore-strides]
     python random_programs.py --faults
 
 Prints each failure as the smallest program that still fails, a script that runs alone. Exit code 1
@@ -105,8 +105,9 @@ class Tally:
 
 def run_many(given: argparse.Namespace) -> int:
     tally, start = Tally(), time.perf_counter()
-    without = (given.without or "").split(",")
-    kinds = {name: value for name, value in KINDS.items() if name not in without}
+    without, often = (given.without or "").split(","), (given.often or "").split(",")
+    kinds = {name: (function, 60.0 if name in often else weight)
+             for name, (function, weight) in KINDS.items() if name not in without}
     for seed in range(given.seed, given.seed + given.count):
         if given.minutes and time.perf_counter() - start > 60 * given.minutes:
             break
@@ -159,6 +160,7 @@ def main() -> int:
     parser.add_argument("--keep-going", action="store_true", help="goes on after a failure")
     parser.add_argument("--each", type=int, default=2, help="failures of one kind that are printed whole")
     parser.add_argument("--without", help="kinds of statements that are left out: pad,roll")
+    parser.add_argument("--often", help="kinds of statements that are drawn often: complex_numbers")
     parser.add_argument("--ignore-strides", action="store_true")
     parser.add_argument("--faults", action="store_true", help="plants faults, which must be found")
     given = parser.parse_args()
