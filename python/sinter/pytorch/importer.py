@@ -32,6 +32,11 @@ from .tensor import Tensor
 from .unsupported import Unsupported
 
 
+aten = torch.ops.aten
+
+# Comparisons of two tensors, in the type to which torch promotes them.
+COMPARISONS = {getattr(aten, name).Tensor for name in ("lt", "le", "gt", "ge", "eq", "ne")}
+
 # What torch raises for a guard that is forbidden; a torch that does not has neither.
 GuardError = getattr(symbolic_shapes, "_ShapeEnvGuardError", ())
 
@@ -204,8 +209,7 @@ class Importer:
         conversion = CONVERSIONS.get(node.target)
         if conversion is None:
             raise Unsupported("no conversion")
-        if node.target is not torch.ops.aten.view_as_real.default:
-            need_no_complex(node)
+        need_operands_in_float32(node)
         self.emitter.begin_node()
         operands = operands_of(node.target)
         argument = lambda arg, key: self._operand_of(arg) if key in operands else self._argument(arg)
@@ -317,12 +321,23 @@ def reason_of(error: Exception) -> str:
     return "its form in Sinter is refused: " + re.sub(r" \(C\d+\)", "", error.what)
 
 
-def need_no_complex(node: fx.Node) -> None:
-    """A complex operand is in the entry as its real and imaginary parts, which no other op expects."""
+def need_operands_in_float32(node: fx.Node) -> None:
+    """Refuses an op that reads what the entry does not have of an operand. A complex operand is in the entry as
+    its real and imaginary parts, a float64 of no axis as float32."""
     for operand in node.all_input_nodes:
         fake = operand.meta.get("val")
-        if isinstance(fake, torch.Tensor) and fake.dtype.is_complex:
+        if not isinstance(fake, torch.Tensor):
+            continue
+        is_refused = node.target is not aten.view_as_real.default if fake.dtype.is_complex \
+            else is_double_number(fake) and not reads_float32(node)
+        if is_refused:
             raise Unsupported(f"elements of {str(fake.dtype).removeprefix('torch.')}")
+
+
+def reads_float32(node: fx.Node) -> bool:
+    """Whether an op rounds a float64 of no axis: to the type of its result, or of what it compares it with."""
+    fake = node.meta["val"]
+    return node.target in COMPARISONS or isinstance(fake, torch.Tensor) and fake.dtype.is_floating_point
 
 
 def sizes_of(value) -> list:

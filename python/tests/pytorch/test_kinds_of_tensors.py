@@ -38,6 +38,13 @@ class TestBits(unittest.TestCase):
         run_beside_eager(lambda x: (x * 2, x.abs() * 3), randn(4, dtype=torch.complex64).conj())
         self.assertIn("aten.mul.Tensor", eager_ops())
 
+    def test_a_float64_of_no_axis_is_not_rounded_before_it_is_an_integer_or_a_truth(self):
+        tensor = lambda number: torch.tensor(number, dtype=torch.float64)
+        run_beside_eager(lambda x, whole, tiny, huge: (
+            whole.to(torch.int64) + torch.arange(3), tiny.to(torch.bool), x * tiny.bool(),
+            torch.logical_and(tiny, x), huge.isinf(), x > whole, x * whole), randn(3), tensor(2.0**24 + 1),
+            tensor(1e-60), tensor(1e60))
+
     def test_a_zero_tensor(self):
         reset()
         zeros = torch._efficientzerotensor(3)
