@@ -299,6 +299,7 @@ odd("mse_loss", *[lambda k, s=s, r=r: call(k.x(s), k.x(s), r) for s in ("", "a",
                   for r in (0, 1, 2)])
 odd("mse_loss_backward", *[lambda k, s=s, r=r: call(k.x(s if r == 0 else ""), k.x(s), k.x(s), r)
                            for s in ("", "a", "ab") for r in (0, 1, 2)])
+odd("sinter.in_range.default", *[lambda k, s=s: call(k.x(s), -99, 99, "input") for s in ("", "a", "ab", "a0")])
 
 # ---- rows
 
