@@ -14,7 +14,7 @@ namespace sinter {
 namespace {
 
 // Elements of a tile that take as long as a row or a column of its operands, which are copied and
-// read from shared memory: tiles of 128 rows and columns are 5 % slower than those of 256 rows.
+// read from shared memory: tiles of 128 rows and columns are 5 % slower than tiles of 256 rows.
 constexpr double kElementsOfRow = 16;
 // The share of the multiprocessors' cycles in which kernels that arithmetic bounds issue an
 // instruction.

@@ -1,6 +1,7 @@
 // A kernel family: everything that the passes, lowering and the tuner ask about one kind of kernel.
 // A record of functions, without state; a test may copy one and change a field. Other rooms (the
-// folders of docs/design.md) include headers directly in kernels, never those of a family's folder.
+// folders of docs/design.md) include headers directly in kernels, never headers of a family's
+// folder.
 //
 // Fields without a default must be set. The defaults of the others are the conservative answers.
 #pragma once
@@ -143,10 +144,10 @@ struct KernelFamily {
   /// Kind anchored: its kernels store the results of the anchor and of its companions where a
   /// `place` puts them, and a `copy` that gives them other axes.
   bool places = false;
-  /// Kind anchored: the rows of a block whose sums its kernel around this op stores, of its result
-  /// and those of companions, beside them or in their place (ir/block_sums.h). Where the result
-  /// goes out by tile: of one 16-bit value that the epilogue computes in the order of the result.
-  /// 0: it stores none. null: no kernel of the family does.
+  /// Kind anchored: its kernel around this op can store block sums (ir/block_sums.h) of its result
+  /// and of companions, with or without the values: how many rows a block sums. Where the result
+  /// goes out by tile: only sums of one 16-bit value that the epilogue computes in the order of the
+  /// result. 0: it stores no sums. null: no kernel of the family does.
   int64_t (*summed_rows)(const Graph&, const Op& anchor) = nullptr;
   EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;

@@ -33,8 +33,8 @@
 namespace sinter {
 
 // `q` gives elements of the queries: q(at), and q.chunk(out, at), 8 from a multiple of 8 on. `out`
-// takes those of the result: out.set(at, x), out.set_chunk(at, values). `shared`: bytes of shared
-// memory, at a multiple of 1024.
+// takes elements of the result: out.set(at, x), out.set_chunk(at, values). `shared`: bytes of
+// shared memory, at a multiple of 1024.
 template <typename Config, typename Query, typename Result>
 SINTER_DEVICE void attend(const Query& q, const AttentionOperands<Config>& in, const Result& out,
                           unsigned char* shared) {

@@ -1,10 +1,11 @@
 // Logits of tiled_attention: a lane's scores and what the mask has for their keys. A lane has two
 // rows of a warp's 16, and of each 8 keys two, as a product of tensor cores leaves them.
 //
-// Truth values are read as bits, in one of two ways. Where all tokens of a head share them, the
-// lanes of a warp read those of 32 neighbouring keys together, and a ballot makes a word of them.
-// Where each token has its own, in chunks of 16 bytes, each of the four lanes that share a row
-// reads those of 32 keys and gives the word to the others. All else is read one by one.
+// Truth values are read as bits, in one of two ways. If all tokens of a head share a mask row, the
+// lanes of a warp read the values of 32 neighbouring keys together, and a ballot makes a word of
+// them. If each token has a row of its own, in chunks of 16 bytes, each of the four lanes that
+// share a row reads the values of 32 keys and gives the word to the others. Other masks are read
+// one value at a time.
 #pragma once
 
 #include "kernels/attention/attention_tiles.cuh"

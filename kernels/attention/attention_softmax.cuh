@@ -30,9 +30,9 @@ class AttentionSoftmax {
     }
   }
 
-  // Turns a tile's dot products into logits and m, the largest of a row, into that of the tile, if
-  // it is larger. True: what was added up of the lane's rows is to be multiplied by scale(). All
-  // lanes of a warp return the same.
+  // Turns a tile's dot products into logits and raises m, a row's largest logit, to the tile's
+  // largest. True: the caller multiplies the sums of the lane's rows by scale(). All lanes of a
+  // warp return the same.
   SINTER_DEVICE bool update_max(float (&dots)[Sizes::keys / 2], int tile) {
     const int begin = tile * Sizes::keys;
     mask_.apply(dots, begin);
@@ -52,7 +52,7 @@ class AttentionSoftmax {
   }
   SINTER_DEVICE const float (&scale() const)[2] { return scale_; }
 
-  // The weights of logits, as fragments of an operand A: words[4 s ..] those of 16 keys.
+  // The weights of logits, as fragments of an operand A: words[4 s ..] hold 16 keys.
   SINTER_DEVICE void exponentiate(const float (&logits)[Sizes::keys / 2],
                                   unsigned (&words)[Sizes::keys / 4]) {
 #pragma unroll

@@ -73,7 +73,7 @@ SINTER_DEVICE AttentionRowTile row_tile_of(const AttentionOperands<Config>& in, 
   return {tile / tiles, tile % tiles};
 }
 
-// Keys that a row sees: low .. low + count - 1, and those of a sink where low > 0 (AttentionRange).
+// Keys that a row sees: low .. low + count - 1, and the sink's keys if low > 0 (AttentionRange).
 struct SeenKeys {
   int low;
   unsigned count;
@@ -134,7 +134,7 @@ class AttentionBlock {
     }
     return range;
   }
-  // The keys that a row sees, where those of all rows are in `range`.
+  // The keys that a row sees; all rows see keys in `range` only.
   SINTER_DEVICE SeenKeys seen_within(RowRange range, int row) const {
     if (kHasTiles && range.high < range.low) return {0, 0};
     return seen_by(row);
@@ -222,7 +222,7 @@ class AttentionBlock {
 
   // The mask of a row, for its keys.
   SINTER_DEVICE auto mask_of(int row) const {
-    // A row that is not there has that of the last one.
+    // A row beyond the last one uses the last row's mask.
     const long long last = in_->tokens - 1 - token0();
     return in_->mask.row(place_.sequence, head_, token0() + (row < last ? row : last));
   }

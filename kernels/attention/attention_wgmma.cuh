@@ -5,8 +5,8 @@
 //
 // A multiplying warpgroup walks the tiles of keys of all its work tiles as one sequence. It
 // multiplies with the keys of the next tile, which may be the first of the next work tile, before
-// the values of this one, so that products run while it looks for the largest logits, and those of
-// the other warpgroup while it computes weights and stores results:
+// the values of this one, so that its own products run while it looks for the largest logits, and
+// the other warpgroup's products while it computes weights and stores results:
 //
 //   products | q k0 |          | q k1 | weights0 v0 |    | q k2 | weights1 v1 | ...
 //   softmax         | weights0 |      | weights1         |      | weights2 ...
@@ -279,8 +279,8 @@ class AttentionWarpgroup {
   }
 
  private:
-  // With one stage, queries of the next work tile come after the last product with those of this
-  // one, which then ends by itself.
+  // With one stage, the next work tile's queries are loaded after the last product with this one's
+  // queries, so the work tiles do not overlap.
   static constexpr bool kOverlapsWorkTiles = Config::kQueryStages > 1;
 
   // The first of the lane's rows.

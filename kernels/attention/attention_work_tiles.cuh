@@ -52,7 +52,7 @@ class AttentionTiles {
     __shared__ Order order;
     return order;
   }
-  // The last token of a tile of rows, among those of all sequences.
+  // The last token of a tile of rows, counted over all sequences.
   SINTER_DEVICE long long last_token(int tile) const {
     const AttentionRowTile place = row_tile_of(in_, tile);
     const long long end = (place.tile + 1ll) * Config::kRows;

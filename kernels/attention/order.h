@@ -2,10 +2,10 @@
 // text on host and device.
 //
 // The rows of the caches are cut into tiles of attention_key_tile rows, at multiples of that
-// number. A token's head walks the tiles in which it sees keys, upwards: those of a sink, then
-// those of its range, a tile of both once (the online softmax of Milakov and Gimelshein 2018, in
-// the form of FlashAttention 2). It keeps the largest logit m, the sums of weights l and per
-// element the weighted sum of values. For each tile:
+// number. A token's head walks the tiles in which it sees keys, upwards: first the sink's tiles,
+// then its range's tiles; a tile in both counts once (the online softmax of Milakov and Gimelshein
+// 2018, in the form of FlashAttention 2). It keeps the largest logit m, the sums of weights l and
+// per element the weighted sum of values. For each tile:
 //
 //   1. The dot product q·k of each key in float32, a step of 16 elements after the other. Tensor
 //      cores add the products of a step to the sum in an order of their own; the host, and the CPU
@@ -21,9 +21,9 @@
 //   5. The weights, rounded to the type of the values, are multiplied with the values as in 1, a
 //      step of 16 keys after the other, and added to the weighted sums.
 //
-// At the end l = ((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7)), an element is its weighted
-// sum times attention_inverse(l), and the log-sum (attention_log_sum) that of l and m. Until a
-// token sees a key, 0 stands for m in 3 and 4, where m is -inf.
+// At the end l = ((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7)), an element is its weighted sum
+// times attention_inverse(l), and the log-sum is attention_log_sum of l and m. Until a token sees a
+// key, 0 stands for m in 3 and 4, where m is -inf.
 //
 // A tile in which m does not grow multiplies nothing in 3. One in which a token sees no key changes
 // nothing: m stays, weights are 0. So a token's bits depend on its own keys and on
@@ -40,7 +40,7 @@
 
 namespace sinter {
 
-/// Tokens of a tile of a mask that is looked at as a whole: a multiple of those of a block.
+/// Tokens of a mask tile that is skipped as a whole: a multiple of a block's tokens.
 constexpr int kAttentionTokenTile = 128;
 /// Keys of a tile, for heads of these widths: as many as leave registers for the sums of a row.
 SINTER_DEVICE constexpr int attention_key_tile(int width, int value_width) {

@@ -4,7 +4,7 @@
 //   Element             of q, keys, values, grad and results: f16 or bf16
 //   kOfKeys             a block has keys, and computes the gradients of keys and values; else
 //   tokens,
-//                       and computes that of queries
+//                       and computes the gradient of queries
 //   kFirst, kSecond     the first of these gradients is computed, the second
 //   kStoresFirst, kStoresSecond   it is stored
 //   kSumsFirst, kSumsSecond       sums of its rows are stored (gradient_sums.cuh)

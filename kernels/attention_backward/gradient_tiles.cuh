@@ -1,15 +1,16 @@
 // Shared by both forms of the gradients of attention: what a block computes, the rows that it
 // walks, and its tiles in shared memory.
 //
-// A block has `own` rows of a head: tokens, for the gradient of queries, or keys, for those of keys
-// and values. It walks tiles of the `other` rows and multiplies each with two tiles of its own:
+// A block has `own` rows of a head: tokens, for the gradient of queries, or keys, for the gradients
+// of keys and values. It walks tiles of the `other` rows and multiplies each with two tiles of its
+// own:
 //
 //   gradient of       own tiles        other tiles      dots   products  sums
 //   queries           q, grad          keys, values     q·k    dP        dS keys
 //   keys and values   keys, values     q, grad          q·k    dP        dS q, P grad
 //
-// So one text computes all gradients; `first` is the tile of queries or keys, `second` that of the
-// gradient of the result or of values.
+// So one text computes all gradients; `first` is the tile of queries or keys, `second` the tile of
+// the result's gradient or of values.
 #pragma once
 
 #include "kernels/attention_backward/gradient_sums.cuh"
@@ -265,8 +266,8 @@ class GradientBlock {
 
  private:
   SINTER_DEVICE static int at_most(int x, int most) { return x < most ? x : most; }
-  // Bytes of the other rows that a head's blocks read: those of keys and values are shared by the
-  // query heads of a group.
+  // Bytes of the other rows that a head's blocks read: the query heads of a group share keys and
+  // values.
   SINTER_DEVICE long long bytes_of_others() const {
     constexpr int elements = Config::kWidth + Config::kValueWidth;
     const long long bytes = other_rows() * elements * static_cast<int>(sizeof(T));

@@ -31,7 +31,7 @@
 namespace sinter {
 
 // `q` gives elements of the queries: q(at), and q.chunk(out, at), 8 from a multiple of 8 on. `out`
-// takes those of the result: out.set(at, x), out.set_chunk(at, values). `shared`: the layout's
+// takes elements of the result: out.set(at, x), out.set_chunk(at, values). `shared`: the layout's
 // bytes of shared memory.
 template <typename Config, typename Query, typename Result>
 SINTER_DEVICE void attend_floats(const Query& q, const FloatAttentionOperands<Config>& in,

@@ -18,7 +18,7 @@ struct FloatAttentionOperands {
   long long sequences, tokens, cache_rows;
 };
 
-// The keys low .. end - 1; none if end <= low. With a sink also those of it where low > 0
+// The keys low .. end - 1; none if end <= low. With a sink also the sink's keys if low > 0
 // (AttentionRange).
 struct KeyRange {
   int low, end;

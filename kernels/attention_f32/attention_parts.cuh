@@ -35,7 +35,7 @@ class FloatAttentionParts {
   }
 
  private:
-  // Parts of values follow those of keys; then come those of the next tile.
+  // The parts of values follow the parts of keys; then come the next tile's parts.
   SINTER_DEVICE void load_part(int begin, int part) const {
     if (part == of_keys + of_values) {
       begin = after_gap<Config>(begin + kFloatTileKeys, seen_.low, kFloatTileKeys);

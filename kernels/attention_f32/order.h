@@ -2,10 +2,10 @@
 // host and device.
 //
 // The rows of the caches are cut into tiles of kFloatTileKeys rows, at multiples of that number. A
-// token's head walks the tiles in which it sees keys, upwards: those of a sink, then those of its
-// range, a tile of both once (the online softmax of Milakov and Gimelshein 2018). It sees the keys
-// of its range but those whose mask is false. It keeps the largest score m, eight sums of weights l
-// and per element the weighted sum of values. For each tile:
+// token's head walks the tiles in which it sees keys, upwards: first the sink's tiles, then its
+// range's tiles; a tile in both counts once (the online softmax of Milakov and Gimelshein 2018). It
+// sees the keys of its range but those whose mask is false. It keeps the largest score m, eight
+// sums of weights l and per element the weighted sum of values. For each tile:
 //
 //   1. The dot product q·k of each key: a chain of fused multiply-adds from 0 on, elements
 //      ascending. attention_score of it, to which a mask of numbers is added.

@@ -87,7 +87,7 @@ SINTER_DEVICE void hand_over(typename Op::T (&total)[8], float* shared, float* t
   }
 }
 
-// The values of 8 columns from those of the segments, `stride` floats apart.
+// Joins the segments' values, which lie `stride` floats apart, into values of 8 columns.
 template <typename Op, int segments>
 SINTER_DEVICE void join_segments(typename Op::T (&out)[8], const float* values, int stride) {
 #pragma unroll

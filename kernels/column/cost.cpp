@@ -39,8 +39,8 @@ std::optional<KernelCost> column_cost(const GroupView& group, int64_t) {
       fusion.count(problem.outer) *
       std::ceil(fusion.count(problem.width) / static_cast<double>(config->tile())) *
       static_cast<double>(config->segments);
-  // A thread has 8 rows under way, as much as four of a kernel of elements; blocks count as that
-  // many of theirs, of 256 threads.
+  // A thread keeps 8 rows in flight, like 4 threads of a pointwise kernel: occupancy is counted in
+  // blocks of 256 pointwise threads.
   const double busy = blocks * static_cast<double>(config->threads()) / 64;
   const double seconds = launch_seconds(fusion.device(), busy, moved(fusion, members),
                                         arithmetic_seconds(fusion, members));

@@ -19,8 +19,8 @@ struct ColumnForm {
   GroupForm epilogue;
 };
 
-/// Fails where reductions have other spaces, one follows another, or a result has neither the
-/// elements of the operand nor those of the reductions.
+/// Fails if reductions have different spaces, if one follows another, or if a result's elements are
+/// neither the operand's nor the reductions'.
 Result<ColumnForm> column_form(const Graph& group, llvm::ArrayRef<Symbol> symbols);
 
 }  // namespace sinter

@@ -1,8 +1,8 @@
-// Loads that an epilogue issues ahead: those of some chunks before the first of them is computed,
-// so that one does not wait for memory behind the other.
+// Loads that an epilogue issues ahead: it loads several chunks before it computes the first one, so
+// that the waits for memory overlap.
 //
 // The text of an epilogue runs twice for a chunk (codegen/emission/element_ports.h). First with
-// IssuedLoads in the place of memory: each chunk of a 16-bit input is loaded into AheadWords, and
+// IssuedLoads, which stands for memory: each chunk of a 16-bit input is loaded into AheadWords, and
 // what is stored is left out, with all that is computed for it. Then with TakenLoads, which gives
 // those words in the same order. Other inputs are loaded the second time alone. Before, the text
 // may have run with PrefetchedLoads, which bring what it loads into the L2 cache.

@@ -39,10 +39,11 @@ SINTER_DEVICE constexpr float attention_factor(double scale, double softcap, boo
 
 /// 2^x for x up to 127, 0 for x below -126.5; 2^0 is 1. Like sums of tensor cores, a device has an
 /// order of its own: its instruction, whose error is less than 2^-22 of the result. Here it is 2^n
-/// times a polynomial of x - n, whose error is at most 2.9e-6, far less than that of rounding a
-/// weight to 16 bits. (Least largest relative error for |x - n| <= 1/2 among polynomials of degree
-/// 4 with the value 1 at 0. On a device it would take 12 instructions in the place of one:
-/// attention of 8,192 tokens 1,250 us, with degree 3 and fewer instructions, and not 1,040; H100.)
+/// times a polynomial of x - n, whose error is at most 2.9e-6, far less than the error of rounding
+/// a weight to 16 bits. (Least largest relative error for |x - n| <= 1/2 among polynomials of
+/// degree 4 with the value 1 at 0. On a device it would take 12 instructions instead of one:
+/// attention of 8,192 tokens takes 1,250 us with degree 3, which has fewer instructions, instead of
+/// 1,040; H100.)
 SINTER_DEVICE float attention_exp2(float x) {
 #ifdef __CUDACC_RTC__
   float result;

@@ -7,7 +7,7 @@ namespace sinter {
 
 // Sums over the lanes whose numbers differ in the bits stride .. end / 2, by a butterfly with those
 // strides. While there are several values, a lane keeps half of them at a step and gives the others
-// away; its sums are values[0 .. max(1, count * stride / end) - 1], those of the values from
+// away; its sums are values[0 .. max(1, count * stride / end) - 1], the sums of the values from
 // kept_value on.
 template <int stride, int end, int count, int size>
 SINTER_DEVICE void sum_lanes(float (&values)[size], int lane) {

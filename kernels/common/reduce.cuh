@@ -100,9 +100,9 @@ struct PairsOfMax {
 };
 
 // Combines the values of `count` numbers in `width` neighbouring threads of a warp, both powers of
-// two. At each stride a thread keeps those of its numbers whose next bit is the thread's own, and
-// gives the others to its neighbour: fewer exchanges than of all numbers, with the same operands.
-// Afterwards value[j] of thread t is that of number t % width + width * j, or of t % count.
+// two. At each stride a thread keeps its numbers whose next bit equals the thread's bit, and gives
+// the others to its neighbour: fewer exchanges than for all numbers, with the same operands.
+// Afterwards value[j] of thread t holds number t % width + width * j, or number t % count.
 template <int width, int count, typename Op, int lanes>
 SINTER_DEVICE void combine_threads(Lanes<Op, lanes>& numbers) {
   constexpr unsigned all = 0xffffffffu;
@@ -135,8 +135,8 @@ SINTER_DEVICE void combine_own(Lanes<Op, lanes>& numbers) {
 
 // The row's result, in all of its threads. Every thread of the block calls it. `shared` holds
 // `count` floats for each warp of the rows that the block has (unused if P <= 32) and serves one
-// call only. A row may have `blocks` blocks, those of a cluster: the first P / blocks threads are
-// the first block's.
+// call only. A row may have the `blocks` blocks of a cluster: the first P / blocks threads are the
+// first block's.
 template <int P, int blocks = 1, typename Op, int count>
 SINTER_DEVICE typename Op::T reduce_row(Lanes<Op, count>& lanes, float* shared) {
   constexpr unsigned all = 0xffffffffu;

@@ -31,8 +31,8 @@ SINTER_DEVICE AttentionRange rows_of_cache(AttentionRange keys, long long rows) 
   return count > 0 ? AttentionRange{low, count} : AttentionRange{0, 0};
 }
 
-/// The keys of a range that ends at row `last` or before, and those of the rows 0 .. sink - 1 that
-/// are at most `last`. Where both touch, or one is empty, they are one range from row 0 on.
+/// The keys of a range that ends at row `last` or before, and the sink: rows 0 .. sink - 1 up to
+/// `last`. If the two touch, or one is empty, they are one range from row 0 on.
 SINTER_DEVICE AttentionRange with_sink(AttentionRange range, long long last, long long sink) {
   const long long leading = last + 1 < sink ? last + 1 : sink;
   if (leading <= 0) return {0, 0};

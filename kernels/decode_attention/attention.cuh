@@ -173,12 +173,12 @@ struct RowsOfCache {
   }
 };
 
-// Blocks: [token][tile][split], those of a token's tile a cluster, or [token][tile] without
-// clusters. A block's threads: `lanes` lanes for each stream.
+// Blocks: [token][tile][split], where the splits of a token's tile are a cluster, or [token][tile]
+// without clusters. A block's threads: `lanes` lanes for each stream.
 //
 // start() reads `first`, `last` and a stream's first keys, run() the rest. A kernel that may read
 // the caches before it waits, all but the rows that are being appended, calls start_early()
-// instead; the other rows are read in run(). Between the two stands the wait.
+// instead; the other rows are read in run(). The wait comes between the two.
 template <typename Config, typename T, typename Launched, typename Rows = AllRows>
 class DecodeAttention : Rows {
   using Sizes = AttentionSizes<Config>;

@@ -236,8 +236,8 @@ class AttentionStream {
     load_keys(cache, key_);
     load_values(cache, key_);
   }
-  // Adds all blocks; the first has been loaded. All but those of the last round are full: the round
-  // after theirs has keys too.
+  // Adds all blocks; the first has been loaded. A block before the last round is full, because a
+  // later round has keys too.
   SINTER_DEVICE void attend(AttentionSums<Config>& sums, AttentionQuery<Config, T>& query,
                             const TokenMask<Config>& mask, const CacheRows<T>& cache) {
     AttentionScores<Config> score;

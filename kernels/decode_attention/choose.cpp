@@ -30,8 +30,7 @@ int64_t least_tokens(DimsRef leading, llvm::ArrayRef<Symbol> symbols) {
   return std::max<int64_t>(count, 1);
 }
 
-/// The wanted blocks are those of one token where a call has few. `tokens` of a call that may have
-/// more share them.
+/// Splits of a token's tile, so that `tokens` tokens have about kWantedBlocks blocks.
 int64_t splits_of(int64_t tiles, int64_t tokens) {
   return std::clamp<int64_t>(kWantedBlocks / (tiles * tokens), 1, kMaxAttentionSplits);
 }

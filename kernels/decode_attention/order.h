@@ -11,11 +11,11 @@
 // then the block's keys are added in order, each by one fused multiply-add. (The online softmax of
 // Milakov and Gimelshein 2018, split over keys as in Flash-Decoding.)
 //
-// The streams of a split are joined: m becomes the largest of theirs and their sums are multiplied
-// by exp(their m - m). Then attention_neighbours streams are added at a time, by a butterfly with
-// strides 1, 2, 4 ..., and those totals in order, from +0 on. The splits are joined in order: m
-// becomes the largest of theirs, and every sum is added by one fused multiply-add with exp(its m -
-// m). An element of the result is its sum divided by l (attention_result).
+// The streams of a split are joined: m becomes the largest m of the streams, and a stream's sums
+// are multiplied by exp(its m - m). Then attention_neighbours streams are added at a time, by a
+// butterfly with strides 1, 2, 4 ..., and those totals in order, from +0 on. The splits are joined
+// in order: m becomes the largest m of the splits, and every sum is added by one fused multiply-add
+// with exp(its m - m). An element of the result is its sum divided by l (attention_result).
 //
 // A score is the dot product q·k times `scale`: chunks of 8 elements, each a chain of fused
 // multiply-adds, joined by a butterfly over attention_lanes lanes with strides 1, 2, 4 ... A mask

@@ -2,9 +2,9 @@
 //
 // The rows of the matrix are the rows of wgmma's product and the tokens its columns, as in
 // few_tokens.cuh, for any number of tokens. The codes of a tile come into shared memory as they are
-// packed; a warpgroup makes pairs of 16-bit floats of those of its 64 rows, which are the operand
-// that wgmma takes from registers. It has two sets of sums: those of a group are multiplied by the
-// scales of its two rows and added to the others.
+// packed; a warpgroup turns the codes of its 64 rows into pairs of 16-bit floats, the operand that
+// wgmma takes from registers. A thread has two sets of sums: the sums of a group are multiplied by
+// the scales of the thread's two rows and added to the sums of the whole rows.
 //
 //   codes, scales │ half of a step │ half of a step │ ...       one thread, does not wait
 //   tokens        │ 64 columns │ 64 columns │ ...               one thread
@@ -14,10 +14,10 @@
 // step, one of tokens 64 columns of them. While a warpgroup makes pairs or adds a group, the others
 // multiply.
 //
-// Config, the constants of a kernel, beside those of few_tokens.cuh:
+// Config, the constants of a kernel, beside the constants in few_tokens.cuh:
 //   Matrix           a PackedMatrix
 //   kMostRows        of the matrix in a tile of any Form: 64 for each multiplying warpgroup
-// And Form, those of its use for some number of tokens:
+// And Form, the constants for some number of tokens:
 //   kRows            of the matrix in a tile: 32, or a multiple of 64
 //   kColumns         tokens in a tile: a multiple of 16
 #pragma once
@@ -383,7 +383,7 @@ class TiledCodes {
 
 // result = x Wᵀ + bias, of `tokens` rows, W the dequantized matrix. wait() waits for earlier
 // kernels; `early`: the matrix may be read before. `shared`: kSharedBytes for tiles, then the
-// barriers. The block has a warpgroup more than those of kMostRows.
+// barriers. The block has a warpgroup for each 64 of kMostRows, and one more.
 template <typename Config, typename Form, bool early, typename Wait, typename Result>
 SINTER_DEVICE void multiply_codes(const TensorMap& x, const TensorMap& codes,
                                   const TensorMap& scales, const int* matrix,

@@ -3,9 +3,9 @@
 // It takes about as long as reading the matrix. The rows of the matrix are the rows of wgmma's
 // product and the tokens its columns, so that a product of few tokens wastes little: a warpgroup's
 // sums are the transposed result. Two threads, each of a warp of its own, copy tiles of the matrix
-// and of the tokens through the stages of one pipeline, by tensor maps; that of the matrix does not
-// wait for earlier kernels. Each of the other warpgroups multiplies 64 rows of the matrix by the
-// tile's tokens.
+// and of the tokens through the stages of one pipeline, by tensor maps; the copies of the matrix do
+// not wait for earlier kernels. Each of the other warpgroups multiplies 64 rows of the matrix by
+// the tile's tokens.
 //
 //   matrix:      | stage 0 | stage 1 | stage 2 | ... as stages get free
 //   tokens:      | wait for earlier kernels | stage 0 | stage 1 | ...
@@ -21,7 +21,7 @@
 //   kSections        the result is called with a token, the first of 8 rows of the matrix, and
 //                    their PortRows; else it is a port by chunk (kernels/tile/ports.cuh)
 //   kPairs           this epilogue needs pairs of rows so far apart; 0: none
-// And Form, those of its use for some number of tokens:
+// And Form, the constants for some number of tokens:
 //   kRows            of the matrix in a tile: 32, or a multiple of 64
 //   kColumns         tokens in a tile: a multiple of 16
 //   kDepth           elements of K in a stage: a multiple of 64; 64 unless K is a multiple

@@ -81,8 +81,8 @@ class TiledLinear {
     typename RoundedTiles<Config>::Barriers rounded;
   };
 
-  // `shared`: the stages' tiles, at a multiple of 1024 bytes, and after them those of rounded
-  // results. `rows`: of the result.
+  // `shared`: the stages' tiles, at a multiple of 1024 bytes, then the tiles of rounded results.
+  // `rows`: of the result.
   SINTER_DEVICE TiledLinear(Barriers& barriers, unsigned char* shared, long long rows)
       : barriers_(barriers), stage_(barriers.stages), shared_(shared), rows_(rows), tiles_(rows) {}
 
@@ -174,8 +174,8 @@ class TiledLinear {
   }
   // A whole tile, the warpgroup's `count`-th. It begins when the other warpgroup has waited for all
   // stages of the tile before: a wait for a stage tells apart its last two phases only. The
-  // products of a step are issued before those of the last one have ended, so that a stage is
-  // released a step later.
+  // products of a step are issued before the previous step's products have ended, so that a stage
+  // is released a step later.
   SINTER_DEVICE void multiply_in_turn(int turn, int count, Sums (&sums)[kSlabs]) {
     const unsigned phase = static_cast<unsigned>(count % 2);
     mbarrier_try_wait_parity(cvta_to_shared(&barriers_.multiplied[1 - turn]),

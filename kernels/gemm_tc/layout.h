@@ -12,8 +12,8 @@ constexpr int kFewTokensPanelRow = 128;
 /// Elements of a row of a panel of a transposed matrix, which has rows of the sum.
 constexpr int kTransposedPanel = 64;
 
-/// Registers of a thread, in the kernel of many tokens: of the warpgroup that copies, of those of
-/// the epilogue, and of those that multiply, which get the rest. The block begins with 65536
+/// Registers of a thread in the kernel of many tokens: in the copying warpgroup, and in the
+/// epilogue's warpgroups. The multiplying warpgroups get the rest. The block begins with 65536
 /// registers, or fewer by less than 8 a thread.
 constexpr int kTiledLinearCopyRegisters = 32, kTiledLinearEpilogueRegisters = 64;
 SINTER_DEVICE constexpr int tiled_linear_registers(int multiplying, int epilogue = 0) {
@@ -61,7 +61,7 @@ SINTER_DEVICE constexpr int few_tokens_stages(int shared_bytes, int stage_bytes)
 }
 
 /// Stages of codes (codes.cuh): half of the lanes of a step, of each row two panels of the codes of
-/// 8 lanes, then the scales of the step. A panel is swizzled as those of kernels/tile/layout.h.
+/// 8 lanes, then the scales of the step. A panel is swizzled like a panel of kernels/tile/layout.h.
 constexpr int kCodesPanelRow = 128, kCodesHalfBytes = 2 * kCodesPanelRow;
 /// Columns of a window of tokens, the unit in which they are loaded.
 constexpr int kCodesWindow = 64;

@@ -10,10 +10,11 @@
 // tiled_codes: the matrix is packed (ir/packed_codes.h), and w a code less its zero, exactly where
 // the operand's type has it: up to 256 in bf16 and 2048 in f16, which no zero among the codes' own
 // values exceeds; beyond it is rounded. A run is the 128 neighbouring columns of 16 lanes in a
-// round. A step's runs of the first 16 lanes come first, by round, then those of the others: of 4
-// rounds the columns from 0, 256, 512, 768, 128, 384, 640 and 896 on. A group of a run, ascending,
-// has the sum s1 of its products in steps of 16 as above, from +0; then sum = fma(scale, s1, sum),
-// from +0. Where a row has one scale, s1 is one sum of all its runs. Bias and rounding as above.
+// round. A step's runs of the first 16 lanes come first, by round, then the runs of the other
+// lanes: with 4 rounds the columns from 0, 256, 512, 768, 128, 384, 640 and 896 on. A group of a
+// run, ascending, has the sum s1 of its products in steps of 16 as above, from +0; then sum =
+// fma(scale, s1, sum), from +0. Where a row has one scale, s1 is one sum of all its runs. Bias and
+// rounding as above.
 #pragma once
 
 #include "ir/packed_codes.h"

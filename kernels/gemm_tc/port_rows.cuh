@@ -5,8 +5,8 @@
 
 namespace sinter {
 
-// 8 neighbouring elements of the product, from element `first` on; `paired`: also those of their
-// partners, which are at any other address.
+// 8 neighbouring elements of the product, from element `first` on; `paired`: also the 8 partner
+// elements, which may be at any other address.
 template <bool paired>
 struct PortRows {
   float own[8], partner[8];

@@ -6,7 +6,7 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
-// Config: that of TiledLinear (gemm_tc.cuh). The blocks of a cluster compute tiles that are
+// Config: as of TiledLinear (gemm_tc.cuh). The blocks of a cluster compute tiles that are
 // neighbours in a row. The clusters that run at the same time compute the tiles of 2,048 rows and
 // of neighbouring columns: the L2 cache keeps their operands.
 template <typename Config>

@@ -12,7 +12,7 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
-// Config: that of TiledLinear, whose kEpilogueGroups warpgroups follow two that multiply in turns.
+// Config: as of TiledLinear, whose kEpilogueGroups warpgroups follow two that multiply in turns.
 template <typename Config>
 class RoundedTiles {
   using Rounded = typename Config::ResultElement;

@@ -44,8 +44,8 @@ bool has_whole_runs(int64_t box, int64_t apart) {
   return chunks % of_stride == 0 || of_stride % chunks == 0;
 }
 
-/// The cost of the slowest cluster, in multiplications: those of its tiles, the rows that it
-/// copies, and what comes between tiles.
+/// The cost of the slowest cluster, in multiplications: its tiles, the rows that it copies, and the
+/// time between tiles.
 int64_t many_tokens_cost(const TiledLinearConfig& config, const TiledLinearProblem& problem,
                          int64_t multiprocessors) {
   const int64_t tiles = ceil_div(problem.rows, config.rows) *

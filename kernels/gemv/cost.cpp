@@ -11,7 +11,8 @@ std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t) {
   const Graph& graph = problem.graph();
   const DeviceDescription& device = problem.device();
   const ValueId anchor = group.anchor();
-  // Every block reads the prologue's inputs again: those of one token, the case for these kernels.
+  // Every block reads the prologue's inputs again. These kernels are made for one token: its inputs
+  // count.
   const llvm::SmallVector<ValueId, 8> prologue = problem.up_to(anchor, group.members);
   double again = 0;
   for (ValueId member : prologue)

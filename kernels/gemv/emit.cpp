@@ -15,7 +15,7 @@
 // Where the operand may be read early (launch_order.h), the wait follows product.run().
 //
 // The emitters of row and pointwise kernels write prologue and epilogue, each for a graph of its
-// own: the prologue's ends with the operand; those of the epilogue (the sections of
+// own: the prologue's graph ends with the operand; the epilogue's graphs (the sections of
 // ir/colocation.h) have the sums as one more input.
 #include "kernels/row/emit.h"
 

@@ -1,7 +1,7 @@
 // The tuned form of a gemv kernel: the shape of its load pipeline (kernels/gemv/gemv_pipeline.cuh),
-// and the product that it is chosen for. Forms that were measured on a device stand in its decision
-// record. No form changes a bit: every sum has the order of order.h, and sums of tiles are those of
-// kTileWarps warps, whatever number a block has.
+// and the product that it is chosen for. A device's decision record lists the forms measured on it.
+// No form changes a bit: every sum has the order of order.h, and a tile's sums are split over
+// kTileWarps warps, however many a block has.
 #pragma once
 
 #include <optional>

@@ -316,7 +316,8 @@ class Gemv : public GemvPipeline<Config> {
           at[tile][r] = Matrix::at(matrix_, row_of_tile(first, tile, r), 0);
     };
     typename Codes::Unit next;
-    // The unit after the loaded one: those of a turn, of all turns, of the next tiles.
+    // The unit to load next: it walks the units of a turn, then the next turns, then the next
+    // tiles.
     int next_first = 0, next_turn = 0, next_unit = begin_of(0);
     const auto load_next = [&] {
       while (next_first < rows_ && next_unit >= end_of(next_turn)) {

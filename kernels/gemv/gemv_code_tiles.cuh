@@ -85,8 +85,8 @@ SINTER_DEVICE void operand_pairs(unsigned (&out)[4], const uint4& x) {
 SINTER_DEVICE unsigned ones(const f16*) { return 0x3c003c00u; }
 SINTER_DEVICE unsigned ones(const bf16*) { return 0x3f803f80u; }
 
-// The products of a warp with `tiles` tiles of 16 rows; row g of a tile and row g + 8 are those of
-// lane 4 g + q.
+// The products of a warp with `tiles` tiles of 16 rows; lane 4 g + q has the rows g and g + 8 of a
+// tile.
 template <typename Matrix, typename T, int tiles>
 class CodeTiles {
   static constexpr int kRounds = Matrix::layout().step_rounds();

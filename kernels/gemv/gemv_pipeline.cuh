@@ -219,7 +219,7 @@ class GemvPipeline {
       if (next_.row == 0) next_.first += kTileGroup * kTileRows;
     }
   }
-  // Issues the copies of the next run of a tile: each lane that of one row.
+  // Issues the copies of the next run of a tile: each lane copies one row.
   SINTER_DEVICE void issue_tile() {
     if (next_.first >= rows_) return;
     const int left = Config::kLength - next_.stage * kTileStageLength;
@@ -239,13 +239,13 @@ class GemvPipeline {
     if (++next_stage_ == stages_) next_stage_ = 0;
     advance_tile();
   }
-  // The address that this lane copies from next: that of one of the rows read together.
+  // The address that this lane copies from next, in one of the rows that are read together.
   SINTER_DEVICE const unsigned char* next_row() const {
     const int last = mine_ - 1 - next_.first;
     const int row = lane_ < rows_at_once_ ? lane_ : 0;
     return place(next_.first + (row < last ? row : last), 0);
   }
-  // Issues the copies of the next run of the rows that are read together: a lane that of one row.
+  // Issues the copies of the next run of the rows that are read together: a lane copies one row.
   SINTER_DEVICE void issue() {
     if (next_.first >= mine_ || length_ == 0) return;
     const int left = length_ - next_.begin, rows_left = mine_ - next_.first;

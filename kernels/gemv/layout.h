@@ -53,7 +53,7 @@ SINTER_DEVICE constexpr int gemv_operand_bytes(int length, int element_bytes, bo
                                                                   : length * element_bytes;
 }
 
-/// Tokens of a tile for which sums are kept: a lane writes those of two.
+/// Tokens of a tile for which sums are kept: a lane writes the sums of two tokens.
 SINTER_DEVICE constexpr int gemv_tile_tokens(int tokens) { return (tokens + 1) / 2 * 2; }
 /// Sums of a warp's tile.
 SINTER_DEVICE constexpr int gemv_tile_sums(int tokens) {

@@ -1,6 +1,6 @@
 // cp.async.bulk.tensor: one instruction copies a box of a tensor, as a tensor map describes it
-// (plan/tensor_map.h), from global into shared memory, and an mbarrier counts its bytes: those of
-// the whole box, also where it reaches beyond the tensor and zeros are written.
+// (plan/tensor_map.h), from global into shared memory, and an mbarrier counts the bytes of the
+// whole box, also where it reaches beyond the tensor and zeros are written.
 #pragma once
 
 #include "kernels/isa/mbarrier.cuh"

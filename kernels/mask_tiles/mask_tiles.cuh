@@ -101,7 +101,7 @@ SINTER_DEVICE void mask_tiles(const typename Config::Mask& mask, const MaskExten
       store(out + (column * sizes.token_tiles + token_tile) * sizes.key_tiles + key_tile, shows);
   }
   if (token_tiles == sizes.token_tiles && key_tiles == sizes.key_tiles) return;
-  // Tiles beyond those of this call.
+  // Tiles beyond this call's tiles are false.
   const long long threads = static_cast<long long>(gridDim.x) * Config::kThreads;
   for (long long i = thread; i < columns * sizes.token_tiles * sizes.key_tiles; i += threads)
     if (i % sizes.key_tiles >= key_tiles || i / sizes.key_tiles % sizes.token_tiles >= token_tiles)

@@ -7,8 +7,8 @@
 // A row has a warp where its elements and sums fit into the registers of 32 threads: its reductions
 // need no barrier, and the rows of a block go on without one another. A loop over the rows has the
 // loads of a whole row under way. One H100, LayerNorm's gradient of bf16 dy, f32 x, residual and
-// dx, and dx in bf16, cold, us; the kernel of rows and that of columns took 129.5 + 60.4, a copy of
-// as many bytes 134.4:
+// dx, and dx in bf16, cold, us; the row kernel and the column kernel took 129.5 + 60.4, a copy of
+// the same number of bytes 134.4:
 //   [32768, 768], threads of a row x lanes of a block   32 x 8: 137.9   128 x 1: 137.9
 //   the same, prefetching the row 1, 2 or 4 later into the second-level cache: 163, 187, 197
 // Joining 128, 256, 512 and 1024 runs: 5.2, 5.9, 7.2 and 12.2.

@@ -8,8 +8,8 @@
 namespace sinter {
 namespace {
 
-/// The sums of a group's chunks, which are given one after the other. A chunk adds sums that were
-/// complete before it: at each level that of the 2^level chunks before its own such run.
+/// The sums of a group's chunks, which are given one after the other. A chunk adds sums that are
+/// complete before it: at each level the sum of the run of 2^level chunks before its own run.
 template <typename Sum>
 class ChunkSums {
  public:

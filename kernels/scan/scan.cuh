@@ -116,7 +116,7 @@ SINTER_DEVICE Sum scan_lanes(Sum total, int lane) {
   }
   return total;
 }
-// The sum of the lane before, which is that of the chunks in front; 0 for the first lane.
+// The sum of the lane before, which covers the chunks before this one; 0 for the first lane.
 template <int lanes, typename Sum>
 SINTER_DEVICE Sum lane_before(Sum sum, int lane) {
   const Sum other = __shfl_up_sync(0xffffffffu, sum, 1, lanes);

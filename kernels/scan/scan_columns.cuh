@@ -1,5 +1,5 @@
-// `cumulative_sum` along an axis that is not the last: the elements of a row stand apart, those of
-// neighbouring rows beside one another. A row of the sum is called a column here.
+// `cumulative_sum` along an axis that is not the last: the elements of a row are strided; elements
+// of neighbouring rows are adjacent. A row of the sum is called a column here.
 //
 // A block has 32 columns, or 32 pairs of them, and kChunks threads for each; a warp's threads have
 // neighbouring columns, and chunks of the same number in them. The block walks down its columns

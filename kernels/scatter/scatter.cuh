@@ -80,7 +80,7 @@ class ScatterSum {
     for (int e = 0; e < 8; ++e) sum_[e] = 0.0f;
   }
 
-  // Adds those of 32 updates, one a lane, that `found` has a bit for. All lanes call it.
+  // Adds each of 32 updates, one per lane, whose bit is set in `found`. All lanes call it.
   SINTER_DEVICE void add(unsigned found, int update) {
     constexpr int kAtOnce = ScatterTypes<T>::kAtOnce;
     while (found != 0) {
@@ -101,7 +101,7 @@ class ScatterSum {
     }
   }
 
-  // Gives the sums to `out`, that of the first column as element `at`.
+  // Gives the sums to `out`, from element `at` on.
   template <typename Result>
   SINTER_DEVICE void give(const Result& out, long long at) const {
     if (valid_ <= 0) return;

@@ -4,9 +4,9 @@
 // `list_bytes`, and are sorted by cost, the costliest first. A block computes the tile of its
 // number, and blocks begin in the order of their numbers. Neighbouring lists whose memory fits into
 // `cached_bytes` make a group: first the costliest tiles of all lists of the group, then the next
-// ones. So the inputs of a group are read from memory once, and each group ends with cheap
-// tiles. Groups have the same number of lists, but for the first one: the cheap tiles at the end of
-// the launch are those of a whole group.
+// ones. So the inputs of a group are read from memory once, and each group ends with cheap tiles.
+// Groups have the same number of lists, but for the first one: the cheap tiles at the end of the
+// launch belong to a whole group.
 #pragma once
 
 #include "ir/scalar_math.h"

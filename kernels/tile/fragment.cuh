@@ -94,9 +94,9 @@ SINTER_DEVICE constexpr int turns_of_row(int chunks, int units) {
   return (chunks + 4 * units - 1) / (4 * units);
 }
 
-// A lane takes in a turn a unit of its first row, or for half 1 of the row 8 on. Four lanes have a
-// row, whose chunks are those of the sums from `first` on; each takes every fourth unit. Elements
-// beyond the sums are 0.
+// In a turn a lane takes a unit of its first row, or for half 1 of the row 8 further. Four lanes
+// share a row, whose chunks start at chunk `first` of the sums; each lane takes every fourth unit.
+// Elements beyond the sums are 0.
 template <typename T, int units, typename Gathered, int count>
 SINTER_DEVICE void gather_units(Gathered (&values)[units], const float (&sums)[count], int first,
                                 int half, int lane) {
@@ -134,8 +134,8 @@ SINTER_DEVICE void take_chunks_in_turns(const float (&sums)[count], Take take) {
   }
 }
 // The same by a loop in which the text of take() stands once for each half: both halves of a turn,
-// then those of the next. No index of a register is known at run time: the sums of the next turn
-// are moved to the place of those that were taken, and all are lost.
+// then both of the next. A register has no index at run time, so the next turn's sums are moved to
+// where the taken sums were; all sums are lost.
 template <typename T, int chunks, int units = 1, int count, typename Take>
 SINTER_DEVICE void take_chunks_in_a_loop(float (&sums)[count], Take take) {
   static_assert(chunks % units == 0, "a row has whole units");
@@ -164,7 +164,7 @@ SINTER_DEVICE void take_chunks(const float (&sums)[count], Take take) {
 }
 
 // Rounds a warp's sums of 16 rows and 16 columns to T and transposes them. Lane 4 g + q gets 8
-// elements of column g, or for q >= 2 of column g + 8: those of rows 0 .. 7, or for odd q 8 .. 15.
+// elements of column g, or for q >= 2 of column g + 8: rows 0 .. 7, or for odd q rows 8 .. 15.
 template <typename T>
 SINTER_DEVICE void transpose_chunk(Chunk& values, const T* p, const float (&sums)[8], int lane) {
   unsigned words[4];

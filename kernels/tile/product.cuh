@@ -51,9 +51,9 @@ SINTER_DEVICE void multiply_tiles(float (&sums)[columns / 2], const unsigned cha
                                             first_row, b, adds);
 }
 
-// Issues sums += A B: A is a fragment in registers, 64 rows of `rows` elements, of which words[4 s
-// ..] are those of step s; B is a tile of `rows` rows of `width` elements, padded. The words are
-// not overwritten before the products have ended.
+// Issues sums += A B: A is a fragment in registers, 64 rows of `rows` elements, where words[4 s ..]
+// belong to step s; B is a tile of `rows` rows of `width` elements, padded. The words are not
+// overwritten before the products have ended.
 template <typename T, int rows, int width>
 SINTER_DEVICE void multiply_rows(float (&sums)[width / 2], const unsigned (&words)[rows / 4],
                                  const unsigned char* b) {

@@ -37,7 +37,7 @@ class PairedTiles {
     int place, head;  // in the list of the head
   };
 
-  // `paired`: otherwise each block computes one tile, that of its number.
+  // `paired`: false if each block computes one tile, the tile of its number.
   SINTER_DEVICE PairedTiles(int tiles, bool paired)
       : tiles_(tiles), blocks_(static_cast<int>(gridDim.x)), block_(static_cast<int>(blockIdx.x)) {
     const int pairs = tiles / 2 * heads;
