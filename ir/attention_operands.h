@@ -9,7 +9,7 @@
 
 namespace sinter {
 
-/// Operands of the gradients of attention, beside those of the attention.
+/// Operands of the gradients of attention, after the attention's own operands.
 constexpr size_t kGradOperand = 5, kLogSumOperand = 6, kDeltaOperand = 7, kGradientMaskOperand = 8;
 /// f32 [..., heads, N]: a number for each head of each token of q [..., N, heads*hd].
 TensorType token_heads_type(const TensorType& q, int64_t heads);

@@ -33,7 +33,7 @@ int64_t common_period(int64_t a, int64_t b, int64_t most) {
   return factor > most / b ? most : std::min(factor * b, most);
 }
 
-/// A read of sums: element j of the reader takes that of row j + apart.
+/// A read of sums: element j of the reader takes the sum of row j + apart.
 struct SumRead {
   int64_t apart, width;
   struct Condition {
@@ -169,8 +169,8 @@ class RowDeal {
     return true;
   }
 
-  /// A section begins at the first row that it reads, or at row 0 if it reads none; those of the
-  /// same rows are one.
+  /// A section begins at the first row that it reads, or at row 0 if it reads none; sections of the
+  /// same rows are joined.
   void join_sections() {
     for (uint32_t s = 0; s < rows_.sections.size(); ++s) {
       ColocatedRows::Section& section = rows_.sections[s];

@@ -1,5 +1,5 @@
-// The order of run_sums: that of a reduction down columns (reduction_order.h), stopped where `runs`
-// partial sums of each column are left.
+// The order of run_sums: a reduction down columns (reduction_order.h), stopped when `runs` partial
+// sums of each column are left.
 //
 // The rows of an operand [..., D] are counted row-major. Chunk c of 8 rows belongs to virtual lane
 // c mod V, and a lane takes its chunks, and a chunk's rows, in ascending order, from +0. The

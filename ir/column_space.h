@@ -18,7 +18,7 @@ struct ColumnSpace {
   DimsRef outer() const { return DimsRef(dims).take_front(first); }
   DimsRef reduced() const { return DimsRef(dims).slice(first, end - first); }
   DimsRef inner() const { return DimsRef(dims).drop_front(end); }
-  /// Dims of a result: those of the operand with 1 for each reduced axis.
+  /// Dims of a result: the operand's dims with 1 for each reduced axis.
   Dims kept() const {
     Dims result = dims;
     for (uint32_t axis = first; axis < end; ++axis) result[axis] = Dim(1);

@@ -15,7 +15,7 @@ bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
 
-/// Equality, but for doubles that of their bits: +0 and -0 are different constants.
+/// Equality; doubles are compared by their bits, since +0 and -0 are different constants.
 bool same_value(const AttrValue& a, const AttrValue& b) {
   if (a.index() != b.index()) return false;
   if (const double* x = std::get_if<double>(&a)) return same_bits(*x, std::get<double>(b));

@@ -134,7 +134,7 @@ enum class Tokens : uint8_t {
 struct Entry {
   std::string name;  // prefill, decode, ...
   Graph graph;
-  /// The names of a run's results: those of the outputs before any pass replaced them. Set by
+  /// The names of a run's results: the outputs' names before any pass replaced the outputs. Set by
   /// canonicalize; empty: the outputs' own names.
   std::vector<std::string> output_names = {};
   Tokens tokens = Tokens::any;

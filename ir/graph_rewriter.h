@@ -28,7 +28,8 @@ class GraphRewriter {
       values_[i] = made;
     }
   }
-  /// The same, and the values that stand for inputs and outputs become those of the new graph.
+  /// The same, and the values that stand for inputs and outputs become the new graph's inputs and
+  /// outputs.
   template <typename Make>
   void rewrite(Make&& make) {
     rewrite_ops(make);

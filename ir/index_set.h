@@ -10,8 +10,8 @@
 namespace sinter {
 
 /// Runs of neighbouring indices of a period, repeated over an extent: columns 0 to 63 of [N, 128]
-/// are the run 0 .. 63 of a period of 128. Sets with more runs than kMostRuns, and those of which
-/// only a number is known, are inexact: size() is then an upper bound.
+/// are the run 0 .. 63 of a period of 128. Sets with more runs than kMostRuns, and sets of which
+/// only the size is known, are inexact: size() is then an upper bound.
 class IndexSet {
  public:
   struct Run {

@@ -32,7 +32,8 @@ Status check_scores(const Inference& op) {
   return {};
 }
 
-/// Each extent is 1 or that of the axis at which it ends up when both are aligned at the last.
+/// Each extent of `from` is 1 or equals the extent of `to` on the same axis, with last axes
+/// aligned.
 bool repeats_to(DimsRef from, DimsRef to) {
   if (from.size() > to.size()) return false;
   return llvm::all_of(llvm::zip(from, to.take_back(from.size())), [](const auto& pair) {

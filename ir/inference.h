@@ -33,7 +33,7 @@ struct Inference {
 /// none, every other op has its own: infer_NAME.
 using InferenceRule = Result<TensorType>(const Inference&);
 InferenceRule infer_elementwise;
-/// The constraints that an order has beside those of its op, whose result type is given.
+/// Checks an order's own constraints, beyond its op's; `result`: the type of the op's result.
 using OrderConstraints = Status(const Inference&, const TensorType& result);
 #define SINTER_OP(name, ...) InferenceRule infer_##name;
 #include "ir/ops.def"

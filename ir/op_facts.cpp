@@ -54,7 +54,8 @@ std::optional<LoopRange> part_of_loop(const IndexExpr& e, int64_t begin, int64_t
 }
 
 /// Pulls a value of a graph of primitives back to the reads of the graph's inputs. `place` says
-/// what of a larger graph an input is: it is told a read while its loop is known best.
+/// what of a larger graph an input is: it is called for each read with the tightest loop bounds
+/// known.
 class Puller {
  public:
   using Place = llvm::function_ref<void(Read&)>;
@@ -62,8 +63,8 @@ class Puller {
       : primitives_(primitives), symbols_(symbols), place_(place), facts_(facts) {}
 
   void pull(ValueId id, const IndexMap& coords, const Dims& space);
-  /// Reads after a view that keeps the order of elements are told in a loop over its operand: its
-  /// axes are those of the ops there.
+  /// Reads after a view that keeps the order of elements are given in a loop over the view's
+  /// operand, whose axes are the axes of the ops before the view.
   void loop_anew_at_views() { loops_anew_ = true; }
 
  private:

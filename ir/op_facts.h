@@ -31,14 +31,14 @@ struct Read {
 };
 
 struct OpFacts {
-  /// Extents of the loop over the op's elements: its dims, or those of the rows that it writes
+  /// Extents of the loop over the op's elements: its dims, or the dims of the rows that it writes
   /// into a state.
   Dims dims;
-  /// Without repetition. Of a contraction or an anchor one for each operand, in order: of role
-  /// `row` by coordinates, the others as loaded.
+  /// Without repetition. A contraction or an anchor has one for each operand, in order: role `row`
+  /// by coordinates, the others as loaded.
   llvm::SmallVector<Read, 0> reads;
   bool reduces = false;
-  bool sums_runs = false;  // run_sums: `dims` are those of its operands, and so are its reads'
+  bool sums_runs = false;  // run_sums: `dims` and its reads' dims are the operands' dims
   /// reduces: the number of leading axes that are kept. Absent: the reduced axes are not the
   /// trailing ones.
   std::optional<uint32_t> kept_axes;

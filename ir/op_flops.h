@@ -13,8 +13,8 @@ namespace sinter {
 struct CallSizes {
   llvm::ArrayRef<Symbol> symbols;
   llvm::ArrayRef<int64_t> symbol_values;
-  /// Rows of a cache that a token sees, or those of the op's window where these are fewer. Absent:
-  /// every token sees all rows of the cache, whatever the window.
+  /// Rows of a cache that a token sees; the op's window, if smaller, limits them. Absent: every
+  /// token sees all rows of the cache, whatever the window.
   std::optional<int64_t> visible_rows = {};
 };
 

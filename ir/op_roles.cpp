@@ -22,7 +22,7 @@ struct RoleColumn {
   static Role last(int rows_of = Role::kNoRows) { return {Role::last, rows_of}; }
   static Role target() { return {Role::target, Role::kResult}; }
 
-  /// The operands that follow those of the list are values.
+  /// The operands after the list's are values.
   static llvm::ArrayRef<OperandRole> of(OpKind kind, std::optional<Order> order) {
     const llvm::ArrayRef<OperandRole> own = order ? of(*order) : llvm::ArrayRef<OperandRole>();
     return own.empty() ? of(kind) : own;
@@ -40,7 +40,7 @@ struct RoleColumn {
     return column[static_cast<size_t>(kind)];
   }
 
-  /// Empty: those of the op.
+  /// Empty: the op's roles.
   static llvm::ArrayRef<OperandRole> of(Order order) {
     static const auto& column = never_destroyed([] {
       return llvm::SmallVector<OperandRoles, 0>{

@@ -65,7 +65,7 @@ inline bool writes_state(const Op& op) { return has_role(op, OperandRole::state)
 inline bool places_part(const Op& op) { return op.kind == OpKind::place; }
 /// A version of a state: the state as the call finds it, or what an op has made of it.
 inline bool is_state_version(const Op& op) { return op.kind == OpKind::state || writes_state(op); }
-/// The type that an op writes: of an append that of the update, otherwise its result's.
+/// The type that an op writes: the update's type for an append, otherwise the result's.
 const TensorType& written_type(const Graph& graph, const Op& op);
 
 }  // namespace sinter

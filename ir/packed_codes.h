@@ -35,7 +35,7 @@ struct CodeLayout {
   SINTER_DEVICE constexpr int lane_bytes() const { return bits; }
   SINTER_DEVICE constexpr int round_groups() const { return group == 0 ? 0 : kCodeRound / group; }
 
-  /// Where the scale of a lane's round `round` stands among those of a step.
+  /// The index, among a step's scales, of the scale for a lane's round `round`.
   SINTER_DEVICE constexpr int entry(int lane, int round, int rounds) const {
     return lane * kCodeChunk / group * rounds + round;
   }

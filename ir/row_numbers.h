@@ -8,8 +8,8 @@ namespace sinter {
 
 /// The op allows numbers that name no row (attribute `checked`).
 bool is_checked(const Op& op);
-/// A token of the attention sees those of the rows first .. last that are there: the op is checked,
-/// or takes any numbers (attribute `any_range`).
+/// A token of the attention sees the rows first .. last as far as they are there: the op is
+/// checked, or takes any numbers (attribute `any_range`).
 bool clamps_rows(const Op& op);
 
 struct RowNumbers {
@@ -34,11 +34,11 @@ std::vector<RowNumbers> row_numbers(const Graph& graph);
 /// for all values of the symbols.
 bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> symbols);
 
-/// The values come from an `input`, perhaps through views. Those of an entry are checked before the
+/// The values come from an `input`, perhaps through views. An entry's inputs are checked before the
 /// call.
 bool are_given(const Graph& graph, const RowNumbers& numbers);
 
-/// The numbers to check after each call of an entry: those of checked ops that are neither known
+/// The numbers to check after each call of an entry: numbers of checked ops that are neither known
 /// nor given in this graph. They are values that are stored in memory, not views of one.
 std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symbol> symbols);
 

@@ -108,7 +108,7 @@ SINTER_DEVICE u16 float_to_f16(float x) {
 #else
   const u32 magnitude = float_bits(x) & 0x7fffffffu;
   const u32 sign = (float_bits(x) ^ magnitude) >> 16;
-  // The last place of a float in [0.5, 1) is that of a subnormal f16: the addition rounds.
+  // A float in [0.5, 1) has the last place of a subnormal f16: the addition rounds.
   const u32 subnormal = float_bits(bits_float(magnitude) + 0.5f) - 0x3f000000u;
   const u32 normal = (magnitude + 0xfffu + (magnitude >> 13 & 1u) - 0x38000000u) >> 13;
   u32 h = magnitude < 0x38800000u ? subnormal : normal;
@@ -435,7 +435,7 @@ SINTER_DEVICE float log1p(float x) {
 
 // a^b = 2^n e^r of b log |a|, in float64: its logarithm is within 2^-39 of its size, so that a
 // product of up to 128 is known far better than a float. Exact results are exact, and the special
-// cases are those of C's pow.
+// cases are as in C's pow.
 SINTER_DEVICE float pow(float a, float b) {
   if (a == 1.0f || b == 0.0f) return 1.0f;
   const float size = abs(a), whole = abs(b);

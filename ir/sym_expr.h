@@ -35,7 +35,8 @@ class SymExpr {
   int64_t upper_bound(llvm::ArrayRef<Symbol> symbols) const;
   /// Largest constant known to divide every value of the expression (0 for the constant 0).
   int64_t divisor(llvm::ArrayRef<Symbol> symbols) const;
-  /// True if every coefficient of `this` is >= that of `other`: so also for all symbol values.
+  /// True if every coefficient of `this` is >= the same coefficient of `other`; then `this` >=
+  /// `other` for all symbol values.
   bool covers(const SymExpr& other) const;
   /// this / other when that is exact for all symbol values and `other` is one term.
   std::optional<SymExpr> divide_exactly(const SymExpr& other) const;

@@ -12,8 +12,8 @@
 
 namespace sinter {
 
-/// The symbols where that of the range has no other values; symbols that it bounds are bounded too.
-/// Without a range: the symbols.
+/// The symbols, with the range's symbol limited to the range, and symbols that it bounds limited
+/// too. Without a range: the symbols.
 std::vector<Symbol> narrowed(llvm::ArrayRef<Symbol> symbols,
                              const std::optional<SymbolRange>& range);
 
@@ -23,7 +23,8 @@ std::string to_string(const SymbolRange& range, llvm::ArrayRef<Symbol> symbols);
 std::string entry_title(std::string_view name, const std::optional<SymbolRange>& range,
                         llvm::ArrayRef<Symbol> symbols);
 
-/// The sizes, by symbol, with those of the range and of what it bounds moved into it.
+/// The sizes, by symbol; the size of the range's symbol, and sizes that it bounds, are moved into
+/// the range.
 std::vector<int64_t> sizes_in(const std::optional<SymbolRange>& range,
                               llvm::ArrayRef<Symbol> symbols, llvm::ArrayRef<int64_t> sizes);
 
