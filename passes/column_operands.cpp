@@ -72,8 +72,8 @@ class ColumnOperands {
            !reads_state(from_, op);
   }
 
-  /// Fewer bytes are read to compute the value for the columns again than are written and read
-  /// where the kernel of the rows gives it to that of the columns.
+  /// Computing the value again for the columns reads no more bytes than the row kernel writes and
+  /// the column kernel reads to hand it over.
   bool pays(ValueId id) const { return bytes_read(id) <= 2 * bytes(id); }
 
   /// The values on the way to the sum that are computed for its columns: all that no reduction of

@@ -31,7 +31,7 @@ class OrderRanges {
   }
 
  private:
-  /// The largest value up to which the orders are those of the first values from `low` on.
+  /// The largest value up to which all values from `low` on have the same orders.
   int64_t end(int64_t low) const {
     int64_t same = std::min(std::max(low, symbol_.multiple), symbol_.high);  // nothing has no order
     const auto orders = orders_up_to(low, same);

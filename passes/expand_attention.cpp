@@ -74,7 +74,7 @@ class ComposedAttention {
     return b_.reshape(op_.operands[operand], dims);
   }
 
-  /// The mask [..., heads, N, R] with the heads cut into those of each key head.
+  /// The mask [..., heads, N, R] with the heads grouped by key head.
   ValueId mask() {
     const DimsRef from = type(5).dims;
     Dims dims(from.drop_back(3));

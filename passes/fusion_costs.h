@@ -11,8 +11,8 @@ struct GroupMerge {
   size_t decision = 0;         // in Fusion::ledger
   std::vector<ValueId> first;  // members of the group of the decision's `a`, before the merge
   std::vector<ValueId> second;
-  /// Memory traffic of the two groups apart less that of the merged group. The sum over all merges
-  /// is the traffic of the unfused graph less that of the fused one.
+  /// Memory traffic of the two groups minus the merged group's. The sum over all merges is the
+  /// unfused graph's traffic minus the fused graph's.
   double saved_bytes = 0;
 };
 

@@ -15,9 +15,9 @@ struct FusionOptions {
   bool enabled = true;  // false: every op is a kernel of its own
   /// Pairs of value names. required: tried first. forbidden: never in one kernel.
   std::vector<std::pair<std::string, std::string>> required, forbidden;
-  /// The engine numbers the fusions that it would make, in their order, from `first_number` on.
-  /// It makes those of `only`, and no more than the first `stop_after` of the graph; of them, those
-  /// that hold without the fusions that are left out.
+  /// The engine numbers the fusions that it would make, in their order, from `first_number` on. It
+  /// makes the fusions in `only`, and only among the first `stop_after` of the graph; a fusion that
+  /// needs one that is left out is not made.
   int64_t stop_after = -1;                   // -1: no limit
   std::optional<std::vector<int64_t>> only;  // ascending; none: all
   int64_t first_number = 0;

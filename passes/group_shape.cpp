@@ -5,8 +5,8 @@
 namespace sinter {
 namespace {
 
-/// The rows of a kernel around `id` are those of its first operand that neighbours may join, else
-/// those of its result.
+/// The rows of a kernel around `id` are the rows of its first operand that neighbours may join,
+/// else its result's rows.
 void add_anchor(const FusionProblem& problem, ValueId id, GroupShape& shape) {
   const Ports ports = problem.ports(id);
   if (!ports.any_open()) return;

@@ -9,9 +9,9 @@
 //
 // Two kernels are asked about where both read one value, so that they can run at about the same
 // time, or where both stand at the beginning of the entry: they and all kernels before them read
-// arguments and small values, as those of an optimizer's step do. When such a kernel runs makes no
-// difference to the memory of intermediate values. Kernels of one level, the number of kernels on
-// the longest way to them, do not depend on each other, whichever of them are joined.
+// arguments and small values, as the kernels of an optimizer's step do. When such a kernel runs
+// makes no difference to the memory of intermediate values. Kernels of one level, the number of
+// kernels on the longest way to them, do not depend on each other, whichever of them are joined.
 #pragma once
 
 #include <map>
@@ -43,7 +43,8 @@ class HorizontalFusion {
  private:
   bool share_a_value(ValueId a, ValueId b) const;
   bool has_rows(uint32_t kernel) const;
-  /// The level of a kernel at the beginning of the entry, given those of the kernels before it.
+  /// The level of a kernel at the beginning of the entry, given the levels of the kernels before
+  /// it.
   std::optional<size_t> level(uint32_t kernel, const std::map<uint32_t, size_t>& before) const;
   /// most_ops: of both kernels. What shares a value is asked in pairs, which takes time by the
   /// parts that they have already.

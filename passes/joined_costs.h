@@ -7,12 +7,12 @@ namespace sinter {
 
 class JoinedCosts {
  public:
-  /// Keeps references to both; `costs` are those of `fusion`.
+  /// Keeps references to both; `costs` belong to `fusion`.
   JoinedCosts(const Fusion& fusion, const FusionCosts& costs);
 
   /// The time of the group of the grouping, as FusionCosts::seconds() gives it.
   double seconds(uint32_t group) const { return kernels_[group].seconds; }
-  /// The time of one launch in the place of those of the groups. By the cost model's formula
+  /// The time of one launch that replaces the groups' launches. By the cost model's formula
   /// (kernels/cost.h) it moves each element once, at the rate of the widest of the kernels, and
   /// does the operations of all. Whether such a kernel can be built is not asked. A single group:
   /// seconds().

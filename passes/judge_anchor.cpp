@@ -156,7 +156,7 @@ GroupShape shape_of_result(const Question& q) {
   return shape;
 }
 
-/// Refuses a member that does not walk rows like those of `shape`.
+/// Refuses a member that does not walk the rows of `shape`.
 std::optional<Verdict> walks_rows(const Question& q, ValueId member, const GroupShape& shape,
                                   bool may_reduce) {
   const OpFacts& facts = q.problem.facts(member);
@@ -256,8 +256,8 @@ std::optional<Verdict> takes_elements(const Question& q, const Ports::Place& res
   for (ValueId reader : q.epilogue) {
     if (is_made_of_result(q, reader)) continue;
     const OpFacts& facts = q.problem.facts(reader);
-    // The port gives each element once, and no thread a whole row. Rows of a state are other
-    // elements than those of a tile.
+    // The port gives each element once, and no thread a whole row. Rows of a state are not the
+    // elements of a tile.
     if ((result.port != Port::row && (facts.reduces || volume(facts.dims) != volume(elements))) ||
         (result.port == Port::tile && writes_state(q.problem.graph()[reader])))
       return refuse(Reason::port_other_element,

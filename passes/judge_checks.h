@@ -51,7 +51,7 @@ Check column_space;
 Check column_port;
 
 // Checks of kernels around an anchor (judge_anchor.cpp).
-/// One anchor with its companions, and rows that agree with those of its ports.
+/// One anchor with its companions, and rows that agree with its ports' rows.
 Check anchored_space;
 /// The members that an operand depends on can be computed where the port lets them.
 Check prologue;

@@ -133,7 +133,7 @@ bool KeyRanges::add_touching(const KeyRange& a, const KeyRange& b, KeyRange& ran
 /// leading keys may end before that number, if the range never ends behind them:
 ///
 ///   0 .. min(c, m)  and  low .. high, high <= m:
-///   those of 0 .. c, and of low .. max(high, min(c, m)), that are at most max(high, min(c, m))
+///   the keys of 0 .. c and of low .. max(high, min(c, m)) up to max(high, min(c, m))
 bool KeyRanges::add_sink(const KeyRange& leading, const KeyRange& other, KeyRange& range) {
   if (!leading.lows.empty() || leading.highs.empty()) return false;
   const Term end = terms_.joined(OpKind::minimum, leading.highs);

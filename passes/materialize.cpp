@@ -98,7 +98,7 @@ class Materializer {
   }
 
   /// The einsum with its result's axes in the order batch, free in a, free in b, each in the order
-  /// of gemm_order, so that they join as those of copied operands do; `axes` leads back.
+  /// of gemm_order, so that they join as the axes of copied operands do; `axes` leads back.
   Op reordered(const Op& op, std::vector<int64_t>& axes) const {
     const std::string spec = op.attrs.get<std::string>(AttrName::spec);
     const size_t arrow = spec.find("->");

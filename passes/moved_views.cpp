@@ -166,7 +166,7 @@ class MovedTransposes {
     return builder_.op(op.kind, operands, std::move(attrs), op.name);
   }
 
-  /// An operand, whose dims broadcast to those of an op, in an order of the op's axes.
+  /// An operand in an order of the op's axes; its dims broadcast to the op's dims.
   ValueId in_order(ValueId id, const Axes& order) {
     if (orders_[id.index]) return permuted_[id.index];
     const ValueId x = rewriter_[id];

@@ -165,7 +165,7 @@ class PaddedFormulas {
   Builder& b_;
   GraphRewriter& rewriter_;
   std::vector<llvm::SmallVector<ValueId, 2>> readers_;
-  size_t behind_ = 0;                 // axes behind that of the concatenation
+  size_t behind_ = 0;                 // axes after the concatenation's axis
   int64_t size_ = 0;                  // its extent
   ValueId at_;                        // the concatenation
   std::map<ValueId, int64_t> sizes_;  // of formulas; 0: not of rows

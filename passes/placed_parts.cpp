@@ -76,8 +76,8 @@ Parts parts_of(const Graph& graph, Readers readers, const Op& concat) {
   return parts;
 }
 
-/// The parts in an order in which each is next to those before it, and those of a kernel follow one
-/// another, kernels of fewer parts first; empty where there is none.
+/// The parts in an order in which each part touches the parts before it and a kernel's parts are
+/// consecutive, kernels with fewer parts first; empty if there is no such order.
 Parts in_order(Parts parts) {
   const auto parts_of_kernel = [&parts](const Part& part) {
     return llvm::count_if(parts, [&](const Part& p) { return p.kernel == part.kernel; });

@@ -71,7 +71,7 @@ QuotientDag::Reach QuotientDag::reach(uint32_t from, uint32_t to, const Edges& e
 }
 
 bool QuotientDag::path(uint32_t a, uint32_t b, bool direct) const {
-  // From both ends in turn, ever further: the cost is that of the cheaper end.
+  // From both ends in turn, ever further: the cheaper end decides the cost.
   for (size_t budget = 64;; budget *= 2)
     for (bool forward : {true, false}) {
       const Reach result = forward ? reach(a, b, op_successors_, direct, budget)

@@ -6,11 +6,11 @@
 //   =>
 //   %y = attention %q, %k, %v, all rows, %mask {heads = ..., scale = ...}
 //
-// Between the products may stand, in this order and through reshapes: a multiplication or division
-// by a constant, a soft cap, masks that are added or choose -inf. The scores are float32 from the
-// product to the softmax, so that the only rounding is that of the probabilities: `attention` may
-// sum in an order of its own and rounds the weights in its place. With `relaxed`, roundings of the
-// scores to 16 bits are left out too. No other op may read a value between the products.
+// Between the products there may be, in this order and through reshapes: a multiplication or
+// division by a constant, a soft cap, masks that are added or choose -inf. The scores are float32
+// from the product to the softmax, so that only the probabilities are rounded: `attention` may sum
+// in an order of its own and rounds the weights instead. With `relaxed`, roundings of the scores to
+// 16 bits are left out too. No other op may read a value between the products.
 #pragma once
 
 #include "ir/graph.h"

@@ -111,8 +111,8 @@ class RunSums {
     }
   }
 
-  /// The reduction of rows that reads all of these values and the most others, of equal ones the
-  /// first: that of the kernel that reads them.
+  /// The row reduction that reads all `values` and the most others (ties: the first): it belongs to
+  /// the kernel that reads `values`.
   std::optional<ValueId> reader_of(const Dims& dims, const std::set<ValueId>& values) const {
     std::optional<ValueId> best;
     const auto readers = values.empty() ? readers_.end() : readers_.find(*values.rbegin());

@@ -214,8 +214,8 @@ class UnitAxes {
   GraphRewriter& rewriter_;
   std::vector<ValueId> small_;  // by old value
   llvm::DenseSet<uint32_t> outputs_;
-  // An output is [1, N, D]. Its rows are not those of [N, D], so that no value loses its first
-  // axis.
+  // An output is [1, N, D]. Its rows differ from the rows of [N, D], so that no value loses its
+  // first axis.
   bool keeps_first_ = false;
 };
 
