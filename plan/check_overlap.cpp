@@ -132,9 +132,9 @@ class EarlyReads {
     return appends.empty() ? -1 : appends.back().step;
   }
 
-  /// The last step that wrote other rows of a cache than those of the call's tokens, with which the
-  /// kernel deals by itself: it knows them, since its attention reads the very numbers by which
-  /// they were appended.
+  /// The last step that wrote rows of a cache other than the rows of the call's tokens. The kernel
+  /// handles the tokens' rows itself: its attention reads the row numbers by which they were
+  /// appended.
   int64_t writer_of_rows(const StepFacts& step, uint32_t input) const {
     const Buffer& buffer = entry_.buffers[step.reads[input]];
     if (buffer.place != Buffer::Place::state) return writer(step.reads[input]);

@@ -6,8 +6,8 @@
 namespace sinter {
 
 /// Checks, for all values of the symbols: every buffer lies in its arena; no two arena buffers that
-/// are live at the same step overlap, but where a kernel reads each element of the one before it
-/// writes that of the other in its place; every read comes after the step that writes the value and
+/// are live at the same step overlap, unless a kernel reads each element of one before it writes
+/// the other's element in its place; every read comes after the step that writes the value and
 /// before its space is given to another; a state is read in the version the IR says; what a kernel
 /// reads before it waits for the kernels ahead is complete when it begins; row numbers are checked
 /// before a kernel addresses memory by them, or by the kernel itself; kernel arguments have the

@@ -12,8 +12,9 @@ namespace sinter {
 std::vector<SymbolId> symbols_of(const Graph& group);
 
 /// The parameters of the group's function: "const float* x0, ..., long long n0, const
-/// __grid_constant__ TensorMap t0", pointers with __restrict__ if `restricted`, which kernels that
-/// overlap others must not have (kernels/common/launch.cuh), but for those of `in_place`.
+/// __grid_constant__ TensorMap t0", pointers with __restrict__ if `restricted`, except the pointers
+/// of `in_place`. Kernels that overlap others must not have __restrict__
+/// (kernels/common/launch.cuh).
 std::string parameters_of(const Graph& group, size_t symbols, bool restricted,
                           size_t tensor_maps = 0, llvm::ArrayRef<InPlace> in_place = {});
 

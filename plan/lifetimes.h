@@ -8,9 +8,9 @@ namespace sinter {
 struct Lifetimes {
   // By input of the entry: the number of steps after which the call does not read it.
   std::vector<size_t> input_ends;
-  // By output of the entry: the first step that writes in its memory, or in that of another output
-  // with this value; the number of steps for one that no step writes, such as an input, which is
-  // copied behind the last step.
+  // By output of the entry: the first step that writes in its memory, or in the memory of another
+  // output with this value; the number of steps if no step writes it, such as an input, which is
+  // copied after the last step.
   std::vector<size_t> output_begins;
 };
 

@@ -38,8 +38,8 @@ struct Buffer {
   uint32_t first_step = 0, last_step = 0;
 };
 inline constexpr int64_t kArenaAlignment = 256;
-/// The alignment that kernels need of the address of an input, an output or a weight: that of a
-/// thread's widest access, and of bulk copies.
+/// The alignment that kernels need of the address of an input, an output or a weight, for a
+/// thread's widest access and for bulk copies.
 inline constexpr int64_t kPointerAlignment = 16;
 
 /// `bytes` rounded up to a multiple of kArenaAlignment, so that another buffer can follow.
@@ -89,9 +89,9 @@ struct Overlap {
   /// Inputs that the kernel reads before its wait. They are complete when it begins, since a kernel
   /// between it and the step that writes them triggers after its wait.
   std::vector<uint32_t> early_inputs;
-  /// Operands of role `cache` that the kernel reads before its wait: of a state, all rows but those
-  /// that appends write whose slots are the op's `last`. Other writers are ordered like those of
-  /// inputs.
+  /// Operands of role `cache` that the kernel reads before its wait: of a state, all rows except
+  /// the rows of appends whose slots are the op's `last`. Other writers are ordered like an input's
+  /// writers.
   std::vector<uint32_t> early_caches;
 
   bool reads_early() const { return !early_inputs.empty() || !early_caches.empty(); }

@@ -19,8 +19,8 @@ struct EntryPlan;
 struct Kernel;
 struct Program;
 
-/// Runs kernel `kernel` on these buffers. An append's output buffer is the state itself, in the
-/// version after that of its input buffer.
+/// Runs kernel `kernel` on these buffers. An append's output buffer is the state itself, one
+/// version after its input buffer.
 struct KernelStep {
   uint32_t kernel = 0;
   std::vector<uint32_t> inputs, outputs;  // buffers
@@ -34,8 +34,8 @@ struct GemmOperand {
 };
 
 /// C[m, n] = round(activation(sum over k of A[m, k] * B[k, n] + bias[n] + residual[m, n])),
-/// repeated over the loops (outermost first). Accumulates in float32; element types are those of
-/// the buffers.
+/// repeated over the loops (outermost first). Accumulates in float32; the buffers give the element
+/// types.
 struct GemmStep {
   struct Loop {
     SymExpr count;

@@ -16,7 +16,7 @@ class AttentionText {
   explicit AttentionText(const EmitContext& context)
       : context_(context), op_(context.anchor_op()) {}
 
-  /// "x0 + 64, 4096ll": the queries of the first token, and the step to those of the next.
+  /// "x0 + 64, 4096ll": the queries of the first token, and the step to the next token's queries.
   Result<std::string> queries();
   /// AttentionRows of keys or values (operand 1 or 2); of a gradient, of queries and `grad` too.
   Result<std::string> rows(size_t operand);

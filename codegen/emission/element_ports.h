@@ -14,10 +14,10 @@
 //   ... {
 //     const PortMemory memory{x0, x1, y0, n0};
 //
-// set_words takes a chunk as it lies in memory; a result of 16-bit elements has it that is an
-// output itself. `at` counts elements, those of a chunk from there on. Behind an accessor is
-// memory, or what other ops of the group compute: the same text of a kernel serves fused and
-// unfused plans.
+// set_words takes a chunk as it is stored in memory; only a result of 16-bit elements that is an
+// output itself has it. `at` counts elements; a chunk begins there. An accessor stands for memory,
+// or for what other ops of the group compute: the same text of a kernel serves fused and unfused
+// plans.
 #pragma once
 
 #include <string>

@@ -80,8 +80,8 @@ bool ValueEmitter::have_one_formula(ValueId a, ValueId b) const {
   return true;
 }
 
-/// Coordinates that are in the part's tensor for every element that the part is computed for: of an
-/// element of another part those of some element that is there.
+/// Coordinates that are in the part's tensor for every element that the part is computed for; an
+/// element of another part gets the coordinates of some element inside the tensor.
 IndexMap ValueEmitter::clamped(const Alternative& part) {
   IndexMap coords = part.coords;
   const DimsRef dims = form_.graph[part.value].type.dims;

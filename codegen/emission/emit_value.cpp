@@ -391,7 +391,7 @@ ValueCode ValueEmitter::reduction(ValueId id, const IndexMap& coords) {
       return give_up("a reduction is read at another row than its own");
   const auto at = reductions_.find(id.index);
   SINTER_CHECK(at != reductions_.end(), "a reduction is read before it is complete");
-  // One for each column: the thread has those of its own chunk.
+  // One result for each column: the thread has the results of its own chunk.
   const DimsRef dims = form_.graph[id].type.dims;
   if (!at->second.array.empty() &&
       space_.key(linearize(dims, coords)) != space_.key(linearize(dims, space_.identity(dims))))
@@ -443,7 +443,7 @@ ValueCode ValueEmitter::checked_gather(const Op& op, const IndexMap& coords,
     at = through_view(form_.graph, table, at, space_.extents());
   if (form_.graph[table].kind != OpKind::input)
     return {fmt::format("({} ? {} : 0)", row.inside, value(table, at).text)};
-  // Rows of other numbers may have the same place: that of a table's only row.
+  // Rows with different numbers may be at the same place: a table's only row.
   const std::string key =
       fmt::format("{} by {}", key_of(table, at), key_of(op.operands[1], number));
   if (auto known = find(table, key, std::max(space_.level(at), level))) return *known;

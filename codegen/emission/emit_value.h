@@ -39,8 +39,8 @@ class ValueEmitter {
   /// see take_early().
   void open(uint32_t stage, uint32_t pass, CodeScope& row, bool tail, bool single = false,
             ValueId late = {});
-  /// The loads that depend on no other value and on no branch, but for those of the late input;
-  /// what close() returns goes on from there.
+  /// The loads that depend on no other value and on no branch, except the late input's loads;
+  /// close() returns the code after them.
   std::string take_early();
   /// The body of the loop over chunks, or for the single element, complete.
   std::string close();
@@ -117,7 +117,7 @@ class ValueEmitter {
   /// The code of an op's value from its operands' code; where is_rounded(), the caller rounds it.
   std::string formula(const Op& op, llvm::ArrayRef<ValueCode> operands) const;
   static bool is_rounded(const Op& op);
-  /// The op's value is that of a float32 formula, rounded to 16 bits.
+  /// The op computes a float32 formula and rounds it to 16 bits.
   bool rounds(const Op& op) const;
   /// The op is a cast whose result is its operand.
   bool is_free(const Op& op) const;

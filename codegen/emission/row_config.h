@@ -29,9 +29,9 @@ struct RowConfig {
   int64_t threads_per_row = 1;  // power of two
   int64_t rows_per_block = 1;
   int64_t threads = 256;        // of a block: a multiple of 32
-  int64_t blocks = 1;           // of a row: those of a cluster, which share its threads
+  int64_t blocks = 1;           // of a row: a cluster, whose blocks share its threads
   int64_t resident_blocks = 1;  // for which a multiprocessor must have registers at a time
-  // A block prefetches what is read by the block so many numbers after it; 0: nothing.
+  // Block b prefetches what block b + prefetch_distance reads; 0: off.
   int64_t prefetch_distance = 0;
 
   /// Threads of a row that walk a stage of `lanes` virtual lanes, each simulating lanes / owners of

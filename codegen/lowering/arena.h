@@ -11,8 +11,8 @@ struct BufferInPlace {
 };
 
 /// Sets the slot of every arena buffer. Requires size_bytes, first_step and last_step. Buffers of
-/// one slot live at different times, but for those of `in_place`, which have one slot; the numbers
-/// of slots are the order in which arena_layout() puts buffers on one another.
+/// one slot live at different times, except the buffers of `in_place`, which share a slot;
+/// arena_layout() stacks buffers in the order of slot numbers.
 void plan_arena(std::vector<Buffer>& buffers, llvm::ArrayRef<Symbol> symbols,
                 llvm::ArrayRef<BufferInPlace> in_place = {});
 

@@ -11,7 +11,7 @@ namespace sinter {
 std::optional<Anchor> find_anchor(const Graph& group);
 /// The body that the family of the context's group makes.
 Result<KernelBody> emit_body(const EmitContext& context);
-/// The body of several parts side by side; `context` is that of the whole group.
+/// The body of several parts side by side; `context`: of the whole group.
 Result<KernelBody> emit_parts(const EmitContext& context, llvm::ArrayRef<KernelPart> parts);
 
 }  // namespace sinter

@@ -16,7 +16,7 @@ namespace {
 // The largest value, in elements, that is read in about one launch latency.
 constexpr int64_t kMaxSmallElements = 1 << 21;
 
-/// The dims that a step computes of a value: for a state, those of the appended rows.
+/// The dims that a step computes of a value: for a state, the dims of the appended rows.
 const Dims& computed_dims(const Graph& group, ValueId id) {
   return written_type(group, group[id]).dims;
 }
