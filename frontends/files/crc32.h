@@ -7,8 +7,8 @@
 
 namespace sinter {
 
-/// The checksum of some bytes and `bytes` after them, where `before` is that of the former; 0: of
-/// none.
+/// The checksum of earlier bytes followed by `bytes`. `before`: the checksum of the earlier bytes;
+/// 0: there are none.
 uint32_t crc32(std::span<const std::byte> bytes, uint32_t before = 0);
 
 }  // namespace sinter

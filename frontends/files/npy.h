@@ -13,7 +13,7 @@ inline constexpr std::string_view npy_magic = "\x93NUMPY";
 Result<TensorFile> open_npy(BoundedFile file);
 
 /// The tensor without a name that the bytes from `begin` to `end` of the file are, all of them.
-/// `crc` is that of the bytes before the elements. Errors name `where`.
+/// `crc`: of the bytes before the elements. Errors name `where`.
 struct NpyTensor {
   FileTensor tensor;
   uint32_t crc = 0;

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-/// Element types of safetensors, which are those of all files here: name, bits.
+/// Element types of safetensors, which stand for the types of all files here: name, bits.
 // clang-format off
 #define SINTER_FILE_DTYPES(X) \
   X(BOOL, 8) X(F4, 4) X(F6_E2M3, 6) X(F6_E3M2, 6) X(U8, 8) X(I8, 8) X(F8_E5M2, 8) \

@@ -117,7 +117,7 @@ Result<ZipDirectory> find_directory(const BoundedFile& file) {
   return found;
 }
 
-/// A member as the directory describes it; `begin` is that of its local header.
+/// A member as the directory describes it; `begin`: where its local header begins.
 struct ZipRecord {
   ZipMember member;
   uint64_t size = 0;

@@ -22,7 +22,7 @@ struct ZipMember {
 /// other.
 Result<std::vector<ZipMember>> read_zip_directory(const BoundedFile& file);
 
-/// The record before a member's bytes. All records are those of zip64, whatever the sizes.
+/// The record before a member's bytes. All records have the zip64 form, whatever the sizes.
 std::string zip_local_header(const std::string& name, uint32_t crc, uint64_t size);
 
 /// The records after the last member; they stand at byte `begin`.

@@ -12,8 +12,8 @@ struct Family {
   std::string_view model_type;
   std::vector<std::string_view> architectures;  // classes whose text model is read
   Result<HfModel> (*read)(HfConfig&);
-  /// The key of the object that describes the text model, then those of the other models' facts
-  /// beside it; empty: the root describes it.
+  /// The key of the object that describes the text model, then the keys beside it that describe
+  /// other models; empty: the root describes the text model.
   std::vector<std::string_view> nested = {};
 };
 

@@ -9,7 +9,7 @@ namespace sinter {
 namespace {
 
 WeightMap opt_weight_map(const ModelSpec& spec) {
-  // Row p + 2 is that of position p.
+  // Row p + 2 belongs to position p.
   constexpr int64_t kFirstPosition = 2;
   WeightMap map{.prefixes = {"model.decoder.", "decoder.", ""},
                 .rules = {{"embed.weight", {.tensor = "{p}embed_tokens.weight"}},

@@ -106,7 +106,7 @@ class Block {
     return joined(mixed, "attn_rows");
   }
 
-  /// The layer's rotary positions are those of layers with a window.
+  /// The layer has the rotary positions of layers with a window.
   bool local() const { return spec_.local_rope && spec_.has_window(layer_); }
   const Rope& layer_rope() const { return local() ? *spec_.local_rope : *spec_.rope; }
 

@@ -63,7 +63,7 @@ inline constexpr int64_t kSequenceStep = 128;
 /// a stream normed after every addition is taken after the norm.
 std::string hidden_state_name(const ModelSpec& spec, int64_t i);
 
-/// The module of a spec that passed check_spec. Errors are those of build_weights.
+/// The module of a spec that passed check_spec. Errors: as build_weights.
 Result<Module> build_model(const ModelSpec& spec, const WeightNames& names,
                            const TensorSource* source, std::string_view place);
 

@@ -94,7 +94,7 @@ class Lister {
   std::vector<LogicalWeight> list_;
 };
 
-/// The rule of a weight. An empty map is that of a model without files: each weight is a tensor.
+/// The rule of a weight. A model without files has an empty map: each weight is a tensor.
 TensorRule rule_of(const LogicalWeight& weight, const WeightMap& map) {
   if (map.rules.empty()) return TensorRule{.tensor = weight.key};
   const auto at = map.rules.find(weight.key);
@@ -172,7 +172,7 @@ Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::
 
 namespace {
 
-/// The codes of a weight are those of a matrix of the model's sizes.
+/// A weight's codes have the sizes of the model's matrix.
 Status check_coded(const LogicalWeight& weight, const TensorRule& rule, const std::string& tensor,
                    const CodedTensor& coded, std::string_view place) {
   if (weight.dims.size() != 2)

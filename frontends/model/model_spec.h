@@ -170,8 +170,8 @@ std::string_view to_string(RopeScaling scaling);
 std::string_view to_string(NormPlace place);
 std::string_view to_string(QkNorm norm);
 
-/// Where a field of a spec stands in its file, for messages: "config.json: /num_attention_heads".
-/// Field names are those of ModelSpec and, with "rope." or "local_rope." before them, of Rope.
+/// Where a field of a spec is in its file, for messages: "config.json: /num_attention_heads". Field
+/// names are members of ModelSpec or, after "rope." or "local_rope.", of Rope.
 using FieldPlace = std::function<std::string(std::string_view field)>;
 
 /// Every rule between the fields: ranges, divisibility, finite positive numbers, sizes that fit.

@@ -33,7 +33,7 @@ Result<std::vector<std::byte>> bytes_of_tensor(const FileTensors& files, std::st
   return bytes;
 }
 
-/// The inputs sorted by group, those of a group in their order.
+/// The inputs sorted by group; inputs of one group keep their order.
 std::vector<int32_t> sorted_inputs(llvm::ArrayRef<int32_t> groups) {
   std::vector<int32_t> order(groups.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
@@ -285,7 +285,7 @@ class CodeTensors::Opener {
     return expect_dims(*zeros, dims, weight);
   }
 
-  /// The groups of inputs, where files have them and they are not those of inputs in their order.
+  /// The groups of inputs, if the files have them and they do not follow the inputs' order.
   Status read_order(const std::string& module, const LayoutNames& layout, CodedTensor& weight) {
     const std::string name = module + std::string(layout.groups);
     if (!files_.entry(name) && !weight.scheme.act_order) return {};

@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-/// Ends of names, behind that of the linear; empty: the layout has no such tensor.
+/// Suffixes after the linear's name; empty: the layout has no such tensor.
 struct LayoutNames {
   WeightLayout layout;
   std::string_view codes, scales, zeros, groups, factor;

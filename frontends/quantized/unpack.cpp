@@ -69,7 +69,7 @@ void transpose_awq(const CodedTensor& weight, std::span<const std::byte> in,
         }
 }
 
-/// Sorts the codes of each row: code i becomes that of input order[i].
+/// Sorts the codes of each row: code i becomes the code of input order[i].
 template <int bits>
 void sort_inputs(const CodedTensor& weight, std::span<const int32_t> order,
                  std::span<std::byte> codes) {
@@ -88,7 +88,7 @@ void sort_inputs(const CodedTensor& weight, std::span<const int32_t> order,
   }
 }
 
-/// Where scale (row, group) of coded_tensor.h stands among those of the layout.
+/// Where the layout stores scale (row, group) of coded_tensor.h.
 class ScalePlace {
  public:
   explicit ScalePlace(const CodedTensor& weight) : weight_(weight) {
@@ -190,7 +190,7 @@ void unpack_codes(const CodedTensor& weight, std::span<const std::byte> stored,
 
 void finish_codes(const CodedTensor& weight, std::span<const int32_t> order,
                   std::span<std::byte> out) {
-  // Bytes that are stored plus 128 are those of signed codes but for their highest bit.
+  // Stored bytes are signed codes plus 128: only the highest bit differs.
   const bool shifted =
       weight.scheme.layout == WeightLayout::gptq || weight.scheme.layout == WeightLayout::packed;
   if (shifted && weight.scheme.bits == 8 && !weight.unsigned_codes())

@@ -54,7 +54,7 @@ struct ComponentKind {
   Result<T> (*read)(const JsonView& view);
 };
 
-/// The stages that the component at `view` stands for: none for null, those of its parts for a
+/// The stages that the component at `view` stands for: none for null, its parts' stages for a
 /// Sequence, else one. `parts` is the key of a Sequence's list.
 template <typename T>
 Result<std::vector<T>> read_stages(const JsonView& view, std::string_view what,

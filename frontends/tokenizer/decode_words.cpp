@@ -5,7 +5,7 @@
 namespace sinter {
 namespace {
 
-/// Marks become spaces; those of the first token go if encoding has put one there.
+/// Marks become spaces; the first token's marks are dropped if encoding has added one there.
 class MetaspaceStage final : public WholeTokenStage {
  public:
   MetaspaceStage(std::string mark, bool drops_first)

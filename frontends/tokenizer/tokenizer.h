@@ -6,9 +6,9 @@
 // special_tokens_map.json and added_tokens.json beside them say (folder_tokens.h). A component or
 // setting that is not known is an error that names its place in the file.
 //
-// Ids and texts equal those of the reference libraries, but for this:
-// - Properties of characters are those of one version of Unicode; the libraries mix several, so
-//   that characters of the last ten years may differ.
+// Ids and texts equal the reference libraries' results, with these exceptions:
+// - Properties of characters come from one version of Unicode; the libraries mix several, so that
+//   characters of the last ten years may differ.
 // - Truncation and padding, which are for batches, are not applied. Dropout is refused.
 // - An added token whose id contradicts the vocabulary is refused, and one of tokenizer.json with
 //   any other id has that id; Hugging Face's library numbers such tokens itself, with a warning. A

@@ -57,7 +57,8 @@ class Trie {
   std::optional<Match> longest_prefix(std::string_view text, Node node = root) const;
 
  private:
-  // Breadth first: the children of a node stand together, those of node n + 1 after those of n.
+  // Breadth first: a node's children are contiguous, and the children of node n + 1 follow the
+  // children of n.
   std::vector<uint32_t> first_child_;  // one more than nodes
   std::vector<char> bytes_;            // that lead to a node
   std::vector<int32_t> ids_;
