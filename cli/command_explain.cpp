@@ -22,8 +22,8 @@ struct ExplainCommand : CommandOptions {
   bool compares() const { return !against.empty() || !against_options.empty(); }
 };
 
-/// The options of the plan beside which this one is shown: those given, with those of
-/// --against-options in their place.
+/// The options of the plan beside which this one is shown: the given options, overridden by
+/// --against-options.
 Result<CommandOptions> other_options(const ExplainCommand& options) {
   CommandOptions other = options;
   if (!options.against.empty()) other.model = options.against;
@@ -39,7 +39,7 @@ Result<CommandOptions> other_options(const ExplainCommand& options) {
   return other;
 }
 
-/// The ledgers that this plan is compared with: a saved one's, or those of another compilation.
+/// The ledgers that this plan is compared with: saved ones, or another compilation's.
 Result<std::vector<EntryLedger>> other_ledgers(const ExplainCommand& options,
                                                const ReportInputs& inputs) {
   std::vector<EntryLedger> there;

@@ -1,5 +1,5 @@
 // For portable builds: what LLVM's archive takes from glibc 2.36, so that programs run with 2.35,
-// that of Ubuntu 22.04.
+// the version of Ubuntu 22.04.
 #include <sys/random.h>
 
 #include <cstdint>

@@ -26,8 +26,8 @@ struct CallOptions {
   /// Values to copy out as soon as they are computed; each must have a buffer in the plan.
   std::vector<std::string> keep;
   /// CUDA: evaluate every kernel's group on the host too, on what the kernel read, and compare the
-  /// results bit for bit, those of an inexact caller's op by its tolerance; a difference is an
-  /// error (ExitCode::check_failed) that names the kernel.
+  /// results bit for bit, or by its tolerance for an inexact caller's op; a difference is an error
+  /// (ExitCode::check_failed) that names the kernel.
   bool check_kernels = false;
 };
 

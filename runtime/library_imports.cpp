@@ -18,7 +18,7 @@ struct Tables {
   struct Relocations {
     const ElfW(Rela) * first = nullptr;
     size_t bytes = 0;
-  } calls, data;  // addresses that calls jump through; those of pointers to functions
+  } calls, data;  // addresses that calls jump through; pointers to functions
 };
 
 /// Only of a loader that has made the addresses in the dynamic section absolute, as glibc does.

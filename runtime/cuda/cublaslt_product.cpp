@@ -21,7 +21,7 @@ uint64_t allowed_implementations(DType operands) {
 }
 
 /// cublasLtEpilogue_t: a bias is a bit beside what stands for an activation. The library's GELU is
-/// that of tanh.
+/// the tanh form.
 uint32_t epilogue_of(const CublasLtCall& call) {
   const uint32_t bias = call.bias ? Api::kEpilogueBias : 0;
   switch (call.activation) {

@@ -14,7 +14,7 @@ namespace sinter {
 /// the library's device is current in the calling thread.
 class CublasLtProduct {
  public:
-  /// `call` is that of `problem`. Asks the library for at most `wanted` algorithms.
+  /// `call` belongs to `problem`. Asks the library for at most `wanted` algorithms.
   static Result<CublasLtProduct> create(std::shared_ptr<CublasLt> library, const CublasLtCall& call,
                                         const GemmProblem& problem, int wanted = kFewProposals);
 

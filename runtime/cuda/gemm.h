@@ -45,10 +45,10 @@ class TunedProducts {
 /// at a time: all products work in the same memory.
 class CudaGemm {
  public:
-  /// `record` holds the decisions made so far: none, or those of the same device and library
-  /// version; with others, an error that shows both. `kernel_library` has what the own kernel
-  /// includes; compiled kernels go to `cache`. `stream`: the only one that products will run in,
-  /// for the device's allocator; null: any.
+  /// `record` holds the decisions made so far: none, or decisions of the same device and library
+  /// version; else an error shows both versions. `kernel_library` has what the own kernel includes;
+  /// compiled kernels go to `cache`. `stream`: the only one that products will run in, for the
+  /// device's allocator; null: any.
   static Result<std::shared_ptr<CudaGemm>> create(CudaDevicePtr device,
                                                   llvm::ArrayRef<EmbeddedHeader> kernel_library,
                                                   GemmRecord record, GemmPolicy policy,
@@ -57,12 +57,12 @@ class CudaGemm {
 
   /// Decides how the step's product is computed and makes what run() needs. May allocate, compile
   /// and wait; not to be called while a stream records a graph. Only the alignment of the addresses
-  /// matters. The record decides by the product's own key, else by that of its class. A recorded
+  /// matters. The record decides by the product's own key, else by its class's key. A recorded
   /// decision that cannot be used is an error with GemmPolicy::frozen, and otherwise made anew. A
   /// recorded algorithm can be used if the library proposes it for the product, or for the longest
   /// of the class; nothing of a record reaches the library, whose cublasLtMatmulAlgoCheck (13.1)
-  /// crashes on algorithms that it did not make. Where the library does not propose a class's
-  /// algorithm for one of its shorter lengths, that has the library's first proposal.
+  /// crashes on algorithms that it did not make. A shorter length of the class for which the
+  /// library does not propose the class's algorithm uses the library's first proposal.
   Status prepare(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
                  llvm::ArrayRef<int64_t> symbol_values);
   /// Enqueues a prepared step: launches alone, no allocation, no waiting. `overlaps`: the own

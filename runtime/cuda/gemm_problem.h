@@ -17,9 +17,9 @@ enum class GemmExtent : uint8_t { none, m, n, k };
 /// residual[m, n])) in `batch` copies, accumulated in float32. Strides are in elements and at least
 /// 0.
 ///
-/// make_gemm_calls makes it canonical, so that equal work has equal decisions: the stride of an
-/// extent of 1 is that of a dense matrix where the other stride is 1, else 1; the batch strides of
-/// one copy are 0.
+/// make_gemm_calls makes it canonical, so that equal work has equal decisions: an extent of 1 has a
+/// dense matrix's stride if the other stride is 1, else stride 1; the batch strides of one copy are
+/// 0.
 struct GemmProblem {
   struct Operand {
     DType dtype = DType::f32;
@@ -45,8 +45,8 @@ struct GemmProblem {
   /// "2x1x4096x64 A f16 4096,1,64@16 B ...": batch x m x n x k, then dtype, strides of row,
   /// column and copy, and alignment of each operand. A key of the record.
   std::string key() const;
-  /// The key of the decision for its class: that of longest() with the class in the place of the
-  /// open extent, "1x1793..2048x4096x4096 A ...". Without an open extent the same as key().
+  /// The key of the decision for its class: longest()'s key with the class instead of the open
+  /// extent, "1x1793..2048x4096x4096 A ...". Without an open extent the same as key().
   std::string class_key() const;
   /// The product of the class's longest length, at which the class is decided.
   GemmProblem longest() const;

@@ -44,8 +44,8 @@ class KernelCache {
   const std::string& directory() const { return directory_; }
   uint64_t limit() const { return limit_; }  // bytes of all entries, as trim() leaves them
 
-  /// The bytes stored under `key`: those of an intact entry that belongs to this user and that
-  /// nobody else may write. The entry counts as used now.
+  /// The bytes stored under `key`, if the entry is intact, belongs to this user, and nobody else
+  /// may write it. The entry counts as used now.
   std::optional<std::string> find(const CacheKey& key) const;
 
   /// Writes an entry beside its place, syncs it and renames it there; whoever reads or writes at

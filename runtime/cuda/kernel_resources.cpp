@@ -2,10 +2,10 @@
 //
 //   format (1 byte), attribute (1 byte), size (2 bytes), payload
 //
-// of which those that concern a function begin with its number in the symbol table; those of
-// `.nv.info.KERNEL` are the kernel's. The attributes are those that NVIDIA's cuobjdump names
-// EIATTR_*. `.nv.shared.KERNEL` is as large as the kernel's
-// static shared memory. tests/runtime/kernel_resources_test.cpp compares with what ptxas says.
+// The payload of a record that concerns a function begins with the function's number in the symbol
+// table; the records of `.nv.info.KERNEL` are the kernel's. NVIDIA's cuobjdump names the attributes
+// EIATTR_*. `.nv.shared.KERNEL` is as large as the kernel's static shared memory.
+// tests/runtime/kernel_resources_test.cpp compares with what ptxas says.
 #include "runtime/cuda/kernel_resources.h"
 
 #include <elf.h>

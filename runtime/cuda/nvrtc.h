@@ -30,7 +30,7 @@ Result<Cubin> compile_kernel(const NvrtcFile& nvrtc, const KernelSource& source,
                              llvm::ArrayRef<EmbeddedHeader> headers, const std::string& arch);
 
 /// Compiles every source, up to `threads` at a time (0: one per processor), results in order; the
-/// error is that of the first source that fails.
+/// error of the first source that fails.
 ///
 /// NVRTC 13.0 compiles in threads at once. Eight row kernels of 13 KB on two cores: 0.62 s in one
 /// thread, 0.35 s in two, 0.34 s in two processes, 0.34 s as one program in one thread, where half

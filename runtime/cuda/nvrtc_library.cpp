@@ -15,7 +15,8 @@
 namespace sinter {
 namespace {
 
-// The directories that the dynamic loader searches for this program, except those of its cache.
+// The directories that the dynamic loader searches for this program, without the directories of its
+// cache.
 void append_loader_directories(std::vector<std::string>& out) {
   void* self = dlopen(nullptr, RTLD_NOW);
   if (self == nullptr) return;

@@ -10,8 +10,8 @@
 namespace sinter {
 namespace {
 
-/// Elements of a value in whose memory parts are placed (op `place`) and that no kernel has written
-/// yet: `expected`, the host's value, takes those of `given`, so that they are not compared.
+/// For a value in whose memory parts are placed (op `place`): copies the elements that no kernel
+/// has written yet from `given` to `expected`, the host's value, so that they are not compared.
 void skip_missing_parts(const Graph& group, ValueId output, const HostTensor& given,
                         HostTensor& expected) {
   if (!places_part(group[output])) return;

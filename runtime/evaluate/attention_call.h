@@ -191,7 +191,7 @@ class AttentionCall {
       place += sequence % view.dims[axis] * view.strides[axis];
     return place;
   }
-  /// A row of the token's sequence among those of all sequences.
+  /// A row of the token's sequence, counted over all sequences.
   int64_t row_of(int64_t token, int64_t row) const {
     return token / sequence_tokens_ * rows_ + row;
   }

@@ -31,9 +31,9 @@ struct Epilogue {
 };
 
 /// c[m, n] = round(activation(sum over k of a[m, k] * b[k, n] + bias[n] + residual[m, n])); float
-/// types only. Operands are made dense float32 and go through OpenBLAS in
-/// one thread: the same call gives the same bits on one machine; another m or n may sum an element
-/// in another order. Errors: those of OpenBlasCall::begin().
+/// types only. Operands are made dense float32 and go through OpenBLAS in one thread: the same call
+/// gives the same bits on one machine; another m or n may sum an element in another order. Errors:
+/// as OpenBlasCall::begin().
 Status gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m,
             int64_t n, int64_t k, const Epilogue& epilogue = {});
 

@@ -11,7 +11,7 @@ namespace sinter {
 
 inline constexpr int64_t kTensorCoreStep = 16;
 
-/// sum + the products of `count` elements, at most kTensorCoreStep: those of a(k) and b(k).
+/// sum + a(k) * b(k) for `count` elements k, at most kTensorCoreStep.
 template <typename A, typename B>
 float multiply_step(float sum, const A& a, const B& b, int64_t count) {
   double exact = sum;

@@ -8,8 +8,8 @@
 #define SINTER_VECTOR_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
-// An older GCC has no names for levels of instructions. A processor's name, as haswell, would be
-// that of one maker alone.
+// An older GCC has no names for levels of instructions. A processor's name, such as haswell, would
+// cover one maker's processors only.
 #define SINTER_VECTOR_CLONES __attribute__((target_clones("avx512f", "default")))
 #endif
 #else

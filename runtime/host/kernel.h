@@ -16,7 +16,7 @@ struct HostKernel {
     uint32_t slots = 0;    // graph output: where they go
     bool checked = false;  // slots that name no row are passed over
   };
-  Graph graph;  // primitives; outputs: those of the kernel that are no appends, then the appends'
+  Graph graph;  // primitives; outputs: the kernel's other than appends, then the appends'
   std::vector<uint32_t> results;  // kernel output of each leading graph output
   std::vector<Append> appends;
 };
