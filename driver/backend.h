@@ -24,7 +24,7 @@ struct BackendOptions {
   WeightProgress progress;
 };
 
-/// A decision record and its text. Errors: those of GemmRecord::parse, forms that no family has.
+/// A decision record and its text. Errors: as GemmRecord::parse, and forms that no family has.
 struct RecordFile {
   std::string text;
   GemmRecord record;

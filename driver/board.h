@@ -1,4 +1,4 @@
-// The rates of a board as they were measured, in the place of those of the table of devices.
+// A board's measured rates, which replace the device table's.
 #pragma once
 
 #include "device/device.h"

@@ -5,7 +5,7 @@
 
 namespace sinter {
 
-/// The elements of an array, each as `read(view)` gives it. Errors: no array; those of `read`.
+/// The elements of an array, each as `read(view)` gives it. Errors: no array; as `read`.
 template <typename T, typename Read>
 Result<std::vector<T>> json_list(const JsonView& list, Read read) {
   SINTER_LET(array, list.array());

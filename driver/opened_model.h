@@ -32,8 +32,8 @@ Result<bool> is_module(const std::string& path);
 
 /// How the model is compiled: as it was, of a plan's folder; else as `wanted`.
 CompileOptions compile_options(const OpenedModel& model, const CompileOptions& wanted);
-/// The model's module after all passes: CompileOptions::entries, ::device_inputs and ::left_out of
-/// `wanted`, of a plan's folder those of its compilation.
+/// The model's module after all passes, with CompileOptions::entries, ::device_inputs and
+/// ::left_out of `wanted`, or of its compilation for a plan's folder.
 Result<Module> frozen_module(const OpenedModel& model, const CompileOptions& wanted,
                              const PassObserver& observer = {});
 

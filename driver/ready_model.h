@@ -7,8 +7,8 @@
 
 namespace sinter {
 
-/// The plan that the backend's device runs: the stored one, without Compiled::fusions, or that of
-/// `frozen`. A GPU's backend has the machine code of a stored one then.
+/// The plan that the backend's device runs: the stored plan, without Compiled::fusions, or the plan
+/// of `frozen`. A stored plan's machine code is then in a GPU's backend.
 Result<Compiled> plan_for(const OpenedModel& model, Module frozen, const CompileOptions& options,
                           Backend& backend);
 

@@ -50,7 +50,7 @@ bool is_arithmetic(const Op& op) {
 }
 
 /// Reductions along a row's last axis, as a softmax and a norm have. Sums down columns beside a
-/// function of elements are the gradient of a bias beside that of an activation.
+/// pointwise function are the gradient of a bias beside the gradient of an activation.
 bool reduces_rows(const Graph& graph, const Op& op) {
   if (op_class(op) != OpClass::reduce) return reduces(op);
   const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);

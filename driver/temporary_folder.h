@@ -21,7 +21,7 @@ class TemporaryFolder {
   ~TemporaryFolder();
 
   const std::filesystem::path& path() const { return path_; }
-  /// Gives the folder its name, which is free or that of an empty folder.
+  /// Renames the folder to `target`, which is free or names an empty folder.
   Status rename_to(const std::filesystem::path& target);
   /// The same where another folder may have the name: that one is removed. At every moment one of
   /// the two has it.

@@ -1,4 +1,4 @@
-// A benchmark's cases as Markdown and as CSV, and beside those of a saved benchmark.
+// A benchmark's cases as Markdown and as CSV, and beside a saved benchmark's cases.
 #include "driver/bench/report.h"
 #include "driver/text_table.h"
 #include "runtime/statistics.h"

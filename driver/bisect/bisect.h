@@ -87,8 +87,8 @@ struct BisectReport {
   int64_t wrong_runs = 0, sampled_runs = 0, runs_each = 1;
 };
 
-/// Errors: those of compiling and running the unfused plan; a reference without an output; a state
-/// file of another search (ExitCode::usage). A fused plan that cannot be made or run is wrong.
+/// Errors: as compiling and running the unfused plan; a reference without an output; a state file
+/// of another search (ExitCode::usage). A fused plan that cannot be made or run is wrong.
 Result<BisectReport> bisect(const OpenedModel& model, const BisectOptions& options);
 
 /// For people, and as JSON. `with_text`: the JSON has the text as a member too.

@@ -14,7 +14,7 @@ namespace sinter {
 struct PlanChoice {
   bool fused = true;
   std::optional<FusionSet> only;         // none: all fusions
-  std::optional<FamilyChoice> families;  // none: those of the options
+  std::optional<FamilyChoice> families;  // none: the options' families
 
   std::string key() const;  // "fused", "unfused", "0-3,7"
 };

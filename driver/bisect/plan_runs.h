@@ -29,7 +29,7 @@ struct ElementDifference {
 /// The values that one call left, by name, in the order of the entry's ops, then the states.
 using CallValues = std::vector<std::pair<std::string, HostTensor>>;
 
-/// The calls of one session: those of a module's entries, or a prompt and decoding steps of a
+/// The calls of one session: calls of a module's entries, or a prompt and decoding steps of a
 /// language model, or texts of an encoder.
 class PlanRuns {
  public:

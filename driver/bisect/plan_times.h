@@ -1,4 +1,4 @@
-// How much longer a plan's calls take on a GPU than those of another plan of the module.
+// How much longer a plan's calls take on a GPU than the calls of another plan of the module.
 #pragma once
 
 #include "driver/bisect/plan_runs.h"
@@ -14,8 +14,8 @@ struct CallTimes {
   double ratio = 0;                    // the median of the turns: plan by reference
 };
 
-/// Calls of plans, recorded as CUDA graphs and timed in turns with those of a reference. One thread
-/// at a time.
+/// Calls of plans, recorded as CUDA graphs and timed in turns with a reference plan's calls. One
+/// thread at a time.
 class PlanTimer {
  public:
   /// `reference`: a CudaModel. Of the calls, the first one of each entry and each variant is timed.

@@ -33,10 +33,10 @@ struct FusionSearch {
 /// The fusions with all that their kernels need.
 FusionSet with_context(const FusionSet& fusions, const FusionSearch& search);
 
-/// Sets whose fusions fail together and not without one another; those of a set in the order in
-/// which they were found, the last one of the plan first. The plan of `all` is wrong, and that
-/// without any is right. With one guilty fusion of n it asks about ceil(log2(n)) + 2 sets where it
-/// asks about one at a time.
+/// Sets whose fusions fail together and not without one another; a set lists its fusions in the
+/// order in which they were found, the plan's last one first. The plan with `all` is wrong, and the
+/// plan without any is right. With one guilty fusion of n it asks about ceil(log2(n)) + 2 sets
+/// where it asks about one at a time.
 Result<std::vector<FusionSet>> find_guilty(const FusionSet& all, const FusionSearch& search);
 
 }  // namespace sinter

@@ -61,11 +61,11 @@ class BoundCall {
   /// one step.
   Result<size_t> step_count();
   Result<const Lifetimes*> lifetimes();
-  /// run() for the steps [first, last), which follow those of the call before, or begin with step
-  /// 0; in between, set_addresses() may give outputs their first memory and take that of inputs. An
-  /// input whose lifetime ends behind `first` has memory, also one that a later step reads first,
-  /// and so has an output whose lifetime begins before `last`, the same from there to the end; with
-  /// the last step all outputs have. No other call of the session, or of one that
+  /// run() for the steps [first, last), which follow the steps of the call before, or begin with
+  /// step 0; in between, set_addresses() may give outputs their first memory and take memory from
+  /// inputs. An input whose lifetime ends behind `first` has memory, also one that a later step
+  /// reads first, and so has an output whose lifetime begins before `last`, the same from there to
+  /// the end; with the last step all outputs have. No other call of the session, or of one that
   /// shares its memory, comes between.
   Status run_steps(size_t first, size_t last);
 

@@ -7,11 +7,11 @@
 
 namespace sinter {
 
-/// The tensors that weight functions read: the caller's in host and device memory, then those of
-/// the model's files. May be read from several threads.
+/// The tensors that weight functions read: the caller's in host and device memory, then the tensors
+/// of the model's files. May be read from several threads.
 class GivenTensors final : public TensorSource {
  public:
-  /// Borrows `options`. Errors: those of LoadedPlan::load about tensors.
+  /// Borrows `options`. Errors: as LoadedPlan::load about tensors.
   static Result<std::unique_ptr<GivenTensors>> create(const CallDevice& device,
                                                       const Program& program,
                                                       const LoadPlanOptions& options);

@@ -29,7 +29,7 @@ Status check_names(const Module& module, const NamePairs& pairs) {
   return {};
 }
 
-/// The pairs in the names of the graph's values, without those of other entries.
+/// The pairs in the names of the graph's values, without pairs of other entries.
 NamePairs named_pairs(const Graph& graph, const NamePairs& pairs) {
   NamePairs named;
   for (const auto& [x, y] : pairs) {

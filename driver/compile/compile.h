@@ -64,13 +64,13 @@ Result<Compiled> compile(Module frozen, const CompileOptions& options);
 /// lacks count for nothing, and a required pair may stay apart.
 Fusion fuse_entry(const Module& frozen, size_t entry, const DeviceDescription& device,
                   const CompileOptions& options);
-/// The plan of the same module and fusions with the options' forms: other kernels of the products
-/// that these name, and nothing else. `options` are otherwise those of compile().
+/// The plan of the same module and fusions with the options' forms: the products that the forms
+/// name get other kernels, and nothing else changes. `options`: otherwise as for compile().
 Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
                                                        const CompileOptions& options);
 
-/// "tiled", "composed" or "relaxed", in the place of what was chosen before. `where`: the option,
-/// for the error.
+/// "tiled", "composed" or "relaxed", which replaces the earlier choice. `where`: the option, for
+/// the error.
 Status choose_attention(std::string_view text, std::string where, FamilyChoice& families);
 
 /// "auto", "library" or "own", in the same way.

@@ -5,8 +5,8 @@
 namespace sinter {
 namespace {
 
-/// The special tokens that the tokenizer adds after a text: those of `with_special` behind the ids
-/// of the text alone.
+/// The number of special tokens that the tokenizer adds after a text: `with_special` has them after
+/// the text's own ids `alone`.
 size_t special_at_end(llvm::ArrayRef<int32_t> with_special, llvm::ArrayRef<int32_t> alone) {
   for (size_t begin = 0; begin + alone.size() <= with_special.size(); ++begin)
     if (with_special.slice(begin, alone.size()) == alone)

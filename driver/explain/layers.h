@@ -28,7 +28,7 @@ struct LayerSection {
 };
 /// In order; those that repeat an earlier one are left out.
 std::vector<LayerSection> layer_sections(const EntryLedger& ledger);
-/// For each step of the entry the one that a report shows in its place: its own, or that of the
+/// For each step of the entry the step that a report shows for it: itself, or the same step of the
 /// section which its layer repeats.
 std::vector<size_t> shown_steps(const EntryLedger& ledger,
                                 const std::vector<LayerSection>& sections);

@@ -54,13 +54,13 @@ struct LedgerDecision {
   std::vector<std::string> path;  // what stands between, from a to b
   std::string change;             // refused: what would have to change
   /// Fused: the place among the entry's fusions, from 1, the other values of the kernel that came
-  /// of it, and the bytes that it saves. They add up to the bytes of the unfused plan less those of
-  /// the fused one.
+  /// of it, and the bytes that it saves. They add up to the unfused plan's bytes minus the fused
+  /// plan's.
   size_t merge = 0;
   std::vector<std::string> with;
   double saved_bytes = 0;
-  /// Refused: the time and the bytes of the plan less those of the plan in which the two kernels
-  /// are one launch. Below 0: it would be slower.
+  /// Refused: the time and the bytes that the plan would save if the two kernels were one launch.
+  /// Below 0: it would be slower.
   double worth_s = 0, worth_bytes = 0;
   /// Refused: about values of different layers of which neither reads the other, or about a table
   /// that several layers read.
@@ -124,7 +124,7 @@ struct EntryLedger {
 struct ReportInputs {
   EntrySavings relaxed = {};  // of relaxed_savings()
   MeasuredTimes measured = {};
-  /// The rates of times; absent: those of the target. Decisions stay the target's.
+  /// The rates that give times; absent: the target's. Decisions stay the target's.
   std::optional<DeviceDescription> board = {};
   bool advice = true;  // what refusals cost, and what would have to change
 };

@@ -27,7 +27,7 @@ class OptionLifts {
   const FusionCosts& costs_;
   const Entry& entry_;
   const Fusion& fusion_;
-  std::vector<Symbol> symbols_;  // those of the entry's range
+  std::vector<Symbol> symbols_;  // narrowed to the entry's range
 };
 
 }  // namespace sinter

@@ -39,7 +39,7 @@ class OtherFusions {
   Fusion fuse_again(const Graph& graph, llvm::ArrayRef<Symbol> symbols, Numerics numerics) const;
 
   const Compiled& compiled_;
-  std::vector<Symbol> symbols_;  // those of the entry's range
+  std::vector<Symbol> symbols_;  // narrowed to the entry's range
   std::vector<int64_t> sizes_;
   const Graph& graph_;
   const Fusion& fusion_;

@@ -2,10 +2,10 @@
 //
 // A step reads its inputs (tokens, pos, slot, ...) from one block of device memory and writes the
 // next step's to another, so that no step waits for a copy; the copies of the tokens to the host
-// run beside the steps that follow, and the host waits for those of one step alone. With the tokens
-// come row numbers that a step has computed and that are to be checked. Two graphs take
-// turns, with blocks of their own: the host records the second, and reads the tokens of the one,
-// while the other runs. The steps that remain at the end have a graph of their own.
+// run beside the steps that follow, and the host waits for one step's copies only. With the tokens
+// come row numbers that a step has computed and that are to be checked. Two graphs take turns, with
+// blocks of their own: the host records the second, and reads the tokens of the one, while the
+// other runs. The steps that remain at the end have a graph of their own.
 #include "driver/generate/cuda_generator.h"
 
 #include "runtime/cuda/executor.h"

@@ -34,7 +34,7 @@ class DecodeSteps {
 using StepInputs = std::map<std::string, HostTensor, std::less<>>;
 StepInputs step_inputs(llvm::ArrayRef<StepRow> rows);
 
-/// The entry's tensors in its order: those of `inputs`, and `logits`, unless null. The
+/// The entry's tensors in its order: the tensors of `inputs`, and `logits`, unless null. The
 /// tensors must outlive the result.
 Result<std::vector<const HostTensor*>> in_order(const EntryPlan& entry, const StepInputs& inputs,
                                                 const HostTensor* logits);

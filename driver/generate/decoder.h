@@ -14,7 +14,7 @@ struct DecoderCall {
 /// Which tokens of a call get logits (prefill only; decode has one token a sequence).
 enum class Wanted : uint8_t { all, last_of_each };
 
-/// An error where the program lacks a symbol that those of language models have: N, M, B, R or K.
+/// An error if the program lacks a symbol that language models have: N, M, B, R or K.
 Status require_decoder_symbols(const Program& program);
 
 /// Tokens of the longest text that a plan of a language model takes: M's range, since the logits of

@@ -5,8 +5,8 @@
 //   prompts of 5, 1 and 4 tokens     a a a a a b c c c c
 //   calls of at most 4               a a a a|a b c c|c c
 //
-// Only where a prompt ends do its logits count; a call in which none ends computes those of its
-// last token in vain, since a call has one at least.
+// Only the logits at a prompt's end count; a call in which no prompt ends computes its last token's
+// logits in vain, since a call has at least one row of logits.
 #pragma once
 
 #include "driver/generate/prefill_chunk.h"

@@ -49,10 +49,10 @@ struct InspectOptions {
   PrefillOptions prefill;               // of these prompts
 };
 
-/// Reads no weights. Costs are those of the plan with a kernel for each op, at usual_sizes with the
-/// given ones in their place; arenas and the memory of prompts are those of the fused plan, of a
-/// plan's folder that plan's. Errors: an unknown device; a module that does not compile; sizes that
-/// the symbols cannot have; those of prompt_memory.
+/// Reads no weights. Costs belong to the plan with a kernel for each op, at usual_sizes, overridden
+/// by the given sizes; arenas and the memory of prompts belong to the fused plan, or to the stored
+/// plan of a plan's folder. Errors: an unknown device; a module that does not compile; sizes that
+/// the symbols cannot have; as prompt_memory.
 Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& options = {});
 
 std::string inspection_text(const Inspection& inspection);

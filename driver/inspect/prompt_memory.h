@@ -22,7 +22,7 @@ struct PromptMemory {
 };
 
 /// The memory that a language model's plan needs for the prompts. Errors: a plan without room for
-/// them, and those of choose_chunk.
+/// them; as choose_chunk.
 Result<PromptMemory> prompt_memory(const Program& program, const AskedPrompts& prompts,
                                    const PrefillOptions& options);
 

@@ -43,8 +43,8 @@ struct Profile {
       0;                // of a token through recorded graphs, without a trace, by the host's clock
   ProfileRun stepped;   // every step launched by the host
   ProfileRun recorded;  // through recorded graphs
-  /// Whether the graphs' kernels are those of the steps, in order: then `rows` are of the graphs'
-  /// times, else of the steps launched one by one.
+  /// Whether the graphs' kernels are the steps' kernels, in order: then `rows` have the graphs'
+  /// times, else the times of the steps launched one by one.
   bool matched = false;
   std::vector<ProfiledStep> steps;
   std::vector<ProfileRow> rows;

@@ -27,11 +27,11 @@ Result<std::vector<ProfiledToken>> tokens_by_tag(DeviceRecords records, size_t s
                                                  size_t tokens);
 
 /// Tokens that all launch as many kernels, whatever recorded graphs they share, without steps yet.
-/// An error where the kernels are not those of `tokens` such ones.
+/// An error if the kernels do not divide into `tokens` such tokens.
 Result<std::vector<ProfiledToken>> tokens_in_order(DeviceRecords records, size_t tokens);
 
-/// Gives the kernels the steps that those of `reference` have, in order; false, and nothing
-/// changes, where the kernels' names differ.
+/// Gives the kernels the steps of `reference`'s kernels, in order; false, and nothing changes, if
+/// the kernels' names differ.
 bool take_steps(const ProfiledToken& reference, ProfiledToken& token);
 
 /// For each kernel, the seconds that it adds to the time in which any kernel runs: counted from its

@@ -23,10 +23,10 @@ struct ProfileCeilings {
   Ceiling gemm;        // operations a second, in the model's element type
 };
 
-/// The bound of a kernel's time. Its bytes at the ceiling of memory and its operations at that of
-/// matrix products give the least times it could take. The longer one is the bound if it is at
-/// least half of the measured time. Otherwise the bound is latency: the kernel waits for its launch
-/// or for one access after the other, or has too few threads.
+/// The bound of a kernel's time. Its bytes at the ceiling of memory and its operations at the
+/// ceiling of matrix products give the least times it could take. The longer one is the bound if it
+/// is at least half of the measured time. Otherwise the bound is latency: the kernel waits for its
+/// launch or for one access after the other, or has too few threads.
 enum class Bound : uint8_t { memory, compute, latency };
 std::string_view to_string(Bound bound);
 inline constexpr double kBoundShare = 0.5;

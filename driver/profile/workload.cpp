@@ -129,7 +129,7 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
   return work;
 }
 
-/// Values of a module's symbols: the usual ones but for those of the options.
+/// Values of a module's symbols: the usual values, overridden by the options.
 Result<std::vector<int64_t>> module_sizes(const LoadedModel& model, llvm::ArrayRef<Symbol> symbols,
                                           const ProfileOptions& options) {
   std::vector<int64_t> sizes = usual_sizes(symbols);

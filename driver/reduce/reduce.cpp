@@ -153,7 +153,7 @@ class Reduction {
       const uint32_t middle = low + (high - low) / 2;
       const auto ends = ends_before(entry, middle);
       Reducible shorter = with_outputs(best_, entry, ends);
-      // Its results may be more than those of the module: they are few again below.
+      // It may have more results than the module: they are reduced again below.
       if (!ends.empty() && accept(std::move(shorter)))
         low = 1, high = std::min(middle, static_cast<uint32_t>(graph(entry).size()));
       else

@@ -17,8 +17,8 @@ struct CallsOptions {
   int64_t repeat = 1;            // how many times the list is called
   std::string inputs;            // a file of tensors, see EntryCalls; empty: random inputs
   std::optional<uint64_t> seed;  // of random inputs; 1 if there is none
-  /// Values of symbols. Others take those of the tensors' shapes. One that nothing tells is as
-  /// small as possible beside a file, and near 19 beside random inputs.
+  /// Values of symbols. Other symbols take their values from the tensors' shapes. A symbol that
+  /// nothing determines is as small as possible with a file, and near 19 with random inputs.
   std::vector<std::pair<std::string, int64_t>> symbols;
 
   /// Whether one of the options above says something.

@@ -27,7 +27,7 @@ Result<TokenRun> run_tokens(const OpenedModel& model, const std::vector<int32_t>
                             int64_t more, const RunOptions& options);
 
 /// Compiles the model and calls entries in one session, whose states start as zeros. The results
-/// are those of each entry's last call, named as EntryCalls::result_name says; a value of
+/// come from each entry's last call, named as EntryCalls::result_name says; a value of
 /// RunOptions::keep is one of every called entry that stores it.
 Result<std::vector<NamedHostTensor>> run_inputs(const OpenedModel& model,
                                                 const CallsOptions& options, const RunOptions& run);

@@ -43,8 +43,8 @@ Result<std::string> read_part(const std::string& folder, const Manifest& manifes
                               const std::string& path);
 /// The module of a folder, whose plan stays unread.
 Result<Module> read_stored_module(const std::string& folder, const Manifest& manifest);
-/// The tensors that the weights of a folder's plan are made of: those of `elsewhere`, a file or
-/// folder, instead of the files that the manifest names. Null where the plan has none.
+/// The tensors that the weights of a folder's plan are made of. `elsewhere`: the file or folder
+/// that has them, instead of the files that the manifest names. Null if the plan has none.
 Result<std::shared_ptr<const TensorSource>> open_stored_weights(
     const std::string& folder, const Manifest& manifest, const Module& module,
     const std::optional<std::string>& elsewhere);

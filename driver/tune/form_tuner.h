@@ -24,11 +24,11 @@ struct FormTuning {
 };
 
 /// Tunes the kernels of `plans[0]`'s entry decode whose families have forms (KernelFamily::tuning)
-/// and that its options name none for. A form must
-/// fit all plans; the first one's token is timed. Every run's tokens are compared with those of the
-/// usual forms, since no form may change a bit. `prompts`: run before a sample's steps, as in
-/// bench_decode; `tokens`: the most steps of a sample. Nothing to choose (a device without forms,
-/// all decided): no decisions, and the models as they are.
+/// and that its options name none for. A form must fit all plans; the first one's token is timed.
+/// Every run's tokens are compared with the usual forms' tokens, since no form may change a bit.
+/// `prompts`: run before a sample's steps, as in bench_decode; `tokens`: the most steps of a
+/// sample. Nothing to choose (a device without forms, all decided): no decisions, and the models as
+/// they are.
 Result<FormTuning> tune_forms(llvm::ArrayRef<TunedPlan> plans,
                               llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t tokens,
                               const std::function<void(const std::string&)>& on_stage);

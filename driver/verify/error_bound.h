@@ -1,5 +1,5 @@
 // The promise of fast numerics about one value: over many calls its error against float64 is hardly
-// more than that of the unfused plan.
+// more than the unfused plan's.
 //
 // For the largest errors, the mean over the calls is compared. The maximum over all calls depends
 // on a single element: of two equally good plans, one exceeds the other by more than a factor of

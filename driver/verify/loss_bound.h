@@ -1,4 +1,4 @@
-// How far the mean loss of a model's predictions may be from that of an evaluation in float64.
+// How far the mean loss of a model's predictions may be from the mean loss in float64.
 //
 // The derivation, for a plan that rounds where its graph says so:
 //

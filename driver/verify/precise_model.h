@@ -13,7 +13,7 @@ class PreciseModel {
   static Result<PreciseModel> create(const Module& module, const Model& model);
 
   /// The entry's outputs; floats are given as f32. States, zeros at first, are kept between calls
-  /// in f32; their sizes are those of the first call after creation or restart().
+  /// in f32; the first call after creation or restart() sets their sizes.
   Result<std::vector<HostTensor>> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                                       llvm::ArrayRef<HostTensor> inputs);
   /// States are zeros again.

@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-/// Errors of the fused plan, and how many times those of the unfused plan they are.
+/// Errors of the fused plan, and their ratios to the unfused plan's errors.
 std::string bounds_table(const DTypeReport& report) {
   TextTable values("lrrrrl");
   values.add({"error", "RMS", fmt::format("of unfused ≤ {}", kMaxRmsRatio), "mean max",

@@ -12,8 +12,8 @@ std::string self_text(const SelfReport& report);
 std::string self_json(const SelfReport& report);
 
 std::string self_text(const EncoderReport& report);
-/// One object like that of a language model: calls is {count, lengths}, left_out says which calls
-/// were not made, fused and unfused have tokens_per_s and arena_bytes, float64 has calls, tokens,
+/// One object like a language model's: calls is {count, lengths}, left_out says which calls were
+/// not made, fused and unfused have tokens_per_s and arena_bytes, float64 has calls, tokens,
 /// fused_rms, unfused_rms, allowed and holds.
 std::string self_json(const EncoderReport& report);
 
