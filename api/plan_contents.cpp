@@ -28,7 +28,7 @@ const Step* step_at(const sinter_plan* plan, size_t entry, size_t step) {
   return at && step < at->steps.size() ? &at->steps[step] : nullptr;
 }
 
-/// `known`: those of the plan, narrowed to the entry's range.
+/// `known`: the plan's symbols, narrowed to the entry's range.
 Result<std::vector<int64_t>> sizes_of(llvm::ArrayRef<Symbol> known, const char* const* symbols,
                                       const int64_t* values, size_t count) {
   std::vector<int64_t> sizes = usual_sizes(known);

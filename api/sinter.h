@@ -349,7 +349,7 @@ struct AttentionOptions {
   std::optional<Value> mask;
   bool any_range = false;   ///< first and last may be any numbers; keys that are there are seen
   bool empty_zero = false;  ///< a token that sees no key gets zeros, and not NaN
-  std::int64_t sink = 0;  ///< a token also sees those of this number of leading keys up to its last
+  std::int64_t sink = 0;    ///< a token also sees this number of leading keys, up to its last
 };
 
 namespace detail {
@@ -628,7 +628,7 @@ class Graph {
     if (bias) operands.push_back(*bias);
     return op("linear", operands, {}, name);
   }
-  /// "nkgd,tkd->kgnt"; `dtype`: of the result, if it is not that of the operands.
+  /// "nkgd,tkd->kgnt"; `dtype`: of the result, if it is not the operands'.
   Value einsum(std::string_view spec, Value a, Value b, std::optional<DType> dtype = {},
                Name name = {}) {
     Attributes attributes;
@@ -1290,8 +1290,8 @@ class Call {
   }
   /// run() for the steps from `first` to `last`, without the latter. The groups of a call follow
   /// one another; in between, addresses() may give memory to outputs that are not written yet, and
-  /// take that of inputs (null) that are not read any more. Every input that any step is still to
-  /// read has memory, and an output stays where it is from the group that writes it first to the
+  /// take memory (null) from inputs that are not read any more. Every input that any step is still
+  /// to read has memory, and an output stays where it is from the group that writes it first to the
   /// end.
   Status run_steps(std::size_t first, std::size_t last) {
     return detail::status(sinter_call_run_steps(call_.get(), first, last));

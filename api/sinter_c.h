@@ -155,9 +155,8 @@ SINTER_MAY_FAIL sinter_error* sinter_graph_input(sinter_graph* graph, const char
 SINTER_MAY_FAIL sinter_error* sinter_graph_use(sinter_graph* graph, const char* name,
                                                sinter_value* value);
 /** Appends an op of the op table (ir/ops.def, docs/sir.md): "layer_norm" of `operands`.
- *  `attributes` are those of the text form without braces: "eps = 1e-5, axis = 1"; null: none. The
- *  type of the result is inferred. `name` may be null. A broken constraint is an error with its
- *  number. */
+ *  `attributes` have the text form without braces: "eps = 1e-5, axis = 1"; null: none. The type of
+ *  the result is inferred. `name` may be null. A broken constraint is an error with its number. */
 SINTER_MAY_FAIL sinter_error* sinter_graph_op(sinter_graph* graph, const char* op,
                                               const sinter_value* operands, size_t operand_count,
                                               const char* attributes, const char* name,
@@ -314,7 +313,7 @@ SINTER_API const sinter_decision* sinter_plan_decision(const sinter_plan* plan, 
                                                        size_t index);
 /** Why two values of an entry share a kernel or not. An error names the nearest names of a value
  *  that is not there. The decision is the caller's to free, with sinter_decision_free, which leaves
- *  those of sinter_plan_decision alone. */
+ *  decisions of sinter_plan_decision alone. */
 SINTER_MAY_FAIL sinter_error* sinter_plan_why(const sinter_plan* plan, const char* entry,
                                               const char* a, const char* b,
                                               sinter_decision** decision);
@@ -455,8 +454,8 @@ SINTER_MAY_FAIL sinter_error* sinter_call_symbol(sinter_call* call, const char* 
 SINTER_MAY_FAIL sinter_error* sinter_call_input(sinter_call* call, const char* name,
                                                 const char* dtype, size_t rank, const int64_t* dims,
                                                 const int64_t* strides, const void* data);
-/** Binds memory to an output, in the same way. Every output needs its own, or on a GPU that of an
- *  input where sinter_plan_may_share is 1; on the CPU it may always be that of inputs. */
+/** Binds memory to an output, in the same way. Every output needs its own memory, or on a GPU an
+ *  input's memory if sinter_plan_may_share is 1; on the CPU it may always be memory of inputs. */
 SINTER_MAY_FAIL sinter_error* sinter_call_output(sinter_call* call, const char* name,
                                                  const char* dtype, size_t rank,
                                                  const int64_t* dims, const int64_t* strides,
@@ -492,16 +491,16 @@ SINTER_MAY_FAIL sinter_error* sinter_call_run(sinter_call* call);
 SINTER_MAY_FAIL sinter_error* sinter_call_allow_groups(sinter_call* call);
 /** The number of the call's steps, and when they use the memory of its tensors: `input_ends[i]`
  *  steps have run when input i is not read any more, and no step before `output_begins[i]` writes
- *  in the memory of output i (`*steps`: it is copied behind the last one). The counts are those of
- *  the entry's inputs and outputs. Prepares the call. On the CPU a call is one step. */
+ *  in the memory of output i (`*steps`: it is copied behind the last one). The counts are the
+ *  numbers of the entry's inputs and outputs. Prepares the call. On the CPU a call is one step. */
 SINTER_MAY_FAIL sinter_error* sinter_call_lifetimes(sinter_call* call, size_t* steps,
                                                     size_t* input_ends, size_t input_count,
                                                     size_t* output_begins, size_t output_count);
 /** sinter_call_run for the steps from `first` to `last`, without the latter. The groups of a call
  *  follow one another, the first one begins with step 0, and no other call of the session, or of
  *  one beside it, comes between. In between, sinter_call_addresses may give memory to outputs that
- *  are not written yet, and take that of inputs (null) that are not read any more: it may hold an
- *  output of a later group. Every input that any step is still to read has memory, and an output
+ *  are not written yet, and take memory (null) from inputs that are not read any more: it may hold
+ *  an output of a later group. Every input that any step is still to read has memory, and an output
  *  stays where it is from the group that writes it first to the end. */
 SINTER_MAY_FAIL sinter_error* sinter_call_run_steps(sinter_call* call, size_t first, size_t last);
 /** On a GPU: waits, and returns an error if a row number of the last run names no row. On the CPU
@@ -643,8 +642,8 @@ SINTER_API void sinter_report_free(sinter_report* report);
 /** Which fusions of a module change a result: JSON with the members `verdict` ("right", "fusion",
  *  "choice" or "other"), `guilty` and others, as `sinter bisect --json` prints it, and `text`, the
  *  same for people. A wrong plan is no error. A module whose weights the model lacks is an error.
- *  Options: those of sinter_compile, inputs, reference and max-error as the program's (a file of
- *  tensors, the same, a number), slower-than, seed, repeats, jobs, state, output (a folder for the
+ *  Options: as sinter_compile; inputs, reference and max-error as the program's (a file of tensors,
+ *  the same, a number), slower-than, seed, repeats, jobs, state, output (a folder for the
  *  reproducer; default: none), and `symbol.NAME`. Progress: stages as the program shows them. */
 SINTER_MAY_FAIL sinter_error* sinter_bisect(const sinter_model* model, const sinter_device* device,
                                             const sinter_options* options, char** report);
