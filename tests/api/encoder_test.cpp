@@ -1,4 +1,4 @@
-// Texts to vectors through the interface: those of `sinter embed`, cut and refused.
+// Texts to vectors through the interface: as in `sinter embed`, cut, and refused.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 

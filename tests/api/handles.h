@@ -26,7 +26,7 @@ inline void ok(sinter_error* error) {
   if (outcome.code != SINTER_CODE_NONE) FAIL(outcome.message);
 }
 
-/// The weights of kBlock; `code` is that of the first error.
+/// The weights of kBlock; `code`: of the first error.
 inline bool load_weights(sinter_weights* weights, sinter_code& code) {
   static const std::vector<float> table(80, 0.5f), w(8, 1.5f);
   const int64_t table_dims[] = {10, 8}, w_dims[] = {8};

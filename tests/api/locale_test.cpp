@@ -1,8 +1,8 @@
 // A host program with another locale, as a desktop program has after setlocale(LC_ALL, ""): files,
-// texts and results of every kind of model are those of the C locale, byte for byte.
+// texts and results of every kind of model are as in the C locale, byte for byte.
 //
-// SINTER_TEST_LOCALES=all tries every locale of kLocales, which takes a minute; =tr_TR.UTF-8 that
-// one.
+// SINTER_TEST_LOCALES=all tries every locale of kLocales, which takes a minute; =tr_TR.UTF-8 tries
+// that locale.
 #include <doctest/doctest.h>
 
 #include <clocale>

@@ -111,7 +111,7 @@ TEST_CASE("bad input: configs that make no model") {
   refused("llama", "vocab_size", "211, \"quantization_config\": {\"bits\": 4}",
           {"/quantization_config"});
   refused("llama", "vocab_size", "1048577", {"/vocab_size", "1048577", "1048576"});
-  // The weights are those of 211 rows.
+  // The weights have 211 rows.
   folder.config("llama", "vocab_size", "212");
   fs::copy_file(kGolden + "llama/model.safetensors", folder.at("model.safetensors"));
   check_refused({"inspect", folder.path()},

@@ -491,7 +491,7 @@ TEST_CASE("two plans side by side") {
     CHECK(entry["kernels"].empty());
     CHECK(entry["decisions"].empty());
   }
-  // Fast numerics: the differences of the kernels add up to that of the plans.
+  // Fast numerics: the kernels' differences add up to the plans' difference.
   const std::vector<std::string> fast = {"explain",    llama,  "--phase",   "prefill",
                                          "--numerics", "fast", "--against", saved};
   auto question = fast;

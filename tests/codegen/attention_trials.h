@@ -107,7 +107,7 @@ inline void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>&
 }
 
 /// Sets the summary of a mask, if there is one: some tiles are hidden, all of them in every third
-/// call. It need not be that of the mask: evaluator and kernel leave out the same tiles, so that a
+/// call. It need not match the mask: evaluator and kernel leave out the same tiles, so that a
 /// kernel which reads one of them, or leaves out another, has other results.
 inline void vary_tiles(const Graph& group, const Op& op, std::vector<HostTensor>& inputs,
                        size_t turn, std::mt19937& random) {

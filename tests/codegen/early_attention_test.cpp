@@ -209,7 +209,7 @@ struct EarlyKernels {
   }
 };
 
-/// A token's keys, numbered as KeyNumbers does: those of the sink stand right before the range.
+/// A token's keys, numbered as KeyNumbers does: the sink's keys come right before the range.
 struct NumberedKeys {
   AttentionRange all;
   int64_t low = 0, gap = 0;  // the first row of the range, and the rows between the sink and it

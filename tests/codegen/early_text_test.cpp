@@ -104,8 +104,8 @@ class EarlyText {
     CHECK(any);
   }
 
-  /// Inputs that are not read early, all but those of which the text only takes the address, appear
-  /// after the wait.
+  /// Inputs that are not read early appear after the wait, except inputs whose address alone the
+  /// text takes.
   void check_reads_after(llvm::ArrayRef<uint32_t> addressed) const {
     for (uint32_t k = 0; k < group_.inputs.size(); ++k) {
       const bool early = llvm::is_contained(overlap_.early_inputs, k) ||

@@ -14,7 +14,7 @@ namespace {
 
 /// A line a step: its values, then how its kernel overlaps its neighbours.
 std::string order_text(const Program& program) {
-  const EntryPlan& entry = program.entries.back();  // of variants, that of many tokens
+  const EntryPlan& entry = program.entries.back();  // of variants, the one for many tokens
   std::string text;
   for (const Step& step : entry.steps) {
     text += fmt::format("{}:", fmt::join(step.values, " "));

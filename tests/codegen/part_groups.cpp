@@ -15,7 +15,7 @@ graph(%x: DTYPE[N, 5, WIDTH], %wq: DTYPE[WIDTH], %wk: DTYPE[WIDTH]) -> (%q, %k) 
   %k = rms_norm %rows, %wk {eps = 1e-5} : DTYPE[N, WIDTH]
 })",
      {{2, {0}}, {1, {1}}}},
-    // The order of the results is not that of the parts; each part has several passes or stages.
+    // The results have another order than the parts; each part has several passes or stages.
     {"rows_elements_and_short_rows",
      0,
      R"(

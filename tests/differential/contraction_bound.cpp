@@ -254,7 +254,7 @@ class AttentionErrors {
     return values_[(row_of(token, key) * kv_heads_ + kv_head(head)) * value_width_ + i];
   }
   int64_t kv_head(int64_t head) const { return head / (heads_ / kv_heads_); }
-  /// A row of the token's sequence among those of all sequences.
+  /// A row of the token's sequence, counted over all sequences.
   int64_t row_of(int64_t token, int64_t key) const { return token / tokens_ * rows_ + key; }
 
   const Op& op_;

@@ -25,7 +25,7 @@ struct Case {
 /// kernels in common. generate_test.cpp says how often each occurs.
 Case generate(uint64_t seed);
 
-/// The first case with a quantized matrix among those of seeds that follow from this one
+/// The first case with a quantized matrix among the cases of seeds that follow from this one
 /// (`--graphs quantized`).
 Case generate_quantized(uint64_t seed);
 

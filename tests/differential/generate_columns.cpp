@@ -83,7 +83,7 @@ std::vector<int64_t> GraphGenerator::reduced_axes(int64_t rank) {
   return axes;
 }
 
-/// Readers of a reduction of `x`: ops on its own elements, on those of x, on its rows.
+/// Readers of a reduction of `x`: ops on its own elements, on the elements of x, on its rows.
 void GraphGenerator::reduction_epilogue(ValueId x, ValueId reduced,
                                         const std::vector<int64_t>& axes) {
   using enum OpKind;

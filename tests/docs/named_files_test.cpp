@@ -22,7 +22,7 @@ const fs::path kRoot = SINTER_SAMPLES_DIR "/..";
 const std::set<std::string> kElsewhere = {"cuda.h", "cublasLt.h", "cupti_activity.h",
                                           "fmt/format.h", "target.h"};
 
-/// The sources: all files but those of version control, builds and copies of released headers.
+/// The sources: all files except version control, builds and copies of released headers.
 std::vector<std::string> sources() {
   std::vector<std::string> paths;
   for (auto it = fs::recursive_directory_iterator(kRoot); it != fs::recursive_directory_iterator();

@@ -374,7 +374,7 @@ TEST_CASE("an illegal address ends a run at the call that reports it, and nothin
       driver().fail(call, k, kIllegalAddress);
       const Status status = generate_all();
       driver().fail("", 0, 0);
-      // The last wait is that of a generator that ends, which nobody asks any more.
+      // The last wait is made by a generator that ends, which nobody asks any more.
       if (std::string(call) == "cuStreamSynchronize" && k + 1 == count) {
         CHECK(status);
         CHECK(driver().handles() == before);

@@ -52,8 +52,8 @@ Tokens kept(llvm::ArrayRef<int32_t> tokens, const StreamingCache& cache) {
   return result;
 }
 
-// One layer, because only its keys and values depend on nothing but their own tokens: those of a
-// deeper layer were computed when their tokens saw others, now gone, at other positions, and no
+// One layer, because only its keys and values depend on nothing but their own tokens: a deeper
+// layer's were computed when their tokens saw others, now gone, at other positions, and no
 // computation over the kept tokens alone repeats them.
 //
 // The two differ in the order in which keys are summed, since the window's rows go round, and in

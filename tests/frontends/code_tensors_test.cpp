@@ -191,7 +191,7 @@ std::vector<T> read_values(const TensorSource& source, const std::string& name) 
   return values;
 }
 
-/// The weights are those that were drawn: scale * (code - zero) of the layout is that of the form.
+/// The weights are the drawn weights: scale * (code - zero) is the same in the layout and the form.
 void check_read(const Drawn& w, const CodeTensors& tensors) {
   const CodedTensor& weight = tensors.weights().at("p.weight");
   std::vector<std::string> names{"p.weight.codes", "p.weight.scales"};

@@ -1,4 +1,4 @@
-// Ids and texts of the tokenizers in tests/golden equal those of the reference libraries.
+// Ids and texts of the tokenizers in tests/golden equal the reference libraries'.
 #include <doctest/doctest.h>
 
 #include "frontends/files/json.h"

@@ -79,7 +79,7 @@ TEST_CASE("normal forms") {
   CHECK(normal_form("e\xcc\x81", NormalForm::nfc) == "\xc3\xa9");
   CHECK(normal_form("\xc3\xa9", NormalForm::nfd) == "e\xcc\x81");
   CHECK(normal_form("\xef\xac\x81\xef\xbc\xa6", NormalForm::nfkc) == "fiF");
-  // Marks are put in order, those of one class keep theirs: dot above, dot below, acute.
+  // Marks are sorted by class, marks of one class keep their order: dot above, dot below, acute.
   CHECK(normal_form("q\xcc\x87\xcc\xa3\xcc\x81", NormalForm::nfd) == "q\xcc\xa3\xcc\x87\xcc\x81");
   // In a time that does not grow with the square of the marks.
   std::string marks = "q", below, above;

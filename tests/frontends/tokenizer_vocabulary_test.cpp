@@ -1,4 +1,4 @@
-// Folders older than tokenizer.json: their tokenizers give what that of a tokenizer.json gives.
+// Folders older than tokenizer.json: their tokenizers give what a tokenizer.json's gives.
 #include <nlohmann/json.hpp>
 
 #include "frontends/small_files.h"

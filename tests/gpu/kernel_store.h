@@ -25,8 +25,8 @@ class KernelStore {
   KernelStore(CudaDevicePtr device, NvrtcFile nvrtc, std::string arch)
       : device_(std::move(device)), nvrtc_(std::move(nvrtc)), arch_(std::move(arch)) {}
 
-  /// Compiles those of the kernels that nobody has begun, as one program, loads it, and waits for
-  /// the others. What fails is what find() says.
+  /// Compiles the kernels that no thread has begun, as one program, loads it, and waits for the
+  /// others. find() reports what fails.
   void add(llvm::ArrayRef<const Kernel*> kernels);
   /// A kernel that was added, or why it cannot be run.
   Result<Loaded> find(const std::string& name) const;

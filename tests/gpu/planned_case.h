@@ -16,7 +16,7 @@ struct PlannedCase {
   uint64_t seed = 0;
   std::vector<int64_t> symbol_values;
   std::shared_ptr<const Program> fused, unfused;
-  std::vector<CaseData> calls;  // weights are those of the first
+  std::vector<CaseData> calls;  // all use the weights of the first
 };
 
 /// The case of a seed (generate.h), planned for the device description `target`. Both plans come

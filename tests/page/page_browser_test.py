@@ -39,7 +39,7 @@ def panel(tab: browser.Tab) -> str:
 
 
 def check_answers(tab: browser.Tab, sinter: str, model: str) -> None:
-    """The answers beside the picture are those of `--why`."""
+    """The answers beside the picture equal `--why`'s."""
     tab.click(chip(tab, "l0.norm1"))
     check("Choose a second value" in panel(tab), "one value is chosen")
     tab.click(chip(tab, "l0.res1"))

@@ -15,10 +15,10 @@ using InputEditor = std::function<void(std::string_view entry, std::vector<HostT
 std::vector<int64_t> small_symbol_values(llvm::ArrayRef<Symbol> symbols);
 
 /// Runs every entry twice, so that states written by the first call are read by the second, on the
-/// host executor with freed buffers poisoned. Outputs and states of the fused plan must equal those
-/// of the unfused plan bit for bit, and those of the module as it was before all passes: bit for
-/// bit too where it has no contraction, else within the tolerance of one. Weights from files are
-/// random. Returns the first difference, "" if there is none.
+/// host executor with freed buffers poisoned. Outputs and states of the fused plan must equal the
+/// unfused plan's bit for bit. They must also equal the results of the module before all passes:
+/// bit for bit if it has no contraction, else within a contraction's tolerance. Weights from files
+/// are random. Returns the first difference, "" if there is none.
 std::string compare_plans(const Module& module, llvm::ArrayRef<int64_t> symbol_values,
                           const CompileOptions& options = {}, const InputEditor& edit = {});
 

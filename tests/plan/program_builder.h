@@ -57,7 +57,7 @@ GemmStep& gemm_step(EntryPlan& entry, size_t index);
 CopyStep& copy_step(EntryPlan& entry, size_t index);
 
 /// a = -x; b = exp(a); c = b w + bias; k1 = append(k0, c, slot); d = |k1[slot]|; y = c + d, with N
-/// rows of 64. `c` takes the space of `a`, `y` that of `b`.
+/// rows of 64. `c` takes the space of `a`, `y` the space of `b`.
 Program sample_program();
 
 /// i = n + n; y = the rows i of a table of 32 rows of 16, checked, with N numbers.

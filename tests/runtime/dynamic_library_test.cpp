@@ -1,4 +1,4 @@
-// Loading of libraries, with those of the system in the part of CUDA's.
+// Loading of libraries; system libraries stand for CUDA's.
 #include "runtime/dynamic_library.h"
 
 #include <doctest/doctest.h>

@@ -1,12 +1,13 @@
-// A CUDA driver for machines without one: a library that is loaded in the place of libcuda.so.1 by
-// tests of what uses the driver. Device memory is the host's. A handle that is given back twice, or
-// as something else, ends the program.
+// A CUDA driver for machines without one: a library that tests of the driver's users load instead
+// of libcuda.so.1. Device memory is the host's. A handle that is given back twice, or as something
+// else, ends the program.
 //
 // Work waits in its stream until somebody waits for it, as late as a device may do it: a copy out
 // of pinned memory takes what is there then. Between the two calls of a capture it goes to a graph
-// instead, that of streams which wait for an event of the first one too, and each launch of the
-// graph puts all of it into one stream, in the order of the capture. Kernels compute nothing and
-// take no time, but for those of fake_driver.h; between any two events of a stream are 2 ms.
+// instead, and so does the work of streams which wait for an event of the first one; each launch of
+// the graph puts all of it into one stream, in the order of the capture. Kernels compute nothing
+// and take no time, except the kernels of fake_driver.h; between any two events of a stream are 2
+// ms.
 //
 // Each call is logged. Threads may call at once: one call at a time is played. A thread has a
 // current context, which is a device's primary one or one that a test has made.

@@ -60,9 +60,9 @@ class FakeDriver : public FakeLibrary {
   }
   /// How often fail()'s function was called since.
   size_t calls() const { return ask<size_t()>("sinter_fake_calls")(); }
-  /// Launches since the last call, those of replayed graphs included.
+  /// Launches since the last call, including launches by replayed graphs.
   std::vector<FakeLaunch> take_launches() const { return take<FakeLaunch>("sinter_fake_launches"); }
-  /// Copies within the device since the last call, those of replayed graphs included.
+  /// Copies within the device since the last call, including copies by replayed graphs.
   std::vector<FakeCopy> take_copies() const { return take<FakeCopy>("sinter_fake_copies"); }
 
   /// All calls since the last call.

@@ -153,7 +153,7 @@ TEST_CASE("lengths of a class have one key, which shows the class") {
   gradient.a = {0, 0, 1, 64};
   gradient.b = {1, 0, 32, 1};
   CHECK(problem(gradient, 100).class_key().starts_with("1x64x32x97..112 A f16 1,64,0@16"));
-  // A column of 2000 rows: its canonical stride is that of the class too.
+  // A column of 2000 rows: its canonical stride is also the class's stride.
   CHECK(problem(dense_step(tokens, 1, 64), 2000).class_key() ==
         problem(dense_step(tokens, 1, 64), 1801).class_key());
 }

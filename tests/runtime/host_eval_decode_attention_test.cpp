@@ -41,7 +41,7 @@ using Values = AttentionValues;
 /// error, by u (m - score) of the subtraction and by 4 u of exp. What was summed is weighted again
 /// once a block of its stream, once among the streams and once among the splits: each time a
 /// subtraction, of differences that together are at most the range of the scores in the stream,
-/// then the range twice more; an exp; a product. Sums of n terms err by n u; those of a warp's
+/// then the range twice more; an exp; a product. Sums of n terms err by n u; the sums of a warp's
 /// streams and of the warps round 5 + 16 times at most. Numerator and denominator each err by that
 /// much of sum w |v| and sum w; the quotient is rounded once.
 double error_bound(const Case& c, const Values& x, int64_t token, int64_t head) {
@@ -185,7 +185,7 @@ TEST_CASE("decode_attention: a token that sees rows outside of the cache is an e
 }
 
 /// A checked op whose token sees the rows first .. last must equal an unchecked one whose token
-/// sees low .. high, those of these rows that are there.
+/// sees low .. high, the part of these rows that is there.
 struct Seen {
   double first, last, low, high;
 };

@@ -1,5 +1,5 @@
-// The executor runs buffers where the plan puts them: results equal those of the evaluator on the
-// whole graph, and errors of a plan show.
+// The executor runs buffers where the plan puts them: results equal the evaluator's on the whole
+// graph, and errors of a plan show.
 #include <doctest/doctest.h>
 
 #include <cstring>

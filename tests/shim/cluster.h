@@ -1,4 +1,4 @@
-// The blocks that run together: those of a cluster, or one.
+// The blocks that run together: a cluster's blocks, or one block.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>

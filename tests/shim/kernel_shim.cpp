@@ -58,8 +58,9 @@ Status KernelShim::prepare() { return ShimModule::prepare(kernel_library()); }
 
 Result<KernelShim> KernelShim::compile(llvm::ArrayRef<const Kernel*> kernels,
                                        const std::string& prefix) {
-  // Kernels with tensor maps run on devices with products of warpgroups alone. There those of other
-  // families would add on tensor cores too, in an order that the host does not have.
+  // Kernels with tensor maps run only on devices with products of warpgroups. Compiled for them,
+  // kernels of other families would add on tensor cores too, in an order that the host does not
+  // have.
   std::vector<ShimSource> with_maps, others;
   for (const Kernel* kernel : kernels)
     (prefix.empty() && !kernel->tensor_maps.empty() ? with_maps : others)
@@ -208,7 +209,8 @@ Result<std::vector<HostTensor>> results_of_nan(const Graph& group, llvm::ArrayRe
   return evaluate(without, symbols, symbol_values, all);
 }
 
-/// Elements that are those of `other`, or NaN as they are, become those of `expected`.
+/// Elements of `result` that equal `other`'s, or are NaN in both, become the elements of
+/// `expected`.
 void take_expected(const HostTensor& expected, const HostTensor& other, HostTensor& result) {
   const size_t bytes = whole_bytes(result.dtype);
   const std::vector<double> numbers = to_doubles(result), others = to_doubles(other);

@@ -28,8 +28,8 @@ class KernelShim {
 
   /// Runs a kernel on copies of `inputs`, each in memory of its exact size, and returns its
   /// outputs: poisoned before, guards checked after. The output of an append is the input that
-  /// holds the state, changed in place as on a device, and so is that of an output of `in_place`;
-  /// other inputs must stay as they are.
+  /// holds the state, changed in place as on a device; likewise an output of `in_place` is its
+  /// input; other inputs must stay as they are.
   Result<std::vector<HostTensor>> run(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
                                       llvm::ArrayRef<const HostTensor*> inputs,
                                       ThreadOrder order = ThreadOrder::ascending,

@@ -26,9 +26,9 @@ class ShimModule {
   static Status prepare(llvm::ArrayRef<EmbeddedHeader> headers);
 
   /// Compiles all kernels in one translation unit, each in a namespace of its own. The compiler is
-  /// that of the build, with its sanitizers; headers are precompiled once. Two kernels
-  /// of one name must have one text. `prefix` stands before all, headers included. Errors carry the
-  /// compiler's first messages.
+  /// the build's, with its sanitizers; headers are precompiled once. Two kernels of one name must
+  /// have one text. `prefix` stands before all, headers included. Errors carry the compiler's first
+  /// messages.
   static Result<ShimModule> compile(llvm::ArrayRef<ShimSource> kernels,
                                     llvm::ArrayRef<EmbeddedHeader> headers,
                                     const std::string& prefix = {});
