@@ -1,4 +1,4 @@
-"""Whole models on a GPU: the logits of the fused plan against those of the unfused one, bit for bit.
+"""Whole models on a GPU: the logits of the fused plan against the unfused plan's, bit for bit.
 
     python3 bench/model_bits.py [--model llama-2-7b] [--steps 256] [--json model_bits.json]
 

@@ -41,8 +41,8 @@ USUAL_RATE = 6e14  # FLOP/s
 
 
 def products_of(spec: dict, sequences: int, tokens: int) -> dict[str, tuple]:
-    """rows, outputs, inputs, bias, and how often each is computed. The last product is that of the
-    last token of each sequence."""
+    """rows, outputs, inputs, bias, and how often each is computed. The last product has the last
+    token of each sequence alone."""
     hidden, layers, rows = spec["hidden"], spec["layers"], sequences * tokens
     inner, kv = spec["heads"] * spec["head_dim"], spec["kv_heads"] * spec["head_dim"]
     up = (2 if spec["gated"] else 1) * spec["ffn"]

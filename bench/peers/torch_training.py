@@ -312,7 +312,7 @@ def measure_row(name: str, mode: str, device: str, tiny: bool, turn: Callable[[]
 
 def loss_row(device: str, tiny: bool, turn: Callable[[], None]) -> dict:
     """Cross-entropy with its gradient, of bf16 logits that a product makes, beside a copy of the logits. `loss_ms`
-    has all kernels but products. The largest error is that of the first tokens' gradients."""
+    has all kernels but products. The largest error is taken over the first tokens' gradients."""
     (count, classes), width = (64, 512) if tiny else (32768, 50304), 64
     tokens, head = (torch.randn(size, width, device=device, dtype=torch.bfloat16) for size in (count, classes))
     labels = torch.randint(0, classes, (count,), device=device)

@@ -72,7 +72,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> _Any:
-    """`bisect`, `explain` and `from_torch` are those of `sinter.pytorch`, which needs torch."""
+    """`bisect`, `explain` and `from_torch` come from `sinter.pytorch`, which needs torch."""
     if name in ("bisect", "explain", "from_torch"):
         from sinter import pytorch
 

@@ -37,7 +37,7 @@ _MOST_GIVEN = 1 << 26  # counting the variables ends here
 @dataclass(frozen=True)
 class Bounds:
     """steps, seconds: of one rendering. characters: of the text and of each value, or `growth`
-    times those of the variables, if that is more."""
+    times the variables' characters, if that is more."""
 
     steps: int = 2_000_000
     seconds: float = 10.0

@@ -132,7 +132,7 @@ class GraphBuilder:
         attributes: str | None = None,
         name: str | None = None,
     ) -> Value:
-        """Appends an op of the op table. `attributes` are those of the text form without braces:
+        """Appends an op of the op table. `attributes` have the text form without braces:
         "eps = 1e-5, axis = 1". The result's type is inferred; a broken constraint is a SinterError
         with its number."""
         for operand in operands:

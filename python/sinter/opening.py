@@ -61,7 +61,7 @@ def _open_text(text: str, options: dict[str, Any] | None) -> Model:
     if options is None:
         data = text.encode()
         return Model(created(sinter_model, lib.sinter_model_parse, data, len(data), b"module"))
-    # Options that say where weights come from are those of files.
+    # Only models in files take options that say where weights come from.
     with tempfile.TemporaryDirectory(prefix="sinter-") as folder:
         path = os.path.join(folder, "module.sir")
         with open(path, "w", encoding="utf-8") as file:
@@ -70,6 +70,6 @@ def _open_text(text: str, options: dict[str, Any] | None) -> Model:
 
 
 def open_model(path: str | os.PathLike[str], options: dict[str, Any] | None = None) -> Model:
-    """Opens a model in files. Reads no weights. The options are those of sinter_model_open."""
+    """Opens a model in files. Reads no weights. Options: as sinter_model_open."""
     with Options(options or {}) as given:
         return Model(created(sinter_model, lib.sinter_model_open, encoded(path), given.pointer))

@@ -30,7 +30,7 @@ class Stop(Exception):
 
 
 class History:
-    """Threads that each do some acts, drawn from those of a kind. `wrong` lists what no call may
+    """Threads that each do some acts, drawn from the acts of a kind. `wrong` lists what no call may
     give."""
 
     def __init__(self, seed: int) -> None:

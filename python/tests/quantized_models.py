@@ -79,7 +79,7 @@ def drawn_scales(random: np.random.Generator, shape: tuple[int, ...], dtype, cod
 
 
 def per_input(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """values [out, G] as [out, in]: column i is that of group groups[i]."""
+    """values [out, G] as [out, in]: column i has the values of group groups[i]."""
     return values.astype(np.float64)[:, groups]
 
 

@@ -1,5 +1,4 @@
-"""Chat templates: those of people whom nobody knows end within bounds, others render as jinja2 renders
-them."""
+"""Chat templates: untrusted templates end within bounds, others render as jinja2 renders them."""
 
 import json
 import threading

@@ -22,7 +22,7 @@ HALF_ULP = {"f16": 2.0**-11, "bf16": 2.0**-8}
 
 
 def logits_of(folder, fuse: bool = True) -> tuple[str, np.ndarray]:
-    """The type of the logits, and those of all tokens as float64."""
+    """The type of the logits, and the logits of all tokens as float64."""
     compiled = sinter.compile(folder)
     plan = compiled if fuse else compiled.unfused()
     session = plan.session(device="cpu", symbols={"R": ROWS})

@@ -46,7 +46,7 @@ def batches(data: torch.Tensor, steps: int, batch: int, length: int, seed: int):
 
 
 class Trainer:
-    """A model with its optimizer. `options` None: eager; else those of the backend."""
+    """A model with its optimizer. `options` None: eager; else the backend's options."""
 
     def __init__(self, config: Config, seed: int = 1, options: dict | None = None,
                  device: str = "cpu", autocast: bool = False) -> None:

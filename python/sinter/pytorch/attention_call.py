@@ -99,8 +99,8 @@ def is_plain(x: torch.Tensor) -> bool:
 
 def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None,
               enable_gqa=False, softcap=0.0) -> torch.Tensor:
-    """[..., S, E] of operands [..., S, D], [..., T, D] and [..., T, E], whose leading axes broadcast;
-    the last one of them is that of the heads."""
+    """[..., S, E] of operands [..., S, D], [..., T, D] and [..., T, E], whose leading axes broadcast; the last leading
+    axis has the heads."""
     torch._check(key.shape[-2] == value.shape[-2])  # two symbols of torch, one length
     rank = max(x.dim() for x in (query, key, value))
     q, k, v = (x if x.dim() > 2 else x.unsqueeze(0) for x in (query, key, value))
@@ -179,15 +179,15 @@ class AttentionWithLogSum(torch.autograd.Function):
 
 
 def mask_gradient(grad, q, k, v, mask, causal, scale, softcap) -> torch.Tensor:
-    """The gradient of a mask of numbers, that of the scores: P (dP - sum(P dP))."""
+    """The gradient of a mask of numbers equals the scores' gradient: P (dP - sum(P dP))."""
     p = library.probabilities(q, k, mask, causal, scale, softcap)
     dp = grad.float() @ library.repeated(v, q).float().transpose(-1, -2)
     return (p * (dp - (p * dp).sum(-1, keepdim=True))).sum_to_size(mask.shape).to(mask.dtype)
 
 
 def heads_and_groups(q, k, v, enable_gqa: bool) -> tuple:
-    """The heads of the query, and those that keys and values share; torch repeats keys and values of
-    one head for all, and those of several only where `enable_gqa`."""
+    """The heads of the query, and the heads that keys and values share; torch repeats keys and values of one head for
+    all, and of several heads only with `enable_gqa`."""
     counts = [x.shape[-3] for x in (q, k, v)]
     heads = counts[0] if enable_gqa else torch.broadcast_shapes(*((count,) for count in counts))[0]
     shared = counts[1] == counts[2] and (enable_gqa or counts[1] == 1)
@@ -212,7 +212,7 @@ def laid_out(x: torch.Tensor, placing: Placing) -> torch.Tensor:
     """x with its axes in this order of memory, as a slice of a wider tensor where rows have a gap. A clone has
     the strides of eager's result for axes of one element as well."""
     order, dense = placing.order, x.permute(placing.order)
-    gap = placing.gap if isinstance(dense.shape[-1], int) else 0  # that of another width is not known
+    gap = placing.gap if isinstance(dense.shape[-1], int) else 0  # another width's gap is not known
     dense = F.pad(dense, (0, gap))[..., :-gap] if gap else dense.clone(memory_format=torch.contiguous_format)
     return dense.permute(Layout(tuple(order)).inverse)
 

@@ -1,4 +1,4 @@
-"""How the axes of a value make those of torch's tensor: regrouping, and tensors that meet.
+"""How the axes of a value make the axes of torch's tensor: regrouping, and tensors that meet.
 
 A `way` is how a tensor holds one axis of torch: as one extent, or as several whose product it is.
 """

@@ -191,8 +191,9 @@ def bisect(module: Callable, args: tuple = (), kwargs: dict[str, Any] | None = N
     command. It must be absent, empty or hold what an earlier search wrote. repeats: runs of a fused plan
     before it is called right. options: of the backend, as they were given to torch.compile.
 
-    What is right without fusion: floats as `sinter.pytorch.check` allows them, all else equal. With fusion:
-    the bits of the unfused plan, so that of fast numerics each fusion that changes bits is named. The module is copied; Dynamo's caches are reset."""
+    Without fusion, floats are right as `sinter.pytorch.check` allows them, all else if equal. With fusion, the unfused
+    plan's bits are right: with fast numerics each fusion that changes bits is named. The module is copied; Dynamo's
+    caches are reset."""
     module = owner_of(module)
     if not callable(module):
         raise usage("the first argument is neither a module nor a function", "bisect")

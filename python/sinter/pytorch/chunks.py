@@ -76,7 +76,7 @@ def part_of_op(node: fx.Node, parts: dict[fx.Node, Part]) -> Part | None:
 
 
 def join_chunks(graph: fx.Graph) -> None:
-    """Makes one running sum of those of all chunks of a tensor, in place."""
+    """Makes one running sum of the running sums of all chunks of a tensor, in place."""
     parts: dict[fx.Node, Part] = {}
     sums: dict[Formula, dict[int, fx.Node]] = defaultdict(dict)
     for node in graph.nodes:

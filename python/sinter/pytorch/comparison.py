@@ -213,8 +213,8 @@ class Run:
 def run(module: Callable, given: Any, backward: bool, seed: int,
         dtype: torch.dtype | None = None,
         compiler: Callable | None = None) -> Run:
-    """Results and gradients of a copy of the module. The gradients are those of a weighted sum of all
-    float results. dtype: all floats are converted to it first."""
+    """Results and gradients of a copy of the module. The gradients are taken of a weighted sum of all float results.
+    dtype: all floats are converted to it first."""
     convert = lambda x: (x.detach().to(dtype or x.dtype).clone().requires_grad_(x.requires_grad)
                          if isinstance(x, torch.Tensor) and x.is_floating_point() else x)
     own = copy.deepcopy(module) if isinstance(module, torch.nn.Module) else module

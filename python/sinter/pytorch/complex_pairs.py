@@ -63,8 +63,8 @@ def number_of(value) -> complex | None:
 class Pairs:
     """Rewrites a graph: makes the parts of its complex nodes.
 
-    parts: of a node in `conjugates` those of its conjugate, because a product takes the sign into its
-    sums, and the ops of PARTWISE do not see it."""
+    parts: a node in `conjugates` has the parts of its conjugate, because a product takes the sign into its sums, and
+    the ops of PARTWISE do not see it."""
 
     def __init__(self, graph: fx.Graph) -> None:
         self.graph = graph
@@ -144,7 +144,7 @@ class Pairs:
 
 
 def is_conjugate(pairs: Pairs, node: fx.Node) -> bool:
-    """Whether the parts that the rule of a node made are those of the conjugate."""
+    """Whether the parts that the rule of a node made belong to the conjugate."""
     signs = [operand in pairs.conjugates for operand in node.args[:2]
              if isinstance(operand, fx.Node)]
     if node.target is aten._conj.default:

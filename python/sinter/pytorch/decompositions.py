@@ -250,7 +250,7 @@ def group_norm_backward(grad, x, mean, rstd, weight, n, channels, spatial, group
 
 
 def normalized_backward(grad, y, rstd, axes):
-    """The gradient of x for that of y = (x - mean) * rstd over some axes; float32."""
+    """The gradient of x from y's gradient, y = (x - mean) * rstd over some axes; float32."""
     return rstd * (grad - grad.mean(axes, True) - y * (grad * y).mean(axes, True))
 
 

@@ -282,7 +282,7 @@ def is_zero(value) -> bool:
 
 
 def check_linear(node: fx.Node, reaching: dict) -> None:
-    """Raises where a node is not linear in those of its operands that depend on gradients."""
+    """Raises if a node is not linear in its operands that depend on gradients."""
     first, *others = (*node.args, None)
     if node.target is aten.where.self:
         is_linear = first not in reaching and all(x in reaching or is_zero(x) for x in node.args[1:])

@@ -37,8 +37,8 @@ class Symbol:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """A size as a product: `number` times the symbols. Their order is that of the axes which the size
-    becomes; products are equal in any order."""
+    """A size as a product: `number` times the symbols. They have the order of the axes which the size becomes; products
+    are equal in any order."""
 
     number: int
     symbols: tuple[str, ...]
@@ -127,8 +127,8 @@ class Extents:
                     self._pairs[pair[0] * pair[1]] = None
 
     def rows(self, size) -> tuple[Extent, ...]:
-        """The axes of a first axis: those of a pair whose product it is, so that a tensor [batch *
-        tokens, ...] has the same rows as one [batch, tokens, ...], and can fuse with it."""
+        """The axes of a first axis: a pair whose product it is, so that a tensor [batch * tokens, ...] has the same
+        rows as one [batch, tokens, ...], and can fuse with it."""
         pair = self._pairs.get(size) if isinstance(size, int) else None
         return pair or self.axes(size)
 
@@ -150,7 +150,7 @@ class Extents:
         most = int(bounds.upper) if isinstance(bounds.upper, sympy.Integer) else MOST
         if self._ranges is not None:
             low, high = max(low, 1), most if most < MOST else high
-        elif low <= most < MOST:  # the user's, by mark_dynamic, or that of an earlier guard
+        elif low <= most < MOST:  # the user's, by mark_dynamic, or an earlier guard's
             high = most
         else:  # a guard: torch compiles anew for a larger size
             environment.evaluate_expr(sympy.Le(expression, high))

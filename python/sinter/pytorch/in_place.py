@@ -128,9 +128,9 @@ def written_by_index(writer: fx.Node) -> tuple[int, fx.Node, fx.Node] | None:
 
 
 def skip_copies(graph: fx.Graph, targets: int) -> None:
-    """Lets an op read the source of a copy, and the whole of a slice that has all elements: x[:, p] = v  is
-    a copy to a view of x, which is written back to all views of which it is one. targets: how many of the
-    last results are copied to arguments."""
+    """Lets an op read the source of a copy, and the whole of a slice that has all elements: x[:, p] = v is a copy to a
+    view of x, which is written back through each enclosing view. targets: how many of the last results are copied to
+    arguments."""
     output = next(node for node in graph.nodes if node.op == "output")
     for node in list(graph.nodes):
         source = unchanged(node)

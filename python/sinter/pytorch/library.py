@@ -38,7 +38,7 @@ def repeated(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
 
 
 def grouped_sum(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """The gradient of keys or values from that of `repeated`."""
+    """The gradient of keys or values from the gradient of `repeated`."""
     groups = x.shape[1]
     return grad if grad.shape[1] == groups else grad.unflatten(1, (groups, -1)).sum(2)
 
@@ -124,7 +124,7 @@ def _(grad, result, log_sum, q, k, v, mask, causal, scale, softcap=0.0):
 
 @attention.register_vmap
 def _(info, axes, q, k, v, mask, causal, scale, softcap=0.0):
-    """The axis of vmap joins that of the batch."""
+    """The axis of vmap joins the axis of the batch."""
     count = info.batch_size
     q, k, v = (first_axis(x, axis, count) for x, axis in zip((q, k, v), axes))
     batch = q.shape[1]

@@ -104,7 +104,7 @@ def code_bytes(form: CodeFormat, codes: torch.Tensor) -> torch.Tensor:
 
 
 def of_steps(form: CodeFormat, numbers: torch.Tensor, first: int, count: int, rounds: int) -> torch.Tensor:
-    """uint8 [M, count, bytes]: the numbers of the steps, those of one place of a round side by side."""
+    """uint8 [M, count, bytes]: the numbers of the steps, with the numbers for one place of a round side by side."""
     of_round = ROUND // form.group
     begin, end = first * of_round, (first + count * rounds) * of_round
     numbers = padded(numbers, end)[:, begin:end].unflatten(1, (count, rounds, of_round))

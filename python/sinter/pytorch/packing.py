@@ -258,7 +258,7 @@ def pack(graph: fx.Graph, group: Group) -> None:
 
 
 def name_as(path: str, *nodes: fx.Node) -> None:
-    """Lets nodes be those of the module of that path."""
+    """Lets nodes belong to the module of that path."""
     for node in nodes:
         stack = list((node.meta.get("nn_module_stack") or {}).items())
         if stack:

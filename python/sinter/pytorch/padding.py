@@ -53,7 +53,7 @@ def pad_products(module: fx.GraphModule) -> None:
 
 
 def read_padded_sums(graph: fx.Graph, operand: fx.Node, whole: fx.Node) -> None:
-    """Lets sums over the rows of an operand be those of its padded tensor."""
+    """Lets sums over the rows of an operand read its padded tensor."""
     for node in list(operand.users):
         if node.target is not aten.sum.dim_IntList or list(node.args[1]) != [0]:
             continue
@@ -96,7 +96,7 @@ def call(graph: fx.Graph, origin: fx.Node, target, *arguments, **options) -> fx.
 
 
 def add_value(node: fx.Node) -> None:
-    """Gives a node the fake tensor that its target computes of those of its operands."""
+    """Gives a node the fake tensor that its target computes from its operands' fake tensors."""
     arguments, options = fx.map_arg((node.args, node.kwargs), lambda operand: operand.meta["val"])
     mode = next((leaf.fake_mode for leaf in tree_leaves((arguments, options)) if hasattr(leaf, "fake_mode")), None)
     with mode or contextlib.nullcontext():

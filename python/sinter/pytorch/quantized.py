@@ -64,9 +64,9 @@ class Factor:
 class Coded:
     """A matrix that a node computes of codes: scale * (code - zero).
 
-    node: of the codes [M, K]. view: how the value's axes are those of the codes; "rows" [M, K], "columns"
-    [K, M], or "groups" [M, K / g, g]. group: g. dtype: of the value's elements. is_rounded: they were rounded
-    to that type. code: of the format, where the graph says that codes have fewer bits than a byte."""
+    node: of the codes [M, K]. view: how the value's axes map to the axes of the codes; "rows" [M, K], "columns" [K, M],
+    or "groups" [M, K / g, g]. group: g. dtype: of the value's elements. is_rounded: they were rounded to that type.
+    code: of the format, where the graph says that codes have fewer bits than a byte."""
 
     node: fx.Node
     dtype: torch.dtype
@@ -222,7 +222,7 @@ class Finder:
 
 
 def is_integer(node: fx.Node) -> bool:
-    """Whether a node's elements are those of a tensor of 8-bit integers, perhaps as another type."""
+    """Whether a node's elements come from a tensor of 8-bit integers, perhaps as another type."""
     while node.target in (*CASTS, *RESHAPES, *TRANSPOSES, aten.unsqueeze.default, aten.expand.default):
         node = node.args[0]
     return node.meta["val"].dtype in (torch.int8, torch.uint8)

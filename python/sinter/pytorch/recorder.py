@@ -33,7 +33,7 @@ class Recorder(Protocol):
         """The current stream; None: it is being captured, so that nothing may be replayed in it."""
 
     def follow(self) -> None:
-        """Lets the current stream wait for that of the replay or launch before."""
+        """Lets the current stream wait for the stream of the replay or launch before."""
 
     def launch(self, function: Callable) -> list[torch.Tensor]:
         """Calls a function of a stream: in which it launches what shares memory with recordings. None: in

@@ -63,8 +63,8 @@ class Recording:
         return self.still.of(arguments) == self.seen
 
     def has_lent_inputs(self, arguments: Sequence) -> bool:
-        """Whether the lent inputs are those of the recorded call. A call with others is launched alone:
-        theirs was, and the next one has these again."""
+        """Whether the lent inputs are the recorded call's. A call with others is launched alone, as the
+        call that made them was; the next call has the recorded ones again."""
         return self._lent_inputs(arguments) == self._lent_seen
 
     def run(self, arguments: Sequence) -> Sequence[torch.Tensor | None]:
@@ -94,9 +94,9 @@ class Still:
 
 @dataclass
 class Place:
-    """Calls of one size with parameters at the same addresses. streams: in which one of them was launched
-    alone. addresses: of the other inputs in the last call. recorded: how often. used: the number of the last
-    call. refused: that of a call for whose recording there was no room."""
+    """Calls of one size with parameters at the same addresses. streams: in which one of them was launched alone.
+    addresses: of the other inputs in the last call. recorded: how often. used: the number of the last call. refused:
+    the number of a call for whose recording there was no room."""
 
     streams: set[int] = field(default_factory=set)
     addresses: tuple[int, ...] = ()
@@ -109,12 +109,12 @@ class Place:
 class RecordedCall:
     """An entry whose calls are recorded. Several threads may call it.
 
-    The first call of each size, addresses of parameters, and stream is launched alone; so are all calls in
-    a stream that is being captured. A launch in the default stream uses the memory of recordings; in others
-    a session of the stream, which prepares a capture there. reason: why nothing is recorded, or None.
-    limits: why some calls are not. written: results that are copied to an argument behind the call and not
-    used otherwise, with the argument; a recording that reads the argument where it lies has the copy. lent:
-    results that the backward pass alone sees, or those of a backward pass, which can be copied instead.
+    The first call of each size, addresses of parameters, and stream is launched alone; so are all calls in a stream
+    that is being captured. A launch in the default stream uses the memory of recordings; in others a session of the
+    stream, which prepares a capture there. reason: why nothing is recorded, or None. limits: why some calls are not.
+    written: results that are copied to an argument behind the call and not used otherwise, with the argument; a
+    recording that reads the argument where it lies has the copy. lent: results that the backward pass alone sees, or
+    results of a backward pass, which can be copied instead.
     """
 
     def __init__(self, entry: CompiledEntry, leaves: Sequence[fx.Node], recorder: Recorder | None,

@@ -303,7 +303,7 @@ class CompiledEntry:
         self.in_groups = False
 
     def allow_groups(self) -> None:
-        """Before the first call. All calls are those of `take` then, which runs the steps in groups and lets go of
+        """Before the first call. All calls then go through `take`, which runs the steps in groups and lets go of
         arguments in between."""
         self.in_groups = not (self._is_checked or self.overwritten or self.states)
 

@@ -34,7 +34,7 @@ def join_selects(graph: fx.Graph) -> None:
 
 
 def parts_of(total: fx.Node) -> list[fx.Node] | None:
-    """The parts that a sum adds, if they are those of one axis, each once."""
+    """The parts that a sum adds, if they are the parts of one axis, each once."""
     parts, pending = [], [total]
     while pending:
         node = pending.pop()

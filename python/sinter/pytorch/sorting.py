@@ -21,7 +21,7 @@ def is_short(x: torch.Tensor, dim: int) -> bool:
 
 
 def places(size: int, dim: int, x: torch.Tensor) -> torch.Tensor:
-    """0, 1, 2, ... along an axis that has axes of one element behind it, those of x behind `dim`."""
+    """0, 1, 2, ... along an axis, followed by an axis of one element for each axis of x after `dim`."""
     numbers = torch.arange(size, dtype=torch.int32, device=x.device)
     return numbers.reshape(size, *[1] * (x.dim() - 1 - dim))
 

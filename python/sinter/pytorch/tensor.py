@@ -28,8 +28,8 @@ MANY_TERMS, FEW_SUMS, LEAST_ROW = 2**15, 16, 256
 
 
 class Tensor:
-    """A tensor of torch: a value of the graph whose axes, `_groups[i]` of them for axis i, are the
-    factors of the tensor's axes. Row-major order of the value is that of the tensor.
+    """A tensor of torch: a value of the graph whose axes, `_groups[i]` of them for axis i, are the factors of the
+    tensor's axes. The value and the tensor have the same row-major order.
 
     transpose_of: the matrix whose transpose this is; None: it is none, or not known to be one."""
 
@@ -234,7 +234,7 @@ class Tensor:
         return self._regrouped(groups[:axis] + [(1,)] + groups[axis:])
 
     def squeeze(self, axes: Sequence[int]) -> Tensor:
-        """Drops those of the axes whose size is 1."""
+        """Drops the given axes whose size is 1."""
         gone = {axis % max(self.rank, 1) for axis in axes}
         return self._regrouped([group for i, group in enumerate(self._all_axes)
                                 if not (i in gone and self.is_one(i))])

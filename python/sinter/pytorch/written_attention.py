@@ -144,8 +144,7 @@ def is_last_two(transpose: fx.Node) -> bool:
 
 
 def fits(q, k, v, mask, weights) -> bool:
-    """Whether the operands are those of an attention of one 16-bit type, in four axes, that broadcast nothing
-    but the mask."""
+    """Whether the operands fit an attention of one 16-bit type, in four axes, that broadcasts only the mask."""
     values = [value_of(x) for x in (q, k, v, weights)]
     if any(x is None or x.dim() != 4 or x.dtype not in DTYPES or x.dtype != values[0].dtype for x in values):
         return False

@@ -192,7 +192,7 @@ def dynamic_shapes(name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def flat(value: Any) -> list[torch.Tensor]:
-    """The tensors of a result or of arguments, those of caches too, in the order of torch.export."""
+    """The tensors of a result or of arguments, including caches' tensors, in the order of torch.export."""
     return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 

@@ -662,7 +662,7 @@ SIZES = (lambda x: list(x.shape), lambda x: [], lambda x: [0, x.shape[0]], lambd
 
 
 def made(*behind: Any, like: bool = False, **kwargs: Any) -> list[Callable[[Maker], Call]]:
-    """Calls with sizes that those of a tensor tell; like: the op gets the tensor."""
+    """Calls with sizes taken from a tensor's sizes; like: the op gets the tensor."""
     if like:
         return [lambda k, sizes=sizes: call(k.x("ab"), sizes, *behind, **kwargs) for sizes in SIZES]
     return [lambda k, sizes=sizes: call(sizes, *behind, given=(k.x("ab"),), **kwargs)
@@ -741,7 +741,7 @@ def static_makers() -> dict[str, Maker]:
 
 
 def dynamic_makers() -> dict[str, tuple[Maker, Maker]]:
-    """The kinds of sizes that change: those of the trace, and others."""
+    """The kinds of sizes that change: the sizes of the trace, and others."""
     pair = lambda first, second, **facts: (Maker(first, **facts), Maker(second, **facts))
     makers = {"dynamic": pair(NUMBERS, SECOND),
               "dynamic alike": pair(dict.fromkeys(NUMBERS, 4), dict.fromkeys(NUMBERS, 6))}
@@ -998,8 +998,8 @@ def seconds_fit(graph: Any, others: list[Bound]) -> bool:
 
 
 def run_op(name: str, kinds: Iterable[str] | None = None, most: int | None = None) -> Outcome:
-    """All odd calls of an op. kinds: some of those of `static_makers` and `dynamic_makers`; most:
-    calls of a kind at most, which are other ones for each kind."""
+    """All odd calls of an op. kinds: some of the kinds of `static_makers` and `dynamic_makers`; most: the largest
+    number of calls of a kind; each kind has other calls."""
     outcome = Outcome()
     makers = list(enumerate(TABLE[name]))
     chosen = lambda kind: kinds is None or kind in kinds

@@ -1,4 +1,4 @@
-"""Records the ops of a function as a graph like that of make_fx, from one run on real tensors.
+"""Records the ops of a function as a graph like make_fx's, from one run on real tensors.
 
 It is many times faster, because no fake tensors compute shapes: the `val` of each node is the tensor
 that the run had there."""

@@ -33,12 +33,12 @@ from torch.fx.experimental.symbolic_shapes import (DimDynamic, ShapeEnv, Statele
 OPTIONS = read_options({})
 COMPARES_STRIDES = True
 
-# Floats are right if they are nearer to float64 than ROUNDINGS roundings of their type, in units of
-# the largest number of the result; or at most TIMES_EAGER times as far as eager by one of its kernels of
-# attention, or as the ops into which torch decomposed the program; or at most TIMES_NOISE times as far as
-# random roundings of each statement move the float64 result. Sums have at most as many terms as the largest
-# input has elements, n; above SHORT terms the roundings grow as their root, as those of a random walk do. A
-# gradient may be the small difference of large terms, which are of the size of the cotangents.
+# Floats are right if they are nearer to float64 than ROUNDINGS roundings of their type, in units of the largest number
+# of the result; or at most TIMES_EAGER times as far as eager by one of its kernels of attention, or as the ops into
+# which torch decomposed the program; or at most TIMES_NOISE times as far as random roundings of each statement move the
+# float64 result. Sums have at most as many terms as the largest input has elements, n; above SHORT terms the roundings
+# grow as their root, as in a random walk. A gradient may be the small difference of large terms, which are of the size
+# of the cotangents.
 ROUNDINGS = 8
 SHORT = 16
 TIMES_EAGER = 4
@@ -199,7 +199,7 @@ def fakes_of(program: Program, tensors: list) -> tuple[list, ShapeEnv]:
 
 
 def trace(program: Program, tensors: list, table: dict, is_recorded: bool = False):
-    """The graph as aot_autograd makes it, and whether it is that of given tensors."""
+    """The graph as aot_autograd makes it, and whether given tensors have the same graph."""
     function = functionalize(traced_function(program))
     try:
         if not program.changes and is_recorded:
@@ -402,8 +402,8 @@ def eager_strides(reference: Reference) -> list:
 
 
 def beside_other_kernels(ours: list, reference: Reference) -> tuple[str, str] | None:
-    """Compares with eager by torch's other kernels of attention, whose gradients differ as much from each
-    other where they are small differences of large terms: those of products and a softmax, and of the CPU."""
+    """Compares with eager by torch's other kernels of attention, whose gradients differ as much from each other where
+    they are small differences of large terms: the kernels of products and a softmax, and of the CPU."""
     wrong = None
     for device, kernel in ((reference.inputs[0].device, SDPBackend.MATH), ("cpu", SDPBackend.FLASH_ATTENTION)):
         other = dataclasses.replace(reference, inputs=[one.to(device) for one in reference.inputs],

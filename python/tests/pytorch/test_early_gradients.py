@@ -15,8 +15,7 @@ from sinter.pytorch import report
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-# An error is at most FACTOR times that of eager, or as many roundings of the largest element as the square root
-# of the terms of its sums.
+# An error is at most FACTOR times eager's, or sqrt(n) roundings of the largest element for sums of n terms.
 FACTOR = 2.0
 
 

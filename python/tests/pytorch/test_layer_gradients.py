@@ -31,8 +31,8 @@ from torch.utils._pytree import tree_map
 TERMS = 64
 ROUNDINGS = TERMS**0.5
 FACTOR = 3.0
-# A gradient below this part of the layer's largest one is zero but for roundings, as that of a bias
-# which softmax cancels; it is compared with the largest one.
+# A gradient below this part of the layer's largest one is zero but for roundings, such as the gradient of a bias which
+# softmax cancels; it is compared with the largest one.
 ZERO = 1e-5
 
 DTYPES = (torch.float32, torch.bfloat16)
@@ -105,7 +105,7 @@ def padding(batch: int, keys: int) -> torch.Tensor:
     return torch.arange(keys) >= torch.clamp(keys - torch.arange(batch), min=1).unsqueeze(1)
 
 
-# ---- layers whose sizes are those of attention
+# ---- layers with the sizes of attention
 
 def attention(s: Sizes) -> Iterator[Case]:
     b, t, k, e, h = s.batch, s.tokens, s.keys, s.width, s.heads

@@ -60,7 +60,7 @@ class TestPacking(unittest.TestCase):
         return function
 
     def assert_right(self, function, module=None):
-        """The bits are those of the module compiled without packing."""
+        """The bits equal the bits of the module compiled without packing."""
         twin = compiled(copy.deepcopy(module or self.module), options=UNPACKED)
         self.assertTrue(torch.equal(function(self.x), twin(self.x)))
 

@@ -179,7 +179,7 @@ def test_codes_that_another_op_reads():
 
 
 def test_fast_numerics_round_no_weight():
-    """The product is nearer to that of float64 than eager's, which rounds each weight."""
+    """The product is nearer to float64's than eager's, which rounds each weight."""
     module = Codes("int8", 32, True, torch.bfloat16, WIDTH, INNER)
     x = torch.randn(64, WIDTH).to(torch.bfloat16)
     exact = nn.functional.linear(x.double(), Codes.weight(_wide(module)).double(), module.bias.double())

@@ -482,7 +482,7 @@ class TestLentResults(unittest.TestCase):
 
 
 class TestGradients(unittest.TestCase):
-    """Gradients are lent, too, until a step finds those of the step before alive."""
+    """Gradients are lent, too, until a step finds the gradients of the step before alive."""
 
     def setUp(self):
         reset()

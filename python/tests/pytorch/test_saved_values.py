@@ -24,7 +24,7 @@ class Attention(nn.Module):
 
 
 def kept(monkeypatch: pytest.MonkeyPatch, module: nn.Module) -> tuple[list, list]:
-    """Trains a module beside eager: the names of what is kept, and those of the backward graph's inputs."""
+    """Trains a module beside eager: the names of what is kept, and of the backward graph's inputs."""
     graphs = []
     keep = backend.keep_roots
 
@@ -145,7 +145,7 @@ def test_other_norms_are_kept(monkeypatch: pytest.MonkeyPatch, module: nn.Module
 
 
 class RandomCheckpoint(nn.Module):
-    """A checkpoint computes random numbers again, which are those of the forward pass."""
+    """A checkpoint computes the random numbers of the forward pass again."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Sorting along a short axis: values and indices are those of torch's stable sort."""
+"""Sorting along a short axis: values and indices equal torch's stable sort."""
 
 import math
 import unittest

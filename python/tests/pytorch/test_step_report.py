@@ -194,8 +194,8 @@ def test_no_graph_and_other_options_are_errors():
 
 
 def test_the_fused_adamw_of_torch_stands_beside_compiled_graphs():
-    """AdamW(fused=True) is one op of torch, uncompiled: parameters after three steps are those of a step in which
-    AdamW alone is eager's."""
+    """AdamW(fused=True) is one op of torch, uncompiled: parameters after three steps equal the result of a step in
+    which AdamW alone is eager's."""
     def parameters(fused: bool) -> list[torch.Tensor]:
         reset()
         torch.manual_seed(1)

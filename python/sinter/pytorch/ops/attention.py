@@ -45,7 +45,7 @@ def group_of_head(q: Tensor, k: Tensor) -> Tensor:
 
 
 def grouped_sum(grad: Tensor, x: Tensor) -> Tensor:
-    """The gradient of keys or values x from that of `repeated`."""
+    """The gradient of keys or values x from the gradient of `repeated`."""
     if grad.product(1) == x.product(1):
         return grad
     if not (grad.product(1).is_number and x.product(1).is_number):
@@ -166,8 +166,8 @@ def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask,
 def attention_gradients(c: Conversion, grad: Tensor, result: Tensor, log_sum: Tensor, q: Tensor,
                         k: Tensor, v: Tensor, mask, causal: bool, scale: float,
                         softcap: float = 0.0) -> tuple:
-    """Gradients of q, k and v; grad [B, H, S, E], result [B, S, H, E]. The sum of P dP over a row, which
-    the gradient of a softmax needs, is that of grad times the result."""
+    """Gradients of q, k and v; grad [B, H, S, E], result [B, S, H, E]. The sum of P dP over a row, which the gradient
+    of a softmax needs, equals the sum of grad times the result."""
     if not has_gradient_ops(q, k, v):
         return attention_backward(c, grad, q, k, v, mask, causal, scale, softcap)
     delta = (grad.f32() * result.permute([0, 2, 1, 3]).f32()).sum([3])

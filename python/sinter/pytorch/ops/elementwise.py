@@ -63,7 +63,7 @@ def exp(c: Conversion, x: Tensor) -> Tensor:
 
 
 def is_negative_abs(node: fx.Node) -> bool:
-    """-|x|, whose power is less work than that of a number of any sign."""
+    """-|x|, whose power is less work than the power of a number of any sign."""
     return node.target is torch.ops.aten.neg.default \
         and node.args[0].target is torch.ops.aten.abs.default
 

@@ -81,7 +81,7 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
     row = joined_numbers([indices[axis] for axis in axes], sizes)
     table = rows.reshape([total, math.prod(sizes[count:])])
     taken = take_rows(table, row, from_end=True).unflatten(row.rank, sizes[count:])
-    lead = axes[0]  # the result's index axes stand where those of x stood
+    lead = axes[0]  # the result's index axes replace the indexed axes of x
     index_axes = list(range(row.rank))
     rest = list(range(row.rank, taken.rank))
     return taken.permute(rest[:lead] + index_axes + rest[lead:])
@@ -120,9 +120,9 @@ def indexed_by_counting(c: Conversion, x: Tensor, axes: list[int],
 
 
 def taken_by_axis(c: Conversion, x: Tensor, axes: list[int], indices: list[Tensor]) -> Tensor | None:
-    """x[i[:, None], j], each index of which varies along one axis of its own: taken along one axis of x after
-    another, but for an index that counts. It is for sizes that are no numbers: a mask[batch, token] whose batch
-    torch does not know to be that of the tokens. None: the indices are others, or rows of a table are cheaper."""
+    """x[i[:, None], j], each index of which varies along one axis of its own: taken along one axis of x after another,
+    but for an index that counts. It is for sizes that are no numbers: a mask[batch, token] whose batch torch does not
+    know to equal the tokens' batch. None: the indices are others, or rows of a table are cheaper."""
     if all(x.product(axis).is_number for axis in axes):
         return None
     rank = max(index.rank for index in indices)

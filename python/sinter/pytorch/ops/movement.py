@@ -142,7 +142,7 @@ def joined_at(tensors: Sequence[Tensor], axis: int, place: Tensor) -> Tensor:
 def parts_at(parts: Sequence[tuple[Tensor, Tensor | int, Tensor]], axis: int, place: Tensor) -> Tensor:
     """The same for a concatenation of parts: tensors, where the part of each begins, and its size."""
     result = None
-    for x, begin, size in parts:  # place: that of the element in the part
+    for x, begin, size in parts:  # place: of the element in the part
         taken = gather(x, along(x, inside_of(x, axis, place + begin), axis), axis)
         result = taken if result is None \
             else x.g.where(along(x, place.less(0), axis), result, taken)
@@ -378,8 +378,8 @@ def select_scatter(c: Conversion, x: Tensor, source: Tensor, axis, index) -> Ten
 
 @dataclass(frozen=True)
 class Strided:
-    """A view of all memory of a tensor that is dense. elements: those of the tensor, in the order of memory.
-    layout: the tensor's. begin: the place of the view's first element."""
+    """A view of all memory of a tensor that is dense. elements: the tensor's, in the order of memory. layout: the
+    tensor's. begin: the place of the view's first element."""
 
     elements: Tensor
     layout: Layout
@@ -429,7 +429,7 @@ class Strided:
 
 @converts(aten("as_strided.default"), aten("as_strided_copy.default"))
 def as_strided(c: Conversion, x: Tensor, sizes, strides, offset=None) -> Tensor:
-    """Elements by their places in memory, which is that of x alone."""
+    """Elements by their places in memory that x alone uses."""
     view = Strided.of(c, x, sizes, strides, offset)
     if 0 in sizes:
         return c.g.full(sizes, 0, c.dtype)

@@ -55,7 +55,7 @@ def layer_norm(c: Conversion, x: Tensor, shape, weight, bias, eps) -> tuple:
 def rms_norm(c: Conversion, x: Tensor, shape, weight, eps) -> tuple:
     axes = list(range(x.rank - len(shape), x.rank))
     if eps is None:
-        eps = torch.finfo(torch.float32).eps  # the type of the sums, whatever that of x
+        eps = torch.finfo(torch.float32).eps  # the type of the sums, whatever type x has
     y = x.f32()
     scale = ((y * y).mean(axes, True) + float(eps)).apply("rsqrt")
     y = y * scale

@@ -33,7 +33,7 @@ def last_writers(x: Tensor, axis: int, rows: Tensor) -> Tensor:
 
 
 def writers_of_range(x: Tensor, axis: int, rows: Tensor) -> Tensor:
-    """The same for row numbers that are begin, begin + 1, ..., as those of new tokens in a cache are."""
+    """The same for row numbers that are begin, begin + 1, ..., as the row numbers of new tokens in a cache are."""
     begin = gather(rows, x.g.number(0, "i32").reshape([1] * x.rank), axis)
     writer = x.places(axis) - begin
     is_written = writer.greater_equal(0) & writer.less(rows.extent(axis))
@@ -176,8 +176,8 @@ def joined_rows(indices: list[Tensor], sizes: list[int]) -> Tensor:
 
 
 def put_rows(x: Tensor, lead: int, count: int, rows: Tensor, values: Tensor) -> Tensor:
-    """Values at rows of the axes lead .. lead + count - 1 of x, joined. The values broadcast to the axes
-    before these, those of the rows, and those behind."""
+    """Values at rows of the axes lead .. lead + count - 1 of x, joined. The values broadcast to the axes before these,
+    the axes of the rows, and the axes after these."""
     sizes = x.shape[lead:lead + count]
     table = x.flatten(lead, lead + count - 1) if count > 1 else x
     rank = table.rank - 1 + rows.rank

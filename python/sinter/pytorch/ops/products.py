@@ -128,8 +128,8 @@ def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None)
 @converts(aten("convolution.default"))
 def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding, dilation,
                 transposed, output_padding, groups) -> Tensor:
-    """Patches, each multiplied with the whole kernel: those of images that do not overlap, and any along
-    one axis. Where each channel has a kernel of its own along one axis, a sum of moved inputs."""
+    """Patches, each multiplied with the whole kernel: patches of images that do not overlap, and any patches along one
+    axis. Where each channel has a kernel of its own along one axis, a sum of moved inputs."""
     if is_of_channels(x, weight, transposed, groups):
         return sum_of_neighbours(c, x, weight, bias, stride[0], padding[0], dilation[0])
     if weight.rank == 3 and not transposed and groups == 1:
