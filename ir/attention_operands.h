@@ -54,8 +54,8 @@ llvm::SmallVector<uint32_t, 2> row_number_inputs(const Graph& group, ValueId num
 /// A kernel of the gradients can read the operand where it is.
 bool gradient_addresses(const Graph& graph, const Op& op, size_t operand);
 
-/// A mask repeats along all leading axes of an attention's result, or along none. Those of kernels
-/// do.
+/// A mask repeats along all leading axes of an attention's result, or along none, as kernels need
+/// it.
 bool is_whole_mask(DimsRef mask, DimsRef result);
 /// The operands of `op` with such a mask: one that repeats along some axes is repeated to all.
 llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op);

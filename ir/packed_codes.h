@@ -8,8 +8,8 @@
 //   step:  | codes of lane 0: round 0, 1, .. | of lane 1 | ... | scales | zeros | minima | padding
 //   |
 //
-// Scales of a step are sorted by place of the group in a round, then by round: a lane reads those
-// of its rounds at once. Zeros (16-bit integers) and minima (of the scale's type) are sorted
+// Scales of a step are sorted by place of the group in a round, then by round: a lane reads the
+// scales of its rounds at once. Zeros (16-bit integers) and minima (of the scale's type) are sorted
 // likewise. A step, a tail and so a row have a multiple of 16 bytes.
 #pragma once
 

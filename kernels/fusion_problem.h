@@ -19,7 +19,7 @@ using Families = llvm::ArrayRef<const KernelFamily*>;
 
 class FusionProblem {
  public:
-  /// Costs are those with every symbol at its upper bound.
+  /// Costs have every symbol at its upper bound.
   FusionProblem(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const DeviceDescription& device,
                 Numerics numerics, Families families);
   /// The same problem with costs at these values of the symbols.

@@ -11,7 +11,7 @@
 namespace sinter {
 namespace {
 
-/// Groups that are looked at in the place of the next one.
+/// Groups that are considered instead of the next one.
 constexpr size_t kWindow = 16;
 
 /// Groups that have run or have not, and the intermediate values between them.

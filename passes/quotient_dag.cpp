@@ -127,7 +127,7 @@ void QuotientDag::for_each_neighbour(const PathQuestion& q, ValueId op, const Ed
 }
 
 // Both searches go breadth first over states (op, has the path been outside?), and find the same
-// path: of the shortest ones that which at each op goes on to the first neighbour that it can.
+// path: of the shortest paths, the one that at each op takes the first neighbour that it can.
 
 std::optional<QuotientDag::Path> QuotientDag::search_forward(const PathQuestion& q,
                                                              size_t budget) const {

@@ -1,5 +1,5 @@
-// Buffers share a slot of the arena only at different times, or where a kernel may write one in the
-// place of the other.
+// Buffers share a slot of the arena only at different times, or if a kernel may write one in the
+// memory of the other.
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
 
@@ -28,7 +28,7 @@ bool has_plain_pointers(const Kernel& kernel, const InPlace& pair) {
   return kernel.overlap.waits || llvm::is_contained(kernel.in_place, pair);
 }
 
-/// Step `index`, which reads `before` last, may write `after` in its place.
+/// Step `index`, which reads `before` last, may write `after` in the memory of `before`.
 bool may_take_place(const Program& program, const EntryPlan& entry, uint32_t index, uint32_t before,
                     uint32_t after) {
   const StepFacts step = step_facts(program, entry.steps[index]);

@@ -101,7 +101,7 @@ class PlanWriter {
     return features;
   }
 
-  /// Whether a step writes a buffer in the place of one that it reads, or a kernel is made for it.
+  /// Whether a step writes a buffer in the memory of one that it reads, or a kernel is made for it.
   bool has_in_place() const {
     const auto has = [](const EntryPlan& entry) {
       return llvm::is_contained(buffers_written_over(entry), true);

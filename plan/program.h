@@ -29,8 +29,8 @@ struct Buffer {
   // State only: how many appends of this entry come before the value. Every version has a buffer of
   // its own; all are the same memory.
   uint32_t version = 0;
-  // Arena only, less than the number of buffers. Buffers of one slot live at different times, but
-  // for one that a step writes in the place of another that it reads last.
+  // Arena only, less than the number of buffers. Buffers of one slot live at different times,
+  // except a buffer that a step writes in the memory of another that it reads last.
   uint32_t slot = 0;
   SymExpr size_bytes;
   // Steps between which an arena buffer holds its value: written by step `first`, last read by step
@@ -56,12 +56,13 @@ struct Launch {
   SymExpr symbolic_items;     // not 0: replaces items_per_row where a width is a symbol
   int64_t items_per_block = 1;
   int64_t threads = 256;
-  /// Dynamic shared memory, beside what the kernel's text declares: the most, and where
-  /// `wanted_shared_bytes` is not 0, so many of them. The kernel asks the device how many it got.
+  /// Dynamic shared memory, beside what the kernel's text declares: the most bytes, or
+  /// `wanted_shared_bytes` if these are not 0 and fewer. The kernel asks the device how many it
+  /// got.
   int64_t shared_bytes = 0;
   SymExpr wanted_shared_bytes;
   int64_t cluster = 1;  // blocks of a thread-block cluster; more than 1 from sm_90 on
-  /// From so many items on there are no clusters, where this is not 0: blocks alone fill the
+  /// If not 0: calls with this many items or more have no clusters, since blocks alone fill the
   /// device.
   int64_t items_without_clusters = 0;
   /// No more clusters than this, where it is not 0: the kernel's text deals the items out.
@@ -151,7 +152,7 @@ struct EntryPlan {
   std::vector<Step> steps;
 };
 
-/// For each buffer of an entry: the step that reads it last writes another in its place.
+/// For each buffer of an entry: the step that reads it last writes another in its memory.
 std::vector<bool> buffers_written_over(const EntryPlan& entry);
 
 /// Where the buffers of an entry lie for one set of symbol values. Buffers of one slot whose lives

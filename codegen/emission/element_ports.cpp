@@ -117,7 +117,7 @@ Result<std::string> operand_accessor(const EmitContext& context, size_t operand)
              in_method(chunk.statements));
 }
 
-/// Statements that put what `loads` gives in the place of the members of PortMemory.
+/// Statements that replace the members of PortMemory by what `loads` gives.
 std::string loaded_memory(const Graph& group) {
   std::string text;
   const auto add = [&](char name, size_t count) {

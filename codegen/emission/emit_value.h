@@ -6,8 +6,8 @@
 // value at given coordinates is computed once in a scope.
 //
 // Values computed in one pass over a stage and needed in a later one may be kept in registers:
-// `k3[j][e]` is element e of the thread's chunk j. Those of two bytes an element stay packed as
-// they lie in memory, and what one cheap operation makes of them is made again instead of kept.
+// `k3[j][e]` is element e of the thread's chunk j. Values of two bytes an element stay packed as in
+// memory, and what one cheap operation makes of them is computed again instead of kept.
 #pragma once
 
 #include <optional>

@@ -5,7 +5,7 @@
 
 namespace sinter {
 
-/// A step writes buffer `after` in the place of `before`, which no later step reads.
+/// A step writes buffer `after` in the memory of `before`, which no later step reads.
 struct BufferInPlace {
   uint32_t before = 0, after = 0;
 };

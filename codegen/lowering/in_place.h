@@ -11,9 +11,9 @@ struct WantedInput {
   uint32_t output = 0, input = 0;
 };
 
-/// The outputs of step `index`, a kernel of `group`, that its family can write in the place of an
-/// operand which no later step reads: of several operands the one that has been there longest. An
-/// output with a wanted input takes that one or none. The buffers' lives are complete.
+/// The outputs of step `index`, a kernel of `group`, that its family can write in the memory of an
+/// operand which no later step reads: of several operands the oldest one. An output with a wanted
+/// input takes that one or none. The buffers' lives are complete.
 std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step, uint32_t index,
                                       llvm::ArrayRef<Buffer> buffers,
                                       llvm::ArrayRef<Symbol> symbols,

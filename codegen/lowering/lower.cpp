@@ -81,8 +81,8 @@ class KernelTable {
     return kernel;
   }
 
-  /// The index of a kernel with the text of this one, for its range and for the one before: that
-  /// of the range before, made anew. nullopt: its text would be another.
+  /// The index of a kernel with this kernel's text, for its range and the range before: the kernel
+  /// of the range before is made anew. nullopt: its text would change.
   std::optional<uint32_t> widened(const Request& request, const Known& before,
                                   const Kernel& kernel) {
     Kernel& shared = program_.kernels[before.index];

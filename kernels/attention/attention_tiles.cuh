@@ -314,7 +314,7 @@ class AttentionBlock {
   }
   SINTER_DEVICE int kv_head() const { return head_ / (Config::kHeads / Config::kKvHeads); }
   SINTER_DEVICE bool is_there(int row) const { return token0() + row < in_->tokens; }
-  // The first element of a row's head in a tensor of so many elements a head.
+  // The first element of a row's head in a tensor of `width` elements a head.
   SINTER_DEVICE long long element(long long row, int width) const {
     return ((sequence_token0() + token0() + row) * Config::kHeads + head_) * width;
   }

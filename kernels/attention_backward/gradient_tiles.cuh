@@ -151,7 +151,7 @@ class GradientBlock {
   static constexpr bool kCopies =
       Config::kAligned && Config::kWidth % 8 == 0 && Config::kValueWidth % 8 == 0;
   // Loads the block's own tiles by all of its threads, or tiles of other rows by `threads` threads
-  // of which this is number `thread`; zeros in the place of rows that are not there.
+  // of which this is number `thread`; zeros for rows that are not there.
   SINTER_DEVICE void load_own() const {
     constexpr int threads = Config::kThreads;
     const RowRange all = {0, static_cast<int>(own_rows()) - 1};
@@ -281,7 +281,7 @@ class GradientBlock {
                                                             from.row_stride, number, range, thread);
   }
 
-  // The sums of warps lie in the place of the block's own tiles.
+  // The sums of warps are stored over the block's own tiles.
   template <int multiplying>
   SINTER_DEVICE void store_sums(const float (&first)[Sizes::width / 2],
                                 const float (&second)[Sizes::value_width / 2]) const {

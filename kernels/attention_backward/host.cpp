@@ -120,7 +120,7 @@ class AttentionGradients {
     const auto factor = [&](int64_t other) {
       return of_query ? of_head[row * keys + other] : of_head[other * keys + row];
     };
-    // 0 in the place of a key that a token does not see, and of that token, whatever they are.
+    // 0 for a key that a token does not see, and for that token, whatever their values.
     const auto element = [&](int64_t other, int64_t i) {
       const int64_t token = sequence * tokens + (of_query ? row : other);
       if (!seen_[static_cast<size_t>(token * keys + (of_query ? other : row))]) return T{0};

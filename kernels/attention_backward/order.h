@@ -8,8 +8,8 @@
 //      the log-sum has it.
 //   3. dP, the dot product of the gradient of the attention's result and the key's value, as q·k.
 //   4. dS = P (dP - delta), each operation rounded to float32; under a mask, 0 where P is 0. Under
-//      a soft cap P (1 - t t) stands in the place of P, where t is the hyperbolic tangent of the
-//      score over the cap: one fused multiply-add and a product.
+//      a soft cap P (1 - t t) replaces P, where t is the hyperbolic tangent of the score over the
+//      cap: one fused multiply-add and a product.
 //
 // P and dS are 0 where the token does not see the key; they are rounded to the type of the operands
 // before they are multiplied, a step of 16 tokens or keys, from multiples of 16 on, after the

@@ -19,12 +19,12 @@ constexpr int64_t kFewLoadingRegisters = 24, kMostMultiplyingRegisters = 240;
 // A part of the L2 cache: half of it may hold copies of the other half's lines, for the
 // multiprocessors beside it, and own rows, results and the next heads' rows pass through, too.
 constexpr double kCachedShare = 0.25;
-// Heads of at most so many elements leave registers for several blocks.
+// Heads of at most this width leave registers for several blocks.
 constexpr int kNarrowHead = 64;
 
 /// A multiplying warpgroup waits for its products, and the tensor cores for its probabilities:
-/// other warpgroups fill both gaps. Those of other blocks also run while a block loads its own rows
-/// and stores its results. One H200, 12 heads of 64, 32 x 1,024 tokens, causal, by own rows x
+/// other warpgroups fill both gaps. Other blocks' warpgroups also run while a block loads its own
+/// rows and stores its results. One H200, 12 heads of 64, 32 x 1,024 tokens, causal, by own rows x
 /// threads x blocks of a multiprocessor:
 ///   keys and values   128 x 384 x 1: 354 us   64 x 256 x 2: 330   64 x 192 x 2: 384
 ///   queries           128 x 384 x 1: 270 us   64 x 256 x 2: 273   64 x 160 x 3: 240

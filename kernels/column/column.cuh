@@ -13,8 +13,8 @@
 
 namespace sinter {
 
-// The tree over a run of `lanes` lanes, a power of two, given in ascending order: a counter in
-// binary, in which a digit 1 is the pending sum of so many lanes.
+// The tree over a run of `lanes` lanes, a power of two, given in ascending order: a binary counter,
+// in which a digit 1 of place value v is the pending sum of v lanes.
 template <typename Op, int lanes>
 struct ColumnRun {
   using T = typename Op::T;

@@ -2,10 +2,10 @@
 // that the waits for memory overlap.
 //
 // The text of an epilogue runs twice for a chunk (codegen/emission/element_ports.h). First with
-// IssuedLoads, which stands for memory: each chunk of a 16-bit input is loaded into AheadWords, and
-// what is stored is left out, with all that is computed for it. Then with TakenLoads, which gives
-// those words in the same order. Other inputs are loaded the second time alone. Before, the text
-// may have run with PrefetchedLoads, which bring what it loads into the L2 cache.
+// IssuedLoads instead of memory: each chunk of a 16-bit input is loaded into AheadWords, and what
+// is stored is left out, with all that is computed for it. Then with TakenLoads, which gives those
+// words in the same order. Other inputs are loaded the second time alone. Before, the text may have
+// run with PrefetchedLoads, which bring what it loads into the L2 cache.
 //
 // A value may also be added up over the chunks of a thread: its store goes to summed().
 #pragma once

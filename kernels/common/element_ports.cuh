@@ -6,8 +6,8 @@
 
 namespace sinter {
 
-// The element that is being set, in the place of the result's memory: whatever the address, it is
-// this one.
+// The element that is being set, which replaces the result's memory: every address gives this
+// element.
 template <typename V>
 struct PortElement {
   V value;

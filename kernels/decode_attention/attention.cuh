@@ -69,7 +69,7 @@ SINTER_DEVICE void join_warp(AttentionSums<Config>& sums, AttentionShared<Config
   }
 }
 
-// Elements that each of so many blocks joins.
+// Elements that each of `blocks` blocks joins.
 template <typename Config>
 SINTER_DEVICE constexpr int joined_elements(int blocks) {
   return (AttentionSizes<Config>::elements + blocks - 1) / blocks;

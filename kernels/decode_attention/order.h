@@ -41,7 +41,7 @@ SINTER_DEVICE constexpr int attention_lanes(int width, int value_width) {
 SINTER_DEVICE constexpr int attention_most_streams(int lanes) {
   return lanes <= 8 ? 64 : 512 / lanes;
 }
-/// Streams of one warp: a split has a power of two of them, and at least so many.
+/// Streams per warp, the minimum of a split; a split has a power of two.
 SINTER_DEVICE constexpr int attention_neighbours(int lanes) { return 32 / lanes; }
 
 /// Query heads of a key head, of `group`, that one block of threads takes: more keep more sums in

@@ -1,4 +1,4 @@
-// An epilogue by sections of the matrix's rows reads PortRows in the place of the product's memory.
+// An epilogue by sections of the matrix's rows reads PortRows instead of the product's memory.
 #pragma once
 
 #include "kernels/common/vector.cuh"

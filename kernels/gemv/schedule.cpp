@@ -82,7 +82,7 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
     config.blocks = std::min(config.blocks + device.multiprocessors, results);
   if (sum_bytes(config.blocks) > kMaxSumBytes) return std::nullopt;
   // No more than is of use: the rest of a multiprocessor's memory lets the next kernel's blocks in.
-  // The larger size of those for one token and for several: two blocks of one launch must not share
+  // The larger of the sizes for one token and for several: two blocks of one launch must not share
   // a multiprocessor.
   const bool pipelined = device.has.bulk_copy;
   const int64_t together = gemv_rows_at_once(1, product.codes.has_value());

@@ -25,8 +25,8 @@ constexpr int64_t kUnrolledChunks = 8;
 constexpr int64_t kUnrolledChunksOfSums = 16, kBlocksOfSums = 4;
 // The same of a row in a cluster with one result that has elements. Fewer blocks meet less often;
 // two of them share a multiprocessor with this number of registers for elements, which the compiler
-// is told: with 150 registers in the place of 128 the loss below takes 3500 us. The loss of bf16
-// [32768, 50304] and its gradient on one H100, blocks x threads of a row; a copy takes 2231 us:
+// is told: with 150 registers instead of 128 the loss below takes 3500 us. The loss of bf16 [32768,
+// 50304] and its gradient on one H100, blocks x threads of a row; a copy takes 2231 us:
 //   4 x 256: 2693 us   2 x 256: 2530   2 x 512: 3338   8 x 128: 2773
 //   of 50,257 elements in rows of 50,264: 4 x 256 2791, 2 x 256 2628
 constexpr int64_t kUnrolledChunksOfClusters = 13, kKeptRegistersOfClusters = 104;

@@ -1,5 +1,4 @@
-// Loads a tile of rows of a matrix in memory by cp.async, zeros in the place of rows that are not
-// wanted.
+// Loads a tile of rows of a matrix in memory by cp.async, zeros for rows that are not wanted.
 #pragma once
 
 #include "kernels/isa/cp_async.cuh"
@@ -12,12 +11,12 @@ struct RowRange {
   int low, high;
 };
 
-// Tile `number` of a matrix, its rows number * rows and those after it, with zeros in the place of
-// rows outside of `range`, by `threads`
-// threads of which this is number `thread`; each has the same chunk of every (threads / chunks)th
-// row. `from`: row 0; `stride`: elements from a row to the next. `aligned`: rows begin at multiples
-// of 8 elements. Copies are made at once where that, or a width that is no multiple of 8, rules out
-// cp.async. `unrolls`: tiles whose rows are all wanted have text of their own.
+// Tile `number` of a matrix, its rows number * rows and those after it, with zeros for rows outside
+// of `range`, by `threads` threads of which this is number `thread`; each has the same chunk of
+// every (threads / chunks)th row. `from`: row 0; `stride`: elements from a row to the next.
+// `aligned`: rows begin at multiples of 8 elements. Copies are made at once where that, or a width
+// that is no multiple of 8, rules out cp.async. `unrolls`: tiles whose rows are all wanted have
+// text of their own.
 template <int rows, int width, int threads, bool aligned, bool unrolls = true, typename T>
 SINTER_DEVICE void load_cache_rows(unsigned char* tile, const T* from, long long stride, int number,
                                    const RowRange& range, int thread) {
