@@ -514,9 +514,9 @@ SINTER_API void sinter_call_free(sinter_call* call);
  *  one. */
 typedef struct sinter_language_model sinter_language_model;
 
-/** Compiles and loads. Options: those of sinter_model_open and sinter_compile, and chat-template
- *  (the format of chats, "chatml"; the default: what the model's files say). Progress: stages
- *  "model", and "weights" in bytes. */
+/** Compiles and loads. Options: as sinter_model_open and sinter_compile, and chat-template (the
+ *  format of chats, "chatml"; the default: what the model's files say). Progress: stages "model",
+ *  and "weights" in bytes. */
 SINTER_MAY_FAIL sinter_error* sinter_language_model_open(const char* path,
                                                          const sinter_device* device,
                                                          const sinter_options* options,
@@ -574,7 +574,7 @@ SINTER_MAY_FAIL sinter_error* sinter_batch_add(sinter_batch* batch, const int32_
                                                int64_t* sequence);
 /** Frees the place of a sequence. */
 SINTER_MAY_FAIL sinter_error* sinter_batch_remove(sinter_batch* batch, int64_t sequence);
-/** Chooses the next token of each sequence: tokens[i] is that of sequences[i], in the order in
+/** Chooses the next token of each sequence: tokens[i] belongs to sequences[i], in the order in
  * which they were added. `*count` is the room in both, and becomes the number of sequences. An
  * error, before any token is chosen, if a sequence fills its place: remove it. */
 SINTER_MAY_FAIL sinter_error* sinter_batch_step(sinter_batch* batch, int64_t* sequences,
@@ -589,8 +589,8 @@ SINTER_API void sinter_batch_free(sinter_batch* batch);
  *  thread at a time. */
 typedef struct sinter_encoder sinter_encoder;
 
-/** Compiles and loads. Options: those of sinter_model_open and sinter_compile, pooling ("mean" or
- *  "cls"; the default: what the model's modules.json says, else "mean"), and normalize (flag:
+/** Compiles and loads. Options: as sinter_model_open and sinter_compile, pooling ("mean" or "cls";
+ *  the default: what the model's modules.json says, else "mean"), and normalize (flag:
  * vectors of length 1; the default: what modules.json says, else false). Progress: stages "model",
  * and "weights" in bytes. */
 SINTER_MAY_FAIL sinter_error* sinter_encoder_open(const char* path, const sinter_device* device,

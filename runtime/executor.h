@@ -42,8 +42,8 @@ class Session {
   virtual ~Session() = default;
 
   /// Runs an entry with one tensor per input. Bad symbol values, tensors that do not fit the
-  /// inputs' types, and row numbers that name no row are errors. Those of inputs are found before
-  /// the call; of others that fail, the states may have changed by then.
+  /// inputs' types, and row numbers that name no row are errors. Row numbers of inputs are checked
+  /// before the call; when other row numbers fail, the states may have changed.
   virtual Result<RunResult> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                                 llvm::ArrayRef<const HostTensor*> inputs,
                                 const CallOptions& options = {}) = 0;

@@ -1,6 +1,6 @@
 // Which integers may be row numbers: ids of table rows and slots of caches that kernels use as
-// addresses. Those of an entry's inputs are checked before a call, and so are their truth values.
-// Numbers that the call computes are checked after it; its kernels skip those that name no row
+// addresses. Numbers in an entry's inputs are checked before a call, and so are truth values.
+// Numbers that the call computes are checked after it; its kernels skip numbers that name no row
 // (`checked`, ir/ops.def).
 #pragma once
 

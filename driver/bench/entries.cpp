@@ -1,4 +1,4 @@
-// Every entry of a module. A call is short, and its operands may fit in the second-level cache: so
+// Every entry of a module. A call is short, and its operands may fit in the second-level cache:
 // many calls, each on memory of its own, are recorded in one graph, and its launches are timed.
 #include <algorithm>
 

@@ -26,7 +26,8 @@ class BoundCall {
   BoundCall(const BoundCall&) = delete;
   BoundCall& operator=(const BoundCall&) = delete;
 
-  /// A symbol that the shapes of inputs do not tell. Those of states have the session's values.
+  /// A symbol that the shapes of inputs do not give. The symbols of states have the session's
+  /// values.
   Status set_symbol(std::string_view name, int64_t value);
   /// May be bound again, to other memory or in another size.
   Status bind_input(std::string_view name, const TensorView& tensor);

@@ -111,7 +111,7 @@ class EntryPage {
   }
 
   /// Numbers the values that shown steps compute, in the graph's order, and gives the values of
-  /// other layers the numbers of those that stand in their place.
+  /// other layers the numbers of the values that are shown instead.
   void number_values() {
     for (const LayerSection& section : sections_)
       for (size_t step : section.steps)

@@ -1,4 +1,4 @@
-// Measured times in the place of predicted ones: what `profile --json` or `bench --json` saved.
+// Measured times that replace predicted ones: what `profile --json` or `bench --json` saved.
 #pragma once
 
 #include <map>

@@ -49,9 +49,9 @@ class WhyAnswers {
   std::unique_ptr<State> state_;
 };
 
-/// An answer for each entry that has both values, or of the entry `only`. Names are those
-/// of values or modules (driver/compile/value_names.h). A name that no entry has is a usage error
-/// with the nearest names; so are two names that no entry has both.
+/// An answer for each entry that has both values, or of the entry `only`. Names: of values or
+/// modules (driver/compile/value_names.h). A name that no entry has is a usage error with the
+/// nearest names; so are two names that no entry has both.
 Result<std::vector<Why>> why(const Compiled& compiled, const std::string& a, const std::string& b,
                              std::string_view only = {});
 /// The same of one entry, by its index.

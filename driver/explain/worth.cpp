@@ -29,7 +29,7 @@ class JoinedPlans {
     double seconds = 0, bytes = 0;
   };
 
-  /// The saving of one kernel in the place of the two.
+  /// The saving if one kernel replaces the two.
   const Saving& of(Pair pair) {
     const auto [at, is_new] = known_.try_emplace(pair);
     if (is_new) at->second = component({pair.first, pair.second});

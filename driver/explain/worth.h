@@ -16,8 +16,8 @@ void add_worths(const Compiled& compiled, const FusionCosts& costs, EntryLedger&
 bool is_final(std::string_view reason);
 
 /// The time that reports give for refusals of one kind: what an option saves by the engine's own
-/// plan, where one lifts them; else what one launch in the place of two would save, which no kernel
-/// can exceed.
+/// plan, if one lifts them; else what one launch instead of two would save, which no kernel can
+/// exceed.
 double stated_s(const RefusalWorth& worth);
 /// "64 µs", "at most 257 µs".
 std::string stated_text(const RefusalWorth& worth);

@@ -39,7 +39,7 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
 class Decoder {
  public:
   /// A decoder for `sequences` sequences of up to `capacity` tokens (rounded up to what the plan's
-  /// symbols allow). An error if the program lacks the entries or has no room for so many.
+  /// symbols allow). An error if the program lacks the entries or has no room for these sequences.
   static Result<Decoder> create(std::shared_ptr<const Model> model, int64_t sequences,
                                 int64_t capacity);
 

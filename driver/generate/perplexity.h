@@ -11,7 +11,7 @@ struct PerplexityOptions {
   std::shared_ptr<Backend> backend;
   CompileOptions compile;
   /// Tokens that a prediction sees at most, the predicted one excepted; 0: as many as the model has
-  /// positions. Without `recompute` the text is cut into pieces of so many tokens, each predicted
+  /// positions. Without `recompute` the text is cut into pieces of this many tokens, each predicted
   /// from its own beginning; with a streaming cache the cache's size counts instead.
   int64_t window = 0;
   /// Every prediction from the last `window` tokens, computed anew: slow, the measure for caches.

@@ -19,11 +19,11 @@ class SequenceBatch {
   };
 
   /// `places` sequences at a time, each of up to `capacity` tokens, prompt and continuation
-  /// (rounded up to what the plan allows). An error if the plan has no room for so many.
+  /// (rounded up to what the plan allows). An error if the plan has no room for these sequences.
   static Result<std::unique_ptr<SequenceBatch>> create(std::shared_ptr<const Model> model,
                                                        int64_t places, int64_t capacity,
                                                        const PrefillOptions& prefill = {});
-  /// Bytes of the caches for so many places.
+  /// Bytes of the caches for all places.
   static int64_t cache_bytes(const Program& program, int64_t places, int64_t capacity);
 
   /// Feeds a prompt into a free place. Its first token comes with the next step. Errors: no place

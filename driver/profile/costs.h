@@ -11,7 +11,7 @@ struct StepCost {
   double bytes() const { return read_bytes + written_bytes; }
 };
 
-/// The rows of a cache that a call's tokens see: each of the sequences so many, or the window where
+/// The rows of a cache that a call's tokens see: `each` in each of the sequences, or the window if
 /// that is smaller.
 struct VisibleRows {
   int64_t each = INT64_MAX;

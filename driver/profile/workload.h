@@ -9,7 +9,7 @@
 
 namespace sinter {
 
-/// Runs so many more tokens and waits for them.
+/// Decodes `count` more tokens and synchronizes.
 using RecordedRun = std::function<Status(int64_t count)>;
 
 struct Workload {
@@ -19,7 +19,7 @@ struct Workload {
   bool grows = false;   // a token sees one row more than the one before it
   /// The calls of the first token.
   std::function<Result<ResidentCalls>()> resident;
-  /// The same through recorded graphs, for at most so many tokens. Nothing runs until it is asked
+  /// The same through recorded graphs, for at most `most` tokens. Nothing runs until it is asked
   /// for; steps ahead of that may have been launched.
   std::function<Result<RecordedRun>(int64_t most)> record;
 };

@@ -216,7 +216,7 @@ std::optional<size_t> hash_place(std::string_view text) {
   return at + kMember.size();
 }
 
-/// The version of the format. An older file has it in the place of the format's name.
+/// The version of the format. An older file has it instead of the format's name.
 Result<int64_t> format_version(const JsonView& root) {
   const auto name = root["format"].string();
   if (!name) return root["format"].integer();

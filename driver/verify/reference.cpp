@@ -11,7 +11,7 @@ namespace {
 /// Largest difference that is allowed, as a share of the reference's largest magnitude: float32
 /// sums of a few thousand terms in another order.
 constexpr double kAllowedShare = 1e-4;
-/// The same of 16-bit types, whose values are rounded after every op: so many roundings.
+/// The same for 16-bit types, whose values are rounded after every op: in unit roundoffs.
 constexpr double kAllowedRoundings = 8;
 
 /// 0 for integers: they must be equal.

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kRandomText = 512;  // where there is no tokenizer
 // Tokens of one call, at most: most of the text is predicted behind a filled cache.
 constexpr int64_t kCallTokens = 128;
-// Calls of which all stored values are compared: a prefill of so many tokens, so many decode steps.
+// Calls whose stored values are all compared: tokens of a prefill, and decode steps.
 constexpr size_t kComparedTokens = 64, kComparedSteps = 4;
 constexpr int64_t kPromptTokens = 16;
 constexpr int64_t kSteps = 32;

@@ -42,7 +42,7 @@ class RecordReader {
   }
 
  private:
-  /// An older record has the version in the place of the format's name.
+  /// An older record has the version instead of the format's name.
   Status check_format(const Json& root) const {
     SINTER_LET(format, member(root, "", "format"));
     const bool named = format->is_string();
