@@ -1,7 +1,7 @@
 // decode_attention reads its caches before it waits for the kernel ahead, which appends rows to
-// them: the rows that it may have read too early are read again. The kernel's text runs on the CPU,
-// in the place of its wait the kernel ahead. Before that the rows hold NaN, as they do once more
-// when the block ends and the next one begins.
+// them: the rows that it may have read too early are read again. The kernel's text runs on the CPU;
+// the kernel ahead runs at its wait. Before that the rows hold NaN, as they do once more when the
+// block ends and the next one begins.
 //
 // Blocks run one after another there, and the blocks of a cluster in step: all have read early when
 // the kernel ahead writes. What a token's blocks read early is a split each; without clusters it is
@@ -152,7 +152,7 @@ SINTER_DEVICE void set_rows(const void* cache, long long row_bytes, long long ro
 
 )";
 
-/// The kernel with the kernel ahead in the place of its wait.
+/// The kernel, with the kernel ahead instead of its wait.
 void add_kernel_ahead(Kernel& kernel) {
   const Graph& group = kernel.group;
   const auto setting = [&](bool written) {

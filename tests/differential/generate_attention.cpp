@@ -125,7 +125,7 @@ Dims GraphGenerator::leading_axes(int64_t largest_operand, int64_t heads) {
   return batch;
 }
 
-/// Operands and attributes of an attention over caches of at most so many rows.
+/// Operands and attributes of an attention over caches of at most `max_rows` rows.
 std::optional<GraphGenerator::Attended> GraphGenerator::attended(int64_t max_rows) {
   AttentionShape shape = random_.pick(kUsualAttentions);
   if (random_.chance(10)) {

@@ -14,7 +14,7 @@ namespace sinter {
 /// Elements of a value, at most: a graph runs in about a millisecond.
 inline constexpr int64_t kMaxElements = 4096;
 
-/// Passes treat so many tokens as a decoding step.
+/// The number of tokens that passes treat as a decoding step.
 inline constexpr int64_t kFewTokens = 8;
 
 /// Readers of a value that has many.

@@ -19,7 +19,7 @@ std::map<int, std::string> constraint_texts();
 /// The texts of invariants V1 .. (ir/verifier.cpp).
 std::map<int, std::string> invariant_texts();
 /// The constraints that the op's rule of inference, its order's and what they call can name in an
-/// error. Those of all ops (C1, C20) are left out.
+/// error. Constraints of all ops (C1, C20) are left out.
 std::set<int> constraints_of(const Algorithm& algorithm);
 
 }  // namespace sinter::test

@@ -409,7 +409,7 @@ TEST_CASE_FIXTURE(Fixture, "a manifest of another format names both versions") {
   };
   manifest["version"] = 99;
   check_refused();
-  // The older header: the version in the place of the name.
+  // The older header: the version instead of the name.
   manifest.erase("version");
   manifest["format"] = 99;
   check_refused();

@@ -106,7 +106,7 @@ TEST_CASE("sizes of memory") {
   }
 }
 
-/// The plan of Llama-2-7B in float16, with so many positions.
+/// The plan of Llama-2-7B in float16, with this number of positions.
 std::shared_ptr<const Program> llama_2_7b(int64_t positions) {
   std::stringstream spec;
   spec << std::ifstream(SINTER_SAMPLES_DIR "/llama-2-7b.json").rdbuf();

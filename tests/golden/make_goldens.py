@@ -3,8 +3,8 @@
     pip install torch transformers safetensors
     python tests/golden/make_goldens.py [NAME ...]
 
-Weights are random, with no bias zero and no norm weight one, so that a dropped term shows. Outputs
-are those of transformers in float32 on the CPU with eager attention.
+Weights are random, with no bias zero and no norm weight one, so that a dropped term shows.
+transformers computes the outputs in float32 on the CPU with eager attention.
 """
 
 import json

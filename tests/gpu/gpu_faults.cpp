@@ -34,7 +34,7 @@ constexpr Planted kPlanted[] = {
     {"divergence", "synccheck", "if (i < 48) __syncthreads(); y[i] = x[i];"},
 };
 
-/// The module's plan with the fault in the place of its kernel.
+/// The module's plan with the fault instead of its kernel.
 Result<std::shared_ptr<const Program>> plan(const Planted& planted, const std::string& target) {
   SINTER_LET(module, parse_module(kModule, "faults.sir"));
   SINTER_LET(frozen, freeze(std::move(module), {}));

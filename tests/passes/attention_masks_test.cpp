@@ -26,8 +26,7 @@ int64_t number_from(const char* name, int64_t otherwise) {
 constexpr int64_t kBatch = 2, kHeads = 2;
 constexpr int64_t kSizes[][2] = {{1, 1}, {1, 9}, {7, 7}, {9, 4}, {5, 12}};  // tokens, keys
 
-/// Draws a mask [B, heads, N, R] with 1 in the place of some extents, and the attention that has
-/// it.
+/// Draws a mask [B, heads, N, R] with 1 for some extents, and the attention that has it.
 class MaskModule {
  public:
   explicit MaskModule(uint64_t seed) : random_(seed), b_(entry_.graph, symbols()) {

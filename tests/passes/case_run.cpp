@@ -80,7 +80,7 @@ class CaseRun {
       return;
     }
     compiled_ = std::move(*compiled);
-    // The last variant, that for most tokens.
+    // The last variant, for the most tokens.
     const std::string entry = has("entry") ? setting("entry") : compiled_->module.entries[0].name;
     for (size_t i = 0; i < compiled_->module.entries.size(); ++i)
       if (compiled_->module.entries[i].name == entry) entry_ = i;

@@ -1,4 +1,4 @@
-// A step that writes a value in the place of one that it reads last: what the checker takes, what
+// A step that writes a value in the memory of one that it reads last: what the checker takes, what
 // it refuses, and the results of the host.
 #include "ir/in_place.h"
 
@@ -15,7 +15,7 @@ using Body = std::function<std::vector<ValueId>(Builder&, std::vector<ValueId>)>
 
 const TensorType kSquare{DType::f32, {64, 64}};
 
-/// a = -x; b = `body` of a and x, in the place of a; y = |b|.
+/// a = -x; b = `body` of a and x, in a's memory; y = |b|.
 struct InPlaceProgram {
   explicit InPlaceProgram(const Body& body, TensorType type = kSquare) {
     x = p.input("x", kSquare);

@@ -1,5 +1,5 @@
-// The tests' control of the library in fake_cublaslt.cpp, which is loaded at run time in the place
-// of libcublasLt.so.13.
+// The tests' control of the library in fake_cublaslt.cpp, which is loaded at run time instead of
+// libcublasLt.so.13.
 #pragma once
 
 #include <cstddef>
