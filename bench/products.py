@@ -4,11 +4,11 @@ library's, behind which it is a kernel of its own.
 
     bench/products.py PROGRAM [--json FILE] [--only TEXT]
 
-The shapes are those of BERT-base with 4,096 tokens, a DiT with 2,048, ModernBERT with 8,192, ViT-B with
-12,608, Llama-2-7B with 2,048 and GPT-2's training step with 32,768 and 16,384; its epilogues are GELU that also
-keeps its operand, and the gradient of GELU with its sum for a bias. The library's products are tuned. A line for each: the time of a call of
-both, their ratio, and the rate of the own kernel, operations of the product alone; several turns, their
-median.
+The shapes come from BERT-base with 4,096 tokens, a DiT with 2,048, ModernBERT with 8,192, ViT-B
+with 12,608, Llama-2-7B with 2,048 and GPT-2's training step with 32,768 and 16,384; its epilogues
+are GELU that also keeps its operand, and the gradient of GELU with its sum for a bias. The
+library's products are tuned. A line for each: the time of a call of both, their ratio, and the rate
+of the own kernel, operations of the product alone; several turns, their median.
 
 Exits 1 if a run fails, 2 on bad arguments.
 """

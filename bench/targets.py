@@ -4,7 +4,7 @@
     bench/targets.py PROGRAM [--against OLD_PROGRAM] [--only NAME ...] [--json FILE]
 
 Modules: the fused plan's share of the copy ceiling of the same run, beside its target. Models: the
-time of a token of the four benchmark models; with `--against`, beside that of another build on the
+time of a token of the four benchmark models; with `--against`, beside another build's time on the
 same device, in turns; it may be at most 1 % longer.
 
 Exits 1 if a target is missed or a run fails, 2 on bad arguments.

@@ -1,8 +1,9 @@
 """Puts libsinter.so and the program `sinter` into a wheel.
 
 They come from SINTER_BUILD, a folder of build/; by default build/release of the clone.
-SINTER_PLATFORM is the wheel's platform, as `./dev wheel` finds it; by default that of a Linux like
-this one. An editable installation carries nothing: the package finds build/release of its clone.
+SINTER_PLATFORM is the wheel's platform, as `./dev wheel` finds it; by default the platform of a
+Linux like this one. An editable installation carries nothing: the package finds build/release of
+its clone.
 """
 
 from __future__ import annotations

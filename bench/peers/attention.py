@@ -4,7 +4,7 @@
 
 For every module cases/causal.*.sir: the same random inputs go through `PROGRAM run`, PyTorch's
 FlashAttention 2 and cuDNN, and attention in float64; an error is the norm of the difference to
-float64 over its norm, of the first two heads of the first text. Times of PyTorch are those of a
+float64 over its norm, of the first two heads of the first text. PyTorch's times come from a
 recorded graph of many calls with inputs in turns, as `PROGRAM bench` measures Sinter, tiled and
 composed. TFLOP/s count the keys that a token sees: 4 * width a head and key. PyTorch gives cuDNN no
 window.

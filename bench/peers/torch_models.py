@@ -4,13 +4,13 @@
         [--device cpu --tiny]
 
 Random weights in bf16, without gradients. The modes take turns in one run; "sinter-recorded" and
-"inductor-recorded", which are run where they are named, are mode="reduce-overhead", "sinter-tuned" is
-mode="max-autotune". The file is written
-after each row; rows that it has are skipped, so that a run goes on where one ended. Of each mode it says
-the time on the device between two events around a call and the sum of its kernels, the time of the host
-to queue a call, that of the first call, the peak of memory, launches, and the errors beside eager in
-float64, which computes a part of the batch where float64 needs more memory than there is. `--tiny` runs
-the same code with small models, also on a CPU.
+"inductor-recorded", which are run where they are named, are mode="reduce-overhead", "sinter-tuned"
+is mode="max-autotune". The file is written after each row; rows that it has are skipped, so that a
+run goes on where one ended. For each mode it has the time on the device between two events around a
+call and the sum of its kernels, the time of the host to queue a call, the time of the first call,
+the peak of memory, launches, and the errors beside eager in float64, which computes a part of the
+batch where float64 needs more memory than there is. `--tiny` runs the same code with small models,
+also on a CPU.
 """
 
 from __future__ import annotations

@@ -147,16 +147,16 @@ class LanguageModel(Handle):
     ) -> Batch:
         """Places for sequences that decode together and come and go: `places` at a time, as many at
         most as the model was opened for (`sequences`), each of up to `capacity` tokens, prompt and
-        continuation. Takes the memory of all caches. The other options are those of generate()."""
+        continuation. Takes the memory of all caches. Other options: as generate()."""
         values = {"activation-memory": activation_memory, "prefill-chunk": prefill_chunk}
         return Batch(self, places, capacity, values)
 
     def chat(self, messages: Sequence[Message], **options: Any) -> Generation:
         """The model's answer to a conversation, by the chat template that its folder brings.
 
-        messages: [{"role": "user", "content": "Hello"}, ...]. The options are those of generate(),
-        and `template_options`, a dict of further variables of the template. Needs jinja2: pip
-        install 'sinter[chat]'.
+        messages: [{"role": "user", "content": "Hello"}, ...]. Options: as generate(), and
+        `template_options`, a dict of further variables of the template. Needs jinja2: pip install
+        'sinter[chat]'.
         """
         template_options = options.pop("template_options", {})
         if self._chat is None:

@@ -201,8 +201,8 @@ class Plan(Handle):
         self.signatures = {signature.title: signature for signature in signatures}
 
     def signature(self, name: str | None) -> Signature:
-        """That of an entry; the only one, if there is one, needs no name. Of an entry with variants,
-        whose inputs and outputs are the same, that of the first."""
+        """The signature of an entry; the plan's only entry needs no name. The first variant's, for
+        an entry with variants: their inputs and outputs are the same."""
         names = list(dict.fromkeys(signature.name for signature in self.signatures.values()))
         if name is None and len(names) != 1:
             raise usage(f"the plan has {len(names)} entries", hint=f"name one: {', '.join(names)}")

@@ -246,7 +246,7 @@ def placing_of_call(args: tuple, kwargs: dict) -> Placing:
 
 
 def placing_of(result: torch.Tensor) -> Placing:
-    """That of an example."""
+    """The placing of an example's result."""
     order = stride_order(result)
     outer = [axis for axis in order[:-1] if result.shape[axis] > 1]
     width = result.shape[order[-1]]

@@ -155,7 +155,7 @@ def compile_packed(module: fx.GraphModule, groups: list[Group], options: dict[st
 
 def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase: str, memory: SharedMemory,
                          wrapped: Callable[[CompiledEntry], Callable] | None = None) -> CompiledGraph:
-    """Compiles a graph, which it changes. wrapped: what the graph calls in the place of an entry."""
+    """Compiles a graph, which it changes. wrapped: what the graph calls instead of an entry."""
     device = device_of(module)
     skip_idle_casts(module.graph)
     if phase == "backward":

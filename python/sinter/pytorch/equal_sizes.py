@@ -1,8 +1,8 @@
 """Sizes that torch knows to be equal only as products.
 
 Where both axes of the labels and both of the tokens change, torch gives each its own symbol, and a loss of the
-flattened tensors tells it that the products are equal. A product of the one is then no product of the other's
-axes. The factors are those of one shape nearly always: they become equal, by guards of torch's.
+flattened tensors tells it that the products are equal. A product of the one is then no product of the other's axes. The
+factors nearly always belong to one shape: they become equal, by guards of torch's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A graph of torch's ops as an entry of a Sinter module.
 
-The graph is functional, its ops are those of `ops`, and each node's `meta["val"]` has its fake
-tensor, as aot_autograd and torch.export make them.
+The graph is functional, `ops` converts its ops, and each node's `meta["val"]` has its fake tensor, as aot_autograd and
+torch.export make them.
 """
 
 from __future__ import annotations

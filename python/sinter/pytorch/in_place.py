@@ -3,8 +3,8 @@
     keys_1 = index_copy(keys, 2, positions, k);        copy_(keys, keys_1)      at the end of the graph
     keys_1 = slice_scatter(keys, k, 2, begin, end);    copy_(keys, keys_1)
 
-The entry has the argument as a state and writes the rows where it lies. It is a state with two axes: the rows
-are those of the axis that is indexed and of the axes before it, all joined.
+The entry has the argument as a state and writes the rows where it lies. It is a state with two axes: its rows join the
+axis that is indexed and the axes before it.
 """
 
 from __future__ import annotations

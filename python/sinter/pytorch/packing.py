@@ -96,9 +96,9 @@ class Packing:
 
 
 def find_packing(graph: fx.Graph) -> Packing:
-    """Groups are products of one value in one module, such as an attention, so that no large result is kept for
-    long; single products of several modules are one group where their results are small beside the matrices, as
-    those of a condition in each layer are. The graph's parameters are marked."""
+    """Groups are products of one value in one module, such as an attention, so that no large result is kept for long;
+    single products of several modules are one group where their results are small beside the matrices, such as the
+    products of a condition in each layer. The graph's parameters are marked."""
     values = equal_values(graph)
     of_modules: dict[tuple, list[Product]] = {}
     for node in graph.nodes:

@@ -7,8 +7,8 @@ the forward pass keeps it as it stands.
 
     mm(a, b)  becomes  slice(mm(pad(a), pad(b)))
 
-A padded term is 0 * 0, which changes no sum. A bias is padded with its product, and sums over the rows
-of a padded operand are those of the padded tensor, so that no kernel writes the operand twice.
+A padded term is 0 * 0, which changes no sum. A bias is padded with its product, and sums over the rows of a padded
+operand read the padded tensor, so that no kernel writes the operand twice.
 """
 
 from __future__ import annotations

@@ -270,8 +270,8 @@ def import_part(nodes: list[fx.Node], name: str, refused: dict[fx.Node, str],
 
 
 def rewritten(module: fx.GraphModule, parts: list[Part], entries: list) -> fx.GraphModule:
-    """The graph with a call of a submodule in the place of each part. `entries` are what the
-    submodules call: with the leaves, for a list of the results."""
+    """The graph with each part replaced by a call of a submodule. `entries` are what the submodules call: with the
+    leaves, for a list of the results."""
     part_of = {node: part for part in parts for node in part.nodes if node not in part.replayed}
     root = torch.nn.Module()
     graph = fx.Graph()

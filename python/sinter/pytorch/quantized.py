@@ -297,7 +297,7 @@ def bias_of(node: fx.Node) -> fx.Node | None:
 
 
 def read_packed(graph: fx.Graph, node: fx.Node, replaced: fx.Node, value: Coded, pack: Pack) -> None:
-    """Lets a node read the packed matrix in the place of one of its operands."""
+    """Lets a node read the packed matrix instead of one of its operands."""
     ops, is_wide = torch.ops.sinter, value.dtype == torch.float32
     if value.scale is None and not is_wide and is_plain_product(node, replaced, value):
         product = call(graph, node, ops.linear_of_codes.default, operand_of(node), pack.node, bias_of(node),

@@ -296,8 +296,8 @@ def is_static(leaf: fx.Node) -> bool:
 
 
 def mark_static(graph: fx.Graph) -> None:
-    """Marks the arguments of aot_autograd's graph whose addresses stay, as torch says: parameters, buffers,
-    and tensors of `torch._dynamo.mark_static_address`. Those of a backward graph it does not tell."""
+    """Marks the arguments of aot_autograd's graph whose addresses stay, as torch says: parameters, buffers, and tensors
+    of `torch._dynamo.mark_static_address`. It does not tell a backward graph's."""
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     arguments = [node for node in graph.nodes if node.op == "placeholder"]

@@ -69,9 +69,9 @@ def key_rows(q: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
 
 def attention(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask: Tensor | None,
               scale: float, heads: int, kv_heads: int, softcap: float = 0.0) -> Tensor:
-    """q [..., S, heads * D], k and v [..., T, kv_heads * D] -> [..., S, heads * D]. A token sees the keys
-    first .. last, i32 [..., S], both included; one that sees no key gets zeros. The mask [..., heads, S, T],
-    with 1 in the place of any of them, hides keys where it is false, or is added to the scores."""
+    """q [..., S, heads * D], k and v [..., T, kv_heads * D] -> [..., S, heads * D]. A token sees the keys first ..
+    last, i32 [..., S], both included; one that sees no key gets zeros. The mask [..., heads, S, T], with 1 for any of
+    them, hides keys where it is false, or is added to the scores."""
     q, k, v, first, last = (x.merged() for x in (q, k, v, first, last))
     operands = [q, k, v, first, last, *mask_of(q, k, mask, heads)]
     text = of_scores(scale, heads, kv_heads, softcap) + ", empty_zero = 1"

@@ -199,9 +199,8 @@ class BoundCall(Call):
 
     def launch_in_groups(self, parameters: tuple[int, ...],
                          given: list[torch.Tensor | None]) -> list[torch.Tensor]:
-        """Enqueues the kernels in groups of steps. Results are new tensors, made before the first group that
-        writes them; those of `given` that the forward pass has made become None behind the last group that reads
-        them."""
+        """Enqueues the kernels in groups of steps. Results are new tensors, made before the first group that writes
+        them; tensors of `given` that the forward pass has made become None after the last group that reads them."""
         results: list[torch.Tensor | None] = [None] * len(self.result_layouts)
         with self._lock:
             inputs, outputs = self._addresses

@@ -59,7 +59,7 @@ _LOCK = threading.Lock()
 
 
 def memory_of(owner: Any) -> SharedMemory:
-    """That of the function or module that torch.compile was given; where it is not known, a new one."""
+    """The memory of the function or module that torch.compile was given; a new one if it is not known."""
     if owner is None:
         return SharedMemory()
     if isinstance(owner, types.MethodType):

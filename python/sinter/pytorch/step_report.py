@@ -58,7 +58,7 @@ class KeptValue:
 
 
 def ledgers_of(graph: GraphReport) -> Iterable[tuple[object, dict]]:
-    """The entries of a graph with their ledgers; of an entry with variants, that for the largest sizes."""
+    """The entries of a graph with their ledgers; of an entry with variants, the variant for the largest sizes."""
     for entry in graph.entries:
         yield entry, entry.compiled.ledger["entries"][-1]
 

@@ -1,10 +1,9 @@
 """Tensors of a graph under construction, with torch's axes.
 
-Sinter has no extent such as B*S. A tensor of torch whose axis has that size is a Sinter value with two
-axes, B and S. An axis whose size is a number may be held as several factors, too. How the axes of the
-value make those of the tensor stays inside this class, `emitter.py`, `row_ops.py` and `axes.py`: names
-that begin with an underscore. Conversions (`ops/`) name torch's axes and nothing else, because "the last
-axis" of a value may be a part of the tensor's last axis.
+Sinter has no extent such as B*S. A tensor of torch whose axis has that size is a Sinter value with two axes, B and S.
+An axis whose size is a number may be held as several factors, too. How the axes of the value make the tensor's axes
+stays inside this class, `emitter.py`, `row_ops.py` and `axes.py`: names that begin with an underscore. Conversions
+(`ops/`) name torch's axes and nothing else, because "the last axis" of a value may be a part of the tensor's last axis.
 """
 
 from __future__ import annotations

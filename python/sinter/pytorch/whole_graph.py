@@ -25,7 +25,7 @@ class WholeGraph:
 
 
 class TakingGraph(WholeGraph):
-    """That of an entry which lets go of arguments."""
+    """A WholeGraph whose entry lets go of arguments."""
 
     def take(self, arguments: list):
         """A call that empties `arguments`; see `CompiledEntry.take`."""

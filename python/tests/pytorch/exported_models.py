@@ -2,11 +2,11 @@
 
     python exported_models.py [NAME ...] [--dtypes float32,bfloat16] [--kinds KIND,KIND] [--parts]
 
-A tiny model of random weights is saved, loaded again and exported with dynamic batch and length. Its
-results at several sizes are compared with those of eager, both by their distance from eager in float64.
-Kinds of calls: `forward`, with attention masks that pad nothing, on the right and on the left; `unmasked`,
-without a mask; `prefill`, which returns a cache; `cache`, which reads one. `--parts` also compiles the model
-with torch.compile and counts graph breaks, parts, and ops in eager.
+A tiny model of random weights is saved, loaded again and exported with dynamic batch and length. Its results at several
+sizes are compared with eager's, both by their distance from eager in float64. Kinds of calls: `forward`, with attention
+masks that pad nothing, on the right and on the left; `unmasked`, without a mask; `prefill`, which returns a cache;
+`cache`, which reads one. `--parts` also compiles the model with torch.compile and counts graph breaks, parts, and ops
+in eager.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@
     python make_tables.py --measure-models [NAME ...]
     python make_tables.py --measure-exported [NAME ...]
 
-The first part comes from the table of conversions, the others from measurements in
-bench/results/pytorch_ops.json and pytorch_models.json. A measurement of some ops, types or a part of all
-of them replaces those in the file.
+The first part comes from the table of conversions, the others from measurements in bench/results/pytorch_ops.json and
+pytorch_models.json. A measurement of some ops, types or a part of all of them replaces their rows in the file.
 """
 
 from __future__ import annotations

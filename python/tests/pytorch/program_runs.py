@@ -270,8 +270,8 @@ def attention_gradient(grad, q, k, v, out, logsumexp, dropout_p, is_causal, *, a
                                                default_scale(q, scale))
 
 
-# torch.func.functionalize takes scaled_dot_product_attention apart into the ops of a kernel. They stand
-# for the ops that torch.compile has in their place.
+# torch.func.functionalize takes scaled_dot_product_attention apart into the ops of a kernel. They stand for the ops
+# that torch.compile uses instead.
 TABLE = {**decompositions(), **defaults(KERNELS), **defaults(
     {"_scaled_dot_product_flash_attention_for_cpu_backward": attention_gradient})}
 

@@ -92,7 +92,7 @@ def shorter(program: Program) -> Iterator[Program]:
 
 
 def replaced(program: Program, name: str, other: str, begin: int) -> Program:
-    """`other` in the place of `name` behind statement `begin`."""
+    """`name` replaced by `other` after statement `begin`."""
     pattern = re.compile(rf"\b{name}\b")
     swap = lambda text: pattern.sub(other, text)
     statements = program.statements[:begin + 1] + tuple(

@@ -88,8 +88,7 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
 
 
 def elements_at(c: Conversion, x: Tensor, axis: int, index: Tensor, from_end: bool) -> Tensor:
-    """The elements of x, the node's first operand, at an index along an axis; the index's axes stand in
-    its place."""
+    """The elements of x, the node's first operand, at an index along an axis; the index's axes replace it."""
     return elements_along(c, x, axis, index.flatten(), from_end).reshape(c.shape)
 
 

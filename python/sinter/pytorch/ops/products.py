@@ -247,8 +247,8 @@ def patches_of(x: Tensor, weight: Tensor, stride, padding, dilation, transposed,
 @converts(aten("convolution_backward.default"))
 def convolution_backward(c: Conversion, grad: Tensor, x: Tensor, weight: Tensor, bias_sizes, stride,
                          padding, dilation, transposed, output_padding, groups, mask) -> tuple:
-    """Gradients of a patch embedding, and of a convolution of each channel. That of the input is not needed
-    where it is an image."""
+    """Gradients of a patch embedding, and of a convolution of each channel. The input's gradient is not needed if it is
+    an image."""
     if is_of_channels(x, weight, transposed, groups):
         return gradients_of_channels(c, grad, x, weight, stride[0], padding[0], dilation[0], mask)
     patches, _ = patches_of(x, weight, stride, padding, dilation, transposed, groups)

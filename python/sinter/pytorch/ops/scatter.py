@@ -12,8 +12,8 @@ from .indexing import MAX_ROWS, chosen_places, counting_order, joined_numbers, o
 from .overwriting import put, row_axis
 from .registry import Conversion, aten, converts
 
-# Sums of columns, each of all updates with zeros in the place of other rows': a chain of additions for
-# each row is longer than those are, where few rows share all updates.
+# Sums of columns, each over all updates with zeros for other rows' updates: if few rows share all updates, a chain of
+# additions for each row takes longer than these sums.
 FEW_ROWS = 8
 
 
