@@ -181,8 +181,8 @@ class ValueEmitter {
   CodeScope* current_ = nullptr;
   std::string after_;  // stores of whole chunks
   std::string pairs_;  // statements behind each two elements
-  /// A statement of the element's text that gives true for one element of a row at most: `chunk` is
-  /// whether that one is in the chunk.
+  /// A statement of the element's text that gives true for one element of a row at most. `chunk`:
+  /// whether that element is in the chunk.
   struct EqualStatement {
     std::string chunk, statement, otherwise;
   };

@@ -11,7 +11,7 @@ struct ManyOptions {
   int64_t places = kMaxSequences;  // sequences that decode together, at most
   bool stop_at_eos = true;
   std::vector<int32_t> ends;  // tokens that end a sequence, beside the model's own
-  /// The first prompt has the seed; the others have seeds of their own (sequence_seed).
+  /// The seed is the first prompt's; the others have seeds of their own (sequence_seed).
   Sampling sampling;
   PrefillOptions prefill;
   /// Told the places and the bytes of their caches, before these are taken.

@@ -137,7 +137,7 @@ class FloatAttentionBlock {
   }
 
  private:
-  // The token of a row in its sequence; rows after the last token have that one.
+  // The token of a row in its sequence; rows after the last token have the last token.
   SINTER_DEVICE long long token_of(int row) const {
     return token0_ + row < in_.tokens ? token0_ + row : in_.tokens - 1;
   }

@@ -7,8 +7,8 @@
 
 namespace sinter {
 
-// The lane's chunks of the keys key0 .. key0 + kAttentionBlock - 1; of keys after the last one that
-// one's. `chunk`: the lane's of row 0.
+// The lane's chunks of the keys key0 .. key0 + kAttentionBlock - 1; keys after the last one repeat
+// the last one's. `chunk`: the lane's of row 0.
 template <int width, typename Config, typename T>
 SINTER_DEVICE void load_block(Packed<T> (&out)[kAttentionBlock], const T* chunk, long long stride,
                               const KeyNumbers<Config>& numbers, unsigned key0, unsigned end,

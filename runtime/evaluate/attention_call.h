@@ -178,7 +178,7 @@ class AttentionCall {
     dims.append({heads_.count, last[0], last[1]});
     return broadcast_view(call_.operands[operand], dims);
   }
-  /// The element of such a value for a token's head; of an axis of one element it is that one.
+  /// The element of such a value for a token's head; an axis of one element repeats it.
   int64_t place_of(const HostView& view, int64_t token, int64_t head, int64_t row,
                    int64_t column) const {
     const size_t batch = view.dims.size() - 3;

@@ -316,7 +316,7 @@ void GraphGenerator::copy() {
   if (const Value x = pick([](const TensorType&) { return true; })) op(OpKind::copy, {*x});
 }
 
-/// A number that a text may have; of a hundred as many as that are not ordinary.
+/// A number that a text may have; `unusual` of a hundred are not ordinary.
 double GraphGenerator::any_number(int unusual) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

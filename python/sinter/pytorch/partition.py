@@ -64,7 +64,7 @@ class Part:
 
 
 class SupportedOps(OperatorSupportBase):
-    """The nodes that Sinter takes: those with a conversion, but for those that were refused."""
+    """The nodes that Sinter takes: nodes with a conversion, except refused ones."""
 
     def __init__(self, refused: dict[fx.Node, str], device: torch.device) -> None:
         self.refused, self.device = refused, device

@@ -144,9 +144,9 @@ def taken_by_axis(c: Conversion, x: Tensor, axes: list[int], indices: list[Tenso
 class Counting(NamedTuple):
     """Indices along axes of a tensor that count 0, 1, 2, ... along axes of their own, but for one at most.
 
-    axes: of the tensor, those whose index counts, in the order of `places`, along which they do. others: the
-    one whose index does not count, if there is one. index: that one, over the axes `places` alone. rank: of
-    the broadcast indices."""
+    axes: the tensor's axes whose index counts, in the order of `places`, along which they do. others: the axis whose
+    index does not count, if there is one. index: its index, over the axes `places` alone. rank: of the broadcast
+    indices."""
 
     axes: list[int]
     others: list[int]
