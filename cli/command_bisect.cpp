@@ -25,8 +25,8 @@ struct BisectCommand : CommandOptions {
 
 /// Plans that are judged side by side where nobody says how many.
 int64_t usual_jobs(const Backend& backend) {
-  constexpr int64_t kMost = 4;  // each has a copy of the weights
-  return backend.on_gpu() ? 1 : std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMost);
+  constexpr int64_t kMax = 4;  // each has a copy of the weights
+  return backend.on_gpu() ? 1 : std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, kMax);
 }
 
 Status bisect_command(const BisectCommand& options) {

@@ -11,7 +11,7 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kMostCalls = int64_t{1} << 30;
+constexpr int64_t kMaxCalls = int64_t{1} << 30;
 
 Status add_pairs(const std::vector<std::string>& texts, const char* option,
                  std::vector<std::pair<std::string, std::string>>& pairs) {
@@ -138,7 +138,7 @@ void add_inputs(CLI::App& command, InputOptions& options) {
       ->type_name("NAME=VALUE");
   add_integer(command, "--calls", options.calls,
               "how many times the entries are called; states keep their values between calls",
-              IntegerRange<int64_t>{1, kMostCalls})
+              IntegerRange<int64_t>{1, kMaxCalls})
       ->default_str("1");
 }
 

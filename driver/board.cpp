@@ -17,7 +17,7 @@ constexpr int64_t kProductSize = 8192, kFloatProductSize = 4096;
 // About half a second of products: a board's clock falls within the first tens of milliseconds, and
 // a model runs for longer.
 constexpr int kProductRepeats = 96;
-constexpr double kLeastRate = 1e6, kMostRate = 1e18, kShortest = 1e-9, kLongest = 1;
+constexpr double kMinRate = 1e6, kMaxRate = 1e18, kShortest = 1e-9, kLongest = 1;
 
 struct Field {
   const char* name;
@@ -25,10 +25,10 @@ struct Field {
   double low, high;
 };
 constexpr Field kFields[] = {
-    {"memory_bytes_per_s", &BoardRates::memory_bytes_per_s, kLeastRate, kMostRate},
-    {"cache_bytes_per_s", &BoardRates::cache_bytes_per_s, kLeastRate, kMostRate},
-    {"tensor_flops_per_s", &BoardRates::tensor_flops_per_s, kLeastRate, kMostRate},
-    {"float_flops_per_s", &BoardRates::float_flops_per_s, kLeastRate, kMostRate},
+    {"memory_bytes_per_s", &BoardRates::memory_bytes_per_s, kMinRate, kMaxRate},
+    {"cache_bytes_per_s", &BoardRates::cache_bytes_per_s, kMinRate, kMaxRate},
+    {"tensor_flops_per_s", &BoardRates::tensor_flops_per_s, kMinRate, kMaxRate},
+    {"float_flops_per_s", &BoardRates::float_flops_per_s, kMinRate, kMaxRate},
     {"launch_s", &BoardRates::launch_s, kShortest, kLongest}};
 
 }  // namespace

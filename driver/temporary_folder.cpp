@@ -144,8 +144,8 @@ Result<bool> TemporaryFolder::put_in_two_steps(const fs::path& target) {
 
 Status TemporaryFolder::put_at(const fs::path& target) {
   // Other processes may put theirs there at the same time.
-  constexpr int kMostTries = 1000;
-  for (int tries = 0; tries < kMostTries; ++tries) {
+  constexpr int kMaxTries = 1000;
+  for (int tries = 0; tries < kMaxTries; ++tries) {
     // An absent or empty target is replaced by a plain rename, another by exchanging the two.
     bool done = ::rename(path_.c_str(), target.c_str()) == 0;
     if (!done && !target_is_not_empty()) return cannot_write(target, errno_text());

@@ -14,10 +14,10 @@
 namespace sinter {
 
 // A block of threads walks the rows of all lanes of a run and keeps their sums in registers.
-inline constexpr int64_t kMostLanesOfRun = 8;
-inline constexpr int64_t kMostColumnsOfRuns = 8192;
+inline constexpr int64_t kMaxLanesOfRun = 8;
+inline constexpr int64_t kMaxColumnsOfRuns = 8192;
 /// Lanes of a run times columns: half of their sums pass through shared memory at once.
-inline constexpr int64_t kMostSumsOfRun = 16384;
+inline constexpr int64_t kMaxSumsOfRun = 16384;
 
 /// V for the rows of an operand of these dims, which are constants.
 inline int64_t column_lanes(DimsRef dims) {

@@ -40,7 +40,7 @@ void IndexSet::normalize() {
   if (!runs_.empty()) runs_.truncate(last + 1);
   const bool full = runs_.size() == 1 && runs_[0] == Run{0, period_};
   if (full) *this = whole(extent_);
-  if (runs_.size() > kMostRuns) *this = at_most(extent_, size());
+  if (runs_.size() > kMaxRuns) *this = at_most(extent_, size());
 }
 
 int64_t IndexSet::size() const {
@@ -71,7 +71,7 @@ IndexSet& IndexSet::unite(const IndexSet& other) {
   const int64_t most = std::min(extent_, size() + other.size());
   if (!exact() || !other.exact()) return *this = at_most(extent_, most);
   const int64_t period = std::lcm(period_, other.period_);
-  if (runs_in(period) + other.runs_in(period) > kMostRuns) return *this = at_most(extent_, most);
+  if (runs_in(period) + other.runs_in(period) > kMaxRuns) return *this = at_most(extent_, most);
   runs_ = runs_over(period);
   llvm::append_range(runs_, other.runs_over(period));
   period_ = period;
@@ -97,8 +97,8 @@ IndexSet IndexSet::product(const IndexSet& outer, const IndexSet& inner) {
     return result;
   }
   const int64_t copies = outer.size() / outer.repeats();
-  if (static_cast<size_t>(copies) > kMostRuns ||
-      inner.runs_in(inner.extent_) * static_cast<size_t>(copies) > kMostRuns)
+  if (static_cast<size_t>(copies) > kMaxRuns ||
+      inner.runs_in(inner.extent_) * static_cast<size_t>(copies) > kMaxRuns)
     return at_most(extent, outer.size() * inner.size());
   const auto inner_runs = inner.runs_over(inner.extent_);
   for (const Run& run : outer.runs_)

@@ -10,7 +10,7 @@
 namespace sinter {
 
 /// Runs of neighbouring indices of a period, repeated over an extent: columns 0 to 63 of [N, 128]
-/// are the run 0 .. 63 of a period of 128. Sets with more runs than kMostRuns, and sets of which
+/// are the run 0 .. 63 of a period of 128. Sets with more runs than kMaxRuns, and sets of which
 /// only the size is known, are inexact: size() is then an upper bound.
 class IndexSet {
  public:
@@ -18,7 +18,7 @@ class IndexSet {
     int64_t begin, end;
     friend bool operator==(const Run&, const Run&) = default;
   };
-  static constexpr size_t kMostRuns = 1 << 14;
+  static constexpr size_t kMaxRuns = 1 << 14;
 
   /// None of the indices 0 .. extent - 1.
   explicit IndexSet(int64_t extent = 0) : extent_(extent), period_(extent) {}

@@ -10,8 +10,8 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMask = 5;      // operand
-constexpr size_t kMostAxes = 8;  // of an attention's operands; scores have two more
+constexpr size_t kMask = 5;            // operand
+constexpr size_t kMaxOperandAxes = 8;  // of an attention's operands; scores have two more
 
 /// The attributes of what stands between products and probabilities.
 Status check_scores(const Inference& op) {
@@ -50,7 +50,7 @@ bool is_mask(const TensorType& mask, DimsRef scores) {
 std::optional<int64_t> result_width(const TensorType& q, const TensorType& keys,
                                     const TensorType& values, int64_t heads, int64_t kv_heads) {
   const size_t rank = q.rank();
-  if (rank < 2 || rank > kMostAxes || keys.rank() != rank || values.rank() != rank ||
+  if (rank < 2 || rank > kMaxOperandAxes || keys.rank() != rank || values.rank() != rank ||
       !is_float(q.dtype) || keys.dtype != q.dtype || values.dtype != q.dtype)
     return std::nullopt;
   const auto batch = [&](const TensorType& type) { return DimsRef(type.dims).drop_back(2); };

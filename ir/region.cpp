@@ -207,7 +207,7 @@ std::optional<IndexSet> RegionOfRead::axis_set(const DigitSum& sum, int64_t exte
       runs[0].end += distance * (count - 1);
       continue;
     }
-    if (runs.size() * static_cast<size_t>(count) > IndexSet::kMostRuns) return std::nullopt;
+    if (runs.size() * static_cast<size_t>(count) > IndexSet::kMaxRuns) return std::nullopt;
     const size_t once = runs.size();
     for (int64_t i = 1; i < count; ++i)
       for (size_t k = 0; k < once; ++k)

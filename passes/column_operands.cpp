@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMostColumnOps = 12;  // of an operand that are computed anew
+constexpr size_t kMaxColumnOps = 12;  // of an operand that are computed anew
 
 class ColumnOperands {
  public:
@@ -83,14 +83,14 @@ class ColumnOperands {
     bool shared = false;
     std::set<ValueId> seen;
     const auto walk = [&](const auto& self, ValueId id, bool inside) -> void {
-      if (!moves(id) || seen.size() > kMostColumnOps) return;
+      if (!moves(id) || seen.size() > kMaxColumnOps) return;
       const bool begins = !inside && of_rows_[id.index];
       if ((begins && !pays(id)) || !seen.insert(id).second) return;
       shared |= begins;
       for (ValueId operand : from_[id].operands) self(self, operand, inside || begins);
     };
     walk(walk, from_[sum].operands[0], false);
-    if (!shared || seen.size() > kMostColumnOps) return false;
+    if (!shared || seen.size() > kMaxColumnOps) return false;
     own_ = std::move(seen);
     return true;
   }

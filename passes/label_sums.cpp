@@ -13,7 +13,7 @@
 namespace sinter {
 namespace {
 
-constexpr int kMostLabelOps = 16;  // that are computed at the label
+constexpr int kMaxLabelOps = 16;  // that are computed at the label
 
 /// A row whose elements are zeros but for the one that a label names.
 struct LabelSum {
@@ -113,7 +113,7 @@ class LabelSums {
     if (is_overwritten(from_, id, sum.at)) return false;
     if (sum.is_of_rows(op.type.dims)) return true;
     if (is_by_element(op))
-      return ++ops <= kMostLabelOps && llvm::all_of(op.operands, [&](ValueId operand) {
+      return ++ops <= kMaxLabelOps && llvm::all_of(op.operands, [&](ValueId operand) {
         return is_at_label(sum, operand, ops);
       });
     // Other values are read where they stand in memory.

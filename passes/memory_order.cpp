@@ -100,7 +100,7 @@ class Schedule {
 uint32_t next_group(const Schedule& schedule, uint32_t first, uint32_t count) {
   if (schedule.freed(first) >= 0) return first;
   uint32_t best = first;
-  int64_t most = kLeastFreedBytes - 1;
+  int64_t most = kMinFreedBytes - 1;
   const auto end = std::min<uint32_t>(count, first + kWindow);
   for (uint32_t group = first + 1; group < end; ++group) {
     if (schedule.is_done(group) || !schedule.can_run(group)) continue;

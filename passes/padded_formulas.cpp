@@ -16,7 +16,7 @@
 namespace sinter {
 namespace {
 
-constexpr int kMostPaddedOps = 32;  // of a formula
+constexpr int kMaxPaddedOps = 32;  // of a formula
 
 class PaddedFormulas {
  public:
@@ -72,7 +72,7 @@ class PaddedFormulas {
     if (lacks(op.type.dims, behind_)) return true;
     const auto axis = static_cast<int64_t>(*axis_of(op.type.dims, behind_));
     if (is_by_element(op))
-      return ++ops <= kMostPaddedOps && llvm::all_of(op.operands, [&](ValueId operand) {
+      return ++ops <= kMaxPaddedOps && llvm::all_of(op.operands, [&](ValueId operand) {
         return is_wider(operand, ops, slices);
       });
     if (op.kind == OpKind::iota) return op.attrs.get<int64_t>(AttrName::axis) == axis;

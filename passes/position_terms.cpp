@@ -14,7 +14,7 @@
 namespace sinter {
 namespace {
 
-constexpr int kMostReads = 200;  // of reads within reads; what lies deeper is an element
+constexpr int kMaxReads = 200;  // of reads within reads; what lies deeper is an element
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
@@ -257,7 +257,7 @@ Term PositionTerms::read_root(const Op& op, ValueId root, const IndexMap& coords
   for (const Known& known : known_[root.index])
     if (known.coords == coords) return known.term;
   // A reader of a state stays where it is.
-  if (depth_ == kMostReads || reads_state(graph_, op)) return element(root, coords);
+  if (depth_ == kMaxReads || reads_state(graph_, op)) return element(root, coords);
   ++depth_;
   const auto term = op.type.dtype == DType::i1 ? read_truth(op, coords) : read_integer(op, coords);
   --depth_;

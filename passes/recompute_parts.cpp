@@ -12,9 +12,9 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMostParts = 4;
-constexpr int kMostGenerated = 4;  // ops that are computed anew for each reader
-constexpr int kMostOpsMoved = 8;   // ops on the way from a value to what it is computed from
+constexpr size_t kMaxRecomputedParts = 4;
+constexpr int kMaxGenerated = 4;  // ops that are computed anew for each reader
+constexpr int kMaxOpsMoved = 8;   // ops on the way from a value to what it is computed from
 
 using View = llvm::function_ref<ValueId(ValueId)>;
 
@@ -52,7 +52,7 @@ class PartsInPlace {
            dtype_info(from_[op.operands[0]].type.dtype).bits < dtype_info(op.type.dtype).bits;
   }
   /// Made of generators alone, by few ops.
-  bool is_generated(ValueId id, int depth = kMostGenerated) const {
+  bool is_generated(ValueId id, int depth = kMaxGenerated) const {
     const Op& op = from_[id];
     if (op_class(op) == OpClass::generator) return true;
     if (op_class(op) == OpClass::view) return is_generated(op.operands[0], depth);
@@ -68,7 +68,7 @@ class PartsInPlace {
     const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
     const auto size = [&](ValueId part) { return from_[part].type.dims[axis]; };
     const size_t parts = op.operands.size();
-    return parts >= 2 && parts <= kMostParts && op.type.rank() < kMaxAxes &&
+    return parts >= 2 && parts <= kMaxRecomputedParts && op.type.rank() < kMaxAxes &&
            size(op.operands[0]).is_constant() &&
            llvm::all_of(op.operands,
                         [&](ValueId part) { return size(part) == size(op.operands[0]); }) &&
@@ -84,10 +84,10 @@ class PartsInPlace {
     const int64_t size = from_[op.operands[0]].type.dims[axis].constant();
     const auto repeat = [&](ValueId x) { return repeated(x, axis, parts); };
     const bool same = llvm::all_equal(op.operands);
-    ValueId value = moved(op.operands.back(), concat, repeat, kMostOpsMoved);
+    ValueId value = moved(op.operands.back(), concat, repeat, kMaxOpsMoved);
     for (int64_t part = same ? 0 : parts - 1; part-- > 0;) {
       const ValueId own =
-          moved(op.operands[static_cast<size_t>(part)], concat, repeat, kMostOpsMoved);
+          moved(op.operands[static_cast<size_t>(part)], concat, repeat, kMaxOpsMoved);
       const ValueId within =
           builder_.less(positions(op.type.dims, axis),
                         builder_.constant(static_cast<double>((part + 1) * size), DType::i32));
@@ -122,7 +122,7 @@ class PartsInPlace {
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const ValueId operand = from_[reader].operands[i];
       const ValueId root = root_of(from_, operand);
-      const bool given = is_given(root, reader, kMostOpsMoved);
+      const bool given = is_given(root, reader, kMaxOpsMoved);
       if (!moves(root, reader) || (!given && !is_widening(from_[root]))) continue;
       const auto elements = [&](DimsRef dims) {
         return volume(dims).upper_bound(builder_.symbols());
@@ -131,7 +131,7 @@ class PartsInPlace {
       if (!larger && !(is_generated(root) && !is_read_by(root, reader))) continue;
       found_ = true;
       const auto widen = [&](ValueId x) { return broadcast(x, op.type.dims); };
-      op.operands[i] = moved(operand, reader, widen, given ? kMostOpsMoved : 1);
+      op.operands[i] = moved(operand, reader, widen, given ? kMaxOpsMoved : 1);
     }
   }
 

@@ -17,15 +17,15 @@ namespace sinter {
 namespace {
 
 // A lane walks at least 8 rows one after the other, whatever the number of rows is.
-constexpr int64_t kLeastRows = 4096;
+constexpr int64_t kMinRows = 4096;
 // Runs that occupy the multiprocessors of the reference machine.
 constexpr int64_t kRunsThatFill = 128;
 // Lanes of a run times columns: with more, a block of threads keeps them and its rows no longer in
 // registers, and reads the rows twice (32768 x 2048, one H100: 579 us where the two kernels take
 // 511).
 constexpr int64_t kSumsInRegisters = 8192;
-constexpr size_t kMostSums = 8;      // of one run_sums
-constexpr size_t kMostWalked = 128;  // ops that an operand is followed through
+constexpr size_t kMaxSums = 8;      // of one run_sums
+constexpr size_t kMaxWalked = 128;  // ops that an operand is followed through
 
 /// The values of which the operand of a reduction is computed, element by element.
 struct Reduced {
@@ -70,8 +70,8 @@ class RunSums {
         return false;
     const SymExpr rows = volume(DimsRef(dims).drop_back());
     const int64_t width = dims.back().constant();
-    return !rows.overflowed() && rows.constant() >= kLeastRows && width > 0 &&
-           width % kChunk == 0 && width <= kMostColumnsOfRuns;
+    return !rows.overflowed() && rows.constant() >= kMinRows && width > 0 && width % kChunk == 0 &&
+           width <= kMaxColumnsOfRuns;
   }
 
   /// Follows the operand of a reduction through ops element by element.
@@ -86,7 +86,7 @@ class RunSums {
       const bool whole = volume(from_[root].type.dims) == elements;
       if (!seen.insert(root).second) continue;
       // A number of a row may be seen through a view: the row's own elements may not.
-      if (is_by_element(from_[root]) && (root == id || !whole) && seen.size() < kMostWalked)
+      if (is_by_element(from_[root]) && (root == id || !whole) && seen.size() < kMaxWalked)
         llvm::append_range(next, from_[root].operands);
       else if (is_reduction_of_rows(from_[root]) && operand_dims(from_[root]) == dims)
         result.reductions.insert(root);
@@ -140,7 +140,7 @@ class RunSums {
     const auto reduction = reduction_beside(from_[id]);
     if (!reduction) return;
     auto& sums = sums_[*reduction];
-    if (sums.size() >= kMostSums || (!sums.empty() && !can_stand_at(sums[0], id))) return;
+    if (sums.size() >= kMaxSums || (!sums.empty() && !can_stand_at(sums[0], id))) return;
     sums.push_back(id);
     beside_[id] = *reduction;
   }
@@ -154,7 +154,7 @@ class RunSums {
       const ValueId id = next.pop_back_val();
       if (id.index < first.index || !seen.insert(id).second) continue;
       const Op& op = from_[id];
-      if (id == first || seen.size() > kMostWalked || writes_state(op) || reads_state(from_, op))
+      if (id == first || seen.size() > kMaxWalked || writes_state(op) || reads_state(from_, op))
         return false;
       llvm::append_range(next, op.operands);
     }
@@ -179,7 +179,7 @@ class RunSums {
     const Dims& dims = operand_dims(from_[sums[0]]);
     const int64_t lanes = column_lanes(dims), width = dims.back().constant();
     int64_t of_run = 1;
-    while (2 * of_run <= kMostLanesOfRun && 2 * of_run * width <= kSumsInRegisters &&
+    while (2 * of_run <= kMaxLanesOfRun && 2 * of_run * width <= kSumsInRegisters &&
            lanes / (2 * of_run) >= kRunsThatFill)
       of_run *= 2;
     Attributes attrs;

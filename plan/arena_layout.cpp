@@ -11,7 +11,7 @@ namespace sinter {
 namespace {
 
 // Outputs in whose memory other buffers may lie: the largest.
-constexpr size_t kMostHosts = 8;
+constexpr size_t kMaxHosts = 8;
 
 /// Buffers that have one place, one after the other.
 struct Piece {
@@ -114,7 +114,7 @@ class Placement {
     }
     llvm::stable_sort(hosts,
                       [](const Host& a, const Host& b) { return a.piece->bytes > b.piece->bytes; });
-    if (hosts.size() > kMostHosts) hosts.erase(hosts.begin() + kMostHosts, hosts.end());
+    if (hosts.size() > kMaxHosts) hosts.erase(hosts.begin() + kMaxHosts, hosts.end());
     for (Host& host : hosts) host.heights = StepHeights(pieces_.moments());
     sort_by_need(others);
     for (Piece* piece : others)

@@ -30,7 +30,7 @@ constexpr int64_t kSureRuns = 3;
 // for right then.
 constexpr int64_t kSampleRuns = 20;
 constexpr double kMissed = 1e-3;
-constexpr int64_t kMostRuns = 200;
+constexpr int64_t kMaxRuns = 200;
 
 /// The fusions of a plan, and the kernels that they join.
 class Fusions {
@@ -91,8 +91,8 @@ class Answers {
     answers.search_ = content_hash(search);
     std::error_code error;
     if (path.empty() || !std::filesystem::exists(path, error)) return answers;
-    constexpr size_t kMostBytes = size_t{1} << 26;
-    SINTER_LET(text, read_small_file(path, kMostBytes, FileRole::own));
+    constexpr size_t kMaxBytes = size_t{1} << 26;
+    SINTER_LET(text, read_small_file(path, kMaxBytes, FileRole::own));
     SINTER_LET(document, parse_json(text, path));
     const JsonView root = document.view();
     SINTER_LET(known, root["search"].string());
@@ -181,8 +181,8 @@ class Bisection {
     const double share =
         std::max(static_cast<double>(sampled), 1.0) / static_cast<double>(runs) / 2;
     // Half the share that was seen: the sample is small.
-    report_.runs_each = std::min(
-        kMostRuns, static_cast<int64_t>(std::ceil(std::log(kMissed) / std::log1p(-share))));
+    report_.runs_each =
+        std::min(kMaxRuns, static_cast<int64_t>(std::ceil(std::log(kMissed) / std::log1p(-share))));
     return true;
   }
 

@@ -13,7 +13,7 @@ constexpr int kTurns = 15;
 // A sample takes at least this long, so that the clock's resolution and a launch's latency count
 // for little.
 constexpr double kSampleSeconds = 2e-3;
-constexpr int64_t kMostLaunches = 2000;
+constexpr int64_t kMaxLaunches = 2000;
 constexpr int64_t kWarmLaunches = 3;
 
 }  // namespace
@@ -62,7 +62,7 @@ Result<std::vector<CallTimes>> PlanTimer::measure(const std::shared_ptr<const Mo
     SINTER_TRY(time(own, watch, kWarmLaunches));
     SINTER_LET(warm, time(other, watch, kWarmLaunches));
     const auto launches = static_cast<int64_t>(std::clamp(
-        std::ceil(kSampleSeconds / std::max(warm, 1e-9)), 1.0, static_cast<double>(kMostLaunches)));
+        std::ceil(kSampleSeconds / std::max(warm, 1e-9)), 1.0, static_cast<double>(kMaxLaunches)));
     std::vector<double> own_s, other_s, ratios;
     for (int turn = 0; turn < kTurns; ++turn) {
       // Neither always runs after the other.

@@ -17,15 +17,15 @@ namespace sinter {
 namespace {
 
 constexpr std::string_view kLedgerFormat = "sinter.ledger";
-constexpr double kMostBytes = 1e18;
+constexpr double kMaxStepBytes = 1e18;
 constexpr double kSameTime = 1e-6;  // relative: times of one cost model, printed and read again
 
 Result<LedgerStep> read_step(const JsonView& json) {
   LedgerStep step;
   SINTER_LET(name, json["name"].string());
   SINTER_LET(kind, json["kind"].string());
-  SINTER_LET(read, json["read_bytes"].number(0, kMostBytes));
-  SINTER_LET(written, json["written_bytes"].number(0, kMostBytes));
+  SINTER_LET(read, json["read_bytes"].number(0, kMaxStepBytes));
+  SINTER_LET(written, json["written_bytes"].number(0, kMaxStepBytes));
   SINTER_LET(predicted, json["predicted_s"].number(0, kLongestTime));
   SINTER_LET(values, json_strings(json["values"]));
   step.values = std::move(values);

@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMostDigits = 9;
+constexpr size_t kMaxDigits = 9;
 
 struct LayerNumber {
   size_t begin = 0;  // in the name
@@ -24,7 +24,7 @@ std::optional<LayerNumber> layer_number(std::string_view value) {
     const bool is_short = begin == 0 && value[0] == 'l' && end < value.size();
     const size_t at = is_short ? 1 : begin;
     const std::string_view digits = value.substr(at, end - at);
-    if ((is_short || begin > 0) && !digits.empty() && digits.size() <= kMostDigits &&
+    if ((is_short || begin > 0) && !digits.empty() && digits.size() <= kMaxDigits &&
         digits.find_first_not_of("0123456789") == std::string_view::npos)
       return LayerNumber{at, digits};
     begin = end + 1;

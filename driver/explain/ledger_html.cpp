@@ -458,7 +458,7 @@ std::string ledger_html(const Compiled& compiled, const ReportHeader& header,
   const std::vector<EntryLedger> ledgers = ledger(compiled, header.only, inputs);
   const WhyAnswers answers(compiled);
   std::string text = page_of(compiled, header, ledgers, answers, parts);
-  if (text.size() < kMostPageBytes || !parts.kernel_text) return text;
+  if (text.size() < kMaxPageBytes || !parts.kernel_text) return text;
   parts.kernel_text = false;
   return page_of(compiled, header, ledgers, answers, parts);
 }

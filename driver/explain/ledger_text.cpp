@@ -76,7 +76,7 @@ std::string what_would_pay(const EntryLedger& ledger) {
   const std::vector<const RefusalWorth*> shown = worths_that_matter(ledger);
   if (shown.empty())
     return fmt::format("what would pay: no refusal that a kernel could lift costs {:.1f} %\n\n",
-                       100 * kLeastShare);
+                       100 * kMinShare);
   TextTable table("rrrl");
   for (const RefusalWorth* worth : shown) {
     const LedgerDecision& d = ledger.decisions[worth->first];

@@ -172,7 +172,7 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
   std::map<Pair, size_t> place;
   for (const RefusalWorth& worth : entry.worths) {
     if (worth.unasked || is_final(entry.decisions[worth.first].reason) ||
-        stated_s(worth) < kLeastShare * entry.seconds())
+        stated_s(worth) < kMinShare * entry.seconds())
       continue;
     const auto [at, is_new] = place.try_emplace(worth.kernels, list.size());
     if (is_new)
@@ -186,7 +186,7 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
     };
     return key(x) > key(y);
   });
-  if (list.size() > kMostShown) list.resize(kMostShown);
+  if (list.size() > kMaxShown) list.resize(kMaxShown);
   return list;
 }
 

@@ -23,11 +23,11 @@ double stated_s(const RefusalWorth& worth);
 std::string stated_text(const RefusalWorth& worth);
 
 /// The refusals that matter: of different pairs of kernels, none unasked or final, from
-/// kLeastShare of the entry's time on. Those that an option lifts come first; by stated_s(), at
-/// most kMostShown.
+/// kMinShare of the entry's time on. Those that an option lifts come first; by stated_s(), at
+/// most kMaxShown.
 std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry);
-inline constexpr double kLeastShare = 0.005;
-inline constexpr size_t kMostShown = 6;
+inline constexpr double kMinShare = 0.005;
+inline constexpr size_t kMaxShown = 6;
 
 /// "--products own saves 310 µs"; empty: no option lifts it.
 std::string option_text(const RefusalWorth& worth);

@@ -7,7 +7,7 @@
 namespace sinter {
 
 /// A page stays below this size, so that it can be attached to an issue or a message.
-inline constexpr size_t kMostPageBytes = 2'000'000;
+inline constexpr size_t kMaxPageBytes = 2'000'000;
 
 /// A page with `data`, a JSON text of any origin, which `script` ("explain.js", a file of
 /// driver/page) draws with the functions of page.js. The element #sinter-sources holds an empty

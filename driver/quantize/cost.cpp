@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kLeastTokens = 64;  // fewer say little of a model
+constexpr int64_t kMinTokens = 64;  // fewer say little of a model
 // Multiplications with weights by the host, of one of the two models: a minute or two.
 constexpr double kHostProducts = 4e10;
 
@@ -39,7 +39,7 @@ Result<TextCost> text_cost(const OpenedModel& before, const OpenedModel& after,
   auto length = static_cast<int64_t>(ids.size());
   if (!backend->on_gpu())
     length = std::min(length, static_cast<int64_t>(kHostProducts / elements_of(before.module)));
-  if (length < kLeastTokens)
+  if (length < kMinTokens)
     return not_told("the text takes too long on the CPU: `sinter ppl` measures both models");
   PerplexityOptions options;
   options.backend = backend;

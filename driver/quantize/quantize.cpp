@@ -122,8 +122,8 @@ Result<Rounded> round_matrix(const Matrix& matrix, DType scale, FileDType dtype,
       static_cast<size_t>(storage_bytes(scale, rounded_row_scales(scheme, matrix.in)));
   Rounded rounded{std::vector<std::byte>(rows * row_bytes),
                   std::vector<std::byte>(rows * scale_bytes)};
-  constexpr size_t kLeastElements = size_t{1} << 16;  // of a thread
-  const size_t threads = std::clamp<size_t>(rows * in / kLeastElements, 1,
+  constexpr size_t kMinElements = size_t{1} << 16;  // of a thread
+  const size_t threads = std::clamp<size_t>(rows * in / kMinElements, 1,
                                             std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::vector<float>> buffers(threads, std::vector<float>(in));
   std::vector<size_t> not_finite(threads, rows);  // the first such row

@@ -22,11 +22,11 @@ class FolderIdentity {
 /// again.
 template <typename Read>
 auto read_whole_plan(const std::string& folder, Read&& read) -> decltype(read()) {
-  constexpr int kMostCalls = 100;
+  constexpr int kMaxCalls = 100;
   for (int call = 1;; ++call) {
     const FolderIdentity before(folder);
     auto result = read();
-    if (call == kMostCalls || FolderIdentity(folder) == before) return result;
+    if (call == kMaxCalls || FolderIdentity(folder) == before) return result;
   }
 }
 

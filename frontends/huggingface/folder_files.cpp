@@ -55,7 +55,8 @@ constexpr FolderFile kFolderFiles[] = {
     {"sentence_albert_config.json", FileUse::read},
     {"sentence_xlm-roberta_config.json", FileUse::read},
     {"sentence_xlnet_config.json", FileUse::read},
-    {"router_config.json", FileUse::ignored},  // of a module that modules.json names, which is refused
+    {"router_config.json",
+     FileUse::ignored},  // of a module that modules.json names, which is refused
 };
 
 bool stands(const fs::path& path) {
@@ -72,7 +73,7 @@ std::vector<std::string> ignored_files(const std::string& folder) {
   const fs::path root(folder);
   for (const FolderFile& file : kFolderFiles) {
     const bool counts = file.use == FileUse::ignored_beside ? !stands(root / file.other)
-                                                   : file.use != FileUse::ignored;
+                                                            : file.use != FileUse::ignored;
     if (!counts && stands(root / file.name)) names.emplace_back(file.name);
   }
   return names;

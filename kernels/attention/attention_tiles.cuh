@@ -89,7 +89,7 @@ template <typename Config>
 class AttentionBlock {
   using Sizes = TiledSizes<Config>;
   using T = typename Config::Element;
-  static constexpr int kMost = 0x7fffffff;
+  static constexpr int kMax = 0x7fffffff;
   static constexpr bool kHasTiles = Config::Mask::kHasTiles, kHasSink = kSinkOf<Config> != 0;
   static constexpr unsigned kAll = 0xffffffffu;
 
@@ -109,7 +109,7 @@ class AttentionBlock {
   // none if none is. A sink is not part of them, where no row's range reaches it. All lanes of a
   // warp find it together.
   SINTER_DEVICE RowRange find_seen_range() const {
-    RowRange range = {kMost, -1};
+    RowRange range = {kMax, -1};
 #pragma unroll
     for (int i = 0; i < Sizes::rows; i += 32) {
       const int row = i + static_cast<int>(threadIdx.x) % 32;
@@ -129,7 +129,7 @@ class AttentionBlock {
     if constexpr (kHasTiles) {
       const SeenTiles tiles = tiles_of(range);
       const int first = next_shown_tile(tiles.first, tiles.end, range.low);
-      if (first == tiles.end) return {kMost, -1};
+      if (first == tiles.end) return {kMax, -1};
       if (first > tiles.first && !kHasSink) range.low = first * Sizes::keys;
     }
     return range;

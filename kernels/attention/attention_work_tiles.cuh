@@ -10,7 +10,7 @@ namespace sinter {
 
 template <typename Config>
 class AttentionTiles {
-  static constexpr int kMostSorted = 512;  // tiles of rows; more are taken from the last one on
+  static constexpr int kMaxSorted = 512;  // tiles of rows; more are taken from the last one on
 
  public:
   // Made by all threads of a block, with a barrier.
@@ -19,7 +19,7 @@ class AttentionTiles {
         shared_(shared),
         row_tiles_(row_tiles(in)),
         schedule_(row_tiles_, kPersistent),
-        sorted_(row_tiles_ <= kMostSorted && schedule_.count() > static_cast<int>(gridDim.x)) {
+        sorted_(row_tiles_ <= kMaxSorted && schedule_.count() > static_cast<int>(gridDim.x)) {
     if (kPersistent && sorted_) sort();
   }
 
@@ -45,8 +45,8 @@ class AttentionTiles {
     return row_tiles_ - 1 - place;
   }
   struct Order {
-    unsigned short tiles[kMostSorted];
-    int keys[kMostSorted];  // that a tile's last row sees
+    unsigned short tiles[kMaxSorted];
+    int keys[kMaxSorted];  // that a tile's last row sees
   };
   SINTER_DEVICE static Order& order() {
     __shared__ Order order;

@@ -19,11 +19,11 @@ namespace {
 // A mask has a summary where a call may have this number of keys, four tiles or more, so that what
 // is left out may take longer than the summary; and no more tiles than this, which a call writes in
 // any case.
-constexpr int64_t kLeastKeys = 512, kMostTiles = int64_t{1} << 20;
+constexpr int64_t kMinKeys = 512, kMaxTiles = int64_t{1} << 20;
 
 bool wants_mask_tiles(DimsRef mask, const Dims& tiles, llvm::ArrayRef<Symbol> symbols) {
-  return SymExpr(mask.back()).upper_bound(symbols) >= kLeastKeys &&
-         volume(tiles).upper_bound(symbols) <= kMostTiles;
+  return SymExpr(mask.back()).upper_bound(symbols) >= kMinKeys &&
+         volume(tiles).upper_bound(symbols) <= kMaxTiles;
 }
 
 /// The operands of tiled_attention: the mask whole, and a summary of it if it wants one.

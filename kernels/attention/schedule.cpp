@@ -24,7 +24,7 @@ TileSizes tile_sizes(int64_t width, int64_t value_width, int64_t rows) {
 
 // Stages of keys, and of values. With fewer, the products would wait for a tile that one warp loads
 // without a bulk copy.
-constexpr int64_t kMostStages = 4;
+constexpr int64_t kMaxStages = 4;
 
 /// The form with as many stages as the device's shared memory holds.
 std::optional<AttentionForm> with_stages(AttentionForm form, const TileSizes& sizes, int64_t bytes,
@@ -50,12 +50,12 @@ std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
   AttentionForm form{.warpgroups = true, .rows = 128, .threads = 512, .query_stages = 2};
   const TileSizes sizes = tile_sizes(width, value_width, form.rows);
   const int64_t bytes = device.max_shared_bytes - kDeclaredBytes;
-  auto found = with_stages(form, sizes, bytes, 2, kMostStages);
+  auto found = with_stages(form, sizes, bytes, 2, kMaxStages);
   if (!found) {
     form.query_stages = 1;
-    found = with_stages(form, sizes, bytes, 2, kMostStages);
+    found = with_stages(form, sizes, bytes, 2, kMaxStages);
   }
-  if (found) found->bulk_copies = found->stages == kMostStages;
+  if (found) found->bulk_copies = found->stages == kMaxStages;
   return found;
 }
 

@@ -15,7 +15,7 @@ constexpr int64_t kLoadingRegisters = 40, kMultiplyingRegisters = 232;
 // assembler lets each product end before the next one begins (ptxas warns of it as 7512). With 24
 // those that load keep 44 bytes in local memory.
 constexpr int kWidthOfManySums = 224;
-constexpr int64_t kFewLoadingRegisters = 24, kMostMultiplyingRegisters = 240;
+constexpr int64_t kFewLoadingRegisters = 24, kMaxMultiplyingRegisters = 240;
 // A part of the L2 cache: half of it may hold copies of the other half's lines, for the
 // multiprocessors beside it, and own rows, results and the next heads' rows pass through, too.
 constexpr double kCachedShare = 0.25;
@@ -41,7 +41,7 @@ GradientForm warpgroups_form(int64_t width, int64_t value_width, bool of_keys) {
         .other_rows = 64,
         .threads = 384,
         .loading_registers = has_many_sums ? kFewLoadingRegisters : kLoadingRegisters,
-        .multiplying_registers = has_many_sums ? kMostMultiplyingRegisters : kMultiplyingRegisters};
+        .multiplying_registers = has_many_sums ? kMaxMultiplyingRegisters : kMultiplyingRegisters};
   }
   if (of_keys)
     return {.warpgroups = true,

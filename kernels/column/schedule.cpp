@@ -17,7 +17,7 @@ constexpr int64_t kMaxThreadsOfSeveral = 512;
 constexpr int64_t kResidentThreads = 768, kResidentThreadsOfSeveral = 512;
 constexpr int64_t kLineBytes = 128, kSectorBytes = 32;
 constexpr int64_t kMaxSegments = 8;  // of a portable cluster
-constexpr int64_t kLeastThreads = 128;
+constexpr int64_t kMinThreads = 128;
 // The share of the places of blocks that clusters of more than two find.
 constexpr double kPlacesOfClusters = 10.0 / 11;
 
@@ -45,7 +45,7 @@ std::optional<ColumnConfig> config_of_few_rows(const ColumnProblem& problem) {
   config.resident_threads = kResidentThreads;
   config.chunks = std::max<int64_t>(kLineBytes / (8 * problem.element_bytes), 1);
   config.segments = kMaxSegments;
-  config.runs = std::max(kLeastThreads / config.chunks, problem.lanes / (2 * kMaxSegments));
+  config.runs = std::max(kMinThreads / config.chunks, problem.lanes / (2 * kMaxSegments));
   if (config.runs * config.segments > problem.lanes || config.threads() > kUsualThreads)
     return std::nullopt;
   config.lanes = problem.lanes / (config.runs * config.segments);
@@ -103,7 +103,7 @@ std::optional<ColumnConfig> schedule_columns(const ColumnProblem& problem,
     config.runs *= 2;
   }
   config.lanes = problem.lanes / (config.runs * config.segments);
-  if (config.lanes == 1 && config.threads() > kLeastThreads &&
+  if (config.lanes == 1 && config.threads() > kMinThreads &&
       config.chunks * chunk_bytes > 2 * kSectorBytes && config.runs >= 2 * 32 / config.chunks &&
       column_tiles(problem, config, symbols) *
               static_cast<double>(config.segments * config.threads()) <

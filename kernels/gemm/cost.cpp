@@ -11,7 +11,7 @@ namespace {
 
 // Tiles that the library has: warpgroups multiply 64 rows each and any multiple of 8 columns.
 constexpr double kRows[] = {64, 128, 256};
-constexpr double kFewestColumns = 16, kMostColumns = 256;
+constexpr double kFewestColumns = 16, kMaxColumns = 256;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ std::optional<KernelCost> gemm_cost(const GroupView& group, int64_t) {
       flops(graph, product, {problem.symbols(), problem.sizes()}) / (2 * elements);
   work.slowest = INFINITY;
   for (const double of_rows : kRows)
-    for (double of_columns = kFewestColumns; of_columns <= kMostColumns; of_columns += 16) {
+    for (double of_columns = kFewestColumns; of_columns <= kMaxColumns; of_columns += 16) {
       // Either operand's rows can be the rows of a tile.
       for (const auto& [m, n] : {std::pair(rows, columns), std::pair(columns, rows)})
         work.slowest = std::min(work.slowest,

@@ -22,13 +22,13 @@ Result<TensorType> infer_run_sums(const Inference& op) {
   const SymExpr rows = volume(DimsRef(dims).drop_back());
   const int64_t width = dims.back().constant();
   if (rows.overflowed() || rows.constant() < 2 || width < kChunk || width % kChunk != 0 ||
-      width > kMostColumnsOfRuns)
+      width > kMaxColumnsOfRuns)
     return op.reject(34, fmt::format("needs at least 2 rows, and columns that are a multiple of 8, "
                                      "at most {}, got {}",
-                                     kMostColumnsOfRuns, op.show(op.operands[0])));
+                                     kMaxColumnsOfRuns, op.show(op.operands[0])));
   const auto runs = op.attrs.get<int64_t>(AttrName::runs);
   const int64_t lanes = column_lanes(dims);
-  const int64_t most = std::min(kMostLanesOfRun, kMostSumsOfRun / width);
+  const int64_t most = std::min(kMaxLanesOfRun, kMaxSumsOfRun / width);
   if (runs < 1 || runs > lanes || !std::has_single_bit(static_cast<uint64_t>(runs)) ||
       lanes / runs > most)
     return op.reject(34, fmt::format("{} runs of {} virtual lanes; with {} columns it takes a "

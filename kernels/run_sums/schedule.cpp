@@ -8,9 +8,9 @@ namespace sinter {
 namespace {
 
 // Registers of a thread for addresses, arithmetic and loads under way; the most that it can have.
-constexpr int64_t kOtherRegisters = 56, kMostRegisters = 240;
+constexpr int64_t kOtherRegisters = 56, kMaxRegisters = 240;
 // Unrolled chunks of one thread: more would make text, not speed.
-constexpr int64_t kMostChunks = 8;
+constexpr int64_t kMaxChunks = 8;
 
 int64_t registers_of(const RunSumsProblem& problem, const RowConfig& config) {
   int64_t kept = 0, chunks = 0;
@@ -24,7 +24,7 @@ int64_t registers_of(const RunSumsProblem& problem, const RowConfig& config) {
 
 bool unrolls(const RunSumsProblem& problem, const RowConfig& config) {
   return llvm::all_of(problem.rows.stages, [&](const RowProblem::Stage& stage) {
-    return config.chunks_per_thread(stage) <= kMostChunks;
+    return config.chunks_per_thread(stage) <= kMaxChunks;
   });
 }
 
@@ -40,7 +40,7 @@ std::optional<RowConfig> schedule_run_sums(const RunSumsProblem& problem,
     config.rows_per_block = problem.lanes;
     config.threads = threads * problem.lanes;
     config.on_chip = registers_of(problem, config) <=
-                     std::min(kMostRegisters, device.registers_per_block / config.threads);
+                     std::min(kMaxRegisters, device.registers_per_block / config.threads);
     if (!unrolls(problem, config)) continue;
     if (config.on_chip) return config;
     widest = config;

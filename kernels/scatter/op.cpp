@@ -14,9 +14,9 @@ Result<TensorType> infer_scatter_add(const Inference& op) {
                      fmt::format("needs an index i32[N] and updates [N, D] of a float type, got "
                                  "{} and {}",
                                  op.show(index), op.show(updates)));
-  constexpr int64_t kMost = int64_t{1} << 31;
+  constexpr int64_t kMax = int64_t{1} << 31;
   for (const Dim extent : {rows, updates.dims[0]})
-    if (SymExpr(extent).upper_bound(op.symbols) > kMost)
+    if (SymExpr(extent).upper_bound(op.symbols) > kMax)
       return op.reject(
           25, fmt::format("{} rows, at most 2^31 are possible", to_string(extent, op.symbols)));
   return TensorType{updates.dtype, {rows, updates.dims[1]}};

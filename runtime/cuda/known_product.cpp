@@ -29,8 +29,8 @@ std::string text_of(const std::byte* at, DType dtype) {
 /// The sum of A's k elements is kept where f16 can hold three times as much, and where GELU, by
 /// whatever approximation of tanh, gives its argument.
 float element_of_a(int64_t k) {
-  constexpr int64_t kLeast = 8, kMost = 16384;
-  return k < kLeast ? 8.0f : k > kMost ? 0x1p-10f : 1.0f;
+  constexpr int64_t kMin = 8, kMax = 16384;
+  return k < kMin ? 8.0f : k > kMax ? 0x1p-10f : 1.0f;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace sinter {
 namespace {
 
 // Calls that are remembered: a prompt's full and last chunks, and a step of each of two entries.
-constexpr size_t kMostKnown = 4;
+constexpr size_t kMaxKnown = 4;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Status RepeatedCalls::enqueue(const CudaSession& session, const CudaCall& call) 
   const auto found = std::find_if(known_.begin(), known_.end(), same);
   if (found == known_.end()) {
     SINTER_TRY(session.enqueue(call, stream));
-    if (known_.size() == kMostKnown) known_.pop_back();
+    if (known_.size() == kMaxKnown) known_.pop_back();
     known_.push_front({call.entry, call.symbol_values, call.addresses, {}});
     return {};
   }

@@ -127,7 +127,7 @@ class AttentionCall {
   }
 
  private:
-  static constexpr int64_t kMostRows = int64_t{1} << 48;
+  static constexpr int64_t kMaxRows = int64_t{1} << 48;
 
   /// An error if the token sees rows that are not there and the op does not allow it.
   Result<SeenRows> seen_by(int64_t token) const {
@@ -139,7 +139,7 @@ class AttentionCall {
           fmt::format("token {} sees rows {} .. {} of 0 .. {}", token, low, last, rows_ - 1),
           "check the inputs");
     if (const AttrValue* window = call_.op.attrs.find(AttrName::window))
-      low = std::max(low, last - std::min(std::get<int64_t>(*window), kMostRows) + 1);
+      low = std::max(low, last - std::min(std::get<int64_t>(*window), kMaxRows) + 1);
     low = std::max<int64_t>(low, 0);
     last = std::min(last, rows_ - 1);
     return with_sink(last < low ? SeenRows{} : SeenRows{low, last - low + 1},

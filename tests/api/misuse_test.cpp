@@ -84,8 +84,8 @@ TEST_CASE("a decision of the plan's stays where it is when somebody frees it") {
 
 TEST_CASE("extents and strides that no memory has are errors that show them") {
   const Handles handles;
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   float memory[64] = {};
   const auto input = [&](std::vector<int64_t> dims, std::vector<int64_t> strides) {
     return Outcome(sinter_call_input(handles.call, "r", "f32", dims.size(), dims.data(),
@@ -95,11 +95,11 @@ TEST_CASE("extents and strides that no memory has are errors that show them") {
     const int64_t dims[] = {3, 8};
     return Outcome(sinter_call_output(handles.call, "y", "f32", 2, dims, strides.data(), data));
   };
-  CHECK(input({kMost, 8}, {}).says("9223372036854775807"));
-  CHECK(input({kLeast, 8}, {}).says("-9223372036854775808"));
+  CHECK(input({kMax, 8}, {}).says("9223372036854775807"));
+  CHECK(input({kMin, 8}, {}).says("-9223372036854775808"));
   CHECK(input({int64_t{1} << 40, int64_t{1} << 40}, {}).code == SINTER_CODE_USAGE);
-  CHECK(input({3, 8}, {kMost, kMost}).says("leaves the address space"));
-  CHECK(input({3, 8}, {kLeast, 1}).says("leaves the address space"));
+  CHECK(input({3, 8}, {kMax, kMax}).says("leaves the address space"));
+  CHECK(input({3, 8}, {kMin, 1}).says("leaves the address space"));
   CHECK(input({1, 1, 1, 1, 1, 1, 1, 1, 1}, {}).code == SINTER_CODE_USAGE);
   CHECK(output({1, 1}, memory).says("one address"));
   CHECK(output({0, 1}, memory).says("one address"));
@@ -111,10 +111,10 @@ TEST_CASE("extents and strides that no memory has are errors that show them") {
   const int64_t state_dims[] = {3, 8};
   CHECK(Outcome(sinter_call_state(handles.call, "s", "f32", 2, state_dims, nullptr, memory))
             .says("no state is called"));
-  CHECK(Outcome(sinter_call_symbol(handles.call, "N", kLeast)).says("-9223372036854775808"));
+  CHECK(Outcome(sinter_call_symbol(handles.call, "N", kMin)).says("-9223372036854775808"));
   const char* const symbols[] = {"N"};
   sinter_costs* costs = nullptr;
-  CHECK(Outcome(sinter_plan_costs(handles.plan, 0, symbols, &kMost, 1, &costs)).says("N is"));
+  CHECK(Outcome(sinter_plan_costs(handles.plan, 0, symbols, &kMax, 1, &costs)).says("N is"));
 }
 
 TEST_CASE("tensors without elements need no memory") {

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kMostBytes = 2'000'000;
+constexpr size_t kMaxPageBytes = 2'000'000;
 const std::string kLlama = SINTER_TESTS_DIR "/golden/llama";
 const std::string kSpec = SINTER_SAMPLES_DIR "/llama-2-7b.json";
 
@@ -91,7 +91,7 @@ TEST_CASE("the page has a picture of each entry, and its numbers lead somewhere"
   const Json data = data_of(page);
   CHECK(data["entries"].size() == 3);
   check_numbers(data);
-  CHECK(page.size() < kMostBytes);
+  CHECK(page.size() < kMaxPageBytes);
   CHECK(data["command"].get<std::string>().starts_with("sinter explain "));
   // The unfused plan has an op a kernel, and moves more.
   const Json& prefill = data["entries"][0];
@@ -209,7 +209,7 @@ TEST_CASE("a page of many equal layers is below 2 MB") {
   const std::string file = place.path() + "/deep.json";
   std::ofstream(file) << spec;
   const std::string page = page_of({file, "--phase", "prefill"});
-  CHECK(page.size() < kMostBytes);
+  CHECK(page.size() < kMaxPageBytes);
   CHECK(page.find("layers 1–298: as layer 0") != std::string::npos);
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("runs and what joins them have the bits of a sum down columns") {
     graph.inputs = {x};
     graph.outputs = {b.reduce(OpKind::reduce_sum, b.cast(x, DType::f32), {0})};
     const int64_t lanes = column_lanes(graph[x].type.dims);
-    for (int64_t of_run = 1; of_run <= std::min(lanes, kMostLanesOfRun); of_run *= 2) {
+    for (int64_t of_run = 1; of_run <= std::min(lanes, kMaxLanesOfRun); of_run *= 2) {
       const Dim runs(lanes / of_run);
       const ValueId parts =
           b.op(OpKind::run_sums, {x}, Attributes().set(AttrName::runs, lanes / of_run));

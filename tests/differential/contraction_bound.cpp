@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnit = 0x1p-24;     // unit roundoff of float32
-constexpr double kLeast = 0x1p-149;   // its smallest positive value
+constexpr double kMin = 0x1p-149;     // its smallest positive value
 constexpr double kRange = 0x1.fp126;  // sums of at most this much stay finite in float32
 
 /// The largest relative error of n roundings in a row (Higham, Accuracy and Stability of Numerical
@@ -80,7 +80,7 @@ Result<std::vector<double>> product_errors(const Graph& graph, const Op& op,
   const bool scaled = graph[op.operands[1]].kind == OpKind::dequantize;
   const double range = scaled ? kRange * 0x1p-32 : kRange;
   for (double& error : errors)
-    error = error <= range ? relative * error + static_cast<double>(count) * kLeast : kInfinity;
+    error = error <= range ? relative * error + static_cast<double>(count) * kMin : kInfinity;
   return errors;
 }
 
@@ -167,7 +167,7 @@ class AttentionErrors {
     const double scale = op_.attrs.get<double>(AttrName::scale);
     sum *= scale, magnitude *= std::abs(scale);
     if (!(magnitude <= kRange)) return {sum, kInfinity};
-    const double error = gamma(width_ + 8) * magnitude + static_cast<double>(width_) * kLeast;
+    const double error = gamma(width_ + 8) * magnitude + static_cast<double>(width_) * kMin;
     if (!op_.attrs.has(AttrName::softcap)) return {sum, error};
     const double cap = op_.attrs.get<double>(AttrName::softcap);
     const double capped = std::tanh(sum / cap) * cap;  // its derivative is at most 1
@@ -243,7 +243,7 @@ class AttentionErrors {
       // A probability that is too small for the element type loses 2^-25 at most (f16), and every
       // operation on a number that is too small for float32 half of the least one.
       const auto keys = static_cast<double>(count);
-      double bound = relative * magnitude + keys * 0x1p-25 * most + (4 * keys + 16) * kLeast;
+      double bound = relative * magnitude + keys * 0x1p-25 * most + (4 * keys + 16) * kMin;
       // The values may be added before the division by the sum of their weights, each at most 1.
       if (keys * most > kRange) bound = kInfinity;
       errors.push_back(bound < kInfinity ? bound : kInfinity);

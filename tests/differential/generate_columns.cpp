@@ -152,7 +152,7 @@ void GraphGenerator::sums_of_runs() {
   if (z && graph_[*z].type.dims == dims && random_.chance(50)) summed.push_back(*z);
   const int64_t lanes = column_lanes(dims);
   const int64_t of_run =
-      std::min(lanes, int64_t{1} << random_.between(0, 3));  // at most kMostLanesOfRun
+      std::min(lanes, int64_t{1} << random_.between(0, 3));  // at most kMaxLanesOfRun
   const ValueId runs = must(run_sums, summed, Attributes().set(AttrName::runs, lanes / of_run));
   const auto number = random_.below(static_cast<int64_t>(summed.size()));
   const ValueId part = must(slice, {runs},

@@ -168,8 +168,8 @@ class ProductsText {
 
 Case generate_own_products(uint64_t seed) {
   Random random(seed);
-  constexpr std::array<int64_t, 8> kMost{1, 4, 8, 16, 60, 128, 256, 290};
-  const int64_t most = random.pick(kMost);
+  constexpr std::array<int64_t, 8> kMax{1, 4, 8, 16, 60, 128, 256, 290};
+  const int64_t most = random.pick(kMax);
   // Blocks of 64 rows can be summed where the number of rows is a constant.
   constexpr std::array<std::string_view, 3> kTokens{"320", "384", "300"};
   const bool constant = random.chance(30);

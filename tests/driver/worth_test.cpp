@@ -200,12 +200,12 @@ TEST_CASE("what matters: no pair of kernels twice, nothing that no kernel can li
         CHECK(pairs.insert(worth->kernels).second);
         CHECK_FALSE(worth->unasked);
         CHECK_FALSE(is_final(d.reason));
-        CHECK(stated_s(*worth) >= kLeastShare * entry.seconds());
+        CHECK(stated_s(*worth) >= kMinShare * entry.seconds());
         const std::pair key(!worth->option.empty(), stated_s(*worth));
         CHECK(key <= last);
         last = key;
       }
-      CHECK(pairs.size() <= kMostShown);
+      CHECK(pairs.size() <= kMaxShown);
     }
 }
 

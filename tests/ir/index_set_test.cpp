@@ -72,7 +72,7 @@ TEST_CASE("columns of a matrix of many rows are one run of a period") {
 }
 
 TEST_CASE("sets with too many runs are upper bounds") {
-  const int64_t most = IndexSet::kMostRuns;
+  const int64_t most = IndexSet::kMaxRuns;
   const IndexSet rows = IndexSet::of(2 * most + 1, {{1, 2 * most + 1}});
   IndexSet columns = IndexSet::product(rows, IndexSet::of(8, {{2, 4}}));
   CHECK_FALSE(columns.exact());
