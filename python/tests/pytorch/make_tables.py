@@ -51,6 +51,8 @@ A graph reaches Sinter in the ops of core ATen: torch decomposes its other ops i
 ## Conversions
 
 An op that is not here runs in eager, and so does one here whose arguments ask for what the IR lacks; `sinter.pytorch.explain` names it with the reason.
+
+Ops that refuse values are here with their check (indices, labels, integer divisors, `binary_cross_entropy`), or run in eager and say what eager says: `bernoulli`, `multinomial`, `normal`, `poisson`, `max_unpool2d`, `embedding_bag`, `repeat_interleave`, `searchsorted`, factorizations of `torch.linalg`, `torch._assert_async` with a message, which `one_hot` has too. `torch.compile` itself leaves out an assertion without a message.
 """
 
 ERRORS = """
