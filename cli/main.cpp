@@ -9,7 +9,7 @@
 #include "cli/memory.h"
 #include "cli/output.h"
 #include "driver/shell_word.h"
-#include "frontends/files/read_files.h"
+#include "driver/text_file.h"
 
 namespace {
 
@@ -138,7 +138,7 @@ int run(int argc, char** argv) {
                  ExitCode::usage});
     return exit_with(ExitCode::usage);
   }
-  remember_inputs();
+  keep_inputs();
   Status status;
   if (action) status = action();
   const Status flushed = flush_results();

@@ -8,6 +8,10 @@
 
 namespace sinter {
 
+/// From now on no output replaces a file that was read (frontends/files/read_files.h). The program
+/// says so when a command begins.
+void keep_inputs();
+
 /// Could a command write this file? Asked before the work whose result it takes. "": none is asked
 /// for.
 Status check_output_file(const std::string& path);
