@@ -4,15 +4,9 @@
 
 #include "driver/text_table.h"
 #include "frontends/model/build_model.h"
-#include "kernels/attention/order.h"
-#include "kernels/attention_f32/order.h"
 #include "runtime/compare.h"
 
 namespace sinter {
-
-static_assert(kSequenceStep % attention_key_tile(1, 1) == 0 &&
-              kSequenceStep % attention_key_tile(kMaxHeadWidth, kMaxHeadWidth) == 0 &&
-              kSequenceStep % kFloatTileKeys == 0);
 
 int64_t rounded_up(int64_t value, const Symbol& symbol) {
   const int64_t at_least = std::max(value, symbol.low);

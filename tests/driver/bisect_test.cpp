@@ -322,6 +322,14 @@ TEST_CASE("a kernel that is wrong without fusion too: a choice that avoids it is
   }
 }
 
+TEST_CASE("an encoder is compared with a reference too") {
+  BisectOptions options;
+  options.backend = cpu();
+  options.reference = SINTER_TESTS_DIR "/golden/bert_post_ln/reference.safetensors";
+  CHECK(value(bisect(golden("bert_post_ln", DType::f32), options)).verdict ==
+        BisectReport::Verdict::right);
+}
+
 TEST_CASE("two faults that have nothing to do with one another are both named") {
   FusionSearch search;
   search.context = [](int64_t) { return FusionSet(); };

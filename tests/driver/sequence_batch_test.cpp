@@ -5,6 +5,9 @@
 
 #include "driver/generate/generate_many.h"
 #include "driver/small_models.h"
+#include "frontends/model/build_model.h"
+#include "kernels/attention/order.h"
+#include "kernels/attention_f32/order.h"
 #include "runtime/compare.h"
 
 namespace sinter {
@@ -64,6 +67,10 @@ TEST_CASE("of up to eight, a sequence's text depends neither on its place nor on
     }
   }
 }
+
+static_assert(kSequenceStep % attention_key_tile(1, 1) == 0 &&
+              kSequenceStep % attention_key_tile(kMaxHeadWidth, kMaxHeadWidth) == 0 &&
+              kSequenceStep % kFloatTileKeys == 0);
 
 TEST_CASE("several sequences begin at whole steps, where the caches have room") {
   std::vector<Symbol> symbols = {{.name = "R", .low = 8, .high = 1024, .multiple = 8}};
