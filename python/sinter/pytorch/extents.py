@@ -76,6 +76,13 @@ def factors_of(size) -> set[sympy.Expr]:
     return {base for base in bases if not base.is_Integer}
 
 
+def sizes_of(value) -> list:
+    """A size, or the sizes of a tensor or of several."""
+    if isinstance(value, (list, tuple)):
+        return [size for one in value for size in sizes_of(one)]
+    return [value] if isinstance(value, torch.SymInt) else list(getattr(value, "shape", ()))
+
+
 class Extents:
     """The symbols of one graph. names: of torch's symbols, where they have others. ranges: the values
     that torch's symbols may have, where the user said so; else they end at a multiple of the sizes

@@ -6,28 +6,27 @@ torch.export make them.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import operator
 import re
 from dataclasses import dataclass, field
-from typing import Iterable, Iterator, Mapping, Sequence
+from typing import Iterable, Mapping, Sequence
 
 import sympy
 import torch
 from torch import fx
-from torch.fx.experimental import symbolic_shapes
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..errors import SinterError
 from ..module import ModuleBuilder
 from .dtypes import in_memory, is_double_number, sinter_dtype
 from .emitter import Emitter
-from .extents import Extent, Extents, expression_of, factors_of
+from .extents import Extent, Extents, expression_of, sizes_of
 from .in_place import Writing
 from .layout import Layout
 from .names import Names, location_of, module_path
 from .ops import CONVERSIONS, Conversion
 from .row_checks import RowCheck
+from .scalars import is_factor_of_sizes, operands_of, without_guards
 from .tensor import Tensor
 from .unsupported import Unsupported
 
@@ -36,9 +35,6 @@ aten = torch.ops.aten
 
 # Comparisons of two tensors, in the type to which torch promotes them.
 COMPARISONS = {getattr(aten, name).Tensor for name in ("lt", "le", "gt", "ge", "eq", "ne")}
-
-# What torch raises for a guard that is forbidden; a torch that does not has neither.
-GuardError = getattr(symbolic_shapes, "_ShapeEnvGuardError", ())
 
 # Whether an exception out of a conversion leaves the importer, as tests want it. Otherwise the op runs
 # in eager, and `explain` tells.
@@ -99,7 +95,7 @@ class Importer:
         self._emitter: Emitter | None = None
         self._numbers: dict[sympy.Expr, fx.Node] = {}  # leaves that are numbers of Python's
         self._given_numbers: dict[fx.Node, Tensor] = {}  # those that are inputs
-        self._environment: symbolic_shapes.ShapeEnv | None = None  # of torch's symbols
+        self._environment: ShapeEnv | None = None  # of torch's symbols
 
     def _layout(self, fake: torch.Tensor) -> Layout:
         return Layout.of(fake) if self.as_in_memory else Layout.plain(fake.dim())
@@ -283,37 +279,6 @@ class Importer:
             self._operand(node, fake, tensor.name, fake.dtype, layout, tensor))
 
 
-@functools.cache
-def operands_of(target) -> frozenset[int | str]:
-    """The places and names of an op's arguments that are tensors or numbers to compute with. Others are sizes, axes,
-    places and the like."""
-    schema = getattr(target, "_schema", None)
-    kinds = [(i, one.name, str(one.real_type)) for i, one in enumerate(schema.arguments if schema else ())]
-    return frozenset(key for i, name, kind in kinds for key in (i, name)
-                     if kind in ("Tensor", "number", "Optional[Tensor]", "Optional[number]"))
-
-
-def is_factor_of_sizes(node: fx.Node, nodes: set[fx.Node]) -> bool:
-    """Whether a number is a size, or a factor of sizes, of what these nodes make of it, or that of an axis that their
-    indices count. Others are numbers alone."""
-    if not isinstance(node.meta["val"], torch.SymInt):
-        return False
-    users = [user for user in node.users if user in nodes]
-    sizes = [size for user in users for size in sizes_of(user.meta["val"])]
-    return factors_of(node.meta["val"]) <= set().union(*map(factors_of, sizes)) \
-        or any(user.target is torch.ops.sinter.row_numbers.default for user in users)
-
-
-@contextlib.contextmanager
-def without_guards(environment: symbolic_shapes.ShapeEnv | None) -> Iterator[None]:
-    """Refuses what asks torch for the value of a number that changes: torch would compile anew for each value."""
-    try:
-        with getattr(environment, "error_on_new_guards", contextlib.nullcontext)():
-            yield
-    except GuardError:
-        raise Unsupported("a number that is known only when the graph runs") from None
-
-
 def reason_of(error: Exception) -> str:
     """Why a node is not taken. A refusal of the graph's builder loses the constraint's number."""
     if not isinstance(error, SinterError):
@@ -338,13 +303,6 @@ def reads_float32(node: fx.Node) -> bool:
     """Whether an op rounds a float64 of no axis: to the type of its result, or of what it compares it with."""
     fake = node.meta["val"]
     return node.target in COMPARISONS or isinstance(fake, torch.Tensor) and fake.dtype.is_floating_point
-
-
-def sizes_of(value) -> list:
-    """A size, or the sizes of a tensor or of several."""
-    if isinstance(value, (list, tuple)):
-        return [size for one in value for size in sizes_of(one)]
-    return [value] if isinstance(value, torch.SymInt) else list(getattr(value, "shape", ()))
 
 
 def describe(value) -> str:

@@ -22,8 +22,8 @@ from ..plan import may_share
 from ..session import Executable
 from ..tensors import Tensor as Memory
 from .dtypes import in_memory, sinter_dtype
-from .extents import Extents
-from .importer import ImportedGraph, Operand, sizes_of
+from .extents import Extents, sizes_of
+from .importer import ImportedGraph, Operand
 from .packing import addresses_at, is_parameter
 from .row_checks import python_error
 from .shared_memory import SharedMemory, StreamSession

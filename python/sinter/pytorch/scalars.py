@@ -7,22 +7,32 @@ them, all else in f32.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator
 
 import sympy
+import torch
+from torch import fx
+from torch.fx.experimental import symbolic_shapes
 
+from .extents import factors_of, sizes_of
 from .unsupported import Unsupported
 
 if TYPE_CHECKING:
     from .emitter import Emitter
     from .tensor import Tensor
 
+# What torch raises for a guard that is forbidden; a torch that forbids none lacks it.
+GuardError = getattr(symbolic_shapes, "_ShapeEnvGuardError", ())
+
 # The ops of the graph for functions of numbers, by the name of the class of sympy or torch.
 OPS = {"Add": "add", "Mul": "mul", "Max": "maximum", "Min": "minimum", "FloorDiv": "div_floor", "CleanDiv": "div_floor",
        "Mod": "mod_floor", "PythonMod": "mod_floor"}
 OPS_OF_FLOATS = {"IntTrueDiv": "div", "FloatTrueDiv": "div", "FloatPow": "pow", "OpaqueUnaryFn_sqrt": "sqrt"}
+POWERS = ("Pow", "PowByNatural")
+FUNCTIONS = (*OPS, *OPS_OF_FLOATS, *POWERS, "ToFloat")
 MAX_POWER = 8
 
 
@@ -36,8 +46,9 @@ def scalar_of(g: Emitter, expression: sympy.Expr) -> Tensor:
         return given
     if expression.is_Float:
         return g.number(float(expression), "f32")
-    name, operands = type(expression).__name__, [scalar_of(g, operand) for operand in expression.args]
-    if name in ("Pow", "PowByNatural"):
+    name = type(expression).__name__
+    operands = [scalar_of(g, operand) for operand in expression.args] if name in FUNCTIONS else []
+    if name in POWERS:
         count = expression.args[1]
         if count.is_Integer and 0 < count <= MAX_POWER:
             return functools.reduce(operator.mul, [operands[0]] * int(count))
@@ -50,3 +61,34 @@ def scalar_of(g: Emitter, expression: sympy.Expr) -> Tensor:
             operands = [operand.f32() for operand in operands]
         return functools.reduce(lambda a, b: g.map(OPS[name], a, b), operands)
     raise Unsupported(f"the number {expression}, which the graph cannot compute")
+
+
+@functools.cache
+def operands_of(target) -> frozenset[int | str]:
+    """The places and names of an op's arguments that are tensors or numbers to compute with. Others are sizes, axes,
+    places and the like."""
+    schema = getattr(target, "_schema", None)
+    kinds = [(i, one.name, str(one.real_type)) for i, one in enumerate(schema.arguments if schema else ())]
+    return frozenset(key for i, name, kind in kinds for key in (i, name)
+                     if kind in ("Tensor", "number", "Optional[Tensor]", "Optional[number]"))
+
+
+def is_factor_of_sizes(node: fx.Node, nodes: set[fx.Node]) -> bool:
+    """Whether a number is a size, or a factor of sizes, of what these nodes make of it, or that of an axis that their
+    indices count. Others are numbers alone."""
+    if not isinstance(node.meta["val"], torch.SymInt):
+        return False
+    users = [user for user in node.users if user in nodes]
+    sizes = [size for user in users for size in sizes_of(user.meta["val"])]
+    return factors_of(node.meta["val"]) <= set().union(*map(factors_of, sizes)) \
+        or any(user.target is torch.ops.sinter.row_numbers.default for user in users)
+
+
+@contextlib.contextmanager
+def without_guards(environment: symbolic_shapes.ShapeEnv | None) -> Iterator[None]:
+    """Refuses what asks torch for the value of a number that changes: torch would compile anew for each value."""
+    try:
+        with getattr(environment, "error_on_new_guards", contextlib.nullcontext)():
+            yield
+    except GuardError:
+        raise Unsupported("a number that is known only when the graph runs") from None

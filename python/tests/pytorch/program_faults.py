@@ -61,6 +61,13 @@ def rounded_numbers(function):
     return wrong
 
 
+def fixed_numbers(function):
+    def wrong(c, a, b, *rest, **options):
+        value = getattr(c.node.args[1], "meta", {}).get("val")
+        return function(c, a, value.node.hint if isinstance(value, torch.SymInt) else b, *rest, **options)
+    return wrong
+
+
 def reduced_axis(function):
     def wrong(c, x, axes=None, *rest, **options):
         if axes and len(axes) == 1:
@@ -91,6 +98,8 @@ FAULTS: dict[str, tuple[tuple, Callable]] = {
     "a slice with steps begins one later": ((aten.slice.Tensor,), slice_step),
     "operands of square products swapped": ((aten.mm.default, aten.bmm.default), swapped_products),
     "numbers rounded to float32": ((aten.add.Tensor, aten.mul.Tensor), rounded_numbers),
+    "numbers that change stay as they were traced": ((aten.add.Tensor, aten.mul.Tensor, aten.clamp.default),
+                                                     fixed_numbers),
     "a sum along another axis of the same size": ((aten.sum.dim_IntList, aten.mean.dim),
                                                   reduced_axis),
     "a gather along another axis": ((aten.gather.default,), gathered_axis),
