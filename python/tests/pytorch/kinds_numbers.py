@@ -53,8 +53,8 @@ def changing_sums(g):
 def changing_activation(g):
     x, v = g.pick("float"), small(g)
     return Draw(g.rng.choice((
-        f"F.leaky_relu({x}, {v})", f"F.elu({x}, {v})", f"F.softplus({x}, {v} + 5, 20)", f"F.threshold({x} * 0, {v}, {v})",
-        f"F.hardtanh({x}, -8, 9 + {v})", f"F.hardtanh({x}, -9 - {v} % 2, 8)", f"F.celu({x}, {v} + 5)")))
+        f"F.leaky_relu({x}, {v})", f"F.elu({x}, {v})", f"F.softplus({x}, {v} + 5, 20)",
+        f"F.threshold({x} * 0, {v}, {v})", f"F.hardtanh({x}, -8, 9 + {v})", f"F.hardtanh({x}, -9 - {v} % 2, 8)", f"F.celu({x}, {v} + 5)")))
 
 
 @kind(3.0)
@@ -107,8 +107,8 @@ def changing_ranges(g):
         f"torch.arange({size}, {device}) // {divisor(g)}", f"torch.arange({size} * 2, {device}) // {size}",
         f"(torch.arange({size} * 2, {device}) + {v}) % {size}", f"torch.arange({small(g)} + 5, {device})",
         f"torch.linspace({small(g)}, {small(g)} + 1, 5, dtype=f32, {device})",
-        f"torch.arange({small(g)}, {small(g)} + 6, dtype=f32, {device})", f"torch.zeros({small(g)} % 3 + 1, 2, {device})",
-    )), moves=True)
+        f"torch.arange({small(g)}, {small(g)} + 6, dtype=f32, {device})",
+        f"torch.zeros({small(g)} % 3 + 1, 2, {device})")), moves=True)
 
 
 @kind()
@@ -121,7 +121,8 @@ def changing_places(g):
     inside = f"({n} % {size})"
     choices = [f"{x}.roll({number(g)}, {axis})", f"{x}.select({axis}, {inside})", f"{x}.narrow({axis}, {inside}, 1)",
                f"{x}.roll({small(g)})", f"{x}.roll((1, {n}), (0, {axis}))", f"{x}.select({axis}, -1 - {inside})",
-               f"{x}.narrow({axis}, 0, {inside} + 1)", f"{x}.index_fill({axis}, torch.tensor([0], device={x}.device), {small(g)})"]
+               f"{x}.narrow({axis}, 0, {inside} + 1)",
+               f"{x}.index_fill({axis}, torch.tensor([0], device={x}.device), {small(g)})"]
     if g.rank(x) >= 2:
         choices += [f"{x}.tril({number(g)})", f"{x}.triu({small(g)})", f"{x}.tril({small(g)})"]
     return Draw(g.rng.choice(choices), moves=True)
@@ -147,6 +148,7 @@ def changing_updates(g):
     index = f"torch.tensor([0], device={x}.device)"
     part = f"{x}.narrow({axis}, 0, 1)"
     return Draw(g.rng.choice((f"{x}.index_add({axis}, {index}, {part}, alpha={small(g)})",
-                              f"{x}.scatter({axis}, {part}.long() * 0, {small(g)})", f"F.pad({x}, (1, 0), value={small(g)})",
+                              f"{x}.scatter({axis}, {part}.long() * 0, {small(g)})",
+                              f"F.pad({x}, (1, 0), value={small(g)})",
                               f"{x}.var({axis}, correction={small(g)} % 2)", f"{x}.mean({axis}) * {shape(x, axis)}",
                               f"{x}.sum({axis}) / ({shape(x, axis)} + {small(g)}.__abs__())")))

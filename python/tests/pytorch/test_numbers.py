@@ -90,7 +90,8 @@ class TestOps(unittest.TestCase):
         environment = ShapeEnv()
         mode = FakeTensorMode(shape_env=environment)
         static = lambda x: StatelessSymbolicContext(dynamic_sizes=[DimDynamic.STATIC] * x.dim())
-        fakes = [mode.from_tensor(x, source=ConstantSource(name), symbolic_context=static(x)) for name, x in given.items()]
+        fakes = [mode.from_tensor(x, source=ConstantSource(name), symbolic_context=static(x))
+                 for name, x in given.items()]
         source = ConstantSource("v")
         symbol = environment.create_unspecified_symbol(VALUES[0], source, DimDynamic.DYNAMIC)
         number = environment.create_symintnode(symbol, hint=VALUES[0], source=source)
