@@ -1,4 +1,4 @@
-"""Statements of random programs with ints that are arguments and change from call to call, and with sizes as numbers."""
+"""Statements of random programs with ints that are arguments and change from call to call, and sizes as numbers."""
 
 from __future__ import annotations
 
@@ -54,13 +54,14 @@ def changing_activation(g):
     x, v = g.pick("float"), small(g)
     return Draw(g.rng.choice((
         f"F.leaky_relu({x}, {v})", f"F.elu({x}, {v})", f"F.softplus({x}, {v} + 5, 20)",
-        f"F.threshold({x} * 0, {v}, {v})", f"F.hardtanh({x}, -8, 9 + {v})", f"F.hardtanh({x}, -9 - {v} % 2, 8)", f"F.celu({x}, {v} + 5)")))
+        f"F.threshold({x} * 0, {v}, {v})", f"F.hardtanh({x}, -8, 9 + {v})",
+        f"F.hardtanh({x}, -9 - {v} % 2, 8)", f"F.celu({x}, {v} + 5)")))
 
 
 @kind(3.0)
 def changing_power(g):
     x = g.pick("float")
-    return Draw(g.rng.choice((f"({x}.abs() + 0.5) ** {small(g)}", f"{x} ** {small(g)}.__abs__()",
+    return Draw(g.rng.choice((f"({x}.abs() + 0.5) ** {small(g)}", f"{x} ** abs({small(g)})",
                               f"({small(g)} + 5) ** {x}", f"({x}.abs() + 1).pow({small(g)} / 4)")))
 
 
@@ -94,7 +95,7 @@ def changing_integers(g):
         v = small(g)
     return Draw(g.rng.choice((
         f"{x} + {v}", f"{x} * {v}", f"{v} - {x}", f"torch.add({x}, {y}, alpha={v})", f"{x} // {divisor(g)}",
-        f"{x} % {divisor(g)}", f"torch.div({x}, {divisor(g)}, rounding_mode='trunc')", f"{x} ** {small(g)}.__abs__()",
+        f"{x} % {divisor(g)}", f"torch.div({x}, {divisor(g)}, rounding_mode='trunc')", f"{x} ** abs({small(g)})",
         f"{x} < {v}", f"{x} == {v}", f"{v} >= {x}", f"{x} != {small(g)}", f"({x} % 9) / {divisor(g)}")), moves=True)
 
 
@@ -151,4 +152,4 @@ def changing_updates(g):
                               f"{x}.scatter({axis}, {part}.long() * 0, {small(g)})",
                               f"F.pad({x}, (1, 0), value={small(g)})",
                               f"{x}.var({axis}, correction={small(g)} % 2)", f"{x}.mean({axis}) * {shape(x, axis)}",
-                              f"{x}.sum({axis}) / ({shape(x, axis)} + {small(g)}.__abs__())")))
+                              f"{x}.sum({axis}) / ({shape(x, axis)} + abs({small(g)}))")))

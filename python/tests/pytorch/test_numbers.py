@@ -5,13 +5,13 @@ import unittest
 
 import torch
 from beside_eager import assert_same, compiled, eager_ops, reset
+from test_overwriting import Function
 from torch._dynamo.source import ConstantSource
 from torch._dynamo.utils import counters
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 from torch.nn import functional as F
-from torch._subclasses.fake_tensor import FakeTensorMode
-from test_overwriting import Function
 
 import sinter.pytorch
 from sinter.pytorch.backend import compile_aten, read_options

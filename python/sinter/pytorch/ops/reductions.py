@@ -156,7 +156,8 @@ def variance(c: Conversion, x: Tensor, axes, correction, keepdim: bool) -> tuple
         freedom = max(0.0, x.count(axes) - less)
     else:
         counts = [x.extent(axis).f32() for axis in x.chosen(axes)]
-        freedom = (functools.reduce(operator.mul, counts or [c.g.number(1, "f32")]) - c.number(less, "f32")).maximum(0.0)
+        count = functools.reduce(operator.mul, counts or [c.g.number(1, "f32")])
+        freedom = (count - c.number(less, "f32")).maximum(0.0)
     total = (difference * difference).sum(axes, keepdim)
     result = total / freedom
     return result, average if keepdim else x.mean(axes, False)
