@@ -68,8 +68,8 @@ Status encode_texts(const sinter_encoder& encoder, llvm::ArrayRef<std::string> t
   EmbedOptions embedding;
   embedding.pooling = encoder.pooling;
   SINTER_LET(truncate, reader.flag("truncate", false));
-  SINTER_LET(prompt,
-             choose_prompt(encoder.pooling, reader.text("prompt"), reader.text("prompt-name")));
+  SINTER_LET(prompt, choose_prompt(encoder.pooling.prompts, reader.text("prompt"),
+                                   reader.text("prompt-name")));
   SINTER_LET(activation_bytes, read_activation_memory(reader));
   embedding.activation_bytes = activation_bytes;
   if (!encoder.device->on_gpu()) embedding.shared_tokens = kHostSharedTokens;
@@ -111,12 +111,11 @@ size_t sinter_encoder_width(const sinter_encoder* encoder) {
 sinter_error* sinter_encoder_prompts(const sinter_encoder* encoder, char** json) {
   return give_text(json, [&]() -> Result<std::string> {
     SINTER_TRY(require(encoder, "encoder"));
-    const Pooling& pooling = encoder->pooling;
+    const Prompts& known = encoder->pooling.prompts;
     JsonValue::Object prompts;
-    for (const Prompt& prompt : pooling.prompts)
-      prompts.push_back({prompt.name, JsonValue(prompt.text)});
+    for (const Prompt& prompt : known.all) prompts.push_back({prompt.name, JsonValue(prompt.text)});
     JsonValue name;
-    if (pooling.default_prompt) name = JsonValue(*pooling.default_prompt);
+    if (known.default_name) name = JsonValue(*known.default_name);
     return to_text(JsonValue(JsonValue::Object{{"prompts", JsonValue(std::move(prompts))},
                                                {"default_prompt_name", std::move(name)}}));
   });

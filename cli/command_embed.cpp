@@ -74,7 +74,7 @@ Result<TextTokens> texts_of(const EmbedCommand& options, const Pooling& pooling,
                   "give --text, or the prompt's ids in --tokens", ExitCode::usage);
     return TextTokens{{options.tokens.begin(), options.tokens.end()}, {}};
   }
-  SINTER_LET(prompt, choose_prompt(pooling, options.prompt, options.prompt_name));
+  SINTER_LET(prompt, choose_prompt(pooling.prompts, options.prompt, options.prompt_name));
   if (!prompt.empty() && !options.prompt && !options.prompt_name)
     note(
         fmt::format("the model's default prompt \"{}\" stands before each text; --prompt \"\" "

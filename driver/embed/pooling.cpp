@@ -1,7 +1,5 @@
 #include "driver/embed/pooling.h"
 
-#include <llvm/ADT/STLExtras.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -12,8 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPrompts = "config_sentence_transformers.json";
-
 /// "Pooling" of "sentence_transformers.models.Pooling".
 std::string class_name(const std::string& type) {
   return type.substr(type.rfind('.') == std::string::npos ? 0 : type.rfind('.') + 1);
@@ -22,19 +18,6 @@ std::string class_name(const std::string& type) {
 bool stands(const fs::path& path) {
   std::error_code error;
   return fs::symlink_status(path, error).type() != fs::file_type::not_found;
-}
-
-const Prompt* find_prompt(const Pooling& pooling, std::string_view name) {
-  for (const Prompt& prompt : pooling.prompts)
-    if (prompt.name == name) return &prompt;
-  return nullptr;
-}
-
-std::string prompt_names(const Pooling& pooling) {
-  std::string names;
-  for (const Prompt& prompt : pooling.prompts)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", printable(prompt.name, 60));
-  return names;
 }
 
 tl::unexpected<Error> unknown_key(const JsonView& view, std::string_view what) {
@@ -195,40 +178,6 @@ Status read_normalize(Pooling& pooling, const fs::path& path) {
   return {};
 }
 
-/// The prompts, and settings that would change the vectors.
-Status read_prompts(Pooling& pooling, const fs::path& path) {
-  // These two names are there in every model.
-  pooling.prompts = {{"query", ""}, {"document", ""}};
-  if (!stands(path)) return {};
-  SINTER_LET(document, read_json(path.string()));
-  const JsonView root = document.view();
-  SINTER_TRY(root.object());
-  if (!is_harmless(root["model_type"], "SentenceTransformer"))
-    return root["model_type"].mismatch("SentenceTransformer", "give a model of dense vectors");
-  if (!is_harmless(root["truncate_dim"], ""))
-    return root["truncate_dim"].mismatch("null", "remove the key, and keep the first numbers");
-  if (const JsonView prompts = root["prompts"]; prompts.present()) {
-    SINTER_LET(members, prompts.object());
-    for (const JsonMember& member : *members) {
-      SINTER_LET(text, prompts[member.key].string_or(""));
-      const auto known = llvm::find_if(
-          pooling.prompts, [&](const Prompt& prompt) { return prompt.name == member.key; });
-      if (known != pooling.prompts.end())
-        known->text = text;
-      else
-        pooling.prompts.push_back({member.key, text});
-    }
-  }
-  const JsonView name = root["default_prompt_name"];
-  if (!name.present()) return {};
-  SINTER_LET(text, name.string());
-  if (!find_prompt(pooling, text))
-    return name.fail(fmt::format("no prompt is called \"{}\"", printable(text, 60)),
-                     "one of: " + prompt_names(pooling));
-  pooling.default_prompt = text;
-  return {};
-}
-
 }  // namespace
 
 std::string_view to_string(PoolingKind kind) { return kind == PoolingKind::mean ? "mean" : "cls"; }
@@ -236,7 +185,7 @@ std::string_view to_string(PoolingKind kind) { return kind == PoolingKind::mean 
 std::vector<std::string> pooling_files(const std::string& folder) {
   constexpr const char* kModules = "modules.json";
   const fs::path root(folder);
-  std::vector<std::string> files = {kModules, kPrompts};
+  std::vector<std::string> files = {kModules, kPromptsFile};
   if (!stands(root / kModules)) return files;
   const auto document = read_json((root / kModules).string());
   const auto modules = document ? document->view().array() : Result<const JsonValue::Array*>();
@@ -254,7 +203,8 @@ Result<Pooling> find_pooling(const std::string& folder) {
   Pooling pooling;
   const fs::path root(folder);
   if (!stands(root / "modules.json")) return pooling;
-  SINTER_TRY(read_prompts(pooling, root / kPrompts));
+  SINTER_LET(prompts, read_prompts(root.string()));
+  pooling.prompts = std::move(prompts);
   SINTER_LET(document, read_json((root / "modules.json").string()));
   SINTER_LET(modules, document.view().array());
   for (size_t i = 0; i < modules->size(); ++i) {
@@ -273,20 +223,6 @@ Result<Pooling> find_pooling(const std::string& folder) {
                                  "supported: Transformer, Pooling, Normalize");
   }
   return pooling;
-}
-
-Result<std::string> choose_prompt(const Pooling& pooling, const std::optional<std::string>& prompt,
-                                  const std::optional<std::string>& name) {
-  if (prompt && name)
-    return fail("a prompt and a prompt's name are given", {}, "give one of them", ExitCode::usage);
-  if (prompt) return *prompt;
-  const std::optional<std::string>& chosen = name ? name : pooling.default_prompt;
-  if (!chosen) return "";
-  if (const Prompt* found = find_prompt(pooling, *chosen)) return found->text;
-  return fail(fmt::format("no prompt is called \"{}\"", printable(*chosen, 60)), {},
-              pooling.prompts.empty() ? "the model has none: give the prompt itself"
-                                      : "one of: " + prompt_names(pooling),
-              ExitCode::usage);
 }
 
 }  // namespace sinter

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/error.h"
+#include "driver/embed/prompts.h"
 
 namespace sinter {
 
@@ -16,27 +16,18 @@ enum class PoolingKind : uint8_t {
 };
 std::string_view to_string(PoolingKind kind);
 
-struct Prompt {
-  std::string name, text;
-};
-
 struct Pooling {
   PoolingKind kind = PoolingKind::mean;
-  bool normalize = false;                          // to length 1
-  std::optional<int64_t> max_tokens = {};          // of a text, special tokens included
-  bool pools_prompt = true;                        // a prompt's tokens are pooled too
-  std::vector<Prompt> prompts = {};                // names differ
-  std::optional<std::string> default_prompt = {};  // a name of `prompts`
+  bool normalize = false;                  // to length 1
+  std::optional<int64_t> max_tokens = {};  // of a text, special tokens included
+  bool pools_prompt = true;                // a prompt's tokens are pooled too
+  Prompts prompts = {};
 };
 
 /// By modules.json in the model's folder, and the files that it names; the default where there is
 /// none. A module, a way of pooling or a setting that is not known is an error.
 Result<Pooling> find_pooling(const std::string& folder);
 
-/// The text that stands before each text: `prompt`, or the one called `name`, or the default; "" is
-/// none. An error of the code `usage` where both are given, or no prompt has the name.
-Result<std::string> choose_prompt(const Pooling& pooling, const std::optional<std::string>& prompt,
-                                  const std::optional<std::string>& name);
 /// The files that this may read, relative to the folder; they need not be there.
 std::vector<std::string> pooling_files(const std::string& folder);
 

@@ -212,7 +212,8 @@ def test_the_template_and_the_tokens_are_those_that_transformers_takes(tmp_path)
     assert (rendered(), rendered(tools=[])) == ("d<b><e><i>", "t<b><e><i>")
     (tmp_path / "special_tokens_map.json").write_text('{"eos_token": {"content": "<m>"}}')
     assert rendered() == "d<b><m><i>"
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"added_tokens_decoder": {}}))
+    config["added_tokens_decoder"] = {}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     assert rendered() == "d<b><e><i>"
     # Template files count before tokenizer_config.json.
     (tmp_path / "additional_chat_templates").mkdir()

@@ -256,14 +256,14 @@ TEST_CASE("prompts of config_sentence_transformers.json") {
   const auto read = [&] { return find_pooling(folder.path()); };
   const auto chosen = [](const Pooling& pooling, std::optional<std::string> text,
                          std::optional<std::string> name) {
-    const auto prompt = choose_prompt(pooling, text, name);
+    const auto prompt = choose_prompt(pooling.prompts, text, name);
     return prompt ? *prompt : prompt.error().message();
   };
   constexpr const char* kFile = "config_sentence_transformers.json";
   write(kFile, R"({"prompts": {"query": "query: ", "old": null}, "default_prompt_name": "query",
                    "similarity_fn_name": "dot", "__version__": {"transformers": "5.0"}})");
   // sentence-transformers reads it beside a modules.json alone.
-  CHECK(value(read()).prompts.empty());
+  CHECK(value(read()).prompts.all.empty());
   CHECK(chosen(value(read()), {}, "query") ==
         "no prompt is called \"query\"; the model has none: give the prompt itself");
   write("modules.json", R"([{"path": "", "type": "sentence_transformers.models.Transformer"}])");

@@ -35,8 +35,8 @@ CONFIG = {
     "eos_token_id": None}
 NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
-CONTENTS = ("<|a|>", "<|B|>", "<|a|>b", "ab", "Ab", " x", "x ", "[C]", "[c]", "</s>", "<s>", "q", "w.", "\u00e9", "e\u0301",
-            "<unk>", "[UNK]", "n't", "zz")
+CONTENTS = ("<|a|>", "<|B|>", "<|a|>b", "ab", "Ab", " x", "x ", "[C]", "[c]", "</s>", "<s>", "q", "w.", "\u00e9",
+            "e\u0301", "<unk>", "[UNK]", "n't", "zz")
 BYTES = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
 LETTERS = "abcdeqwxyzABCQX.,!?'<>|[]/ \u00e9"
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -178,8 +178,8 @@ class Draw:
             if self.chance(0.2):
                 config[key] = [self.one_of(CONTENTS) for _ in range(self.random.randint(0, 3))]
         if self.chance(0.1):
-            config["extra_special_tokens"] = {key: self.one_of(CONTENTS) for key in ("own_token", "more_token", "eos_token")
-                                              if self.chance(0.5)}
+            config["extra_special_tokens"] = {
+                key: self.one_of(CONTENTS) for key in ("own_token", "more_token", "eos_token") if self.chance(0.5)}
         for key, share in (("clean_up_tokenization_spaces", 0.3), ("split_special_tokens", 0.2), ("add_bos_token", 0.2),
                            ("add_eos_token", 0.2), ("add_prefix_space", 0.2), ("legacy", 0.1),
                            ("clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output", 0.15)):
@@ -205,7 +205,8 @@ class Draw:
     def bert(self) -> None:
         """tokenizer.json or vocab.txt, and the settings of BertTokenizer."""
         made = self.word_piece()
-        made.normalizer = normalizers.BertNormalizer(lowercase=self.chance(0.5), strip_accents=self.one_of((None, True)))
+        made.normalizer = normalizers.BertNormalizer(
+            lowercase=self.chance(0.5), strip_accents=self.one_of((None, True)))
         made.decoder = decoders.WordPiece(prefix="##")
         made.add_special_tokens(list(BERT))
         made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]",
@@ -266,7 +267,8 @@ class Draw:
             self.of_file()
         else:
             self.of_class()
-        spelled = [*CONTENTS, *(content.upper() for content in CONTENTS), " ", "  ", "a", "b", " ", ". ", " .", " '", "\u4f60"]
+        spelled = [*CONTENTS, *(content.upper() for content in CONTENTS), " ", "  ", "a", "b", " ", ". ", " .", " '",
+                   "\u4f60"]
         for _ in range(5):
             self.case.texts.append("".join(self.one_of(spelled) for _ in range(self.random.randint(0, 9))))
         return self.case
