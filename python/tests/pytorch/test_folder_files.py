@@ -55,7 +55,7 @@ def vocabularies(tmp_path: Path) -> set[str]:
 
 
 def test_every_name_is_in_the_table(tmp_path: Path) -> None:
-    table = set(re.findall(r'\{"([^"]+)", FileUse::', TABLE.read_text(encoding="utf-8")))
+    table = set(re.findall(r'\{"([^"]+)",\s+FileUse::', TABLE.read_text(encoding="utf-8")))
     names = constants()
     assert {"config.json", "chat_template.jinja", "additional_chat_templates", "tekken.json"} <= names
     missing = (names | vocabularies(tmp_path) | set(SENTENCE_TRANSFORMERS)) - table
@@ -63,7 +63,7 @@ def test_every_name_is_in_the_table(tmp_path: Path) -> None:
 
 
 def rows(use: str) -> list[str]:
-    return re.findall(rf'\{{"([^"]+)", FileUse::{use}\b', TABLE.read_text(encoding="utf-8"))
+    return re.findall(rf'\{{"([^"]+)",\s+FileUse::{use}\b', TABLE.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
