@@ -42,7 +42,8 @@ Result<Prompts> read_prompts(const std::string& folder) {
   if (const JsonView given = root["prompts"]; given.present()) {
     SINTER_LET(members, given.object());
     if (members->size() > kMaxPrompts)
-      return given.fail(fmt::format("{} prompts, at most {} are read", members->size(), kMaxPrompts));
+      return given.fail(
+          fmt::format("{} prompts, at most {} are read", members->size(), kMaxPrompts));
     for (const JsonMember& member : *members) {
       SINTER_LET(text, given[member.key].string_or(""));
       const auto known =
@@ -74,7 +75,7 @@ Result<std::string> choose_prompt(const Prompts& prompts, const std::optional<st
   if (const Prompt* found = find_prompt(prompts, *chosen)) return found->text;
   return fail(fmt::format("no prompt is called \"{}\"", printable(*chosen, 60)), {},
               prompts.all.empty() ? "the model has none: give the prompt itself"
-                                      : "one of: " + prompt_names(prompts),
+                                  : "one of: " + prompt_names(prompts),
               ExitCode::usage);
 }
 

@@ -76,7 +76,8 @@ Status GivenTokens::read_map(const JsonDocument& map) {
   return read_list(map.file, map.view()[kAdditional], true, older_);
 }
 
-void GivenTokens::set_default(std::string_view key, std::string_view text, const std::string& place) {
+void GivenTokens::set_default(std::string_view key, std::string_view text,
+                              const std::string& place) {
   if (text.empty() || !said_.insert(std::string(key)).second) return;
   *standard(key) = special_text(std::string(text), place);
 }
@@ -129,7 +130,7 @@ Status GivenTokens::read_names(const JsonDocument& document, bool of_map) {
 }
 
 Status GivenTokens::read_list(const std::string& file, const JsonView& view, bool of_map,
-                 std::optional<std::vector<Given>>& list) {
+                              std::optional<std::vector<Given>>& list) {
   if (!view.value()) return {};
   list.reset();
   if (const JsonValue::Object* members = view.value()->object()) {
