@@ -118,24 +118,28 @@ Checked check_weight(const Weight& weight, Place place, llvm::ArrayRef<Symbol> s
   return {};
 }
 
-/// Values with their types, and their names if wanted: what variants have in common.
-std::string listed(const Graph& graph, llvm::ArrayRef<ValueId> values, bool with_names,
-                   llvm::ArrayRef<Symbol> symbols) {
-  std::vector<std::string> parts;
+/// What variants have in common, in order. Names are any text: the lists are compared, not their
+/// text.
+using Listed = std::vector<std::string>;
+
+/// Values with their types, and their names if wanted.
+Listed listed(const Graph& graph, llvm::ArrayRef<ValueId> values, bool with_names,
+              llvm::ArrayRef<Symbol> symbols) {
+  Listed parts;
   for (ValueId id : values)
     parts.push_back((with_names ? "%" + graph[id].name + ": " : "") +
                     to_string(graph[id].type, symbols));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return parts;
 }
 
-std::string written_states(const Graph& graph) {
-  std::vector<std::string_view> names;  // sorted, since variants may write in another order
+Listed written_states(const Graph& graph) {
+  Listed names;  // sorted, since variants may write in another order
   for (const Op& op : graph.ops())
     if (writes_state(op))
       if (const Op& state = graph[operand_with(op, OperandRole::state)]; !writes_state(state))
         names.push_back(state.name);
   llvm::sort(names);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
 }
 
 bool is_first_variant(const Module& module, uint32_t index) {
@@ -169,14 +173,15 @@ Checked check_variants(llvm::ArrayRef<Entry> variants, llvm::ArrayRef<Symbol> sy
     const Graph& graph = entry.graph;
     return std::array{std::pair("inputs", listed(graph, graph.inputs, true, symbols)),
                       std::pair("outputs", listed(graph, graph.outputs, false, symbols)),
-                      std::pair("tokens", std::string(to_string(entry.tokens))),
+                      std::pair("tokens", Listed{std::string(to_string(entry.tokens))}),
                       std::pair("written states", written_states(graph))};
   };
   for (const Entry& other : variants.drop_front())
     for (const auto& [a, b] : llvm::zip(parts(first), parts(other)))
       if (a != b)
         return refuse(fmt::format("has a variant with the {} \"{}\" and one with \"{}\"", a.first,
-                                  printable(a.second), printable(b.second)));
+                                  printable(fmt::format("{}", fmt::join(a.second, ", "))),
+                                  printable(fmt::format("{}", fmt::join(b.second, ", ")))));
   return {};
 }
 

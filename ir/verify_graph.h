@@ -49,7 +49,19 @@ Checked check_type(const TensorType& type, What what, llvm::ArrayRef<Symbol> sym
 Checked check_graph(const Graph& graph, const GraphContext& context);
 /// V14 to V16, on a graph whose ids are valid.
 Checked check_state_order(const Graph& graph, const GraphContext& context);
-/// V19, on a graph whose ops have their inferred types.
-Checked check_places(const Graph& graph, const GraphContext& context);
+/// The elements low .. high - 1 along `axis` that a value has, in which parts are placed.
+struct PlacedElements {
+  int64_t axis = 0, low = 0, high = 0;
+};
+/// By value; nullopt: the value has all its elements.
+using PlacedValues = std::vector<std::optional<PlacedElements>>;
+/// A value of this type has all its elements.
+inline bool is_complete(const TensorType& type, const std::optional<PlacedElements>& placed) {
+  return !placed || (placed->low == 0 && Dim(placed->high) == type.dims[placed->axis]);
+}
+/// V19, on a graph whose ops have their inferred types. `inputs`: of a graph alone, by input; null:
+/// they are not known, and count as complete. The elements of all values of the graph.
+tl::expected<PlacedValues, Violation> placed_values(const Graph& graph, const GraphContext& context,
+                                                    const PlacedValues* inputs = nullptr);
 
 }  // namespace sinter

@@ -65,8 +65,7 @@ class GemmCheck {
                      where_);
   }
 
-  // An operand ends where its value ends: a buffer of the arena may be larger, and no step writes
-  // the rest.
+  // An operand ends where its value ends.
   Status inside(const Operand& x) const {
     SymExpr end = x.operand.offset + SymExpr(1);
     for (const Axis& axis : x.axes) end += (axis.extent - SymExpr(1)) * axis.stride;

@@ -18,7 +18,7 @@ tl::unexpected<Error> violation(std::string what, std::string where);
 /// `expr` did not overflow and refers to host symbols that exist.
 Status check_expr(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols, std::string_view what,
                   std::string_view where);
-/// Dims refer to symbols that exist and the byte count fits int64.
+/// V7 of the verifier: axes, symbols that exist, and bytes.
 Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::string_view where);
 
 /// Symbols, weights and states of the program.
@@ -44,6 +44,8 @@ struct LiveRange {
 };
 /// Arguments of all steps, order of reads and writes, versions of states. One range a buffer.
 Result<std::vector<LiveRange>> check_steps(const Program& program, const EntryPlan& entry);
+/// What kernels place parts in is read when all parts are there.
+Status check_places(const Program& program, const EntryPlan& entry);
 /// Kernels address memory by row numbers that the runtime checks before the call, that are known to
 /// be in range, or that the kernel checks and the runtime looks at after the call.
 Status check_row_numbers(const Program& program, const EntryPlan& entry);

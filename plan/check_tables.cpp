@@ -157,27 +157,28 @@ Status check_append(const Graph& group, ValueId id, const std::string& where) {
   return {};
 }
 
-Status check_interface(const Buffer& buffer, const TensorType& type, size_t count,
-                       std::string_view table, llvm::ArrayRef<Symbol> symbols,
-                       const std::string& where) {
-  if (buffer.index >= count)
-    return violation(fmt::format("{} {} of {}", table, buffer.index, count), where);
-  if (buffer.type != type)
-    return violation(fmt::format("type {} here, {} in {} {}", to_string(buffer.type, symbols),
-                                 to_string(type, symbols), table, buffer.index),
-                     where);
-  return {};
+/// A buffer on entry `buffer.index` of a table of weights or states.
+template <typename Row>
+Status check_row(const Buffer& buffer, const std::vector<Row>& table, std::string_view what,
+                 llvm::ArrayRef<Symbol> symbols, const std::string& where) {
+  if (buffer.index >= table.size())
+    return violation(fmt::format("{} {} of {}", what, buffer.index, table.size()), where);
+  const TensorType& type = table[buffer.index].type;
+  if (buffer.type == type) return {};
+  return violation(fmt::format("type {} here, {} in {} {}", to_string(buffer.type, symbols),
+                               to_string(type, symbols), what, buffer.index),
+                   where);
 }
 
-Status check_buffer(const Program& program, const EntryPlan& entry, const Buffer& buffer) {
+Status check_buffer(const Program& program, const EntryPlan& entry, uint32_t id) {
   const llvm::ArrayRef<Symbol> symbols = program.symbols;
+  const Buffer& buffer = entry.buffers[id];
   const std::string where =
       fmt::format("entry {}, buffer %{}", printable(entry.name), printable(buffer.value));
   SINTER_TRY(check_type(buffer.type, symbols, where));
   SINTER_TRY(check_expr(buffer.size_bytes, symbols, "the size", where));
   const SymExpr needed = storage_bytes(buffer.type);
-  const bool in_arena = buffer.place == Buffer::Place::arena;
-  if (in_arena ? !never_less(buffer.size_bytes, needed, symbols) : buffer.size_bytes != needed)
+  if (buffer.size_bytes != needed)
     return violation(fmt::format("{} bytes for a value of type {}, which has {}",
                                  to_string(buffer.size_bytes, symbols),
                                  to_string(buffer.type, symbols), to_string(needed, symbols)),
@@ -186,19 +187,18 @@ Status check_buffer(const Program& program, const EntryPlan& entry, const Buffer
     case Buffer::Place::arena:
       return {};
     case Buffer::Place::input:
-      return check_interface(buffer, buffer.type, entry.inputs.size(), "input", symbols, where);
-    case Buffer::Place::weight: {
-      const size_t count = program.weights.size();
-      return check_interface(
-          buffer, buffer.index < count ? program.weights[buffer.index].type : buffer.type, count,
-          "weight", symbols, where);
-    }
-    case Buffer::Place::state: {
-      const size_t count = program.states.size();
-      return check_interface(buffer,
-                             buffer.index < count ? program.states[buffer.index].type : buffer.type,
-                             count, "state", symbols, where);
-    }
+      // The tensor of a call is compared with the listed buffer alone.
+      if (buffer.index < entry.inputs.size() && entry.inputs[buffer.index] == id) return {};
+      return violation(fmt::format("buffer {} is in the place of input {} of {}, which lists {}",
+                                   id, buffer.index, entry.inputs.size(),
+                                   buffer.index < entry.inputs.size()
+                                       ? fmt::format("buffer {}", entry.inputs[buffer.index])
+                                       : "none"),
+                       where);
+    case Buffer::Place::weight:
+      return check_row(buffer, program.weights, "weight", symbols, where);
+    case Buffer::Place::state:
+      return check_row(buffer, program.states, "state", symbols, where);
   }
   return violation(fmt::format("place {}", static_cast<int>(buffer.place)), where);
 }
@@ -266,7 +266,6 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
 
 Status check_buffers(const Program& program, const EntryPlan& entry) {
   const std::string where = "entry " + printable(entry.name);
-  for (const Buffer& buffer : entry.buffers) SINTER_TRY(check_buffer(program, entry, buffer));
   for (size_t i = 0; i < entry.inputs.size(); ++i) {
     const uint32_t id = entry.inputs[i];
     if (id >= entry.buffers.size() || entry.buffers[id].place != Buffer::Place::input ||
@@ -275,6 +274,8 @@ Status check_buffers(const Program& program, const EntryPlan& entry) {
           fmt::format("input {} is buffer {}, which is not the place of input {}", i, id, i),
           where);
   }
+  for (uint32_t id = 0; id < entry.buffers.size(); ++id)
+    SINTER_TRY(check_buffer(program, entry, id));
   for (uint32_t id : entry.outputs)
     if (id >= entry.buffers.size())
       return violation(fmt::format("an output is buffer {} of {}", id, entry.buffers.size()),

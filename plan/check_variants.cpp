@@ -26,39 +26,46 @@ class Variants {
   }
 
  private:
-  Status equal(std::string_view what, const std::string& a, const std::string& b) const {
+  /// Names, each with what is said of it. Names are any text: joined lists would be ambiguous.
+  using Listed = std::vector<std::pair<std::string, std::string>>;
+
+  Status equal(std::string_view what, const Listed& a, const Listed& b) const {
     if (a == b) return {};
-    return bad(fmt::format("has a variant with the {} \"{}\" and one with \"{}\"", what,
-                           printable(a), printable(b)));
+    const auto text = [](const Listed& listed) {
+      std::string text;
+      for (const auto& [name, said] : listed) text += fmt::format("%{}: {}; ", name, said);
+      return printable(text);
+    };
+    return bad(fmt::format("has a variant with the {} \"{}\" and one with \"{}\"", what, text(a),
+                           text(b)));
   }
 
   std::string type(const EntryPlan& entry, uint32_t buffer) const {
     return to_string(entry.buffers[buffer].type, program_.symbols);
   }
 
-  std::string inputs(const EntryPlan& entry) const {
-    std::string text;
-    for (uint32_t id : entry.inputs)
-      text += fmt::format("%{}: {}; ", entry.buffers[id].value, type(entry, id));
-    return text;
+  Listed inputs(const EntryPlan& entry) const {
+    Listed listed;
+    for (uint32_t id : entry.inputs) listed.emplace_back(entry.buffers[id].value, type(entry, id));
+    return listed;
   }
 
-  std::string outputs(const EntryPlan& entry) const {
-    std::string text;
+  Listed outputs(const EntryPlan& entry) const {
+    Listed listed;
     for (size_t i = 0; i < entry.outputs.size(); ++i)
-      text += fmt::format("%{}: {}; ", entry.output_names[i], type(entry, entry.outputs[i]));
-    return text;
+      listed.emplace_back(entry.output_names[i], type(entry, entry.outputs[i]));
+    return listed;
   }
 
-  std::string states(const EntryPlan& entry) const {
+  Listed states(const EntryPlan& entry) const {
     std::map<uint32_t, uint32_t> versions;  // the newest of each written state
     for (const Buffer& buffer : entry.buffers)
       if (buffer.place == Buffer::Place::state && buffer.version > 0)
         versions[buffer.index] = std::max(versions[buffer.index], buffer.version);
-    std::string text;
+    Listed listed;
     for (const auto& [state, version] : versions)
-      text += fmt::format("%{}, {} times; ", program_.states[state].name, version);
-    return text;
+      listed.emplace_back(program_.states[state].name, fmt::format("{} times", version));
+    return listed;
   }
 
   tl::unexpected<Error> bad(std::string what) const {
@@ -72,9 +79,14 @@ class Variants {
 }  // namespace
 
 Status check_variants(const Program& program) {
-  for (size_t i = 0; i < program.entries.size(); ++i)
-    if (i == 0 || program.entries[i].name != program.entries[i - 1].name)
-      SINTER_TRY(Variants(program, variants_of(program.entries, program.entries[i].name)).run());
+  for (size_t i = 0; i < program.entries.size(); ++i) {
+    const EntryPlan& entry = program.entries[i];
+    if (i > 0 && entry.name == program.entries[i - 1].name) continue;
+    const auto variants = variants_of(program.entries, entry.name);
+    if (variants.data() != &entry)
+      return violation("stands apart from others of its name", "entry " + printable(entry.name));
+    SINTER_TRY(Variants(program, variants).run());
+  }
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/variants.h"
+#include "ir/verify_graph.h"
 #include "plan/check_parts.h"
 
 namespace sinter {
@@ -88,12 +89,10 @@ Status check_expr(const SymExpr& expr, llvm::ArrayRef<Symbol> symbols, std::stri
 }
 
 Status check_type(const TensorType& type, llvm::ArrayRef<Symbol> symbols, std::string_view where) {
-  for (Dim dim : type.dims)
-    if (!dim.is_constant() && dim.symbol().index >= symbols.size())
-      return violation(
-          fmt::format("a type uses symbol {} of {}", dim.symbol().index, symbols.size()),
-          std::string(where));
-  return check_expr(storage_bytes(type), symbols, "the size of a type", where);
+  const auto checked = sinter::check_type(
+      type, [] { return "a type"; }, symbols, Place{});
+  if (checked) return {};
+  return violation(checked.error().error.what, std::string(where));
 }
 
 }  // namespace checker
@@ -113,6 +112,7 @@ Status prove_in_range(const Program& program, const std::optional<SymbolRange>& 
 Status check_entry(const Program& program, const EntryPlan& entry) {
   SINTER_TRY(checker::check_buffers(program, entry));
   SINTER_LET(ranges, checker::check_steps(program, entry));
+  SINTER_TRY(checker::check_places(program, entry));
   SINTER_TRY(checker::check_early_reads(program, entry));
   SINTER_TRY(checker::check_row_numbers(program, entry));
   return checker::check_arena(program, entry, ranges);

@@ -9,6 +9,7 @@
 
 namespace sinter {
 
+inline constexpr std::string_view kPlanFormat = "sinter.plan";
 /// Major version of the format; a reader refuses any other. From 2 on kernels may wait for the
 /// kernels before them by themselves (kernels/common/launch.cuh), from 3 on they say so: launches
 /// overlap; from 4 on they say what they read before they wait; from 5 on launches say from how

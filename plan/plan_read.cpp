@@ -58,8 +58,11 @@ class Node {
   }
 
   tl::unexpected<Error> mismatch(std::string_view expected) const {
-    const std::string got =
-        value_ ? value_->dump(-1, ' ', false, Json::error_handler_t::replace) : "nothing";
+    // dump() calls itself for each level of a document, of which there may be millions.
+    const std::string got = !value_ ? "nothing"
+                            : value_->is_structured()
+                                ? std::string("an ") + value_->type_name()
+                                : value_->dump(-1, ' ', false, Json::error_handler_t::replace);
     return bad(fmt::format("expected {}, got {}", expected, printable(got, 60)));
   }
   tl::unexpected<Error> bad(std::string what) const { return fail(std::move(what), where_); }
@@ -129,6 +132,9 @@ class PlanReader {
                       "format {}",
                       major, writer, SINTER_VERSION, kPlanMajor),
           root["format"]["major"].where(), "compile the model again");
+    const Node name = root["format"]["name"];
+    SINTER_LET(format_name, name.string());
+    if (format_name != kPlanFormat) return name.mismatch(kPlanFormat);
     std::vector<std::string> required;
     SINTER_TRY(read(root["format"]["requires"], required));
     for (const std::string& feature : required)
@@ -197,6 +203,9 @@ class PlanReader {
 
   Status kernel(const Node& node, Kernel& out) const {
     SINTER_TRY(read(node["name"], out.name));
+    SINTER_LET(file, node["file"].string());
+    if (const std::string path = kernel_path(out); file != path)
+      return node["file"].mismatch(printable(path));
     SINTER_TRY(read(node["hash"], out.source_hash));
     SINTER_TRY(read(node["minimum_arch"], out.minimum_arch));
     const Node overlap = node["overlap"];

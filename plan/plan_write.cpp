@@ -65,7 +65,7 @@ class PlanWriter {
 
   OrderedJson plan() const {
     OrderedJson plan;
-    plan["format"] = {{"name", "sinter.plan"}, {"major", kPlanMajor}, {"requires", features()}};
+    plan["format"] = {{"name", kPlanFormat}, {"major", kPlanMajor}, {"requires", features()}};
     plan["sinter"] = SINTER_VERSION;
     plan["numerics"] = to_string(program_.numerics);
     plan["target"] = program_.target;

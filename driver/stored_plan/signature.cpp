@@ -3,29 +3,40 @@
 namespace sinter {
 namespace {
 
-std::string describe(std::string_view name, const TensorType& type,
-                     llvm::ArrayRef<Symbol> symbols) {
-  return fmt::format("%{}: {}", printable(name), to_string(type, symbols));
-}
+/// Names and types, in order. Names are any text: the lists are compared, not their text.
+struct Signature {
+  using Values = std::vector<std::pair<std::string, std::string>>;
+  Values inputs, outputs;
+  friend bool operator==(const Signature&, const Signature&) = default;
 
-/// "(%x: f32[N]) -> (%y: f32[N])", the form in which signatures are compared.
-std::string signature(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols) {
-  std::vector<std::string> inputs, outputs;
-  for (uint32_t id : entry.inputs)
-    inputs.push_back(describe(entry.buffers[id].value, entry.buffers[id].type, symbols));
+  /// "(%x: f32[N]) -> (%y: f32[N])"
+  std::string text() const {
+    const auto listed = [](const Values& values) {
+      std::vector<std::string> parts;
+      for (const auto& [name, type] : values)
+        parts.push_back(fmt::format("%{}: {}", printable(name), type));
+      return fmt::format("({})", fmt::join(parts, ", "));
+    };
+    return printable(fmt::format("{} -> {}", listed(inputs), listed(outputs)), 400);
+  }
+};
+
+Signature signature(const EntryPlan& entry, llvm::ArrayRef<Symbol> symbols) {
+  const auto type = [&](uint32_t id) { return to_string(entry.buffers[id].type, symbols); };
+  Signature signature;
+  for (uint32_t id : entry.inputs) signature.inputs.emplace_back(entry.buffers[id].value, type(id));
   for (size_t i = 0; i < entry.outputs.size(); ++i)
-    outputs.push_back(
-        describe(entry.output_names[i], entry.buffers[entry.outputs[i]].type, symbols));
-  return fmt::format("({}) -> ({})", fmt::join(inputs, ", "), fmt::join(outputs, ", "));
+    signature.outputs.emplace_back(entry.output_names[i], type(entry.outputs[i]));
+  return signature;
 }
 
-std::string signature(const Graph& graph, llvm::ArrayRef<Symbol> symbols) {
-  std::vector<std::string> inputs, outputs;
+Signature signature(const Graph& graph, llvm::ArrayRef<Symbol> symbols) {
+  Signature signature;
   for (ValueId id : graph.inputs)
-    inputs.push_back(describe(graph[id].name, graph[id].type, symbols));
+    signature.inputs.emplace_back(graph[id].name, to_string(graph[id].type, symbols));
   for (ValueId id : graph.outputs)
-    outputs.push_back(describe(graph[id].name, graph[id].type, symbols));
-  return fmt::format("({}) -> ({})", fmt::join(inputs, ", "), fmt::join(outputs, ", "));
+    signature.outputs.emplace_back(graph[id].name, to_string(graph[id].type, symbols));
+  return signature;
 }
 
 /// "N in [1, 64] step 1, K in [8, 64] step 8 at_most N".
@@ -54,12 +65,13 @@ Status check_signature(const Program& program, const Module& module, const std::
   for (const EntryPlan& entry : program.entries) {
     const Entry* other = module.find_entry(entry.name);
     if (!other)
-      return differs(fmt::format("the plan has an entry {}; {} has none", entry.name, whose));
-    const std::string plan = signature(entry, program.symbols),
-                      graph = signature(other->graph, module.symbols);
+      return differs(
+          fmt::format("the plan has an entry {}; {} has none", printable(entry.name), whose));
+    const Signature plan = signature(entry, program.symbols),
+                    graph = signature(other->graph, module.symbols);
     if (plan != graph)
-      return differs(fmt::format("the plan's entry {} is {}; that of {} is {}", entry.name,
-                                 printable(plan, 400), whose, printable(graph, 400)));
+      return differs(fmt::format("the plan's entry {} is {}; that of {} is {}",
+                                 printable(entry.name), plan.text(), whose, graph.text()));
   }
   return {};
 }

@@ -13,7 +13,9 @@
 #include "cli/program.h"
 #include "driver/plan_folder/write.h"
 #include "driver/run/run.h"
+#include "driver/stored_plan/signature.h"
 #include "driver/text.h"
+#include "ir/text.h"
 #include "plan/kernel_text.h"
 #include "plan/plan_file.h"
 #include "runtime/cuda/nvrtc.h"
@@ -356,6 +358,22 @@ TEST_CASE_FIXTURE(Fixture, "a plan with fewer rows of caches than its spec's mod
   const std::string fewer = place.path() + "/fewer";
   write_plan_of(SINTER_TESTS_DIR "/golden/llama", fewer, true, {"sm_90a"}, 960);
   CHECK(value(run_folder(fewer)) == whole);
+}
+
+TEST_CASE("a plan has the outputs of its module, name by name") {
+  const auto module = [](const char* outputs, const char* ops) {
+    return value(parse_module(
+        fmt::format("module @m {{ entry @e(%x: f32[4]) -> ({}) {{ {} }} }}", outputs, ops),
+        "text"));
+  };
+  const Module two = module("%a, %b", "%a = neg %x %b = exp %x"),
+               one = module("%\"a: f32[4], %b\"", "%\"a: f32[4], %b\" = neg %x");
+  const auto program = value(compile(value(freeze(two, {})), {})).program;
+  CHECK(check_signature(*program, two, "its module", "plan.json").has_value());
+  const Status other = check_signature(*program, one, "its module", "plan.json");
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message().find("that of its module is (%x: f32[4]) -> (%a: f32[4]") !=
+        std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what a manifest says of the compilation belongs to its plan") {

@@ -417,6 +417,18 @@ TEST_CASE("V18 variants cover the symbol and have one interface") {
     append.kind = OpKind::copy;
     append.operands.resize(1);
   });
+  // Two inputs, and one whose name reads like both.
+  const auto one_name = parse_module(R"(module @m {
+  symbol N in [1, 8]
+  entry @e(%x: f32[N], %y: f32[N]) -> (%x) where N in [1, 4] {
+  }
+  entry @e(%"x: f32[N], %y": f32[N]) -> (%"x: f32[N], %y") where N in [5, 8] {
+  }
+}
+)",
+                                     "text");
+  REQUIRE_FALSE(one_name.has_value());
+  CHECK(one_name.error().what.find("V18: entry @e has a variant with the inputs") == 0);
 }
 
 TEST_CASE("V19 parts follow one another, and are read when all are there") {

@@ -264,7 +264,12 @@ TEST_CASE("what the reader refuses") {
   SUBCASE("a plan that is not safe") {
     expect_refused(replaced(text, "\"slot\": 2", "\"slot\": 0"), {"and %d", "share slot 0"});
   }
-  SUBCASE("deep nesting") { expect_refused(std::string(1000000, '['), {"not JSON"}); }
+  SUBCASE("deep nesting") {
+    const std::string open(1000000, '['), close(1000000, ']');
+    expect_refused(open, {"not JSON"});
+    expect_refused(fmt::format(R"({{"format": {{"major": {}{}}}}})", open, close),
+                   {"/format/major", "got an array"});
+  }
 }
 
 TEST_CASE("an integer that no double equals is read back exactly, and requires a feature") {
