@@ -28,6 +28,12 @@ class StepWalk {
     }
     for (uint32_t output : entry_.outputs) SINTER_TRY(read(output));
     for (const RowCheck& check : entry_.row_checks) SINTER_TRY(read(check.buffer));
+    for (uint32_t id = 0; id < entry_.buffers.size(); ++id) {
+      const Buffer& buffer = entry_.buffers[id];
+      if (buffer.place == Buffer::Place::state && buffer.version > versions_[buffer.index])
+        return bad(fmt::format("no step writes %{}, version {} of a state with {} at the end",
+                               printable(buffer.value), buffer.version, versions_[buffer.index]));
+    }
     return std::move(ranges_);
   }
 

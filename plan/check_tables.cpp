@@ -53,6 +53,11 @@ Status check_launch(const Program& program, const Kernel& kernel, const std::str
   SINTER_TRY(check_expr(launch.rows, program.symbols, "the number of rows", where));
   SINTER_TRY(check_expr(launch.wanted_shared_bytes, program.symbols, "the shared memory", where));
   SINTER_TRY(check_expr(launch.symbolic_items, program.symbols, "the number of items", where));
+  for (const SymExpr* size : {&launch.rows, &launch.symbolic_items})
+    if (!never_less(*size, 0, program.symbols))
+      return violation(fmt::format("launch with {} rows or items, which can be negative",
+                                   to_string(*size, program.symbols)),
+                       where);
   if (launch.items_per_row < 0 || launch.items_per_block < 1 || launch.threads < 1 ||
       launch.threads > 1024 || launch.shared_bytes < 0 || launch.shared_bytes > kMaxSharedBytes ||
       launch.cluster < 1 || launch.cluster > kMaxCluster || launch.items_without_clusters < 0 ||

@@ -14,6 +14,10 @@ namespace sinter {
 namespace plan_text {
 namespace {
 
+/// A number and a symbol for each axis of a type. The checker counts symbols from their smallest
+/// values: a product of n of them becomes 2^n terms.
+constexpr size_t kMaxFactors = 9;
+
 std::optional<int64_t> parse_integer(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -45,7 +49,7 @@ Result<SymExpr> parse_factor(std::string_view text, llvm::ArrayRef<Symbol> symbo
 Result<SymExpr> parse_expr(std::string_view text, llvm::ArrayRef<Symbol> symbols) {
   SymExpr sum = 0;
   SymExpr product = 1;
-  size_t begin = 0;
+  size_t begin = 0, factors = 0;
   if (text.starts_with('-')) {
     product = -1;
     begin = 1;
@@ -54,9 +58,13 @@ Result<SymExpr> parse_expr(std::string_view text, llvm::ArrayRef<Symbol> symbols
     const char c = at < text.size() ? text[at] : '+';
     if (c != '*' && c != '+' && c != '-') continue;
     SINTER_LET(factor, parse_factor(trimmed(text.substr(begin, at - begin)), symbols));
+    if (++factors > kMaxFactors)
+      return fail(fmt::format("\"{}\" has a product of more than {} factors", printable(text),
+                              kMaxFactors));
     product = product * factor;
     begin = at + 1;
     if (c == '*') continue;
+    factors = 0;
     sum += product;
     product = c == '-' ? -1 : 1;
   }

@@ -21,7 +21,8 @@ using WeightProgress = std::function<bool(size_t done, size_t total)>;
 Status report_progress(const WeightProgress& progress, size_t done, size_t total);
 
 struct CallOptions {
-  /// Fill the arena with kPoison before the run, and every buffer after its last use.
+  /// Fill the arena with kPoison before the run, and every buffer after its last use. On the host
+  /// elements that no part of a value has been placed in hold it too.
   bool poison_freed = false;
   /// Values to copy out as soon as they are computed; each must have a buffer in the plan.
   std::vector<std::string> keep;

@@ -210,7 +210,15 @@ Status BoundCall::place_on_gpu() {
   const CudaSession& session = *session_->cuda_;
   const Addresses outputs = output_addresses();
   SINTER_LET(bytes, session.arena_bytes(entry_.name, symbol_values_, shared_));
-  if (llvm::any_of(states_, [](const Tensor& state) { return !state.view; }))
+  // Variants may read other states than the first, whose states have the names of a call.
+  const auto is_the_callers = [&](const Buffer& buffer) {
+    return llvm::any_of(states_, [&](const Tensor& state) {
+      return state.index == buffer.index && state.view.has_value();
+    });
+  };
+  if (llvm::any_of(prepared_->buffers, [&](const Buffer& buffer) {
+        return buffer.place == Buffer::Place::state && !is_the_callers(buffer);
+      }))
     SINTER_TRY(session_->cuda_->allocate_states());
   CallMemory& memory = *session_->memory_;
   SINTER_TRY(memory.grow_to(bytes, session_->plan().device().cuda(), session_->stream_.handle()));

@@ -15,10 +15,11 @@ namespace sinter {
 /// Contractions accumulate in float32 in the order of runtime/evaluate/blas.h. `precise`:
 /// everything in float64 with no rounding in between, for accuracy checks; float inputs may then be
 /// of any float type, float outputs are f32. `source` is asked for `file` ops; null: none are
-/// allowed.
+/// allowed. `missing`: the bytes of elements that a `place` without a base leaves to other parts.
 struct EvalOptions {
   bool precise = false;
   const TensorSource* source = nullptr;
+  std::byte missing{0};
 };
 Result<std::vector<HostTensor>> evaluate(const Graph& graph, llvm::ArrayRef<Symbol> symbols,
                                          llvm::ArrayRef<int64_t> symbol_values,

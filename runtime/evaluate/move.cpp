@@ -126,7 +126,7 @@ Result<HostView> evaluate_place(const OpCall& call) {
   if (call.operands.size() > 1)
     HostReader(call.operands[1]).copy_next(value.view.volume(), call.storage, value.out);
   else
-    std::fill_n(value.out, value.view.volume() * bytes, std::byte{0});
+    std::fill_n(value.out, value.view.volume() * bytes, call.options.missing);
   if (part.volume() == 0) return value.view;
   int64_t outer = 1, inner = 1;
   for (size_t i = 0; i < axis; ++i) outer *= call.dims[i];

@@ -169,8 +169,10 @@ class Run {
       SINTER_LET(tensor, copy_out(id));
       arguments.push_back(&copies.emplace_back(std::move(tensor)));
     }
-    SINTER_LET(results,
-               evaluate(kernel.graph, call_.program.symbols, call_.symbol_values, arguments));
+    EvalOptions options;
+    if (call_.options.poison_freed) options.missing = std::byte{kPoison};
+    SINTER_LET(results, evaluate(kernel.graph, call_.program.symbols, call_.symbol_values,
+                                 arguments, options));
     for (size_t i = 0; i < kernel.results.size(); ++i) {
       const uint32_t id = step.outputs[kernel.results[i]];
       SINTER_TRY(copy_in(id, results[i]));

@@ -16,11 +16,14 @@
 #include "driver/stored_plan/signature.h"
 #include "driver/text.h"
 #include "ir/text.h"
+#include "ir/variants.h"
 #include "plan/kernel_text.h"
 #include "plan/plan_file.h"
+#include "plan/program_builder.h"
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/temporary_directory.h"
 #include "support/nvrtc.h"
+#include "support/plan_mutator.h"
 #include "support/result.h"
 #include "support/run_plan.h"
 
@@ -175,41 +178,15 @@ void replace_with_hash(const std::string& folder, const std::string& path,
   write_whole(folder + "/manifest.json", with_hash(manifest.dump(2) + "\n"));
 }
 
-/// Every number, string, flag and list of a document.
-void collect(Json& json, std::vector<Json*>& all) {
-  all.push_back(&json);
-  if (json.is_structured())
-    for (auto& item : json) collect(item, all);
-}
-
-void change(Json& json, const std::vector<Json*>& all, std::mt19937_64& random) {
-  static constexpr int64_t kNumbers[] = {0,   1,   -1,   2,         7,         8,
-                                         63,  255, 256,  32,        64,        128,
-                                         512, 513, 4096, 1ll << 31, 1ll << 40, INT64_MAX};
-  const size_t kind = random() % 4;
-  if (json.is_number() && kind < 3) {
-    json = kind == 0 ? Json(kNumbers[random() % std::size(kNumbers)])
-                     : Json(json.get<int64_t>() + (kind == 1 ? 1 : -1));
-  } else if (json.is_array() && !json.empty() && kind < 3) {
-    const auto at = json.begin() + static_cast<int64_t>(random() % json.size());
-    if (kind == 0)
-      json.erase(at);
-    else if (kind == 1)
-      json.insert(at, Json(*at));
-    else
-      std::swap(*at, *json.begin());
-  } else if (json.is_string() && kind < 3) {
-    std::string text = json;
-    // A size in a text of the IR or in an expression.
-    const size_t digit =
-        text.find_first_of("0123456789", text.empty() ? 0 : random() % text.size());
-    if (digit != std::string::npos && kind < 2)
-      text[digit] = static_cast<char>('0' + random() % 10);
-    else if (const Json& other = *all[random() % all.size()]; other.is_string())
-      text = other;
-    json = text;
-  } else {
-    json = Json(*all[random() % all.size()]);
+/// Texts of the kernels that state what the plan says, with their hashes.
+void restate_kernels(const std::string& folder, Json& plan) {
+  const auto program = read_plan(plan.dump());
+  if (!program) return;
+  for (size_t k = 0; k < program->kernels.size(); ++k) {
+    const Kernel& kernel = program->kernels[k];
+    const std::string text = test::stated_text(kernel, narrowed(program->symbols, kernel.range));
+    replace_with_hash(folder, kernel_path(kernel), text);
+    plan["kernels"][k]["hash"] = content_hash(text);
   }
 }
 
@@ -229,30 +206,30 @@ TEST_CASE_FIXTURE(Fixture, "a plan that was changed on purpose is checked before
   const auto original = value(StoredPlan::open(folder))->program();
   const std::string text = read_whole(folder + "/plan.json"),
                     manifest = read_whole(folder + "/manifest.json");
-  std::mt19937_64 random(2);
   size_t refused = 0, ran = 0, large = 0;
   for (size_t i = 0; i < tries(); ++i) {
     CAPTURE(i);
     Json plan = Json::parse(text);
-    for (size_t changes = 1 + random() % 3; changes > 0; --changes) {
-      std::vector<Json*> all;
-      collect(plan, all);
-      Json& chosen = *all[random() % all.size()];
-      change(chosen, all, random);
-    }
-    replace_with_hash(folder, "plan.json", plan.dump());
+    test::PlanMutator(i).mutate(plan);
+    const bool restated = i % 2 == 0;
+    if (restated) restate_kernels(folder, plan);
+    replace_with_hash(folder, "plan.json",
+                      plan.dump(-1, ' ', false, Json::error_handler_t::replace));
     const auto opened = StoredPlan::open(folder);
     if (!opened) {
       check_refusal(opened.error());
       ++refused;
     } else {
-      check_launches(*(*opened)->program(), *original);
+      if (!restated) check_launches(*(*opened)->program(), *original);
       const bool small = !test::outcome_on_host((*opened)->program(), kMaxElements).empty();
       ++(small ? ran : large);
       if (small)
         if (const auto outcome = run_folder(folder); !outcome) check_refusal(outcome.error());
     }
     write_whole(folder + "/manifest.json", manifest);
+    if (restated)
+      for (const Kernel& kernel : original->kernels)
+        write_whole(folder + "/" + kernel_path(kernel), kernel.source);
   }
   write_whole(folder + "/plan.json", text);
   MESSAGE(refused, " refused, ", ran, " ran, ", large, " too large to run here");

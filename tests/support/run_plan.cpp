@@ -34,7 +34,8 @@ double largest_op(const Graph& graph, llvm::ArrayRef<int64_t> sizes) {
   return largest;
 }
 
-/// The greatest number of elements that one thing in the plan has.
+}  // namespace
+
 double largest_of(const Program& program, llvm::ArrayRef<int64_t> sizes) {
   double largest = 0;
   const std::vector<int64_t> greatest = greatest_symbol_values(program.symbols);
@@ -66,6 +67,8 @@ double largest_of(const Program& program, llvm::ArrayRef<int64_t> sizes) {
   }
   return largest;
 }
+
+namespace {
 
 std::string run_entries(const std::shared_ptr<const Program>& program,
                         llvm::ArrayRef<int64_t> sizes) {

@@ -12,4 +12,7 @@ namespace sinter::test {
 /// computes more than `most` elements in a step: that would take long and says nothing.
 std::string outcome_on_host(const std::shared_ptr<const Program>& program, double most);
 
+/// The greatest number of elements that one thing in the plan has.
+double largest_of(const Program& program, llvm::ArrayRef<int64_t> sizes);
+
 }  // namespace sinter::test
