@@ -188,6 +188,7 @@ TEST_CASE("caches") {
           attend(p).early_caches = {};
           neg(p) = {true, false, {}, {}};
           add(p).early_inputs = {};
+          for (Buffer& buffer : p.entries[0].buffers) buffer.version = 0;
           for (Buffer& buffer : p.entries[0].buffers)
             if (buffer.place == Buffer::Place::arena && --buffer.last_step > 0)
               buffer.first_step -= buffer.first_step > 0;
