@@ -5,6 +5,7 @@
 #include "differential/source_module.h"
 #include "ir/variants.h"
 #include "ir/verifier.h"
+#include "kernels/registry.h"
 #include "runtime/compare.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/run.h"
@@ -72,6 +73,21 @@ Module after_some_passes(Module module, uint64_t seed, const PassOptions& option
   for (int64_t count = random.chance(50) ? 1 : random.between(2, 20); count > 0; --count)
     run_pass(random.pick(pipeline()), module, options);
   return module;
+}
+
+/// The pipeline with options that may change numbers: its modules are verified, and not run.
+void run_other_choices(Module module, uint64_t seed) {
+  Random random(seed + 1);
+  PassOptions options;
+  options.device_inputs = random.chance(50);
+  options.families.relaxed_attention = random.chance(50);
+  options.families.rounded_matrices = random.chance(50);
+  options.families.unrounded_matrices = random.chance(50);
+  for (const KernelFamily* family : kernel_families()) {
+    if (random.chance(30)) options.families.left_out.emplace_back(family->name);
+    if (random.chance(50)) options.families.requested.emplace_back(family->name);
+  }
+  run_passes(module, {}, options);
 }
 
 Result<Module> frozen_case(Module module, uint64_t seed, const std::vector<std::string>& requested,
@@ -202,6 +218,7 @@ Result<Compiled> compile_fused(Module frozen, std::optional<Fault> fault, Numeri
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
                                 std::optional<Fault> fault, Numerics numerics) {
   const bool strict = numerics == Numerics::strict;
+  run_other_choices(test.module, data_seed);
   auto frozen = frozen_case(test.module, data_seed, test.requested, fault);
   if (!frozen) return stage("passes", std::move(frozen.error()));
   CompileOptions separate;

@@ -113,7 +113,7 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
 void GraphGenerator::grow(size_t count) {
   static constexpr std::pair<void (GraphGenerator::*)(), int> kMakers[] = {
       {&GraphGenerator::elementwise, 29},
-      {&GraphGenerator::of_integers, 4},
+      {&GraphGenerator::of_integers, 6},
       {&GraphGenerator::comparison, 3},
       {&GraphGenerator::logical, 6},
       {&GraphGenerator::select, 4},
@@ -144,6 +144,8 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::post_norm_block, 2},
       {&GraphGenerator::primitive_norm, 2},
       {&GraphGenerator::primitive_softmax, 2},
+      {&GraphGenerator::label_sum, 1},
+      {&GraphGenerator::padded_formula, 1},
       {&GraphGenerator::logits, 1},
       {&GraphGenerator::old_and_new, 3},
       {&GraphGenerator::linear_chain, 13},

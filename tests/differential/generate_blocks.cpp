@@ -187,6 +187,47 @@ void GraphGenerator::primitive_softmax() {
 }
 
 // A table that is both embedding and, transposed, the last projection.
+/// A sum along a row of zeros but for the element that a label names, as in the loss of labels.
+void GraphGenerator::label_sum() {
+  using enum OpKind;
+  const ValueId x = pick_float();
+  const TensorType type = graph_[x].type;
+  const int64_t axis = random_.below(static_cast<int64_t>(type.rank()));
+  if (!type.dims[axis].is_constant()) return;
+  Dims row(type.rank(), Dim(1)), labels = type.dims;
+  row[axis] = type.dims[axis], labels[axis] = Dim(1);
+  const ValueId positions =
+      must(iota, {}, Attributes().set(AttrName::dims, row).set(AttrName::axis, axis));
+  const ValueId zero = must(constant, {},
+                            Attributes()
+                                .set(AttrName::dims, Dims())
+                                .set(AttrName::dtype, type.dtype)
+                                .set(AttrName::value, 0.0));
+  const ValueId y = random_.chance(50) ? must(random_.pick(std::array{neg, abs, exp}), {x}) : x;
+  const ValueId is_label = must(equal, {positions, value_of({DType::i32, labels})});
+  must(reduce_sum, {must(where, {is_label, y, zero})},
+       Attributes().set(AttrName::axes, std::vector<int64_t>{axis}));
+}
+
+/// A formula of a slice with a constant behind it.
+void GraphGenerator::padded_formula() {
+  using enum OpKind;
+  const ValueId x = pick_float();
+  TensorType type = graph_[x].type;
+  const int64_t axis = random_.below(static_cast<int64_t>(type.rank()));
+  if (!type.dims[axis].is_constant()) return;
+  const int64_t extent = type.dims[axis].constant(), size = random_.between(0, extent);
+  const ValueId part = must(OpKind::slice, {x},
+                            Attributes()
+                                .set(AttrName::axis, axis)
+                                .set(AttrName::begin, int64_t{0})
+                                .set(AttrName::size, Dim(size)));
+  const ValueId formula = apart(must(random_.pick(std::array{neg, tanh, exp}), {part}));
+  type.dims[axis] = extent - size;
+  must(OpKind::concat, {formula, this->constant(type.dtype, type.dims)},
+       Attributes().set(AttrName::axis, axis));
+}
+
 void GraphGenerator::logits() {
   const Dim width(random_.pick(widths_));
   const int64_t rows = mostly({3, 16}, 2, 20);

@@ -180,6 +180,8 @@ class GraphGenerator {
   void post_norm_block();
   void primitive_norm();
   void primitive_softmax();
+  void label_sum();
+  void padded_formula();
   void logits();
 
   Case& result_;
