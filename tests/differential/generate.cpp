@@ -75,7 +75,7 @@ Case grown(const char* name, uint64_t seed, Grow grow) {
 
 Case generate(uint64_t seed) {
   return grown("random", seed, [](GraphGenerator& generator, Random& random) {
-    generator.grow(static_cast<size_t>(random.between(14, 50)));
+    generator.grow(static_cast<size_t>(random.between(16, 56)));
   });
 }
 
@@ -112,7 +112,7 @@ GraphGenerator::GraphGenerator(Case& result, uint64_t seed)
 
 void GraphGenerator::grow(size_t count) {
   static constexpr std::pair<void (GraphGenerator::*)(), int> kMakers[] = {
-      {&GraphGenerator::elementwise, 29},
+      {&GraphGenerator::elementwise, 33},
       {&GraphGenerator::of_integers, 6},
       {&GraphGenerator::comparison, 3},
       {&GraphGenerator::logical, 6},
@@ -132,8 +132,8 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::embedding, 6},
       {&GraphGenerator::gather, 3},
       {&GraphGenerator::scatter, 3},
-      {&GraphGenerator::append, 7},
-      {&GraphGenerator::linear, 4},
+      {&GraphGenerator::append, 9},
+      {&GraphGenerator::linear, 5},
       {&GraphGenerator::einsum, 13},
       {&GraphGenerator::attention, 4},
       {&GraphGenerator::decode_attention, 2},
@@ -148,7 +148,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::padded_formula, 1},
       {&GraphGenerator::logits, 1},
       {&GraphGenerator::old_and_new, 3},
-      {&GraphGenerator::linear_chain, 13},
+      {&GraphGenerator::linear_chain, 15},
       {&GraphGenerator::running_sum, 10},
       {&GraphGenerator::gemv, 1},
       {&GraphGenerator::tiled_linear, 2},

@@ -119,12 +119,12 @@ void GraphGenerator::linear_chain() {
 ValueId GraphGenerator::attend(ValueId x) {
   const int64_t out = graph_[x].type.dims[1].constant();
   const int64_t kv_heads = random_.between(1, 2), heads = kv_heads * random_.between(1, 2);
-  const int64_t width = 2 * mostly({1, 4}, 1, 4), rows = mostly({12, 16}, 12, 16);
+  const int64_t width = 2 * mostly({1, 4}, 1, 4), rows = state_rows(rows_);
   ValueId q = project(x, heads * width), k = project(x, kv_heads * width);
   const ValueId v = project(x, kv_heads * width);
   if (random_.chance(60)) q = rotate(q, heads), k = rotate(k, kv_heads);
   const TensorType cache{main_dtype_, {Dim(rows), Dim(kv_heads * width)}};
-  const Value slot = slots(rows_, Dim(rows));
+  const Value slot = volume_of(cache) > kMaxElements ? std::nullopt : slots(rows_, Dim(rows));
   if (!slot) return v;
   const ValueId first = random_.chance(80) ? input({DType::i32, {rows_}}) : *ids(rows_, Dim(rows));
   const Value keys = append_to(state(cache), k, *slot), values = append_to(state(cache), v, *slot);

@@ -22,6 +22,11 @@ ValueId GraphGenerator::integer(double value) {
                   .set(AttrName::value, value));
 }
 
+/// Rows of a state to which calls append `count` rows.
+int64_t GraphGenerator::state_rows(Dim count) {
+  return std::max(mostly({12, 16}, 12, 20), most(count));
+}
+
 /// Rows of a table or a cache: sometimes a symbol that is not 0.
 Dim GraphGenerator::any_rows(int64_t usual) {
   const Dim rows = random_.chance(50) ? Dim(kLong) : Dim(kKeys);
@@ -93,7 +98,7 @@ ValueId GraphGenerator::clamped(ValueId x, int64_t rows) {
 /// where there are too few.
 GraphGenerator::Value GraphGenerator::slots(Dim count, Dim all) {
   using enum OpKind;
-  if (extent(count) > extent(all)) return std::nullopt;
+  if (most(count) > most(all) || extent(count) > extent(all)) return std::nullopt;
   if (!all.is_constant() || most(count) > all.constant() || random_.chance(60))
     return this->input({DType::i32, {count}});
   const int64_t rows = all.constant();
@@ -192,7 +197,7 @@ void GraphGenerator::append() {
     rows.dims[0] = count;
     if (rows == type && random_.chance(60)) version = candidate;
   }
-  type.dims[0] = version ? graph_[*version].type.dims[0] : any_rows(mostly({12, 16}, 12, 20));
+  type.dims[0] = version ? graph_[*version].type.dims[0] : any_rows(state_rows(count));
   if (volume_of(type) > kMaxElements) return;
   const Value slot = slots(count, type.dims[0]);
   if (slot) append_to(version ? *version : state(type), value, *slot);
@@ -203,8 +208,7 @@ void GraphGenerator::append() {
 void GraphGenerator::old_and_new() {
   using enum OpKind;
   const ValueId value = pick_rows();
-  const TensorType type{main_dtype_,
-                        {any_rows(mostly({12, 16}, 12, 16)), graph_[value].type.dims[1]}};
+  const TensorType type{main_dtype_, {any_rows(state_rows(rows_)), graph_[value].type.dims[1]}};
   if (volume_of(type) > kMaxElements) return;
   const Value slot = slots(rows_, type.dims[0]);
   if (!slot) return;

@@ -113,6 +113,7 @@ class GraphGenerator {
   // Row numbers, and what reads and writes rows by them (generate_ids.cpp).
   int64_t most(Dim dim) const;  // of any values of the symbols
   ValueId integer(double value);
+  int64_t state_rows(Dim count);
   Dim any_rows(int64_t usual);
   Value ids(Dim count, Dim rows);
   ValueId any_integers(Dim count, int64_t rows);
