@@ -14,8 +14,8 @@ namespace sinter::test {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kPages = size_t{1} << 24;      // reserved; all but those in use are guards
-constexpr size_t kMostBytes = size_t{1} << 26;  // larger ones, which no small plan has, are plain
+constexpr size_t kPages = size_t{1} << 24;     // reserved; all but those in use are guards
+constexpr size_t kMaxBytes = size_t{1} << 26;  // larger ones, which no small plan has, are plain
 
 /// An allocation of `bytes` from `begin` on, in `pages` pages from `first` on.
 struct Region {
@@ -86,7 +86,7 @@ size_t natural_alignment(size_t bytes) { return std::min<size_t>(16, bytes & (~b
 
 void* allocate(size_t bytes, size_t alignment) {
   const std::lock_guard lock(mutex);
-  if (is_on && bytes <= kMostBytes)
+  if (is_on && bytes <= kMaxBytes)
     return allocate_guarded(
         bytes, alignment > 0 ? alignment : std::max<size_t>(1, natural_alignment(bytes)));
   if (alignment == 0) return std::malloc(std::max<size_t>(1, bytes));
