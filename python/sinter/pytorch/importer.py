@@ -35,6 +35,8 @@ aten = torch.ops.aten
 
 # Comparisons of two tensors, in the type to which torch promotes them.
 COMPARISONS = {getattr(aten, name).Tensor for name in ("lt", "le", "gt", "ge", "eq", "ne")}
+# Comparisons of a tensor and a number, in the type of the tensor, or in float32 for integers.
+COMPARISONS_WITH_NUMBERS = {getattr(aten, name).Scalar for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 
 # Whether an exception out of a conversion leaves the importer, as tests want it. Otherwise the op runs
 # in eager, and `explain` tells.
@@ -288,9 +290,12 @@ def reason_of(error: Exception) -> str:
 
 def need_operands_in_float32(node: fx.Node) -> None:
     """Refuses an op that reads what the entry does not have of an operand. A complex operand is in the entry as
-    its real and imaginary parts, a float64 of no axis as float32."""
+    its real and imaginary parts, a float64 of no axis and a float of Python's as float32."""
     for operand in node.all_input_nodes:
         fake = operand.meta.get("val")
+        if isinstance(fake, torch.SymFloat) \
+                and not (reads_float32(node) or node.target in COMPARISONS_WITH_NUMBERS):
+            raise Unsupported("a float of Python's that becomes an integer or a truth")
         if not isinstance(fake, torch.Tensor):
             continue
         is_refused = node.target is not aten.view_as_real.default if fake.dtype.is_complex \

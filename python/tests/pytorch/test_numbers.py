@@ -49,7 +49,8 @@ CALLS = [
     lambda t, v: aten.hardtanh(t.x, -5, v), lambda t, v: aten.softplus(t.x, v, 20),
     lambda t, v: aten.softplus(t.x, 2, v), lambda t, v: aten.constant_pad_nd(t.x, [1, 2], v),
     lambda t, v: aten.full([2, 3], v), lambda t, v: aten.full([3], v, dtype=torch.float32),
-    lambda t, v: aten.full([3], v, dtype=torch.bool), lambda t, v: aten.full_like(t.i, v),
+    lambda t, v: aten.full([2], v / 2, dtype=torch.int64), lambda t, v: aten.mul.Scalar(t.i, v / 4),
+    lambda t, v: aten.ge.Scalar(t.x, v / 4), lambda t, v: aten.full([3], v, dtype=torch.bool), lambda t, v: aten.full_like(t.i, v),
     lambda t, v: aten.new_full(t.x, [4], v), lambda t, v: aten.scalar_tensor(v),
     lambda t, v: aten.arange.start_step(v, v + 12, 3), lambda t, v: aten.arange.start(v, v + 5),
     lambda t, v: torch.ops.prims.iota(4, start=v, step=2 * v + 1, dtype=torch.int64, device=torch.device("cpu"),
@@ -63,7 +64,7 @@ CALLS = [
     lambda t, v: aten.roll(t.x, [v], [1]), lambda t, v: aten.roll(t.i, [v]), lambda t, v: aten.tril(t.x, v),
     lambda t, v: aten.triu(t.x, v),
 ]
-IN_EAGER = {"aten.bitwise_and.Scalar", "aten.bitwise_or.Scalar", "aten.bitwise_xor.Scalar"}
+IN_EAGER = {"aten.bitwise_and.Scalar", "aten.bitwise_or.Scalar", "aten.bitwise_xor.Scalar", "aten.full.default"}
 # A number is a size here, or torch takes the op apart or has a guard for each value.
 NOT_ALONE = {(aten.arange.default, "end"), (aten.arange.start_step, "step"), (aten.where.ScalarOther, "other"),
              (aten.where.ScalarSelf, "self"), (aten.linalg_vector_norm.default, "ord")}
