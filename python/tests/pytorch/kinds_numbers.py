@@ -30,8 +30,10 @@ def small(g) -> str:
     return g.rng.choice((f"({n} % 7)", f"({n} % 5 - 2)", f"({n} % 3)", f"(-({n} % 4))"))
 
 
-def divisor(g) -> str:
-    return g.rng.choice((f"(2 * {number(g)} + 1)", f"({small(g)} + 8)", f"(-2 * {small(g)} - 1)"))
+def divisor(g, dtype: str = "i64") -> str:
+    """Never 0, nor -1, by which torch ends the process if it divides the least number."""
+    n = f"abs({number(g) if dtype == 'i64' else small(g)})"
+    return g.rng.choice((f"(2 * {n} + 3)", f"({small(g)} + 8)", f"(-2 * {n} - 3)"))
 
 
 def scalar(g) -> str:
@@ -90,13 +92,14 @@ def changing_fill(g):
 @kind(5.0)
 def changing_integers(g):
     x, v = g.pick("int"), number(g)
+    d = divisor(g, dtype_name(g, x))
     y = g.broadcasting(g.dims(x), "int")
     if dtype_name(g, x) == "i32" or dtype_name(g, y) == "i32":
         v = small(g)
     return Draw(g.rng.choice((
-        f"{x} + {v}", f"{x} * {v}", f"{v} - {x}", f"torch.add({x}, {y}, alpha={v})", f"{x} // {divisor(g)}",
-        f"{x} % {divisor(g)}", f"torch.div({x}, {divisor(g)}, rounding_mode='trunc')", f"{x} ** abs({small(g)})",
-        f"{x} < {v}", f"{x} == {v}", f"{v} >= {x}", f"{x} != {small(g)}", f"({x} % 9) / {divisor(g)}")), moves=True)
+        f"{x} + {v}", f"{x} * {v}", f"{v} - {x}", f"torch.add({x}, {y}, alpha={v})", f"{x} // {d}",
+        f"{x} % {d}", f"torch.div({x}, {d}, rounding_mode='trunc')", f"{x} ** abs({small(g)})",
+        f"{x} < {v}", f"{x} == {v}", f"{v} >= {x}", f"{x} != {small(g)}", f"({x} % 9) / {d}")), moves=True)
 
 
 @kind()
@@ -107,7 +110,7 @@ def changing_ranges(g):
         f"torch.arange({v}, {v} + 5, {device})", f"torch.arange({size}, {device}) * {v}",
         f"torch.arange({size}, {device}) // {divisor(g)}", f"torch.arange({size} * 2, {device}) // {size}",
         f"(torch.arange({size} * 2, {device}) + {v}) % {size}", f"torch.arange({small(g)} + 5, {device})",
-        f"torch.linspace({small(g)}, {small(g)} + 1, 5, dtype=f32, {device})",
+        f"torch.linspace({g.rng.choice(g.numbers)}, 2, 5, dtype=f32, {device})",
         f"torch.arange({small(g)}, {small(g)} + 6, dtype=f32, {device})",
         f"torch.zeros({small(g)} % 3 + 1, 2, {device})")), moves=True)
 
