@@ -397,6 +397,7 @@ void PlanMutator::exchange() {
   Json &one = any(list), &other = any(list);
   std::vector<std::string> keys;
   for (const auto& [key, value] : one.items()) keys.push_back(key);
+  if (keys.empty()) return;
   const std::string key = keys[below(keys.size())];
   if (other.contains(key)) std::swap(one[key], other[key]);
 }

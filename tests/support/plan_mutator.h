@@ -22,7 +22,7 @@ class PlanMutator {
  private:
   size_t below(size_t count) { return count == 0 ? 0 : random_() % count; }
   bool one_in(size_t count) { return below(count) == 0; }
-  Json& any(Json& list) { return list[below(list.size())]; }
+  Json& any(Json& list) { return list.at(below(list.size())); }  // of an empty one an exception
   Json& any_entry() { return any(plan()["entries"]); }
   Json& plan() { return *plan_; }
 
