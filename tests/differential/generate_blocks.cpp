@@ -10,10 +10,10 @@ ValueId GraphGenerator::project(ValueId x, int64_t width) {
   const TensorType type = graph_[x].type;
   const Dim inner = type.dims.back();
   llvm::SmallVector<ValueId, 3> operands{x, weight({type.dtype, {Dim(width), inner}})};
-  if (type.rank() == 2 && random_.chance(6)) {  // a product whose result has any float type
+  if (type.rank() == 2 && random_.chance(6)) {  // a product whose result has a 16-bit type
     Attributes attrs;
     attrs.set(AttrName::spec, std::string("ij,kj->ik"))
-        .set(AttrName::dtype, random_.pick(std::array{DType::f32, DType::f16, DType::bf16}));
+        .set(AttrName::dtype, random_.pick(std::array{DType::f16, DType::bf16}));
     return must(OpKind::cast, {must(OpKind::einsum, operands, attrs)},
                 Attributes().set(AttrName::dtype, type.dtype));
   }
