@@ -30,7 +30,8 @@ QuotientDag::QuotientDag(const Graph& graph)
     for (ValueId operand : op.operands) {
       const ValueId root = root_of(graph, operand);
       if (computes(graph[root])) connect(root.index, i);
-      if (is_state_version(graph[root]) && !writes_state(op))
+      // An append reads the state that it writes in its own place, and others as any op does.
+      if (is_state_version(graph[root]) && operand != operand_with(op, OperandRole::state))
         state_readers[root.index].push_back(i);
     }
     if (writes_state(op) && !fault(Fault::missing_state_edge))
