@@ -19,6 +19,7 @@
 #include "ir/text.h"
 #include "plan/plan_file.h"
 #include "runtime/cuda/kernel_resources.h"
+#include "runtime/executor.h"
 
 namespace sinter {
 namespace {
