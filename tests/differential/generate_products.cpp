@@ -123,7 +123,8 @@ void GraphGenerator::tiled_linear() {
 }
 
 /// Codes and scales of files, the scales within -0.75 .. 0.25: with infinite ones a product has no
-/// value that all orders of its sum agree on.
+/// value that all orders of its sum agree on. Zero points are among the codes' own values:
+/// tiled_codes rounds a code less any other zero (kernels/gemm_tc/order.h).
 ValueId GraphGenerator::packed_weight(const CodeFormat& format, int64_t rows, int64_t length) {
   Weight made{name("w"), {DType::i32, {rows, row_words(format, length)}}, {}};
   Builder init(made.init, result_.module.symbols);
@@ -141,7 +142,11 @@ ValueId GraphGenerator::packed_weight(const CodeFormat& format, int64_t rows, in
   };
   llvm::SmallVector<ValueId, 4> operands{file("codes", DType::i32, code_words(format, length)),
                                          scales("scales")};
-  if (format.zeros) operands.push_back(file("zeros", DType::i32, groups));
+  if (format.zeros)
+    operands.push_back(
+        init.op(OpKind::minimum, {init.op(OpKind::maximum, {file("zeros", DType::i32, groups),
+                                                            init.constant(0, DType::i32)}),
+                                  init.constant(15, DType::i32)}));
   if (format.minima) operands.push_back(scales("minima"));
   made.init.outputs.push_back(init.op(
       OpKind::pack_codes, operands,
