@@ -1467,10 +1467,11 @@ struct SamplingOptions {
 };
 
 /// Sequences of a language model that decode together and come and go, each in a place of the
-/// caches. What a sequence is continued by does not depend on its place. It depends on the others
-/// only through the number of sequences of a step, which decides how products round: with the usual
-/// options 1 to 8 are alike on a CPU and 2 to 8 on a GPU; above 8 a library's products may round
-/// each number and each row differently. The batches of a model, and the model where it generates,
+/// caches. What a sequence is continued by does not depend on its place, unless a stored plan's
+/// caches have no room for places of whole steps of 128 rows. It depends on the others only through
+/// the number of sequences of a step, which decides how products round: with the usual options 1 to
+/// 8 are alike on a CPU and 2 to 8 on a GPU; above 8 a library's products may round each number and
+/// each row differently. The batches of a model, and the model where it generates,
 /// serve one thread at a time.
 class Batch {
  public:

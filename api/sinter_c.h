@@ -553,10 +553,11 @@ SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
 SINTER_API void sinter_language_model_free(sinter_language_model* model);
 
 /** Sequences of a language model that decode together and come and go, each in a place of the
- *  caches. What a sequence is continued by does not depend on its place. It depends on the others
- *  only through the number of sequences of a step, which decides how products round: with the usual
- *  options 1 to 8 are alike on a CPU and 2 to 8 on a GPU; above 8 a library's products may round
- *  each number and each row differently. A model with its batches serves one thread at a time. The
+ *  caches. What a sequence is continued by does not depend on its place, unless a stored plan's
+ *  caches have no room for places of whole steps of 128 rows. It depends on the others only through
+ *  the number of sequences of a step, which decides how products round: with the usual options 1 to
+ *  8 are alike on a CPU and 2 to 8 on a GPU; above 8 a library's products may round each number and
+ *  each row differently. A model with its batches serves one thread at a time. The
  *  model may be freed before it. */
 typedef struct sinter_batch sinter_batch;
 

@@ -110,7 +110,7 @@ Status compile_model(CompileCommand options) {
   SINTER_LET(files, read_model_files(options.model));
   progress("writing the plan");
   {
-    // Weights take long to write: what an interrupt leaves then, the next compilation removes.
+    // Weights take long to write: an interrupt then ends the program and removes the folder.
     std::optional<InterruptsHeld> held;
     if (!options.embed) held.emplace();
     SINTER_TRY(write_plan_folder(

@@ -115,10 +115,10 @@ void TemporaryFolder::keep() {
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  stay_at_end();
   std::error_code ignored;
-  // An empty folder needs no descriptor to be removed, of which there may be none left.
+  // rmdir removes an empty folder without a descriptor: there may be none left.
   if (!path_.empty() && ::rmdir(path_.c_str()) != 0) fs::remove_all(path_, ignored);
+  stay_at_end();  // a signal that comes before removes the rest
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -138,7 +138,9 @@ Result<bool> TemporaryFolder::put_in_two_steps(const fs::path& target) {
   if (::rename(path_.c_str(), target.c_str()) == 0) return true;
   if (target_is_not_empty()) return false;
   const std::string why = errno_text();
-  if (::rename(old.path().c_str(), target.c_str()) == 0) old.keep();
+  // Where the folder cannot go back, it stays under its other name.
+  static_cast<void>(::rename(old.path().c_str(), target.c_str()));
+  old.keep();
   return cannot_write(target, why);
 }
 

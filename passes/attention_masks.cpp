@@ -8,6 +8,7 @@
 
 #include "ir/attention_operands.h"
 #include "ir/float_constant.h"
+#include "ir/state_reads.h"
 #include "passes/key_ranges.h"
 #include "passes/rewrite_graph.h"
 #include "passes/term_builder.h"
@@ -91,6 +92,7 @@ class MaskReader {
       case OpKind::copy:
         return read_numbers(operand(0).first, operand(0).second);
       case OpKind::where: {
+        if (reads_state(graph_, op)) return std::nullopt;  // it stays before an append
         const auto a = read_numbers(operand(1).first, operand(1).second);
         const auto b = read_numbers(operand(2).first, operand(2).second);
         if (!a || !b) return std::nullopt;

@@ -82,9 +82,9 @@ class GemmCheck {
   // without elements.
   Status written_once(const Operand& c) const {
     Axes rest;
-    SymExpr count = 1;
+    bool is_empty = false;
     for (const Axis& axis : c.axes) {
-      count = count * axis.extent;
+      is_empty = is_empty || axis.extent.is(0);
       if (!axis.extent.is(1)) rest.push_back(axis);
     }
     // Where a symbol that is an extent is 0, nothing is written at all.
@@ -95,7 +95,7 @@ class GemmCheck {
           if (axis.extent.terms().size() == 1)
             symbols[symbol.index].low = std::max<int64_t>(symbols[symbol.index].low, 1);
     SymExpr span = 1;
-    while (!rest.empty() && !count.is(0)) {
+    while (!rest.empty() && !is_empty) {
       Axis* smallest = &rest[0];
       for (Axis& axis : rest)
         if (never_less(smallest->stride, axis.stride, symbols)) smallest = &axis;
@@ -107,6 +107,10 @@ class GemmCheck {
       span += (smallest->extent - SymExpr(1)) * smallest->stride;
       rest.erase(smallest);
     }
+    // Only extents that nest are multiplied: the product of any others may have 2^n terms.
+    SymExpr count = is_empty ? 0 : 1;
+    if (!is_empty)
+      for (const Axis& axis : c.axes) count = count * axis.extent;
     if (count == volume(c.buffer.type.dims)) return {};
     return violation(
         fmt::format("{} elements of the result %{} are written, it has {}", text(count),

@@ -46,8 +46,8 @@ class PlacesWalk {
   Status complete(uint32_t id, const std::string& where) const {
     const Buffer& buffer = entry_.buffers[id];
     if (is_complete(buffer.type, placed_[id])) return {};
-    return violation(fmt::format("%{} is read, of which elements {} to {} along axis {} alone are "
-                                 "placed",
+    return violation(fmt::format("%{} is read before all of its parts are placed: only elements "
+                                 "[{}, {}) of axis {} are",
                                  printable(buffer.value), placed_[id]->low, placed_[id]->high,
                                  placed_[id]->axis),
                      where);

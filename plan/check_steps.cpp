@@ -31,7 +31,7 @@ class StepWalk {
     for (uint32_t id = 0; id < entry_.buffers.size(); ++id) {
       const Buffer& buffer = entry_.buffers[id];
       if (buffer.place == Buffer::Place::state && buffer.version > versions_[buffer.index])
-        return bad(fmt::format("no step writes %{}, version {} of a state with {} at the end",
+        return bad(fmt::format("%{} is version {} of its state, the steps write versions up to {}",
                                printable(buffer.value), buffer.version, versions_[buffer.index]));
     }
     return std::move(ranges_);

@@ -84,7 +84,8 @@ Status check_variants(const Program& program) {
     if (i > 0 && entry.name == program.entries[i - 1].name) continue;
     const auto variants = variants_of(program.entries, entry.name);
     if (variants.data() != &entry)
-      return violation("stands apart from others of its name", "entry " + printable(entry.name));
+      return violation("another entry stands between variants of this name",
+                       "entry " + printable(entry.name));
     SINTER_TRY(Variants(program, variants).run());
   }
   return {};

@@ -78,6 +78,7 @@ Status PlanJudge::open_reference(RunsOptions& runs) {
                   ExitCode::usage);
     SINTER_LET(file, ReferenceFile::open(options_.reference));
     runs.sequences = file.sequences();
+    runs.sequences_origin = options_.reference;
     for (const std::vector<int32_t>& sequence : runs.sequences)
       SINTER_TRY(check_vocabulary(model_, sequence));
     model_reference_.emplace(std::move(file));

@@ -57,7 +57,7 @@ Result<std::vector<PlanRuns::Call>> model_calls(const OpenedModel& model,
     return (tokens + kCapacityStep - 1) / kCapacityStep * kCapacityStep;
   };
   if (!options.sequences.empty()) {
-    SINTER_LET(calls, text_calls(spec, symbols, options.sequences, model.origin));
+    SINTER_LET(calls, text_calls(spec, symbols, options.sequences, options.sequences_origin));
     return calls_of_texts(spec, symbols, calls);
   }
   const int64_t prompt = std::min(kPromptTokens, std::max<int64_t>(spec.max_positions - 1, 1));

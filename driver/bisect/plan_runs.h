@@ -16,6 +16,7 @@ struct RunsOptions {
   /// Texts of one length that a language model reads, in calls of text_calls, with no steps
   /// after them; empty: seeded ones.
   std::vector<std::vector<int32_t>> sequences;
+  std::string sequences_origin = {};  // the file that has them
 };
 
 /// An element that two plans compute differently.

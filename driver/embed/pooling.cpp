@@ -41,7 +41,7 @@ Status read_pooling(Pooling& pooling, const fs::path& path) {
   SINTER_LET(members, root.object());
   std::vector<std::string> modes, older;
   for (const JsonMember& member : *members) {
-    const JsonView view = root[member.key];
+    const JsonView view = root.at(member);
     if (member.key == "pooling_mode") {
       SINTER_TRY(read_modes(view, modes));
     } else if (member.key.starts_with("pooling_mode_")) {

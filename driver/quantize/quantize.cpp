@@ -148,7 +148,9 @@ Result<Rounded> round_matrix(const Matrix& matrix, DType scale, FileDType dtype,
     return fail(fmt::format("row {} of tensor {} has a value that is not finite, or too large for "
                             "a scale in {}",
                             row, printable(matrix.tensor), to_string(scale)),
-                {}, "the weights are damaged: download them again");
+                {},
+                "download the weights again where a value is not finite; else give them a "
+                "type whose scales have a larger range");
   return rounded;
 }
 

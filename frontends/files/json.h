@@ -96,6 +96,8 @@ class JsonView {
 
   JsonView operator[](std::string_view key) const;
   JsonView operator[](size_t index) const;
+  /// The place of a member of this object, without a search.
+  JsonView at(const JsonMember& member) const;
 
   /// Null when nothing stands here.
   const JsonValue* value() const { return value_; }

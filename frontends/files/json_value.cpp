@@ -52,6 +52,10 @@ JsonView JsonView::operator[](std::string_view key) const {
   return JsonView(*file_, value_ ? value_->find(key) : nullptr, pointer_ + json_pointer_step(key));
 }
 
+JsonView JsonView::at(const JsonMember& member) const {
+  return JsonView(*file_, &member.value, pointer_ + json_pointer_step(member.key));
+}
+
 JsonView JsonView::operator[](size_t index) const {
   const auto* array = value_ ? value_->array() : nullptr;
   return JsonView(*file_, array && index < array->size() ? &(*array)[index] : nullptr,

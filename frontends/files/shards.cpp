@@ -49,7 +49,7 @@ Result<ShardedWeights> ShardedWeights::open(const std::string& folder, const std
   SINTER_LET(members, map.object());
   std::map<std::string, uint32_t> numbers;  // shard name to its place in shards_
   for (const JsonMember& member : *members) {
-    JsonView view(document.file, &member.value, map.pointer() + json_pointer_step(member.key));
+    JsonView view = map.at(member);
     SINTER_LET(name, view.string());
     auto known = numbers.find(name);
     if (known == numbers.end()) {

@@ -24,7 +24,7 @@ Result<TokensById> read_decoder(const JsonDocument& config) {
   const JsonView view = config.view()[kDecoder];
   SINTER_LET(members, view.object());
   for (const JsonMember& member : *members) {
-    const JsonView place = member_view(config.file, view, member);
+    const JsonView place = view.at(member);
     int64_t id = -1;
     const char* end = member.key.data() + member.key.size();
     const auto parsed = std::from_chars(member.key.data(), end, id);
@@ -43,11 +43,12 @@ Result<TokensById> read_decoder(const JsonDocument& config) {
 Result<TokensById> read_added(const JsonDocument& added, const GivenTokens& given,
                               const JsonView& tokenizer) {
   TokensById tokens;
+  const std::set<std::string_view> specials = given.special_texts();
   SINTER_LET(members, added.view().object());
   for (const JsonMember& member : *members) {
-    const JsonView place = member_view(added.file, added.view(), member);
+    const JsonView place = added.view().at(member);
     SINTER_LET(id, place.integer(0, Vocabulary::max_ids - 1));
-    const bool special = given.is_special(member.key);
+    const bool special = specials.contains(member.key);
     AddedToken token{static_cast<int32_t>(id), member.key, false, false, false, !special, special};
     tokens[id] = {std::move(token), false, fmt::format("{}: {}", added.file, place.pointer())};
   }

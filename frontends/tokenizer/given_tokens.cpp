@@ -36,10 +36,6 @@ Result<AddedToken> read_added_token(const JsonView& view, bool special_anyway) {
   return AddedToken{-1, content, single_word, left_strip, right_strip, normalized, special};
 }
 
-JsonView member_view(const std::string& file, const JsonView& object, const JsonMember& member) {
-  return JsonView(file, &member.value, object.pointer() + json_pointer_step(member.key));
-}
-
 Result<Given> read_given(const std::string& file, const JsonView& view, bool of_map) {
   std::string place = fmt::format("{}: {}", file, view.pointer());
   if (view.value()->object()) {
@@ -82,12 +78,15 @@ void GivenTokens::set_default(std::string_view key, std::string_view text,
   *standard(key) = special_text(std::string(text), place);
 }
 
-bool GivenTokens::is_special(std::string_view content) const {
-  const auto is = [&](const Given& given) {
-    return given.as_text && given.token.content == content;
+std::set<std::string_view> GivenTokens::special_texts() const {
+  std::set<std::string_view> texts;
+  const auto add = [&](const Given& given) {
+    if (given.as_text) texts.insert(given.token.content);
   };
-  return llvm::any_of(standard_, [&](const auto& given) { return given && is(*given); }) ||
-         (extra_ && llvm::any_of(*extra_, is));
+  for (const std::optional<Given>& given : standard_)
+    if (given) add(*given);
+  for (const Given& given : extra_ ? *extra_ : std::vector<Given>()) add(given);
+  return texts;
 }
 
 std::vector<std::pair<std::string, Given>> GivenTokens::named() const {
@@ -109,7 +108,7 @@ Status GivenTokens::read_names(const JsonDocument& document, bool of_map) {
   SINTER_LET(members, document.view().object());
   for (const JsonMember& member : *members) {
     if (!std::string_view(member.key).ends_with("_token")) continue;
-    const JsonView view = member_view(document.file, document.view(), member);
+    const JsonView view = document.view().at(member);
     said_.insert(member.key);
     auto* slot = standard(member.key);
     if (!view.present()) {
@@ -135,7 +134,7 @@ Status GivenTokens::read_list(const std::string& file, const JsonView& view, boo
   list.reset();
   if (const JsonValue::Object* members = view.value()->object()) {
     for (const JsonMember& member : *members) {
-      SINTER_LET(given, read_given(file, member_view(file, view, member), false));
+      SINTER_LET(given, read_given(file, view.at(member), false));
       explicit_.set(member.key, std::move(given));
     }
     return {};

@@ -24,9 +24,6 @@ struct Given {
   }
 };
 
-/// The view of a member, found without a search: files have many members.
-JsonView member_view(const std::string& file, const JsonView& object, const JsonMember& member);
-
 /// `of_map`: the file is special_tokens_map.json, whose objects are special tokens.
 Result<Given> read_given(const std::string& file, const JsonView& view, bool of_map);
 
@@ -57,8 +54,8 @@ class GivenTokens {
   /// A named token that no file gives.
   void set_default(std::string_view key, std::string_view text, const std::string& place);
 
-  /// Whether added_tokens.json takes a token for a special one.
-  bool is_special(std::string_view content) const;
+  /// Texts of the tokens that added_tokens.json takes for special ones.
+  std::set<std::string_view> special_texts() const;
 
   std::vector<std::pair<std::string, Given>> named() const;
   std::vector<Given> extra() const {

@@ -108,6 +108,8 @@ constexpr Row kRows[] = {
     {"quantize", "--output", "--output FOLDER/other", Change::result},
     {"quantize", "--to", "--to int8", Change::result},
     {"quantize", "--head", "--head", Change::result},
+    {"embed", "--prompt", "--prompt zzz", Change::result},
+    {"embed", "--prompt-name", "--prompt-name zzz", Change::refused},
     {"quantize", "--embeddings", "--embeddings", Change::result},
     {"quantize", "--no-text", "--no-text", Change::result},
     {"reduce", "--check", "--check false", Change::refused},

@@ -310,7 +310,7 @@ TEST_CASE("a kernel that places a part has the memory of the value") {
 
 TEST_CASE("what parts are placed in is read when all are there") {
   const std::string missing =
-      "%a is read, of which elements 64 to 128 along axis 1 alone are placed";
+      "%a is read before all of its parts are placed: only elements [64, 128) of axis 1 are";
   PlacedProgram begun(false);
   test::ProgramBuilder& p = begun.p;
   const auto result = [&] { return p.arena("w", PlacedProgram::kWide, 1); };

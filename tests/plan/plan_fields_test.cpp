@@ -166,7 +166,7 @@ const std::vector<Field>& fields() {
         {"place", "state"},
         {"index", 0},
         {"version", 2}},
-       "no step writes %twin, version 2 of a state with 1 at the end"},
+       "%twin is version 2 of its state, the steps write versions up to 1"},
       {'p', "/entries/0/buffers/9/bytes", "the rules of sizes", "N*N*N*N*N*N*N*N*N*N",
        "a product of more than 9 factors"},
       {'p', "/entries/0/buffers/9/slot", "lives of other buffers", 0, "share slot 0"},
@@ -249,7 +249,7 @@ TEST_CASE("variants have the same outputs, name by name, and stand together") {
     entries[0] = entries[1];
     entries[0]["name"] = "other";
     entries = {entries[1], entries[0], entries[1]};
-    CHECK(message().find("entry forward: stands apart from others of its name") !=
+    CHECK(message().find("entry forward: another entry stands between variants of this name") !=
           std::string::npos);
   }
 }

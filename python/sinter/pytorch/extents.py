@@ -196,7 +196,7 @@ class Extents:
         return product
 
     def known_product(self, size) -> Product | None:
-        """The same; None: it is no such product."""
+        """As `product`, but the number may be below zero; None: it is no such product."""
         return self._factors(sympy.sympify(expression_of(size)))
 
     def terms(self, size) -> list[Product] | None:
@@ -206,6 +206,15 @@ class Extents:
             return [product]
         terms = [self._factors(term) for term in sympy.Add.make_args(expression_of(size))]
         return None if None in terms else terms
+
+    def range_of(self, number: sympy.Expr) -> tuple[int, int] | None:
+        """The values that an exported program takes for a number, where no guard of torch sees to them."""
+        if self._ranges is None:
+            return None
+        bounds = bound_sympy(number, self._ranges)
+        low, high = (int(end) if isinstance(end, sympy.Integer) else rest
+                     for end, rest in ((bounds.lower, -2**63), (bounds.upper, 2**63 - 1)))
+        return None if low <= 0 and high == 2**63 - 1 else (low, high)  # torch writes 0 without a guard too
 
     def most(self, product: Product) -> int:
         """The largest value of a product."""

@@ -26,6 +26,7 @@ from .layout import Layout
 from .names import Names, location_of, module_path
 from .ops import CONVERSIONS, Conversion
 from .row_checks import RowCheck
+from .row_ops import permitted
 from .scalars import is_factor_of_sizes, operands_of, without_guards
 from .tensor import Tensor
 from .unsupported import Unsupported
@@ -153,7 +154,12 @@ class Importer:
         if node is not None and node not in self._given_numbers:
             name = self.names.unique(self.names.of(node))
             dtype = torch.int64 if isinstance(node.meta["val"], torch.SymInt) else torch.float32
-            self._given_numbers[node] = self.emitter.input(name, sinter_dtype(dtype), ())
+            tensor = self.emitter.input(name, sinter_dtype(dtype), ())
+            ends = self.imported.extents.range_of(number) if dtype == torch.int64 else None
+            if ends is not None:
+                refusal = ValueError(f"the module was exported for {name} in {ends[0]} .. {ends[1]}")
+                tensor = permitted(tensor, lambda n: n.greater_equal(ends[0]) & n.less_equal(ends[1]), refusal, True)
+            self._given_numbers[node] = tensor
             self.imported.inputs.append(Operand(node, name, dtype, Layout.plain(0), (), (), ()))
         return self._given_numbers.get(node)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -20,16 +21,26 @@ def check_module_folder(folder: Path) -> None:
     refuse(folder, names - MODULE, "module")
 
 
-def check_reproducer_folder(folder: Path) -> None:
+def check_reproducer_folder(folder: Path, has_folders: bool = True) -> None:
     """For a reproducer: a module beside its about.json, or a program beside its operands; in folders
-    op1, fusion1, ... further ones."""
+    op1, fusion1, ... further ones. The rule of `sinter bisect` (driver/bisect/reproducer_folder.cpp)."""
     names = names_in(folder)
     for name in sorted(names):
-        if re.fullmatch(r"(op|fusion)[0-9]+", name) and (folder / name).is_dir():
-            check_reproducer_folder(folder / name)
+        path = folder / name
+        if has_folders and re.fullmatch(r"(op|fusion)[0-9]+", name) and path.is_dir() and not path.is_symlink():
+            check_reproducer_folder(path, has_folders=False)
             names.remove(name)
-    names -= REPRODUCER if "about.json" in names else set()
+    names -= REPRODUCER if is_made(folder / "about.json") else set()
     refuse(folder, names - PROGRAM if PROGRAM <= names else names, "reproducer")
+
+
+def is_made(about: Path) -> bool:
+    """Whether a Sinter wrote this about.json."""
+    try:
+        facts = json.loads(about.read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(facts, dict) and {"sinter", "fails_alone"} <= facts.keys()
 
 
 def names_in(folder: Path) -> set[str]:

@@ -432,7 +432,9 @@ class CompiledEntry:
     def _ready(self, tensor: torch.Tensor | int | float, place: Place) -> torch.Tensor:
         """The tensor as kernels read it: itself, or a copy. A number of Python's is given as it is."""
         if not isinstance(tensor, torch.Tensor):
-            tensor = torch.full((), tensor, dtype=place.dtype, device=self.device)
+            # A number beyond float32 becomes infinity, as in eager; torch.full would refuse it.
+            number = torch.as_tensor(tensor, dtype=place.dtype).item()
+            tensor = torch.full((), number, dtype=place.dtype, device=self.device)
         if place.dtype is not None:
             tensor = in_memory(tensor).to(self.device, place.dtype, non_blocking=True)
         if place.order is not None:

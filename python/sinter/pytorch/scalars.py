@@ -31,6 +31,7 @@ GuardError = getattr(symbolic_shapes, "_ShapeEnvGuardError", ())
 OPS = {"Add": "add", "Mul": "mul", "Max": "maximum", "Min": "minimum", "FloorDiv": "div_floor", "CleanDiv": "div_floor",
        "Mod": "mod_floor", "PythonMod": "mod_floor"}
 OPS_OF_FLOATS = {"IntTrueDiv": "div", "FloatTrueDiv": "div", "FloatPow": "pow", "OpaqueUnaryFn_sqrt": "sqrt"}
+DIVISIONS = ("FloorDiv", "CleanDiv", "Mod", "PythonMod")
 POWERS = ("Pow", "PowByNatural")
 FUNCTIONS = (*OPS, *OPS_OF_FLOATS, *POWERS, "ToFloat")
 MAX_POWER = 8
@@ -59,6 +60,9 @@ def scalar_of(g: Emitter, expression: sympy.Expr) -> Tensor:
     elif name in OPS:
         if any(operand.dtype == "f32" for operand in operands):
             operands = [operand.f32() for operand in operands]
+        elif name in DIVISIONS:
+            from .row_ops import nonzero
+            operands[1] = nonzero(operands[1])
         return functools.reduce(lambda a, b: g.map(OPS[name], a, b), operands)
     raise Unsupported(f"the number {expression}, which the graph cannot compute")
 
@@ -79,9 +83,12 @@ def is_factor_of_sizes(node: fx.Node, nodes: set[fx.Node]) -> bool:
     if not isinstance(node.meta["val"], torch.SymInt):
         return False
     users = [user for user in node.users if user in nodes]
-    sizes = [size for user in users for size in sizes_of(user.meta["val"])]
+    numbers = [user for user in users if isinstance(user.meta["val"], torch.SymInt)]
+    sizes = [size for user in users if user not in numbers for size in sizes_of(user.meta["val"])]
     return factors_of(node.meta["val"]) <= set().union(*map(factors_of, sizes)) \
-        or any(user.target is torch.ops.sinter.row_numbers.default for user in users)
+        or any(user.target is torch.ops.sinter.row_numbers.default for user in users) \
+        or any(is_factor_of_sizes(user, nodes) for user in numbers
+               if factors_of(node.meta["val"]) <= factors_of(user.meta["val"]))
 
 
 @contextlib.contextmanager

@@ -30,11 +30,11 @@ def shrink(program: Program, fails: Callable[[Program], bool],
 
 def candidates(program: Program) -> Iterator[Program]:
     """Smaller programs, the much smaller ones first."""
-    if program.changes:
+    if program.dynamic:
         yield program.with_(dynamic=(), other_sizes=program.other_sizes if program.numbers else ())
-        for i in range(len(program.other_sizes)):
-            kept = program.other_sizes[:i] + program.other_sizes[i + 1:]
-            yield program.with_(other_sizes=kept)
+    for i in range(len(program.other_sizes)):
+        kept = program.other_sizes[:i] + program.other_sizes[i + 1:]
+        yield program.with_(other_sizes=kept)
     if len(program.outputs) > 1:
         for output in program.outputs:
             yield needed(program.with_(outputs=(output,)))

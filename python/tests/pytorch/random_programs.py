@@ -30,14 +30,15 @@ from programs import Program
 
 
 def program_of(seed: int, dynamic: bool | None = None, backward: bool | None = None,
-               kinds: dict = KINDS, numbers: bool | None = None) -> Program:
+               kinds: dict = KINDS, numbers: bool | None = None,
+               kinds_of_numbers: dict = KINDS_OF_NUMBERS) -> Program:
     """The program of a seed. None: of two programs one has gradients, of nine one dynamic sizes, of eighteen one
     numbers that change from call to call."""
     is_backward = seed % 2 == 1 if backward is None else backward
     is_dynamic = seed % 9 == 4 if dynamic is None else dynamic
     has_numbers = seed % 18 == 7 if numbers is None else numbers
     generator = Generator(seed, is_backward, is_dynamic, has_numbers=has_numbers)
-    return needed(generator.program({**kinds, **KINDS_OF_NUMBERS} if has_numbers else kinds))
+    return needed(generator.program({**kinds, **kinds_of_numbers} if has_numbers else kinds))
 
 
 def smallest(program: Program, outcome: Outcome, route: str, device: str) -> tuple[Program, Outcome]:
@@ -106,12 +107,13 @@ class Tally:
 def run_many(given: argparse.Namespace) -> int:
     tally, start = Tally(), time.perf_counter()
     without, often = (given.without or "").split(","), (given.often or "").split(",")
-    kinds = {name: (function, 60.0 if name in often else weight)
-             for name, (function, weight) in KINDS.items() if name not in without}
+    kinds, kinds_of_numbers = ({name: (function, 60.0 if name in often else weight)
+                                for name, (function, weight) in all_kinds.items() if name not in without}
+                               for all_kinds in (KINDS, KINDS_OF_NUMBERS))
     for seed in range(given.seed, given.seed + given.count):
         if given.minutes and time.perf_counter() - start > 60 * given.minutes:
             break
-        program = program_of(seed, given.dynamic, given.backward, kinds, given.numbers)
+        program = program_of(seed, given.dynamic, given.backward, kinds, given.numbers, kinds_of_numbers)
         outcome = run_program(program, given.route, given.device)
         tally.add(program, outcome)
         if outcome.is_failure:

@@ -185,6 +185,27 @@ class TestCompiled(unittest.TestCase):
             assert_same([*model.run(arguments_0=x).values()], [grid(x).view(x.shape), ratios(x)], 1e-4)
 
 
+    def exported(self, function, value: int, **options):
+        """Runs of a function of a tensor of ones and a number that may change, exported with a value."""
+        x = torch.ones(3)
+        model = sinter.from_torch(Function(function), (x, value),
+                                  dynamic_shapes=((None, torch.export.Dim.DYNAMIC),), **options)
+        compiled_model = model.compile()
+        return lambda n: [*compiled_model.run(**dict(zip(model.inputs, (x, torch.tensor(n))))).values()][0]
+
+    def test_a_number_of_an_exported_module_is_an_input_that_keeps_its_range(self):
+        run = self.exported(lambda x, n: x * n + 3 * n, 5)
+        for n in (-3, 100, 2**40):
+            assert_same([run(n)], [torch.ones(3) * n + 3 * n], 1e-6)
+        run = self.exported(lambda x, n: x * (n if n > 2 else -n), 5)
+        assert_same([run(7)], [torch.full((3,), 7.0)], 1e-6)
+        with self.assertRaisesRegex(Exception, "exported for .* in 3 .. "):
+            run(-4)
+
+    def test_a_number_beyond_float32_is_infinity(self):
+        self.check(lambda x, n: (x.sign() * (n / 3) ** 60.0,), [(torch.ones(2), n) for n in (3, 6, 300)], 3)
+
+
 def arguments_of(node):
     arguments = node.target._schema.arguments if hasattr(node.target, "_schema") else []
     return [(argument, node.args[i] if i < len(node.args) else node.kwargs.get(argument.name))
