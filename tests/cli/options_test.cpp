@@ -108,7 +108,7 @@ constexpr Row kRows[] = {
     {"quantize", "--output", "--output FOLDER/other", Change::result},
     {"quantize", "--to", "--to int8", Change::result},
     {"quantize", "--head", "--head", Change::result},
-    {"embed", "--prompt", "--prompt zzz", Change::result},
+    {"embed", "--prompt", "--prompt zzz", Change::refused},
     {"embed", "--prompt-name", "--prompt-name zzz", Change::refused},
     {"quantize", "--embeddings", "--embeddings", Change::result},
     {"quantize", "--no-text", "--no-text", Change::result},

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 const fs::path kRoot = SINTER_SAMPLES_DIR "/..";
 
 /// Headers of others, and files that Sinter writes.
-const std::set<std::string> kElsewhere = {"cuda.h", "cublasLt.h", "cupti_activity.h",
-                                          "fmt/format.h", "target.h"};
+const std::set<std::string> kElsewhere = {"cuda.h",       "cublasLt.h", "cupti_activity.h",
+                                          "fmt/format.h", "target.h",   "program.py"};
 
 /// The sources: all files except version control, builds and copies of released headers.
 std::vector<std::string> sources() {

@@ -185,13 +185,14 @@ class TestCompiled(unittest.TestCase):
             assert_same([*model.run(arguments_0=x).values()], [grid(x).view(x.shape), ratios(x)], 1e-4)
 
 
-    def exported(self, function, value: int, **options):
-        """Runs of a function of a tensor of ones and a number that may change, exported with a value."""
+    def exported(self, function, value: int):
+        """Runs a function of a tensor of ones and a number that may change, exported with a value."""
+        class Exported(torch.nn.Module):
+            def forward(self, x, n):
+                return function(x, n)
         x = torch.ones(3)
-        model = sinter.from_torch(Function(function), (x, value),
-                                  dynamic_shapes=((None, torch.export.Dim.DYNAMIC),), **options)
-        compiled_model = model.compile()
-        return lambda n: [*compiled_model.run(**dict(zip(model.inputs, (x, torch.tensor(n))))).values()][0]
+        model = sinter.from_torch(Exported(), (x, value), dynamic_shapes=(None, torch.export.Dim.DYNAMIC)).compile()
+        return lambda n: model.run(x=x, n=torch.tensor(n))
 
     def test_a_number_of_an_exported_module_is_an_input_that_keeps_its_range(self):
         run = self.exported(lambda x, n: x * n + 3 * n, 5)
@@ -199,7 +200,7 @@ class TestCompiled(unittest.TestCase):
             assert_same([run(n)], [torch.ones(3) * n + 3 * n], 1e-6)
         run = self.exported(lambda x, n: x * (n if n > 2 else -n), 5)
         assert_same([run(7)], [torch.full((3,), 7.0)], 1e-6)
-        with self.assertRaisesRegex(Exception, "exported for .* in 3 .. "):
+        with self.assertRaisesRegex(sinter.SinterError, "the module computes it: check the module and the inputs"):
             run(-4)
 
     def test_a_number_beyond_float32_is_infinity(self):
