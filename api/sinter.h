@@ -1548,7 +1548,7 @@ struct EncoderOptions {
       normalize;  ///< vectors of length 1; unset: what modules.json says, else false
 };
 
-/// What is put before each text: a text ("": nothing), or a prompt of the model by its name. Unset:
+/// The prompt before each text: a text ("": none), or a prompt of the model by its name. Unset:
 /// the model's default prompt, where it has one.
 struct PromptChoice {
   std::optional<std::string> text, name;  ///< one of them at most

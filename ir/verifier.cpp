@@ -118,7 +118,7 @@ Checked check_weight(const Weight& weight, Place place, llvm::ArrayRef<Symbol> s
   return {};
 }
 
-/// What variants have in common, in order. Names are any text: the lists are compared, not their
+/// The facts that variants share, in order. Names are any text: the lists are compared, not their
 /// text.
 using Listed = std::vector<std::string>;
 

@@ -246,7 +246,7 @@ Verdict Fusion::why(ValueId a, ValueId b) const {
   if (grouping.group_of[a.index] == grouping.group_of[b.index]) {
     const bool same_rows = state->groups.find(a) == state->groups.find(b);
     Verdict verdict{same_rows ? Reason::fused : Reason::fused_horizontal, "", {}};
-    // What there was to say when the kernel grew.
+    // The verdict from when the kernel grew.
     if (const auto at = state->details.find(grouping.group_of[a.index]); at != state->details.end())
       verdict.detail = ledger[at->second].verdict.detail;
     return verdict;

@@ -242,7 +242,7 @@ class AttentionInPrimitives {
       if (graph_[*operand].type.dtype != dtype_) return false;
     }
     const DimsRef dims = graph_[at].type.dims;
-    // The scores of the op have one axis more than the products where no axis is that of heads.
+    // The scores of the op have one axis more than products without an axis of heads.
     return rows_.size() + (has_heads() ? 1 : 2) <= kMaxAxes &&
            dims.take_back(2) == DimsRef(rows_).take_back(2) && volume(dims) == volume(rows_) &&
            has_width(scores_.a, scores_.a_turned) && has_width(scores_.b, !scores_.b_turned) &&
@@ -264,7 +264,7 @@ class AttentionInPrimitives {
 
   // ---- the op
 
-  /// The axis before the last two becomes that of the heads.
+  /// The axis before the last two becomes the axis of heads.
   bool has_heads() const { return rows_.size() >= 3 && rows_[rows_.size() - 3].is_constant(); }
 
   /// [..., n, width] of a matrix [.., n, width], or turned [.., width, n], as rows

@@ -44,7 +44,7 @@ struct LiveRange {
 };
 /// Arguments of all steps, order of reads and writes, versions of states. One range a buffer.
 Result<std::vector<LiveRange>> check_steps(const Program& program, const EntryPlan& entry);
-/// What kernels place parts in is read when all parts are there.
+/// A value that kernels place parts in is read after its last part.
 Status check_places(const Program& program, const EntryPlan& entry);
 /// Kernels address memory by row numbers that the runtime checks before the call, that are known to
 /// be in range, or that the kernel checks and the runtime looks at after the call.

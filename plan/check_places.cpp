@@ -1,4 +1,4 @@
-// What parts are placed in over several steps is read when all its elements are there: V19 of the
+// A value whose parts several steps place is read when all its elements are there: V19 of the
 // verifier, along the buffers of an entry.
 #include <llvm/ADT/STLExtras.h>
 

@@ -53,7 +53,7 @@ Json page_answers(const WhyAnswers& answers, const Compiled& compiled, size_t en
                   PageTexts& texts) {
   Json json = Json::array();
   for (const auto& [i, j] : answered_pairs(compiled, entry, values)) {
-    // Of many values the page itself looks for paths, when it is asked.
+    // For many values the page itself looks for paths, when it is asked.
     const Why why = answers.of(entry, values[i], values[j], has_all_answers(values.size()));
     const LedgerDecision& d = why.decision;
     Json path = Json::array();

@@ -1,4 +1,4 @@
-"""What is closed while a call uses it is freed when the call has returned, and what threads share
+"""An object that is closed while a call uses it is freed after the call, and what threads share
 gives errors or right results. histories.py plays more of them: `python tests/histories.py`."""
 
 import gc

@@ -169,7 +169,7 @@ Result<GuardedRun> run_guarded(const std::shared_ptr<const Program>& program,
 
 enum class Outcome { refused, large, ended_in_error, ran };
 
-/// What is wrong with the answer to a changed plan; empty: nothing.
+/// Says how the answer to a changed plan is wrong; empty: it is right.
 std::string try_plan(const Json& whole, uint64_t seed, Outcome& outcome) {
   PlanMutator mutator(seed);
   Json plan = whole;

@@ -1,4 +1,4 @@
-// What the files beside a tokenizer say about its tokens: ids and texts are those of transformers
+// Tokens of the files beside a tokenizer: ids and texts equal those of transformers
 // 5.24 with tokenizers 0.23.
 #include <nlohmann/json.hpp>
 

@@ -71,7 +71,7 @@ def expression_of(size) -> sympy.Expr | int:
 
 
 def factors_of(size) -> set[sympy.Expr]:
-    """What a size is a product of, numbers left out."""
+    """The factors of a size, without numbers."""
     bases = {factor.as_base_exp()[0] for factor in sympy.Mul.make_args(sympy.sympify(expression_of(size)))}
     return {base for base in bases if not base.is_Integer}
 

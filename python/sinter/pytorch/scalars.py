@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .emitter import Emitter
     from .tensor import Tensor
 
-# What torch raises for a guard that is forbidden; a torch that forbids none lacks it.
+# The exception for a forbidden guard; a torch that forbids none lacks it.
 GuardError = getattr(symbolic_shapes, "_ShapeEnvGuardError", ())
 
 # The ops of the graph for functions of numbers, by the name of the class of sympy or torch.

@@ -279,7 +279,7 @@ def case_of(seed: int) -> Case:
 
 
 def fault_of(case: Case) -> str | None:
-    """What is wrong with a folder's results; nothing if they are right. "refused" is no fault."""
+    """Says how a folder's results are wrong; nothing if they are right. "refused" is no fault."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, text in {"config.json": json.dumps(CONFIG), **case.files}.items():
