@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch._decomp import (_core_aten_decompositions_post_autograd, core_aten_decompositions,
                            get_decompositions)
-from torch._prims_common import suggest_memory_format
+from torch._prims_common import reduction_dims, suggest_memory_format
 
 from . import attention_call, library, packed_attention, sorting
 from .foreach import foreach_decompositions
@@ -226,6 +226,15 @@ def binary_cross_entropy(x, target, weight=None, reduction=MEAN):
     return torch._decomp.decompositions.binary_cross_entropy(x, target, weight, reduction)
 
 
+def vector_norm(x, order=2, axes=None, keepdim=False, *, dtype=None):
+    """Counts the axes from the front, each once, as eager does. torch's own fake kernel lets an axis of one element come
+    twice, and in torch 2.11 keeps it where it is counted from the end."""
+    counted = reduction_dims(x.shape, axes) if axes else axes
+    if not axes or list(counted) == list(axes):
+        return NotImplemented
+    return aten.linalg_vector_norm.default(x, order, counted, keepdim, dtype=dtype)
+
+
 def roll(x, shifts, dims=()):
     """Keeps channels_last, as the op does in eager; torch's own fake kernel does not."""
     if not dims or suggest_memory_format(x) == torch.contiguous_format:
@@ -316,7 +325,7 @@ def weight_norm_backward(grad, v, g, norm, axis):
     return ((g.float() / norm * (grad - wide * (along / norm))).to(v.dtype), along.to(g.dtype))
 
 
-OWN = {"roll": roll, "_transformer_encoder_layer_fwd": encoder_layer, "_log_softmax": log_softmax,
+OWN = {"roll": roll, "linalg_vector_norm": vector_norm, "_transformer_encoder_layer_fwd": encoder_layer, "_log_softmax": log_softmax,
        "_log_softmax_backward_data": log_softmax_backward, "nll_loss_forward": nll_loss,
        "nll_loss_backward": nll_loss_backward, "binary_cross_entropy": binary_cross_entropy, "native_group_norm_backward": group_norm_backward,
        "_native_batch_norm_legit_functional": batch_norm_functional,

@@ -31,7 +31,7 @@ def small(g) -> str:
 
 
 def divisor(g, dtype: str = "i64") -> str:
-    """Never 0, nor -1, by which torch ends the process if it divides the least number."""
+    """Never 0, nor -1: torch.div(x, -1, rounding_mode="trunc") of the least int64 ends torch's process with SIGFPE."""
     n = f"abs({number(g) if dtype == 'i64' else small(g)})"
     return g.rng.choice((f"(2 * {n} + 3)", f"({small(g)} + 8)", f"(-2 * {n} - 3)"))
 

@@ -254,8 +254,9 @@ for to in DTYPES[:7]:
 
 # ---- reductions
 
-AXES = [(axes, spec) for spec in ("", "ab", "abc") for axes in (None, [0], [-1], [0, 1], [1], [])
-        if axes != [0, 1] and axes != [1] or len(spec) > 1]
+AXES = [(axes, spec) for spec in ("", "ab", "abc") for axes in (None, [0], [-1], [0, 1], [1], [], [0, -2], [-1, 0])
+        if len(spec) > max((axis if axis >= 0 else -axis - 1 for axis in axes or ()), default=0)
+        or not spec and axes in ([0], [-1])]
 
 
 def reductions(**kwargs: Any) -> list[Callable[[Maker], Call]]:

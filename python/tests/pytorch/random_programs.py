@@ -2,7 +2,7 @@
 
     python random_programs.py --seed 0 --count 1000 [--route record|fx|compile|graphs] [--dynamic|--fixed]
                               [--backward|--forward] [--numbers] [--device cpu|cuda] [--minutes M] [--keep-going]
-                              [--without KINDS] [--often KINDS] [--ignore-strides]
+                              [--without KINDS] [--often KINDS] [--ignore-strides] [--processes N]
     python random_programs.py --faults
 
 Prints each failure as the smallest program that still fails, a script that runs alone. Exit code 1
@@ -17,12 +17,14 @@ import logging
 import os
 import sys
 import time
+import traceback
 import warnings
 
 import program_runs
 import torch
 from program_faults import FAULTS, found_after, planted
 from program_generator import Generator
+from program_processes import marked, run_in_processes
 from program_runs import ROUTES, Outcome, is_valid, run_program, script_of
 from program_shrinking import needed, shrink
 from program_statements import KINDS, KINDS_OF_NUMBERS
@@ -113,11 +115,13 @@ def run_many(given: argparse.Namespace) -> int:
     for seed in range(given.seed, given.seed + given.count):
         if given.minutes and time.perf_counter() - start > 60 * given.minutes:
             break
-        program = program_of(seed, given.dynamic, given.backward, kinds, given.numbers, kinds_of_numbers)
-        outcome = run_program(program, given.route, given.device)
+        with marked(seed, given.mark):
+            program = program_of(seed, given.dynamic, given.backward, kinds, given.numbers, kinds_of_numbers)
+            outcome = run_program(program, given.route, given.device)
         tally.add(program, outcome)
         if outcome.is_failure:
-            small, last = smallest(program, outcome, given.route, given.device)
+            with marked(seed, given.mark):
+                small, last = smallest(program, outcome, given.route, given.device)
             title = f"seed {seed}: {last.status}, {last.cause}: {last.detail}"
             if tally.add_failure(small, last) <= given.each:
                 print("=" * 80)
@@ -164,13 +168,22 @@ def main() -> int:
     parser.add_argument("--without", help="kinds of statements that are left out: pad,roll")
     parser.add_argument("--often", help="kinds of statements that are drawn often: complex_numbers")
     parser.add_argument("--ignore-strides", action="store_true")
+    parser.add_argument("--processes", type=int, default=0, help="parts of the seeds, each in a process of its own")
+    parser.add_argument("--mark", help="a file that names the seed under way, as --processes reads it")
     parser.add_argument("--faults", action="store_true", help="plants faults, which must be found")
     given = parser.parse_args()
+    if given.processes:
+        command = [sys.executable, __file__, *sys.argv[1:], "--processes", "0"]
+        return run_in_processes(command, given.seed, given.count, given.processes)
     warnings.simplefilter("ignore")
     logging.getLogger("torch._subclasses.fake_tensor").setLevel(logging.CRITICAL)
     program_runs.COMPARES_STRIDES = not given.ignore_strides
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    return run_faults(given.seed, 500) if given.faults else run_many(given)
+    try:
+        return run_faults(given.seed, 500) if given.faults else run_many(given)
+    except Exception:  # exit code 1 means that a program failed
+        traceback.print_exc()
+        return 3
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 """Axes: a torch axis that is held as several axes of the IR stays one axis for every op."""
 
 import ast
+import itertools
 import unittest
 from pathlib import Path
 
 import torch
 from beside_eager import run_beside_eager, train_beside_eager
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional as F
 
 import sinter.pytorch.ops
+from sinter.pytorch.decompositions import decompositions
 
 randn = torch.randn
 
@@ -48,6 +51,57 @@ class TestConversions(unittest.TestCase):
                        "from ..axes import regroup", 'getattr(x, "_value")', "x._axes(-1)",
                        "from ...module import Value"):
             self.assertTrue(breaches(source), source)
+
+
+def ops_of_axes() -> dict:
+    """The ops with a conversion that take a list of axes, and the name of that argument."""
+    found = {}
+    for op in sinter.pytorch.ops.CONVERSIONS:
+        for argument in op._schema.arguments if hasattr(op, "_schema") else ():
+            if argument.name in ("dim", "dims") and "List[int]" in str(argument.type):
+                found[op] = argument.name
+    return found
+
+
+def shapes_of(call) -> list | None:
+    """The sizes of the results; None: the call is refused."""
+    try:
+        results = call()
+    except Exception:
+        return None
+    return [result.shape for result in (results if isinstance(results, (list, tuple)) else [results])]
+
+
+class TestListsOfAxes(unittest.TestCase):
+    """torch's trace, below the backend's decompositions, has eager's sizes for each list of axes."""
+
+    # Eager ends with an error of its own for no axes and keepdim = False, for which it traces sizes.
+    LEFT = {(torch.ops.aten.logsumexp.default, 0)}
+
+    def differences(self, op, name: str, x: torch.Tensor) -> list:
+        found = []
+        names = [argument.name for argument in op._schema.arguments]
+        axes_of = itertools.chain.from_iterable(
+            itertools.product(range(-x.dim(), x.dim()), repeat=count) for count in range(3))
+        for axes in axes_of:
+            given = {name: list(axes), **({"shifts": [1] * len(axes)} if "shifts" in names else {})}
+            for keep in ({"keepdim": False}, {"keepdim": True}) if "keepdim" in names else ({},):
+                run = lambda x: op(x, **given, **keep)
+                wanted = shapes_of(lambda: run(x))
+                if shapes_of(lambda: run(x.to("meta"))) == wanted or (op, len(axes)) in self.LEFT:
+                    continue  # torch's own kernel for the trace is right
+                traced = shapes_of(lambda: [node.meta["val"] for node in make_fx(
+                    run, decompositions(), "fake")(x).graph.find_nodes(op="output")[0].all_input_nodes])
+                if traced != wanted:
+                    found.append((str(op), list(x.shape), axes, keep))
+        return found
+
+    def test_negative_mixed_repeated_and_no_axes(self):
+        ops = ops_of_axes()
+        self.assertGreater(len(ops), 12)
+        found = [one for op, name in ops.items() for x in (randn(1, 1, 3), randn(2, 1))
+                 for one in self.differences(op, name, x)]
+        self.assertEqual(found, [])
 
 
 class TestCoincidingSizes(unittest.TestCase):

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import pytest
 import torch
 from program_faults import FAULTS, found_after, planted
 from program_generator import Generator
+from program_processes import run_in_processes
 from program_runs import run_program, script_of
 from program_shrinking import shrink
 from program_statements import KINDS
@@ -70,6 +72,30 @@ def has_softmax(program: Program) -> bool:
     except Exception:
         return False
     return any(one.kind == "softmax" for one in program.statements)
+
+
+def test_a_process_that_dies_is_reported_with_its_seed(tmp_path, capfd) -> None:
+    """Seed 5 ends its process by a signal, seed 8 by an exit code; seeds 3 and 9 are failures."""
+    script = tmp_path / "script.py"
+    script.write_text("""import os, sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+failed = 0
+for seed in range(int(options["--seed"]), int(options["--seed"]) + int(options["--count"])):
+    open(options["--mark"], "w").write(str(seed))
+    print("ran", seed, flush=True)
+    if seed == 5:
+        os.kill(os.getpid(), 8)
+    if seed == 8:
+        os._exit(3)
+    failed |= seed in (3, 9)
+sys.exit(failed)
+""")
+    assert run_in_processes([sys.executable, str(script)], 2, 9, 2) == 1
+    told = capfd.readouterr().out
+    assert "seed 5: the process died, SIGFPE\n" in told and "seed 8: the process died, exit code 3\n" in told
+    assert sorted(int(line[4:]) for line in told.splitlines() if line.startswith("ran ")) == list(range(2, 11))
+    assert told.endswith("2 processes: 1 found failures; seeds at which one died: 5, 8\n")
+    assert run_in_processes([sys.executable, str(script)], 0, 3, 2) == 0
 
 
 def test_a_seed_gives_one_program() -> None:
