@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from sinter import tensors
 from sinter._bindings import lib, sinter_call
-from sinter.errors import bad_input, check, usage
+from sinter.errors import SinterError, bad_input, check, usage
 from sinter.handles import Handle, created, encoded, symbol_value
 from sinter.integers import integers
 from sinter.module import split_type
@@ -33,7 +33,7 @@ class Call(Handle):
         )
         # The library keeps its session; a reference to the Python object would make a cycle.
         self._executable, self._stream = session._executable, session.stream
-        self._place = session.device.place
+        self._place, self._told = session.device.place, session._plan.told
         self.entry = entry
         self.has_symbols = self._is_bound = False
         self._inputs: dict[str, tensors.Tensor] = {}
@@ -182,7 +182,7 @@ class Call(Handle):
     def in_turn_run(self) -> Any:
         if not self._is_bound:
             raise usage("no tensors are bound", f"entry {self.entry.name}", "bind them first")
-        check(lib.sinter_call_run(self.pointer))
+        self._check_run(lib.sinter_call_run(self.pointer))
         return self.results
 
     def check(self) -> None:
@@ -191,4 +191,10 @@ class Call(Handle):
             self.in_turn_check()
 
     def in_turn_check(self) -> None:
-        check(lib.sinter_call_check(self.pointer))
+        self._check_run(lib.sinter_call_check(self.pointer))
+
+    def _check_run(self, error: Any) -> None:
+        try:
+            check(error)
+        except SinterError as raised:
+            raise self._told(raised) from None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING, Callable, Iterable
 
 from sinter._bindings import lib, sinter_costs, sinter_decision, sinter_plan
-from sinter.errors import check, usage
+from sinter.errors import SinterError, check, usage
 from sinter.handles import Handle, created, encoded, symbol_arrays
 from sinter.module import split_type
 
@@ -183,10 +183,13 @@ def symbols_in(types: Iterable[str]) -> set[str]:
 
 
 class Plan(Handle):
-    """The handle of a plan, and what it says of calls."""
+    """The handle of a plan, and what it says of calls.
+
+    told: the error of a run in the words of the one who made the module."""
 
     def __init__(self, pointer: sinter_plan) -> None:
         super().__init__(pointer, lib.sinter_plan_free)
+        self.told: Callable[[SinterError], SinterError] = lambda error: error
         self.symbols = {
             lib.sinter_plan_symbol_name(pointer, index).decode(): _symbol(pointer, index)
             for index in range(lib.sinter_plan_symbol_count(pointer))

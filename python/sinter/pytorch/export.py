@@ -27,6 +27,7 @@ from .names import Names, location_of
 from .output_folder import check_module_folder
 from .quantized import take_codes
 from .recorded_module import RecordedModule
+from .row_checks import library_error
 from .simplify import skip_assertions, slice_operands
 from .unsupported import Unsupported
 
@@ -87,6 +88,7 @@ class TorchModel:
         """`sinter.compile` of the module with its weights. Pairs of `require` and `forbid` are values or
         modules. graphs: runs on a GPU are recorded; the result is a `RecordedModule`."""
         compiled = compile(self.model, weights=self.weights, **options)
+        compiled.plan.told = lambda error: library_error(error, self._graph.row_checks)
         return RecordedModule(compiled, self._graph, Weights(self.weights)) if graphs else compiled
 
 

@@ -26,7 +26,7 @@ from .layout import Layout
 from .names import Names, location_of, module_path
 from .ops import CONVERSIONS, Conversion
 from .row_checks import RowCheck
-from .row_ops import permitted
+from .row_ops import in_exported_range
 from .scalars import is_factor_of_sizes, operands_of, without_guards
 from .tensor import Tensor
 from .unsupported import Unsupported
@@ -157,8 +157,7 @@ class Importer:
             tensor = self.emitter.input(name, sinter_dtype(dtype), ())
             ends = self.imported.extents.range_of(number) if dtype == torch.int64 else None
             if ends is not None:
-                refusal = ValueError(f"the module was exported for {name} in {ends[0]} .. {ends[1]}")
-                tensor = permitted(tensor, lambda n: n.greater_equal(ends[0]) & n.less_equal(ends[1]), refusal, True)
+                tensor = in_exported_range(tensor, name, *ends)
             self._given_numbers[node] = tensor
             self.imported.inputs.append(Operand(node, name, dtype, Layout.plain(0), (), (), ()))
         return self._given_numbers.get(node)

@@ -23,13 +23,33 @@ class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):
 
 
 @dataclass(frozen=True)
+class ExportedRange:
+    """The values of a number, an input of the module, for which it was exported: low .. high, which are int64.
+
+    The row number of a value is 0 inside of the range, else its distance from the nearer end."""
+
+    name: str
+    low: int
+    high: int
+
+    def refusal(self, row: int, beyond: str) -> ValueError:
+        """beyond: as of RowCheck.error."""
+        value = (self.low if row < 0 else self.high) + row
+        wanted = f"at least {self.low}" if self.high == 2**63 - 1 else f"at most {self.high}" if self.low == -2**63 \
+            else f"in {self.low} .. {self.high}"
+        return ValueError(f"{self.name} is {value}{beyond}; the module was exported for {self.name} {wanted}")
+
+
+@dataclass(frozen=True)
 class RowCheck:
     """Where an op's row numbers come from.
 
-    refusal: the row numbers are -1 where an op refuses a value, and this is its error. from_end: an index
+    refusal: the row numbers are -1 where an op refuses a value, and this is its error. exported: they are those of
+    a number's range. from_end: an index
     below 0 counted from the end. location: the user's line, "" if it is not known."""
 
     refusal: Exception | None = None
+    exported: ExportedRange | None = None
     from_end: bool = False
     location: str = ""
 
@@ -39,6 +59,8 @@ class RowCheck:
     def error(self, number: int, rows: int, beyond: str) -> Exception:
         """The exception for a row number that is none of 0 .. rows - 1. beyond: " or more" or " or less"
         where i32 holds no number so far out."""
+        if self.exported is not None:
+            return self.exported.refusal(number, beyond)
         place = f" ({self.location})" if self.location else ""
         if self.refusal is not None:
             return type(self.refusal)(f"{self.refusal}{place}")
@@ -54,3 +76,9 @@ def python_error(error: SinterError, checks: dict[str, RowCheck]) -> Exception:
     check = checks.get(where["op"])
     return error if check is None else check.error(
         int(what["number"]), int(what["last"]) + 1, what["beyond"] or "")
+
+
+def library_error(error: SinterError, checks: dict[str, RowCheck]) -> SinterError:
+    """The library's error with the words of the user's one."""
+    told = python_error(error, checks)
+    return error if told is error else SinterError(error.code, str(told), error.where.split(", %")[0], "check the inputs")

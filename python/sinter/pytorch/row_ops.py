@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Callable
 
 from .dtypes import is_real
-from .row_checks import IntegerDivisionByZero, RowCheck
+from .row_checks import ExportedRange, IntegerDivisionByZero, RowCheck
 from .tensor import Tensor
 from .unsupported import Unsupported
 
@@ -149,14 +149,25 @@ def nonzero(divisor: Tensor) -> Tensor:
                      IntegerDivisionByZero("ZeroDivisionError: integer division by zero"))
 
 
-def permitted(x: Tensor, is_right: Callable[[Tensor], Tensor], refusal: Exception, always: bool = False) -> Tensor:
-    """x. Where calls are checked, an element that is not right is an error of the call: a number that names
-    no row of a table with one row."""
+def permitted(x: Tensor, is_right: Callable[[Tensor], Tensor], refusal: Exception) -> Tensor:
+    """x. Where calls are checked, an element that is not right is an error of the call."""
     g = x.g
-    if not (g.is_checked or always):
+    if not g.is_checked:
         return x
-    row = g.where(is_right(x), g.number(0, "i32"), g.number(-1, "i32"))
-    return x * _gathered(g.full([1], 1, "i32"), row, RowCheck(refusal)).to(x.dtype)
+    return _where_row_0(x, g.where(is_right(x), g.number(0, "i32"), g.number(-1, "i32")), RowCheck(refusal))
+
+
+def in_exported_range(x: Tensor, name: str, low: int, high: int) -> Tensor:
+    """x, an i64, which is an error of the call outside of low .. high."""
+    # No difference exceeds i64, and a cast to i32 ends at its ends.
+    below = x.maximum(max(low - 2**32, -2**63)).minimum(low) - low
+    above = x.minimum(min(high + 2**32, 2**63 - 1)).maximum(high) - high
+    return _where_row_0(x, (below + above).nearest("i32"), RowCheck(exported=ExportedRange(name, low, high)))
+
+
+def _where_row_0(x: Tensor, row: Tensor, check: RowCheck) -> Tensor:
+    """x; a row number that is not 0 names no row of a table with one row."""
+    return x * _gathered(x.g.full([1], 1, "i32"), row, check).to(x.dtype)
 
 
 def take_rows(table: Tensor, rows: Tensor, from_end: bool) -> Tensor:

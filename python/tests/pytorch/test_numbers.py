@@ -200,8 +200,19 @@ class TestCompiled(unittest.TestCase):
             assert_same([run(n)], [torch.ones(3) * n + 3 * n], 1e-6)
         run = self.exported(lambda x, n: x * (n if n > 2 else -n), 5)
         assert_same([run(7)], [torch.full((3,), 7.0)], 1e-6)
-        with self.assertRaisesRegex(sinter.SinterError, "the module computes it: check the module and the inputs"):
-            run(-4)
+        for n in (-4, 2, -2**63, 3 - 2**33):
+            value = n if n >= -2**31 else f"{3 - 2**31} or less"
+            with self.assertRaisesRegex(sinter.SinterError, f"^entry main: n is {value}; the module was exported for "
+                                        "n at least 3; check the inputs$"):
+                run(n)
+
+    def test_a_number_outside_of_a_range_with_two_ends_is_an_error_that_tells_both(self):
+        run = self.exported(lambda x, n: x * (n if 2 < n < 6 else -n), 5)
+        assert_same([run(3), run(5)], [torch.full((3,), 3.0), torch.full((3,), 5.0)], 1e-6)
+        for n, value in ((2, 2), (7, 7), (-9, -9), (2**40, f"{5 + 2**31 - 1} or more"), (2**63 - 1, f"{5 + 2**31 - 1} or more"),
+                         (-2**63, f"{3 - 2**31} or less")):
+            with self.assertRaisesRegex(sinter.SinterError, f"n is {value}; the module was exported for n in 3 .. 5"):
+                run(n)
 
     def test_a_number_beyond_float32_is_infinity(self):
         self.check(lambda x, n: (x.sign() * (n / 3) ** 60.0,), [(torch.ones(2), n) for n in (3, 6, 300)], 3)
