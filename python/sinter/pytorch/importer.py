@@ -25,6 +25,7 @@ from .in_place import Writing
 from .layout import Layout
 from .names import Names, location_of, module_path
 from .ops import CONVERSIONS, Conversion
+from .ops.choice import COMPARISONS
 from .row_checks import RowCheck
 from .row_ops import in_exported_range
 from .scalars import is_factor_of_sizes, operands_of, without_guards
@@ -35,9 +36,9 @@ from .unsupported import Unsupported
 aten = torch.ops.aten
 
 # Comparisons of two tensors, in the type to which torch promotes them.
-COMPARISONS = {getattr(aten, name).Tensor for name in ("lt", "le", "gt", "ge", "eq", "ne")}
+COMPARISONS_OF_TENSORS = {getattr(aten, name).Tensor for name in COMPARISONS}
 # Comparisons of a tensor and a number, in the type of the tensor, or in float32 for integers.
-COMPARISONS_WITH_NUMBERS = {getattr(aten, name).Scalar for name in ("lt", "le", "gt", "ge", "eq", "ne")}
+COMPARISONS_WITH_NUMBERS = {getattr(aten, name).Scalar for name in COMPARISONS}
 
 # Whether an exception out of a conversion leaves the importer, as tests want it. Otherwise the op runs
 # in eager, and `explain` tells.
@@ -312,7 +313,7 @@ def need_operands_in_float32(node: fx.Node) -> None:
 def reads_float32(node: fx.Node) -> bool:
     """Whether an op rounds a float64 of no axis: to the type of its result, or of what it compares it with."""
     fake = node.meta["val"]
-    return node.target in COMPARISONS or isinstance(fake, torch.Tensor) and fake.dtype.is_floating_point
+    return node.target in COMPARISONS_OF_TENSORS or isinstance(fake, torch.Tensor) and fake.dtype.is_floating_point
 
 
 def describe(value) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
+import program_kinds
 from program_generator import Draw, Reject
 from program_kinds import dtype_name, shape, types_of
 
 KINDS_OF_NUMBERS: dict[str, tuple] = {}
-
-
-def kind(weight: float = 4.0):
-    def register(function):
-        KINDS_OF_NUMBERS[function.__name__.strip("_")] = (function, weight)
-        return function
-    return register
+kind = functools.partial(program_kinds.kind, kinds=KINDS_OF_NUMBERS)
 
 
 def number(g) -> str:
@@ -40,7 +37,7 @@ def scalar(g) -> str:
     return number(g) if g.rng.random() < 0.4 else small(g)
 
 
-@kind()
+@kind(4.0)
 def changing_sums(g):
     x = g.pick("float")
     y, v = g.broadcasting(g.dims(x)), scalar(g)
@@ -67,7 +64,7 @@ def changing_power(g):
                               f"({small(g)} + 5) ** {x}", f"({x}.abs() + 1).pow({small(g)} / 4)")))
 
 
-@kind()
+@kind(4.0)
 def changing_bounds(g):
     x, v = g.pick("any", when=lambda name: types_of(g, name) != "bool"), scalar(g)
     if dtype_name(g, x) == "i32":
@@ -76,7 +73,7 @@ def changing_bounds(g):
                 moves=types_of(g, x) == "float")
 
 
-@kind()
+@kind(4.0)
 def changing_fill(g):
     x = g.pick("any", 1)
     mask, v = g.broadcasting(g.dims(x), "bool"), number(g) if dtype_name(g, x) in ("i64", "f32") else small(g)
@@ -102,7 +99,7 @@ def changing_integers(g):
         f"{x} < {v}", f"{x} == {v}", f"{v} >= {x}", f"{x} != {small(g)}", f"({x} % 9) / {d}")), moves=True)
 
 
-@kind()
+@kind(4.0)
 def changing_ranges(g):
     x = g.pick("any", 1)
     size, v, device = shape(x, g.rng.randrange(g.rank(x))), number(g), f"device={x}.device"
@@ -115,7 +112,7 @@ def changing_ranges(g):
         f"torch.zeros({small(g)} % 3 + 1, 2, {device})")), moves=True)
 
 
-@kind()
+@kind(4.0)
 def changing_places(g):
     x, n = g.pick("any", 1), g.rng.choice(g.numbers)
     axis = g.axis(x)

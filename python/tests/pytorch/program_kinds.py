@@ -11,9 +11,9 @@ from programs import NAMES
 KINDS: dict[str, tuple] = {}  # by name: the function, and how often it is drawn
 
 
-def kind(weight: float = 1.0, name: str | None = None):
+def kind(weight: float = 1.0, name: str | None = None, kinds: dict[str, tuple] = KINDS):
     def register(function):
-        KINDS[name or function.__name__.strip("_")] = (function, weight)
+        kinds[name or function.__name__.strip("_")] = (function, weight)
         return function
     return register
 

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 import sinter
 import sinter.pytorch
 from sinter.pytorch.ops import CONVERSIONS
+from sinter.pytorch.output_folder import check_module_folder, check_reproducer_folder
 
 aten = torch.ops.aten
 randn = torch.randn
@@ -157,6 +158,19 @@ class TestConversions(unittest.TestCase):
                     (Path(folder) / name).write_text("mine")
                 with self.assertRaisesRegex(sinter.SinterError, "which is no part of a reproducer"):
                     sinter.bisect(module, args, backward=False, output=folder)
+
+    def test_a_link_or_a_folder_in_the_place_of_a_file_is_foreign(self):
+        for link in (False, True):
+            with self.subTest(link=link), tempfile.TemporaryDirectory() as folder:
+                made = Path(folder, "made")
+                made.mkdir()
+                (made / "about.json").write_text('{"sinter": "1", "fails_alone": true}')
+                check_reproducer_folder(made)
+                Path(folder, "mine").mkdir()
+                (made / "model.sir").symlink_to(Path(folder, "mine")) if link else (made / "model.sir").mkdir()
+                for check in (check_reproducer_folder, check_module_folder):
+                    with self.assertRaisesRegex(sinter.SinterError, "which is no part of a"):
+                        check(made)
 
     def test_the_program_of_a_wrong_op_shows_it(self):
         module, args = examples()

@@ -19,15 +19,13 @@ def differ(a: Tensor, b: Tensor) -> Tensor:
     return (a | b) & ~(a & b)
 
 
-COMPARISONS = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-               "eq": "equals"}
+# Comparisons by the names of torch's ops.
+COMPARISONS = {"lt": Tensor.less, "le": Tensor.less_equal, "gt": Tensor.greater, "ge": Tensor.greater_equal,
+               "eq": Tensor.equals, "ne": lambda a, b: ~a.equals(b)}
 
 
-def _comparison(name: str):
-    def convert(c: Conversion, a, b) -> Tensor:
-        a, b = comparable(c, a, b)
-        return getattr(a, name)(b)
-    return convert
+def _comparison(compare):
+    return lambda c, a, b: compare(*comparable(c, a, b))
 
 
 def comparable(c: Conversion, a, b) -> list[Tensor]:
@@ -35,14 +33,8 @@ def comparable(c: Conversion, a, b) -> list[Tensor]:
     return c.operands(a, b, dtype="i32" if dtype == "i1" else dtype)
 
 
-for _name, _method in COMPARISONS.items():
-    converts(aten(f"{_name}.Tensor"), aten(f"{_name}.Scalar"))(_comparison(_method))
-
-
-@converts(aten("ne.Tensor"), aten("ne.Scalar"))
-def not_equal(c: Conversion, a, b) -> Tensor:
-    a, b = comparable(c, a, b)
-    return ~a.equals(b)
+for _name, _compare in COMPARISONS.items():
+    converts(aten(f"{_name}.Tensor"), aten(f"{_name}.Scalar"))(_comparison(_compare))
 
 
 def _logical(name: str, function):
