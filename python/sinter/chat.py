@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from sinter._bindings import Code
 from sinter.errors import SinterError, bad_input, printable, usage
+from sinter.extras import needed
 
 Message = Mapping[str, Any]
 
@@ -20,12 +20,7 @@ class ChatTemplate:
     counts, else "default"."""
 
     def __init__(self, folder: str) -> None:
-        try:
-            import jinja2.sandbox  # noqa: F401
-        except ImportError:
-            raise SinterError(
-                Code.USAGE, "jinja2 is not installed", "chat", "pip install 'sinter[chat]'"
-            ) from None
+        needed("jinja2.sandbox", "chat")
         path = Path(folder)
         config = _read_config(path / "tokenizer_config.json")
         self._texts = _templates_of(path, config)

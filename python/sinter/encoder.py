@@ -11,6 +11,7 @@ from typing import Any, Sequence
 from sinter._bindings import lib, sinter_encoder
 from sinter.devices import Device, device_of
 from sinter.errors import Interrupts
+from sinter.extras import needed
 from sinter.handles import Handle, Turn, encoded, taken_text
 from sinter.opening import opened
 from sinter.options import Options, Progress
@@ -83,8 +84,7 @@ class Encoder(Handle):
         of more tokens than the model takes keeps its first ones, with a warning; else it is an
         error. activation_memory: what the intermediate values of a call may take at most ("2GB").
         """
-        import numpy
-
+        numpy = needed("numpy", "encode")
         given = [texts] if isinstance(texts, str) else list(texts)
         values = {
             "prompt": prompt,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Sequence
 
 from sinter.errors import bad_input, usage
+from sinter.extras import needed
 
 NUMPY_NAMES = {
     "f32": "float32",
@@ -47,14 +48,6 @@ class Tensor:
 def _torch() -> Any:
     """torch, if the program uses it."""
     return sys.modules.get("torch")
-
-
-def _numpy() -> Any:
-    try:
-        import numpy
-    except ImportError:
-        raise usage("NumPy is not installed", hint="pip install numpy") from None
-    return numpy
 
 
 def place_of(value: Any, where: str) -> tuple[str, str]:
@@ -101,7 +94,7 @@ def _strides(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, ...] | N
 
 
 def _from_numpy(value: Any, where: str, writable: bool) -> Tensor:
-    if isinstance(value, _numpy().ma.MaskedArray):
+    if isinstance(value, needed("numpy").ma.MaskedArray):
         raise bad_input(
             "a masked array is given, and no mask would be seen",
             where,
@@ -220,7 +213,7 @@ def empty(dtype: str, dims: Sequence[int], device: str, kind: str, where: str) -
             where,
             "give out={name: tensor}, or the inputs as torch tensors",
         )
-    numpy = _numpy()
+    numpy = needed("numpy")
     if dtype == "bf16":
         return numpy.empty(tuple(dims), _numpy_bf16(where))
     return numpy.empty(tuple(dims), NUMPY_NAMES[dtype])
@@ -242,6 +235,6 @@ def _numpy_bf16(where: str) -> Any:
 def borrow_result(value: Any, dtype: str, where: str) -> Tensor:
     """The memory of a result. An array of uint16 may take bf16."""
     if dtype == "bf16" and getattr(getattr(value, "dtype", None), "name", "") == "uint16":
-        view = _from_numpy(value.view(_numpy().float16), where, writable=True)
+        view = _from_numpy(value.view(needed("numpy").float16), where, writable=True)
         return Tensor(view.address, "bf16", view.dims, view.strides, "cpu", value, "numpy")
     return borrow(value, where, writable=True)

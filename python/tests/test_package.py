@@ -1,7 +1,9 @@
-"""The package as a whole: what it carries and how it is started."""
+"""The package as a whole: what it carries, what it needs and how it is started."""
 
+import ast
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import sinter
+import sinter.extras
 from sinter import _library
 
 PYTHON = Path(__file__).resolve().parent.parent
@@ -29,6 +32,43 @@ def test_python_m_sinter_is_the_program():
     assert sinter.version() in run("-m", "sinter", "--version").stdout
     assert run("-m", "sinter", "fly").returncode == sinter.Code.USAGE
     assert run("-m", "sinter", "inspect", "no/such/model").returncode == sinter.Code.BAD_INPUT
+
+
+# No extra names them: torch brings two along, and without ml_dtypes NumPy's results of bf16 are uint16, with a warning.
+OTHERS = {"functorch", "sympy", "ml_dtypes"}
+
+
+def packages_of(path):
+    """The packages that a file imports, by a statement or by `needed`, beside Python's own and this one."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(node.module)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "needed":
+            names.add(ast.literal_eval(node.args[0]))
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"sinter"}
+
+
+def test_the_extras_bring_what_the_modules_import():
+    text = (PYTHON / "pyproject.toml").read_text().split("[project.optional-dependencies]\n")[1].split("\n\n")[0]
+    extras = {
+        name: {re.match(r"\w+", one).group() for one in ast.literal_eval(wanted)}
+        for name, wanted in (line.split(" = ", 1) for line in text.splitlines())
+    }
+    files = set((PYTHON / "sinter").rglob("*.py"))
+    of_torch = {path for path in files if "pytorch" in path.parts}
+    imported = set().union(*map(packages_of, files - of_torch)) - OTHERS - {"torch"}
+    assert imported == {"numpy", "jinja2"} and imported <= extras["numpy"] | extras["chat"]
+    assert set().union(*map(packages_of, of_torch)) - OTHERS == extras["torch"]
+    assert all(package in extras[extra] for package, extra in sinter.extras.EXTRAS.items())
+
+
+def test_a_package_that_is_missing_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(sinter.SinterError, match=r"^encode: numpy is not installed; pip install 'sinter\[numpy\]'$"):
+        sinter.extras.needed("numpy", "encode")
 
 
 def test_importing_loads_neither_the_library_nor_numpy_nor_torch():

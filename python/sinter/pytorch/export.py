@@ -15,6 +15,7 @@ from torch.utils._pytree import TreeSpec
 
 from ..compiled import Compiled, compile
 from ..errors import usage
+from ..extras import needed
 from ..module import Model
 from ..session import Weights
 from .caches import explained
@@ -59,11 +60,8 @@ class TorchModel:
         """Writes model.sir and model.safetensors. Every command of the program `sinter` takes the
         folder, which must be absent, empty or hold these files of another module. Lines of the module
         end with the place in the user's source."""
-        try:
-            from safetensors.torch import save_file
-        except ImportError:
-            raise usage("safetensors is not installed",
-                        hint="pip install safetensors") from None
+        needed("numpy", "save", "torch")  # by safetensors
+        save_file = needed("safetensors.torch", "save").save_file
         path = Path(folder)
         check_module_folder(path)
         path.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import struct
 from pathlib import Path
@@ -16,7 +17,8 @@ def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
     """Elements of the types that inputs of an entry have."""
     header, parts, end = {}, [], 0
     for name, tensor in tensors.items():
-        data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        dense = tensor.detach().cpu().contiguous()
+        data = ctypes.string_at(dense.data_ptr(), dense.nbytes)
         header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape),
                         "data_offsets": [end, end + len(data)]}
         parts.append(data)

@@ -1,9 +1,11 @@
 """sinter.pytorch.from_torch: names, weights, symbols, files, and what is refused."""
 
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import torch
 from torch import nn
@@ -93,6 +95,12 @@ class TestFromTorch(unittest.TestCase):
             model.save(folder)
             model.save(folder)
             self.assertEqual(len(list(Path(folder).iterdir())), 2)
+
+    def test_saving_without_numpy_says_what_is_missing(self):
+        _, _, _, model = example()
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(sys.modules, {"numpy": None}), \
+                self.assertRaisesRegex(sinter.SinterError, r"^save: numpy is not installed; pip install 'sinter\[torch\]'$"):
+            model.save(folder)
 
     def test_a_folder_of_foreign_files_is_no_place_for_a_module(self):
         _, _, _, model = example()
