@@ -71,12 +71,15 @@ Result<ChatPrompt> encode_chat(const sinter_language_model& model, const char* s
   return chat_prompt(*tokenizer, format, first, message);
 }
 
+/// The caller's function for a token and its text; empty: there is none.
+using OnText = std::function<int(size_t sequence, int32_t token, const std::string& text)>;
+
 /// Decodes the tokens of each sequence as they come, and hands them to the caller.
 class TokenCallback {
  public:
   TokenCallback(const sinter_language_model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
-                sinter_on_token on_token, void* user)
-      : on_token_(on_token), user_(user) {
+                const OnText& on_text)
+      : on_text_(on_text) {
     if (!model.tokenizer) return;
     for (const auto& prompt : prompts) {
       streams_.emplace_back(*model.tokenizer, true);
@@ -91,9 +94,8 @@ class TokenCallback {
     std::string text;
     if (!streams_.empty()) text = keep(streams_[sequence].push(token));
     if (!status_) return false;
-    if (!on_token_) return true;
-    auto answer = call_back("token callback",
-                            [&] { return on_token_(user_, sequence, token, text.c_str()); });
+    if (!on_text_) return true;
+    auto answer = call_back("token callback", [&] { return on_text_(sequence, token, text); });
     if (!answer) status_ = tl::make_unexpected(std::move(answer.error()));
     return status_ && *answer == 0;
   }
@@ -106,14 +108,13 @@ class TokenCallback {
     return {};
   }
 
-  sinter_on_token on_token_;
-  void* user_;
+  const OnText& on_text_;
   std::vector<TextStream> streams_;
   Status status_;
 };
 
 Status generate_with(const sinter_language_model& model, std::vector<std::vector<int32_t>> prompts,
-                     const sinter_options* options, sinter_on_token on_token, void* user) {
+                     const sinter_options* options, const OnText& on_text) {
   OptionReader reader(options);
   GenerateOptions generating;
   SINTER_LET(count, reader.integer<int64_t>("count", {.least = 1}));
@@ -137,11 +138,39 @@ Status generate_with(const sinter_language_model& model, std::vector<std::vector
   SINTER_TRY(reader.finish());
   SINTER_TRY(check_prompts(model.model, prompts, generating.count));
   const CudaContextGuard guard(model.device->cuda_api());
-  TokenCallback callback(model, prompts, on_token, user);
+  TokenCallback callback(model, prompts, on_text);
   generating.on_token = [&](size_t sequence, int32_t token) { return callback(sequence, token); };
   SINTER_TRY(callback.status());
   SINTER_TRY(generate(model.model, model.ready, prompts, generating));
   return callback.status();
+}
+
+sinter_error* generate_in_turn(sinter_language_model* model, const int32_t* const* prompts,
+                               const size_t* lengths, size_t prompt_count,
+                               const sinter_options* options, const OnText& on_text) {
+  if (!model) return border([] { return require(nullptr, "model"); });
+  return border_in_turn(*model->in_use, [&]() -> Status {
+    SINTER_TRY(require(prompts, "prompts"));
+    SINTER_TRY(require(lengths, "lengths"));
+    if (prompt_count == 0) return fail("there is no prompt", {}, {}, ExitCode::usage);
+    std::vector<std::vector<int32_t>> texts;
+    for (size_t i = 0; i < prompt_count; ++i) {
+      SINTER_TRY(require(prompts[i], "prompts"));
+      if (lengths[i] == 0)
+        return fail(fmt::format("prompt {} has no token", i + 1), {}, "give one at least",
+                    ExitCode::usage);
+      texts.emplace_back(prompts[i], prompts[i] + lengths[i]);
+    }
+    return generate_with(*model, std::move(texts), options, on_text);
+  });
+}
+
+Result<std::string> decoded(const sinter_language_model* model, const int32_t* tokens,
+                            size_t token_count) {
+  SINTER_TRY(require(model, "model"));
+  if (token_count > 0) SINTER_TRY(require(tokens, "tokens"));
+  SINTER_LET(tokenizer, tokenizer_of(*model));
+  return tokenizer->decode({tokens, token_count}, true);
 }
 
 }  // namespace
@@ -189,11 +218,18 @@ sinter_error* sinter_language_model_encode_chat(const sinter_language_model* mod
 
 sinter_error* sinter_language_model_decode(const sinter_language_model* model,
                                            const int32_t* tokens, size_t token_count, char** text) {
+  return give_text(text, [&] { return decoded(model, tokens, token_count); });
+}
+
+sinter_error* sinter_language_model_decode_all(const sinter_language_model* model,
+                                               const int32_t* tokens, size_t token_count,
+                                               char** text, size_t* size) {
+  if (size) *size = 0;
   return give_text(text, [&]() -> Result<std::string> {
-    SINTER_TRY(require(model, "model"));
-    if (token_count > 0) SINTER_TRY(require(tokens, "tokens"));
-    SINTER_LET(tokenizer, tokenizer_of(*model));
-    return tokenizer->decode({tokens, token_count}, true);
+    SINTER_TRY(require(size, "size"));
+    SINTER_LET(all, decoded(model, tokens, token_count));
+    *size = all.size();
+    return all;
   });
 }
 
@@ -201,21 +237,25 @@ sinter_error* sinter_language_model_generate(sinter_language_model* model,
                                              const int32_t* const* prompts, const size_t* lengths,
                                              size_t prompt_count, const sinter_options* options,
                                              sinter_on_token on_token, void* user) {
-  if (!model) return border([] { return require(nullptr, "model"); });
-  return border_in_turn(*model->in_use, [&]() -> Status {
-    SINTER_TRY(require(prompts, "prompts"));
-    SINTER_TRY(require(lengths, "lengths"));
-    if (prompt_count == 0) return fail("there is no prompt", {}, {}, ExitCode::usage);
-    std::vector<std::vector<int32_t>> texts;
-    for (size_t i = 0; i < prompt_count; ++i) {
-      SINTER_TRY(require(prompts[i], "prompts"));
-      if (lengths[i] == 0)
-        return fail(fmt::format("prompt {} has no token", i + 1), {}, "give one at least",
-                    ExitCode::usage);
-      texts.emplace_back(prompts[i], prompts[i] + lengths[i]);
-    }
-    return generate_with(*model, std::move(texts), options, on_token, user);
-  });
+  OnText on_text;
+  if (on_token)
+    on_text = [&](size_t sequence, int32_t token, const std::string& text) {
+      return on_token(user, sequence, token, text.c_str());
+    };
+  return generate_in_turn(model, prompts, lengths, prompt_count, options, on_text);
+}
+
+sinter_error* sinter_language_model_generate_text(sinter_language_model* model,
+                                                  const int32_t* const* prompts,
+                                                  const size_t* lengths, size_t prompt_count,
+                                                  const sinter_options* options,
+                                                  sinter_on_text on_text, void* user) {
+  OnText given;
+  if (on_text)
+    given = [&](size_t sequence, int32_t token, const std::string& text) {
+      return on_text(user, sequence, token, text.data(), text.size());
+    };
+  return generate_in_turn(model, prompts, lengths, prompt_count, options, given);
 }
 
 void sinter_language_model_free(sinter_language_model* model) { free_handle(model); }

@@ -1317,7 +1317,7 @@ struct GenerateOptions {
   double top_p = 1;         ///< 1: all
   std::int32_t seed = 0;    ///< of the draws
   bool stop_at_end = true;  ///< a sequence ends at an end token of the model, which is not given
-  std::vector<std::int32_t> ends;  ///< further end tokens
+  std::vector<std::int32_t> ends;  ///< further tokens that end one, with stop_at_end or without
   /// A token of a sequence, and the text that is certain with it ("" while a character is
   /// unfinished, or without a tokenizer). false ends the generation, without an error.
   std::function<bool(std::size_t sequence, std::int32_t token, std::string_view text)> on_token;
@@ -1380,11 +1380,14 @@ class LanguageModel {
   }
   Result<std::string> decode(const std::vector<std::int32_t>& tokens) const {
     char* text = nullptr;
-    if (Status done = detail::status(
-            sinter_language_model_decode(model_.get(), tokens.data(), tokens.size(), &text));
+    std::size_t size = 0;
+    if (Status done = detail::status(sinter_language_model_decode_all(model_.get(), tokens.data(),
+                                                                      tokens.size(), &text, &size));
         !done)
       return done.error();
-    return detail::take_text(text);
+    std::string copy(text, size);
+    sinter_free(text);
+    return copy;
   }
   /// Continues the prompts, none of which is empty; the new tokens of each.
   Result<std::vector<std::vector<std::int32_t>>> generate(
@@ -1411,12 +1414,12 @@ class LanguageModel {
     }
     Tokens tokens{options, {}, false};
     tokens.of_sequence.resize(prompts.size());
-    const sinter_on_token on_token = [](void* user, std::size_t sequence, std::int32_t token,
-                                        const char* text) -> int {
-      return static_cast<Tokens*>(user)->add(sequence, token, text) ? 0 : 1;
+    const sinter_on_text on_text = [](void* user, std::size_t sequence, std::int32_t token,
+                                      const char* text, std::size_t size) -> int {
+      return static_cast<Tokens*>(user)->add(sequence, token, {text, size}) ? 0 : 1;
     };
-    Status done = all.outcome(sinter_language_model_generate(
-        model_.get(), starts.data(), lengths.data(), prompts.size(), all.get(), on_token, &tokens));
+    Status done = all.outcome(sinter_language_model_generate_text(
+        model_.get(), starts.data(), lengths.data(), prompts.size(), all.get(), on_text, &tokens));
     if (!done) return done.error();
     if (tokens.threw)
       return Error{Code::cancelled, "the token callback threw", "", "", "the token callback threw"};
@@ -1429,7 +1432,7 @@ class LanguageModel {
     const GenerateOptions& options;
     std::vector<std::vector<std::int32_t>> of_sequence;
     bool threw;
-    bool add(std::size_t sequence, std::int32_t token, const char* text) {
+    bool add(std::size_t sequence, std::int32_t token, std::string_view text) {
       try {
         of_sequence[sequence].push_back(token);
         return !options.on_token || options.on_token(sequence, token, text);

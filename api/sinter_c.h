@@ -532,24 +532,37 @@ SINTER_MAY_FAIL sinter_error* sinter_language_model_encode_chat(const sinter_lan
                                                                 const char* message,
                                                                 int32_t** tokens,
                                                                 size_t* token_count, int32_t* end);
+/** The text of token ids, without special tokens, up to its first NUL. */
 SINTER_MAY_FAIL sinter_error* sinter_language_model_decode(const sinter_language_model* model,
                                                            const int32_t* tokens,
                                                            size_t token_count, char** text);
+/** All of it: `*size` bytes, which may be NUL, and a NUL behind them. */
+SINTER_MAY_FAIL sinter_error* sinter_language_model_decode_all(const sinter_language_model* model,
+                                                               const int32_t* tokens,
+                                                               size_t token_count, char** text,
+                                                               size_t* size);
 
 /** A token of sequence `sequence`, and the text that is certain with it ("" while a character is
  *  unfinished, or if there is no tokenizer), which stays during the call alone. Another value than
  * 0 ends the generation without an error. */
 typedef int (*sinter_on_token)(void* user, size_t sequence, int32_t token, const char* text);
+/** The same; the text has `size` bytes, which may be NUL, and a NUL behind them. */
+typedef int (*sinter_on_text)(void* user, size_t sequence, int32_t token, const char* text,
+                              size_t size);
 
 /** Continues `prompt_count` prompts, prompt i of `lengths[i]` tokens. Options: count (tokens for
  *  each at most, 64), temperature (0: the likeliest token), top-k, top-p, seed, stop-at-end (flag,
- *  true: a sequence ends at an end token of the model, which is not given), end (ids of further end
- *  tokens, "2,7"), activation-memory ("2GB": what the intermediate values of a call may take at
- *  most; longer prompts are fed in several calls), prefill-chunk (tokens of prompts that a call
- *  takes at most). Progress: stage "prompts", tokens. */
+ *  true: a sequence ends at an end token of the model, which is not given), end (ids of further
+ *  tokens that end one, "2,7"), activation-memory ("2GB": what the intermediate values of a call
+ * may take at most; longer prompts are fed in several calls), prefill-chunk (tokens of prompts that
+ * a call takes at most). Progress: stage "prompts", tokens. */
 SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
     sinter_language_model* model, const int32_t* const* prompts, const size_t* lengths,
     size_t prompt_count, const sinter_options* options, sinter_on_token on_token, void* user);
+/** As sinter_language_model_generate. */
+SINTER_MAY_FAIL sinter_error* sinter_language_model_generate_text(
+    sinter_language_model* model, const int32_t* const* prompts, const size_t* lengths,
+    size_t prompt_count, const sinter_options* options, sinter_on_text on_text, void* user);
 SINTER_API void sinter_language_model_free(sinter_language_model* model);
 
 /** Sequences of a language model that decode together and come and go, each in a place of the

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/compile/plan_summary.h"
+#include "driver/compile/predicted.h"
 #include "driver/plan_folder/write.h"
 #include "driver/text_table.h"
 
@@ -116,7 +117,8 @@ Status compile_model(CompileCommand options) {
     SINTER_TRY(write_plan_folder(
         folder, {built, code, files, record, options.random_weights, options.embed}));
   }
-  print_result(fmt::format("{}\n\n{}\n{}\n{} → {}\n", model_line(built),
+  print_result(fmt::format("{}\npredicted times: {}\n\n{}\n{}\n{} → {}\n", model_line(built),
+                           estimates_for(program.target),
                            summary_table(built.unfused, built.compiled), kernel_table(program),
                            counted(program.kernels.size(), "kernel"), printable(folder, 4096)));
   return {};

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "driver/board.h"
+#include "driver/compile/predicted.h"
 #include "driver/explain/against.h"
 #include "driver/explain/relaxed_attention.h"
 #include "driver/explain/why.h"
@@ -119,7 +120,9 @@ Status explain_model(const ExplainCommand& options) {
   } else if (options.html.empty() && options.dot.empty()) {
     SINTER_LET(relaxed, relaxed_savings(built.model, built.options, compiled));
     inputs.relaxed = std::move(relaxed);
-    std::string text = header.model + "\n";
+    std::string text =
+        fmt::format("{}\npredicted times: {}\n", header.model,
+                    estimates_for(compiled.program->target, inputs.board.has_value()));
     for (const EntryLedger& entry : ledger(compiled, only, inputs))
       text += "\n" + ledger_text(entry, verbosity == Verbosity::verbose);
     print_result(text);

@@ -280,6 +280,7 @@ Status generate_command(GenerateCommand options) {
   SINTER_LET(tokenizer, find_tokenizer(options.model));
   SINTER_LET(prompts, prompts_of(options, tokenizer));
   SINTER_LET(end_tokens, end_tokens_of(options, tokenizer));
+  if (options.ignore_eos) prompts.ends.clear();  // the chat format's
   prompts.ends.insert(prompts.ends.end(), end_tokens.begin(), end_tokens.end());
   SINTER_LET(backend, open_backend(options));
   for (const auto& prompt : prompts.ids)
@@ -400,7 +401,7 @@ void add_generate(CLI::App& program, Action& action) {
   command.add_option("--top-p", options->top_p,
                      "draw from the likeliest whose probabilities reach P");
   add_integer(command, "--seed", options->seed, "of the draws")->capture_default_str();
-  command.add_flag("--ignore-eos", options->ignore_eos, "go on after an end token");
+  command.add_flag("--ignore-eos", options->ignore_eos, "go on after an end token of the model");
   add_streaming(command, *options);
   add_prefill(command, *options);
   add_compiling(command, *options);

@@ -157,6 +157,8 @@ def bindings(header: Header) -> str:
         lines.append(f"{name} = {kind}")
     for result, name, arguments in header.callbacks:
         kinds = [header.ctype(declared) for declared, _ in header.arguments(arguments)]
+        if kinds[-2:] == ["c_char_p", "c_size_t"]:  # a text that may have NULs
+            kinds[-2] = "c_void_p"
         parts = [header.ctype(result.strip()), *kinds]
         lines.append(f"{name} = CFUNCTYPE({', '.join(parts)})")
     lines += ["", "FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {"]

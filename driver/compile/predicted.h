@@ -13,4 +13,8 @@ std::optional<double> predicted_seconds(const Compiled& compiled, std::string_vi
                                         llvm::ArrayRef<int64_t> sizes,
                                         const DeviceDescription* board = nullptr);
 
+/// "a cost model's estimates for one H200": what the predicted times of a target are. measured:
+/// they have the rates that were measured of a board.
+std::string estimates_for(std::string_view target, bool measured = false);
+
 }  // namespace sinter

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "driver/compile/predicted.h"
 #include "driver/explain/layers.h"
 #include "driver/explain/page_answers.h"
 #include "driver/explain/worth.h"
@@ -309,12 +310,10 @@ class EntryPage {
   }
 
   Json worths() {
-    std::set<const RefusalWorth*> matter;
-    for (const RefusalWorth* worth : worths_that_matter(ledger_)) matter.insert(worth);
+    const std::vector<const RefusalWorth*> matter = worths_that_matter(ledger_);
     Json list = Json::array();
-    for (const RefusalWorth& worth : ledger_.worths) {
+    const auto add = [&](const RefusalWorth& worth, bool matters) {
       const LedgerDecision& d = ledger_.decisions[worth.first];
-      if (worth.seconds <= 0 && !matter.contains(&worth)) continue;
       Json json = {{"a", number_of(d.a)},
                    {"b", number_of(d.b)},
                    {"count", worth.count},
@@ -322,10 +321,13 @@ class EntryPage {
                    {"seconds", worth.seconds},
                    {"stated", stated_text(worth)},
                    {"share", ledger_.seconds() > 0 ? stated_s(worth) / ledger_.seconds() : 0}};
-      if (matter.contains(&worth)) json["matters"] = true;
+      if (matters) json["matters"] = true;
       if (!worth.option.empty()) json["option"] = worth.option;
       list.push_back(std::move(json));
-    }
+    };
+    for (const RefusalWorth* worth : matter) add(*worth, true);  // in the order of the text
+    for (const RefusalWorth& worth : ledger_.worths)
+      if (worth.seconds > 0 && !llvm::is_contained(matter, &worth)) add(worth, false);
     return list;
   }
 
@@ -428,7 +430,7 @@ class EntryPage {
 
 std::string page_of(const Compiled& compiled, const ReportHeader& header,
                     const std::vector<EntryLedger>& ledgers, const WhyAnswers& answers,
-                    const PageParts& parts) {
+                    bool measured_board, const PageParts& parts) {
   const Program& program = *compiled.program;
   PageTexts texts;
   KernelTexts kernels;
@@ -440,6 +442,7 @@ std::string page_of(const Compiled& compiled, const ReportHeader& header,
                {"target", program.target},
                {"numerics", to_string(program.numerics)},
                {"command", header.command},
+               {"times", estimates_for(program.target, measured_board)},
                {"entries", entries},
                {"texts", texts.json()},
                {"cuda", {{"lines", kernels.lines()}, {"texts", kernels.texts()}}}};
@@ -457,10 +460,13 @@ std::string ledger_html(const Compiled& compiled, const ReportHeader& header,
                         const ReportInputs& inputs, PageParts parts) {
   const std::vector<EntryLedger> ledgers = ledger(compiled, header.only, inputs);
   const WhyAnswers answers(compiled);
-  std::string text = page_of(compiled, header, ledgers, answers, parts);
+  const auto made = [&] {
+    return page_of(compiled, header, ledgers, answers, inputs.board.has_value(), parts);
+  };
+  std::string text = made();
   if (text.size() < kMaxPageBytes || !parts.kernel_text) return text;
   parts.kernel_text = false;
-  return page_of(compiled, header, ledgers, answers, parts);
+  return made();
 }
 
 }  // namespace sinter

@@ -22,8 +22,8 @@ Status check_sampling(const Sampling& sampling) {
 
 bool is_end_token(const LoadedModel& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
                   int32_t token) {
-  return stop_at_eos &&
-         (llvm::is_contained(model.spec->eos, token) || llvm::is_contained(more, token));
+  return llvm::is_contained(more, token) ||
+         (stop_at_eos && llvm::is_contained(model.spec->eos, token));
 }
 
 Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,

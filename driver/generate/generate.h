@@ -33,7 +33,7 @@ struct Generation {
   double per_token_s = 0;  // mean of the others; 0 below three steps, which show no rate
 };
 
-/// Whether a token ends a sequence: an end token of the model or one of `more`, where any ends one.
+/// Whether a token ends a sequence: one of `more`, or, where `stop_at_eos`, one of the model's.
 bool is_end_token(const LoadedModel& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
                   int32_t token);
 

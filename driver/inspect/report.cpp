@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "driver/compile/predicted.h"
 #include "driver/generate/prefill_report.h"
 #include "driver/inspect/inspect.h"
 #include "driver/text_table.h"
@@ -68,9 +69,11 @@ std::string inspection_text(const Inspection& inspection) {
   }
   if (inspection.prompts) text += prompts_text(*inspection.prompts);
   return text + fmt::format(
-                    "\n{}: {}/s, {}/s; above {:.0f} FLOP/byte arithmetic is the limit\n",
+                    "\n{}: {}/s, {}/s; above {:.0f} FLOP/byte arithmetic is the limit; predicted "
+                    "times: {}\n",
                     inspection.device.name, with_unit(inspection.device.tensor_flops_per_s, "FLOP"),
-                    with_unit(inspection.device.memory_bytes_per_s, "B"), inspection.ridge());
+                    with_unit(inspection.device.memory_bytes_per_s, "B"), inspection.ridge(),
+                    estimates_for(inspection.device.name));
 }
 
 std::string inspection_json(const Inspection& inspection) {

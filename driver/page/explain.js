@@ -415,7 +415,7 @@ function classTable(number) {
   const cells = list => list.map(one => one > 0 ? duration(one) : "–").concat(shown.length > 1 ? [duration(sum(list))] : []);
   const rows = [...spent].sort((a, b) => sum(b[1]) - sum(a[1])).map(([name, list]) => [name, ...cells(list), all > 0 ? percent(sum(list) / all) : ""]);
   const heads = ["class", ...shown.map(entry => entry.title), ...(shown.length > 1 ? ["all"] : []), "share"];
-  return [h("h3", {}, "Time by class"), tableOf(heads, rows.concat([["all", ...cells(shown.map((_, i) => sum([...spent.values()].map(list => list[i])))), ""]]), heads.map((_, i) => i).slice(1))];
+  return [h("h3", {}, "Time by class"), h("div", { class: "narrow" }, tableOf(heads, rows.concat([["all", ...cells(shown.map((_, i) => sum([...spent.values()].map(list => list[i])))), ""]]), heads.map((_, i) => i).slice(1)))];
 }
 
 function payPanel(number) {
@@ -629,7 +629,7 @@ addEventListener("keydown", event => {
   }
 });
 
-const shownFacts = [data.target, data.numerics + " numerics", "sinter " + data.sinter];
+const shownFacts = [data.target, data.numerics + " numerics", "predicted times: " + data.times, "sinter " + data.sinter];
 document.body.append(h("header", {}, h("h1", {}, data.model), h("p", { class: "facts" }, shownFacts.join(" · "), data.command ? [" · ", h("code", {}, data.command)] : ""),
   h("div", { class: "bar" }, h("div", { class: "group", role: "tablist" }, tabs), modes, h("div", { class: "search" }, field, results), themeButton()),
   h("div", { class: "legend" }, [["var(--time)", "time"], ["var(--bytes)", "bytes"], ["var(--call-line)", "library call"], ["var(--weight)", "weight"], ["var(--state)", "state"], ["var(--given)", "input"],

@@ -114,6 +114,7 @@ sinter_progress = CFUNCTYPE(c_int, c_void_p, c_char_p, c_int64, c_int64)
 sinter_allocate = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_void_p)
 sinter_release = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t, c_void_p)
 sinter_on_token = CFUNCTYPE(c_int, c_void_p, c_size_t, c_int32, c_char_p)
+sinter_on_text = CFUNCTYPE(c_int, c_void_p, c_size_t, c_int32, c_void_p, c_size_t)
 sinter_evaluate = CFUNCTYPE(c_int, c_void_p, sinter_evaluation)
 
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
@@ -354,9 +355,17 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         sinter_error,
         [sinter_language_model, Integers(c_int32, "tokens"), Integer(c_size_t, "token_count"), POINTER(c_void_p)],
     ),
+    "sinter_language_model_decode_all": (
+        sinter_error,
+        [sinter_language_model, Integers(c_int32, "tokens"), Integer(c_size_t, "token_count"), POINTER(c_void_p), POINTER(c_size_t)],
+    ),
     "sinter_language_model_generate": (
         sinter_error,
         [sinter_language_model, POINTER(POINTER(c_int32)), Integers(c_size_t, "lengths"), Integer(c_size_t, "prompt_count"), sinter_options, sinter_on_token, Address("user")],
+    ),
+    "sinter_language_model_generate_text": (
+        sinter_error,
+        [sinter_language_model, POINTER(POINTER(c_int32)), Integers(c_size_t, "lengths"), Integer(c_size_t, "prompt_count"), sinter_options, sinter_on_text, Address("user")],
     ),
     "sinter_language_model_free": (None, [sinter_language_model]),
     "sinter_batch_create": (

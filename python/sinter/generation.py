@@ -10,7 +10,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Iterator
 
-from sinter._bindings import lib, sinter_on_token
+from sinter._bindings import lib, sinter_on_text
 from sinter.errors import Interrupts, SinterError, usage
 from sinter.integers import array_of
 from sinter.options import Options
@@ -176,20 +176,20 @@ class Stream:
             self._was_cut = self._stopped
             return self._was_cut
 
-        def take(sequence: int, token: int, text: bytes) -> bool:
+        def take(sequence: int, token: int, text: int, size: int) -> bool:
             cut = is_cut()
             if not cut:
-                self._queue.put((sequence, token, text.decode()))
+                self._queue.put((sequence, token, ctypes.string_at(text, size).decode()))
             return cut
 
         with Options(self._options, interrupts, lambda *progress: not is_cut()) as options:
-            error = lib.sinter_language_model_generate(
+            error = lib.sinter_language_model_generate_text(
                 self._model.pointer,
                 pointers,
                 lengths,
                 len(arrays),
                 options.pointer,
-                sinter_on_token(lambda user, *item: interrupts.guard(take, *item)),
+                sinter_on_text(lambda user, *item: interrupts.guard(take, *item)),
                 None,
             )
         if self._was_cut:

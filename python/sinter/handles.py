@@ -109,14 +109,16 @@ def text_of(text: bytes) -> str:
     return text.decode()
 
 
-def taken_text(function: Callable[..., Any], *arguments: Any) -> str:
-    """The text that a function gives through its last parameter, a `char**`; frees it."""
-    address = ctypes.c_void_p()
-    error = function(*arguments, ctypes.byref(address))
+def taken_text(function: Callable[..., Any], *arguments: Any, sized: bool = False) -> str:
+    """The text that a function gives through its last parameter, a `char**`; frees it. sized: a
+    `size_t*` follows, for a text that may have NULs."""
+    address, size = ctypes.c_void_p(), ctypes.c_size_t()
+    results = (ctypes.byref(address), ctypes.byref(size))[: 1 + sized]
+    error = function(*arguments, *results)
     del arguments  # a traceback holds no handle
     check(error)
     try:
-        return ctypes.string_at(address.value or 0).decode()
+        return ctypes.string_at(address.value or 0, size.value if sized else -1).decode()
     finally:
         lib.sinter_free(address)
 

@@ -83,7 +83,7 @@ class LanguageModel(Handle):
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
         ids = list(tokens)
-        return taken_text(lib.sinter_language_model_decode, self.pointer, ids, len(ids))
+        return taken_text(lib.sinter_language_model_decode_all, self.pointer, ids, len(ids), sized=True)
 
     def generate(
         self,
@@ -104,7 +104,8 @@ class LanguageModel(Handle):
 
         count: tokens for each, at most. temperature: 0 takes the likeliest token. top_k: 0 means
         all. seed: of the draws. stop: texts that end a sequence, and are not given. end_tokens:
-        further tokens that do. stop_at_end: whether the model's own end tokens do.
+        further tokens that do. stop_at_end: whether the model's own end tokens do, those of its chat
+        template among them.
         activation_memory: what the intermediate values of a call may take at most ("2GB"); longer
         prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at
         most.
@@ -164,7 +165,7 @@ class LanguageModel(Handle):
         text = self._chat.render(messages, **template_options)
         begin = self.encode("")
         ids = self._without(begin, self.encode(text))
-        if self._chat.eos_token:
+        if self._chat.eos_token and options.get("stop_at_end", True):
             end = self._without(begin, self.encode(self._chat.eos_token))
             if len(end) == 1:
                 options["end_tokens"] = [*options.get("end_tokens", ()), *end]

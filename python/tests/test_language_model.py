@@ -33,6 +33,29 @@ def test_texts_are_encoded_and_decoded(model):
     assert model.encode("") == [0]
 
 
+def test_a_zero_character_ends_no_text(tmp_path):
+    """The token " walked" and the one of the byte 0 change places."""
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).symlink_to(SAMPLES / "tiny-llama" / name)
+    tokenizer = json.loads((SAMPLES / "tiny-llama" / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    walked, nul = "\u0120walked", "\u0100"
+    vocabulary[walked], vocabulary[nul] = vocabulary[nul], vocabulary[walked]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with sinter.LanguageModel(tmp_path, "cpu") as model:
+        assert model.decode([*model.encode("The"), vocabulary[nul], *model.encode("The")[1:]]) == "The\0The"
+        generation = model.generate(PROMPT, count=3)
+        assert list(generation) == ["\0", " from", " the"] and generation.text == "\0 from the"
+
+
+def test_end_tokens_end_a_sequence_with_stop_at_end_or_without(model):
+    generation = model.generate(PROMPT, count=6)
+    tokens = generation.text and generation.tokens
+    for stop_at_end in (True, False):
+        ended = model.generate(PROMPT, count=6, end_tokens=[tokens[3]], stop_at_end=stop_at_end)
+        assert ended.text and ended.tokens == tokens[:3]
+
+
 def test_a_prompt_is_continued_piece_by_piece(model):
     generation = model.generate(PROMPT, count=30)
     pieces = list(generation)

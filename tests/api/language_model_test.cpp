@@ -75,6 +75,9 @@ TEST_CASE("a generation ends where the caller says, at an end token, and at an e
   options.ends = {all[0][3]};
   const auto ended = take(model.generate({prompt}, options));
   CHECK(ended[0].size() <= 3);
+  options.stop_at_end = false;  // of the model's own end tokens
+  CHECK(take(model.generate({prompt}, options)) == ended);
+  options.stop_at_end = true;
   options.ends = {};
   int left = 2;
   options.on_token = [&](std::size_t, std::int32_t, std::string_view) { return --left > 0; };

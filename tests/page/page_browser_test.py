@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -107,6 +108,27 @@ def check_paper(tab: browser.Tab) -> None:
     check(tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "t: light")
 
 
+def check_worths(tab: browser.Tab, sinter: str, model: str) -> None:
+    """The panel lists what would pay in the order of the program's text."""
+    text = subprocess.run([sinter, "explain", model], capture_output=True, check=True, text=True).stdout
+    said = re.findall(r"^ +(?:at most )?[0-9.]+ .s +[0-9.]+ % +[0-9]+× +(\S+) and (\S+): ", text.split("\ndecode, ")[0], re.M)
+    rows = tab.value("[...document.querySelectorAll('#panel tr.go')].map(row => [...row.querySelectorAll('code')]"
+                     ".map(code => code.textContent))")
+    check(len(said) > 3 and [tuple(row) for row in rows] == said, f"what would pay: {rows}, the text has {said}")
+
+
+def check_widths(chromium: browser.Browser, address: str) -> None:
+    """Nothing beside the pictures and code scrolls sideways."""
+    for width in (1400, 1000, 800):
+        tab = browser.Tab(chromium, address, width)
+        for view in ("entry", "kernel"):
+            if view == "kernel":
+                tab.value("pickKernel(0, 0)")
+            wide = tab.value("[...document.querySelectorAll('html, body, #panel, #panel table, #tables')]"
+                             ".filter(one => one.scrollWidth > one.clientWidth).map(one => one.tagName + ' ' + one.scrollWidth)")
+            check(not wide, f"{view} at {width} pixels: {wide}")
+
+
 def check_many_values(tab: browser.Tab) -> None:
     """The page looks for a path itself where the answer is not stored."""
     tab.value("pickPair(0, entries[0].number.get('v1'), entries[0].number.get('v150'))")
@@ -152,6 +174,8 @@ def run(program: str, sinter: str, samples: str, test_profile: str) -> None:
         page = pathlib.Path(folder) / "page.html"
         subprocess.run([sinter, "explain", model, "--html", str(page)], check=True)
         tab = browser.Tab(chromium, page.as_uri())
+        check_worths(tab, sinter, model)
+        check_widths(chromium, page.as_uri())
         check_answers(tab, sinter, model)
         check_kernels(tab)
         check_search(tab)
