@@ -476,6 +476,55 @@ TEST_CASE("explain says what kernels read before they wait, with -v and as JSON"
   CHECK(late_triggers == 1);
 }
 
+TEST_CASE("reports say that predicted times are a model's estimates, and for which board") {
+  const std::string readme = read_whole(SINTER_SAMPLES_DIR "/../README.md");
+  const TemporaryDirectory place;
+  size_t targets = 0;
+  const auto devices = json_of({"devices", "--json"});
+  for (const auto& target : devices["targets"]) {
+    const std::string text = run_program({"explain", SINTER_SAMPLES_DIR "/softmax_gelu.sir",
+                                          "--arch", target["name"].get<std::string>()})
+                                 .out;
+    const std::string begin = "\npredicted times: a cost model's estimates for one ";
+    const size_t at = text.find(begin);
+    REQUIRE_MESSAGE(at != std::string::npos, text);
+    const size_t board = at + begin.size();
+    const std::string name = text.substr(board, text.find('\n', board) - board);
+    CHECK_MESSAGE(readme.find(name) != std::string::npos, name);
+    ++targets;
+  }
+  CHECK(targets >= 7);
+  const std::string small = SINTER_SAMPLES_DIR "/small-llama";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"compile", small, "-o", place.path() + "/plan"},
+        {"inspect", small}})
+    CHECK(run_program(command).out.find("predicted times: a cost model's estimates for one H200") !=
+          std::string::npos);
+}
+
+TEST_CASE("the page lists what would pay in the order of the text") {
+  const TemporaryDirectory place;
+  const std::string page = place.path() + "/page.html", model = SINTER_SAMPLES_DIR "/small-llama";
+  REQUIRE(run_program({"explain", model, "--html", page}).code == 0);
+  const std::string whole = read_whole(page), begin = "id=\"sinter-data\">";
+  const size_t at = whole.find(begin) + begin.size();
+  const auto data = nlohmann::json::parse(whole.substr(at, whole.find("</script>", at) - at));
+  const std::string text = run_program({"explain", model}).out;
+  for (const auto& entry : data["entries"]) {
+    size_t last = text.find("\n" + entry["headline"].get<std::string>());
+    REQUIRE(last != std::string::npos);
+    for (const auto& worth : entry["worths"]) {
+      if (!worth.value("matters", false)) continue;
+      const auto name = [&](const char* which) {
+        return entry["values"][worth[which].get<size_t>()][0].get<std::string>();
+      };
+      last = text.find("×  " + name("a") + " and " + name("b") + ": ", last);
+      CHECK_MESSAGE(last != std::string::npos, name("a"));
+      if (last == std::string::npos) break;
+    }
+  }
+}
+
 TEST_CASE("two plans side by side") {
   const TemporaryDirectory place;
   const std::string saved = place.path() + "/ledger.json", llama = folder_of({"llama"});
