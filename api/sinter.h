@@ -123,6 +123,13 @@ inline Status status(sinter_error* error) {
   return taken;
 }
 
+/// A text for the C interface, where it would end at a zero character: an error.
+inline Status without_zero(const std::string& text) {
+  if (text.find('\0') == std::string::npos) return {};
+  return Error{Code::usage, "a zero character in the text", "", "leave it out",
+               "a zero character in the text; leave it out"};
+}
+
 /// A handle that copies share.
 template <typename Handle>
 std::shared_ptr<Handle> share(Handle* handle, void (*release)(Handle*)) {
@@ -1355,6 +1362,7 @@ class LanguageModel {
 
   /// Token ids of a text, with the special tokens that begin one.
   Result<std::vector<std::int32_t>> encode(const std::string& text) const {
+    if (Status whole = detail::without_zero(text); !whole) return whole.error();
     std::int32_t* tokens = nullptr;
     std::size_t count = 0;
     if (Status done = detail::status(
@@ -1366,6 +1374,8 @@ class LanguageModel {
   /// A message in the model's chat format, after a system message if there is one.
   Result<ChatPrompt> encode_chat(const std::string& message,
                                  const std::optional<std::string>& system = {}) const {
+    if (Status whole = detail::without_zero(message); !whole) return whole.error();
+    if (Status whole = detail::without_zero(system.value_or("")); !whole) return whole.error();
     std::int32_t* tokens = nullptr;
     std::size_t count = 0;
     std::int32_t end = -1;
@@ -1603,7 +1613,10 @@ class Encoder {
     if (prompt.name) all.set("prompt-name", *prompt.name);
     if (!all.made()) return all.made().error();
     std::vector<const char*> starts;
-    for (const std::string& text : texts) starts.push_back(text.c_str());
+    for (const std::string& text : texts) {
+      if (Status whole = detail::without_zero(text); !whole) return whole.error();
+      starts.push_back(text.c_str());
+    }
     TextVectors vectors;
     vectors.width = width();
     vectors.values.resize(texts.size() * vectors.width);

@@ -20,5 +20,7 @@ def needed(module: str, where: str = "", extra: str | None = None) -> Any:
         if (error.name or package).partition(".")[0] != package:
             raise  # it is there, and something of its own fails
         raise usage(
-            f"{package} is not installed", where, f"pip install 'sinter[{extra or EXTRAS[package]}]'"
+            f"{package} is not installed",
+            where,
+            f"pip install 'sinter[{extra or EXTRAS[package]}]'",
         ) from None

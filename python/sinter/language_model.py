@@ -83,7 +83,8 @@ class LanguageModel(Handle):
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of token ids, without special tokens."""
         ids = list(tokens)
-        return taken_text(lib.sinter_language_model_decode_all, self.pointer, ids, len(ids), sized=True)
+        decode = lib.sinter_language_model_decode_all
+        return taken_text(decode, self.pointer, ids, len(ids), sized=True)
 
     def generate(
         self,

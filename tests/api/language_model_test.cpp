@@ -58,6 +58,7 @@ TEST_CASE("a stream's text is the text of its tokens, after the prompt's") {
   all.insert(all.end(), tokens[0].begin(), tokens[0].end());
   const std::string whole = take(model.decode(all)), begin = take(model.decode(prompt));
   CHECK(whole == begin + streamed);
+  CHECK(model.encode(std::string("a\0b", 3)).error().what == "a zero character in the text");
   const std::int32_t nul = 190;  // the token of the byte 0
   CHECK(take(model.decode({nul, prompt[1]})) ==
         std::string(1, '\0') + take(model.decode({prompt[1]})));

@@ -81,4 +81,6 @@ def python_error(error: SinterError, checks: dict[str, RowCheck]) -> Exception:
 def library_error(error: SinterError, checks: dict[str, RowCheck]) -> SinterError:
     """The library's error with the words of the user's one."""
     told = python_error(error, checks)
-    return error if told is error else SinterError(error.code, str(told), error.where.split(", %")[0], "check the inputs")
+    if told is error:
+        return error
+    return SinterError(error.code, str(told), error.where.split(", %")[0], "check the inputs")

@@ -39,7 +39,8 @@ def run_part(command: list[str], begin: int, end: int, file: Path) -> tuple[bool
     failed, died = False, []
     while begin < end:
         file.write_text(str(begin))
-        status = subprocess.run([*command, "--seed", str(begin), "--count", str(end - begin), "--mark", str(file)]).returncode
+        seeds = ["--seed", str(begin), "--count", str(end - begin)]
+        status = subprocess.run([*command, *seeds, "--mark", str(file)]).returncode
         failed |= status == 1
         if status in (0, 1):
             break

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 import sinter
 import sinter.pytorch
+from sinter._library import find
 from sinter.pytorch.ops import CONVERSIONS
 from sinter.pytorch.output_folder import check_module_folder, check_reproducer_folder
 
@@ -109,6 +110,18 @@ def examples(rows=6):
     return Layers(), (randn(rows, 6), torch.arange(rows).flip(0) % 5)
 
 
+def make_folder(folder: Path, layout: dict, target: Path) -> None:
+    """Files with their texts, folders with theirs; None: a link to `target`."""
+    folder.mkdir()
+    for name, content in layout.items():
+        if content is None:
+            (folder / name).symlink_to(target)
+        elif isinstance(content, dict):
+            make_folder(folder / name, content, target)
+        else:
+            (folder / name).write_text(content)
+
+
 class TestConversions(unittest.TestCase):
     def setUp(self):
         reset()
@@ -171,6 +184,35 @@ class TestConversions(unittest.TestCase):
                 for check in (check_reproducer_folder, check_module_folder):
                     with self.assertRaisesRegex(sinter.SinterError, "which is no part of a"):
                         check(made)
+
+    def test_python_and_the_program_allow_the_same_folders(self):
+        about = '{"sinter": "1", "fails_alone": true}'
+        parts = {"about.json": about, "model.sir": "", "inputs.safetensors": ""}
+        program = {"program.py": "", "operands.pt": ""}
+        layouts = [{}, parts, program, {**parts, **program}, {"about.json": about}, {"model.sir": ""},
+                   {"about.json": "{}", "model.sir": ""}, {"about.json": "[", "model.sir": ""}, {"program.py": ""},
+                   {**parts, "x": ""}, {"op1": parts, "fusion12": program}, {"op1": {"x": ""}}, {"op": parts},
+                   {"op1": {"op1": parts}}, {**parts, "model.sir": {}}, {"about.json": about, "op1": ""},
+                   {"about.json": about, "model.sir": None}, {"op1": None}, {**program, "operands.pt": None}]
+        model = "module @m {\n  entry @main(%x: f32[8]) -> (%y) {\n    %y = exp %x\n  }\n}\n"
+        allowed = []
+        with tempfile.TemporaryDirectory() as place:
+            Path(place, "m.sir").write_text(model)
+            Path(place, "mine").mkdir()
+            for i, layout in enumerate(layouts):
+                folder = Path(place, str(i))
+                make_folder(folder, layout, Path(place, "mine"))
+                done = subprocess.run([find("sinter", "bin"), "bisect", "m.sir", "-o", str(i), "--device", "cpu"],
+                                      cwd=place, capture_output=True, text=True)
+                refused = "which is no part of a reproducer" in done.stderr
+                self.assertEqual(done.returncode, 4 if refused else 0, done.stderr)
+                try:
+                    check_reproducer_folder(folder)
+                    allowed.append(layout)
+                    self.assertFalse(refused, layout)
+                except sinter.SinterError as error:
+                    self.assertTrue(refused, f"{layout}: {error}")
+        self.assertEqual(allowed, [layouts[i] for i in (0, 1, 2, 3, 4, 10)])
 
     def test_the_program_of_a_wrong_op_shows_it(self):
         module, args = examples()
