@@ -21,11 +21,14 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_map_only
 
 from sinter.pytorch import importer, report
 from sinter.pytorch.backend import compile_aten, read_options
+from sinter.pytorch.decompositions import decompositions
 from sinter.pytorch.ops import CONVERSIONS
 from sinter.pytorch.packed_codes import CodeFormat, pack
 
 aten = torch.ops.aten
 OPTIONS = read_options(None)
+# Without it torch 2.11 traces wrong sizes.
+TABLE_OF_TORCH = {aten.linalg_vector_norm.default: decompositions()[aten.linalg_vector_norm.default]}
 MOST_TOGETHER = 64  # calls of one graph
 TOO_LARGE = "more than 2^48 bytes"  # with eight axes whose sizes change, where these are largest
 inf, nan = float("inf"), float("nan")
@@ -864,7 +867,7 @@ def compiled_batch(calls: list[Bound], mode: str) -> tuple[Callable, list, Any]:
             at += len(one.operands)
         return results
 
-    graph = make_fx(function, tracing_mode=mode, pre_dispatch=True)(*[x.clone() for x in data])
+    graph = make_fx(function, TABLE_OF_TORCH, tracing_mode=mode, pre_dispatch=True)(*[x.clone() for x in data])
     graph.graph.eliminate_dead_code()
     report.reset()
     run = compile_aten(graph, OPTIONS, "odd")
