@@ -243,6 +243,7 @@ class Compiled:
                 options = {**self._options, "fuse": False}
                 unfused = Compiled(self.model, options, [], [], self._weights, None)
                 self.plan.check_open()
+                unfused.plan.told = self.plan.told
                 self._unfused = unfused
             return self._unfused
 

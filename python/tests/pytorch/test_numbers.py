@@ -192,7 +192,7 @@ class TestCompiled(unittest.TestCase):
                 return function(x, n)
         x = torch.ones(3)
         model = sinter.from_torch(Exported(), (x, value), dynamic_shapes=(None, torch.export.Dim.DYNAMIC)).compile()
-        return lambda n: model.run(x=x, n=torch.tensor(n))
+        return lambda n, fuse=True: (model if fuse else model.unfused()).run(x=x, n=torch.tensor(n))
 
     def test_a_number_of_an_exported_module_is_an_input_that_keeps_its_range(self):
         run = self.exported(lambda x, n: x * n + 3 * n, 5)
@@ -208,6 +208,8 @@ class TestCompiled(unittest.TestCase):
 
     def test_a_number_outside_of_a_range_with_two_ends_is_an_error_that_tells_both(self):
         run = self.exported(lambda x, n: x * (n if 2 < n < 6 else -n), 5)
+        with self.assertRaisesRegex(sinter.SinterError, "n is 7; the module was exported for n in 3 .. 5"):
+            run(7, fuse=False)
         assert_same([run(3), run(5)], [torch.full((3,), 3.0), torch.full((3,), 5.0)], 1e-6)
         for n, value in ((2, 2), (7, 7), (-9, -9), (2**40, f"{5 + 2**31 - 1} or more"), (2**63 - 1, f"{5 + 2**31 - 1} or more"),
                          (-2**63, f"{3 - 2**31} or less")):
