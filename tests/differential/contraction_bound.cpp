@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/attention_heads.h"
+#include "ir/code_format.h"
 #include "ir/infer.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
@@ -74,13 +75,21 @@ Result<std::vector<double>> product_errors(const Graph& graph, const Op& op,
   }
   SINTER_LET(errors, evaluate_alone(graph, op, addresses_of(positive), symbols, symbol_values));
   SINTER_LET(count, summed(op, *operands[0]));
-  // A product, the additions, the bias, and the float32 of both evaluations here. Of a quantized
-  // matrix codes are added before the sum is scaled: scales are at least 2^-32 in most matrices.
+  std::vector<double> largest_sums = errors;
+  if (const Op& matrix = graph[op.operands[1]]; matrix.kind == OpKind::dequantize) {
+    // Products with codes are added before the sum is scaled, by 0 perhaps.
+    const double largest = code_info(code_format(matrix.attrs).code).largest;
+    HostTensor& codes = positive[1];
+    std::fill_n(codes.data<float>(), codes.volume(), static_cast<float>(largest));
+    SINTER_LET(unscaled, evaluate_alone(graph, op, addresses_of(positive), symbols, symbol_values));
+    for (size_t i = 0; i < unscaled.size(); ++i)
+      largest_sums[i] = std::max(largest_sums[i], unscaled[i]);
+  }
+  // A product, the additions, the bias, and the float32 of both evaluations here.
   const double relative = gamma(count + 4);
-  const bool scaled = graph[op.operands[1]].kind == OpKind::dequantize;
-  const double range = scaled ? kRange * 0x1p-32 : kRange;
-  for (double& error : errors)
-    error = error <= range ? relative * error + static_cast<double>(count) * kMin : kInfinity;
+  for (size_t i = 0; i < errors.size(); ++i)
+    errors[i] = largest_sums[i] <= kRange ? relative * errors[i] + static_cast<double>(count) * kMin
+                                          : kInfinity;
   return errors;
 }
 

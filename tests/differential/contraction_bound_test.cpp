@@ -8,6 +8,7 @@
 
 #include "differential/random.h"
 #include "ir/builder.h"
+#include "ir/code_format.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/evaluate/host_view.h"
@@ -142,6 +143,28 @@ TEST_CASE("sums that may leave the range of float32 have no bound") {
   CHECK(sum.check(number(kInfinity)) == "");
   CHECK(sum.elements.compared == 0);
   CHECK(sum.elements.unbounded == 2);
+}
+
+TEST_CASE("products with codes have no bound where a sum leaves the range before it is scaled") {
+  // A row of x per length: the code 4 times 1e38 is beyond float32, and the scale is 0.
+  const std::vector<float> x = {1, 1, 1e38f, 1};
+  const CodeFormat format = *parse_code_format("int8 row f32");
+  Graph graph;
+  Builder builder(graph, {});
+  const ValueId operand = builder.leaf(OpKind::input, {DType::f32, {Dim(2), Dim(2)}}, "x");
+  const ValueId packed =
+      builder.leaf(OpKind::input, {DType::i32, {Dim(1), row_words(format, 2)}}, "packed");
+  const ValueId matrix =
+      builder.op(OpKind::dequantize, {packed},
+                 Attributes().set(AttrName::size, Dim(2)).set(AttrName::codes, to_string(format)));
+  const ValueId product = builder.op(OpKind::linear, {operand, matrix});
+  const HostTensor rows = tensor(DType::f32, {2, 2}, x), zeros = tensor(DType::f32, {1, 2}, {0, 0});
+  const auto bounded = bounded_contraction(graph, graph[product], {&rows, &zeros}, {}, {});
+  REQUIRE(bounded);
+  BoundedElements elements;
+  CHECK(check_bound("y", tensor(DType::f32, {2, 1}, {0, kNan}), *bounded, elements).has_value());
+  CHECK(elements.compared == 1);
+  CHECK(elements.unbounded == 1);
 }
 
 TEST_CASE("attention is within its bound, and other attention is not") {
