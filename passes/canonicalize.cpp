@@ -63,10 +63,9 @@ class Canonicalizer {
   /// The value that replaces op `id` (itself if it stays); may rewrite the op in place.
   ValueId simplify(ValueId id) {
     Op& op = graph_[id];
-    const OpClass c = op_class(op);
-    if (c == OpClass::leaf) return id;
+    if (op_class(op) == OpClass::leaf) return id;
     if (op.kind == OpKind::reshape) cast_behind(id);
-    if (c == OpClass::view) join_views(op);
+    if (op_class(op) == OpClass::view) join_views(op);
     if (op.kind == OpKind::exp_neg_abs) drop_sign(op);
     if (changes_nothing(op)) return op.operands[0];
     fold(op);
