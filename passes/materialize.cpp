@@ -3,6 +3,7 @@
 #include <llvm/ADT/DenseMap.h>
 
 #include "ir/builder.h"
+#include "ir/common_subexpressions.h"
 #include "ir/contraction.h"
 #include "ir/graph_rewriter.h"
 #include "ir/grouping.h"
@@ -179,6 +180,7 @@ bool materialize(Module& module) {
     const std::vector<Symbol> symbols = narrowed(module.symbols, entry.range);
     Materializer materializer(entry.graph, symbols);
     Graph graph = materializer.run();
+    merge_common_subexpressions(graph, [](std::string_view) { return false; });
     remove_dead_ops(graph);
     make_names_unique(graph);
     changed |= materializer.changed();

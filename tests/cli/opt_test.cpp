@@ -71,7 +71,7 @@ TEST_CASE("passes that run one by one leave what the whole pipeline leaves") {
   for (const char* pass :
        {"label_sums", "padded_formulas", "recognize_attention", "fold_positions", "attention_masks",
         "shared_heads", "merge_linears", "unit_axes", "choose_kernels", "expand_attention",
-        "moved_views", "materialize", "cleanup", "recompute_parts", "block_sums", "run_sums",
+        "moved_views", "cleanup", "materialize", "recompute_parts", "block_sums", "run_sums",
         "column_operands", "placed_parts"}) {
     write_whole(file.module, text);
     text = opt_text({file.module, "--pass", pass});

@@ -6,6 +6,7 @@
 #include "ir/variants.h"
 #include "ir/verifier.h"
 #include "kernels/registry.h"
+#include "passes/materialize.h"
 #include "runtime/compare.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/run.h"
@@ -75,6 +76,11 @@ Module after_some_passes(Module module, uint64_t seed, const PassOptions& option
   return module;
 }
 
+/// After all passes there is nothing to copy: none of them takes back what materialize made.
+void check_copies(Module frozen) {
+  SINTER_CHECK(!materialize(frozen), "a frozen module needs copies:\n{}", print_module(frozen));
+}
+
 /// The pipeline with options that may change numbers: its modules are verified, and not run.
 void run_other_choices(Module module, uint64_t seed) {
   Random random(seed + 1);
@@ -88,6 +94,7 @@ void run_other_choices(Module module, uint64_t seed) {
     if (random.chance(50)) options.families.requested.emplace_back(family->name);
   }
   run_passes(module, {}, options);
+  check_copies(std::move(module));
 }
 
 Result<Module> frozen_case(Module module, uint64_t seed, const std::vector<std::string>& requested,
@@ -96,7 +103,9 @@ Result<Module> frozen_case(Module module, uint64_t seed, const std::vector<std::
   PassOptions options;
   options.families.requested = requested;
   module = after_some_passes(with_variants(std::move(module), seed), seed, options);
-  return freeze(std::move(module), {}, {}, options);
+  SINTER_LET(frozen, freeze(std::move(module), {}, {}, options));
+  check_copies(frozen);
+  return std::move(frozen);
 }
 
 const EntryPlan& called_entry(const Program& program, const Case& test) {
