@@ -3,6 +3,7 @@
 #include "differential/ended_outside.h"
 #include "differential/random.h"
 #include "differential/source_module.h"
+#include "ir/block_sums.h"
 #include "ir/variants.h"
 #include "ir/verifier.h"
 #include "kernels/registry.h"
@@ -108,6 +109,15 @@ Result<Module> frozen_case(Module module, uint64_t seed, const std::vector<std::
   return std::move(frozen);
 }
 
+/// The pass block_sums has acted, which changes the order of additions.
+bool sums_blocks(const Module& frozen) {
+  return llvm::any_of(frozen.entries, [](const Entry& entry) {
+    for (uint32_t i = 0; i < entry.graph.size(); ++i)
+      if (as_block_sums(entry.graph, ValueId{i})) return true;
+    return false;
+  });
+}
+
 const EntryPlan& called_entry(const Program& program, const Case& test) {
   return *variant_for(program.entries, "main", test.symbol_values);
 }
@@ -172,8 +182,10 @@ std::vector<CheckedCase::Launch> launches(const Program& program, const EntryPla
 /// The module that was generated, beside a plan that shows what its contractions gave.
 class SourceComparison {
  public:
-  static Result<SourceComparison> create(const Case& test, const CaseData& data, uint64_t seed) {
-    ObservedModule observed = observe_contractions(test.module);
+  /// `with_sums`: the passes may have changed the order of sums down columns.
+  static Result<SourceComparison> create(const Case& test, const CaseData& data, uint64_t seed,
+                                         bool with_sums) {
+    ObservedModule observed = observe_contractions(test.module, with_sums);
     SourceModule source(test, data, observed.contractions);
     if (observed.contractions.empty()) return SourceComparison(std::move(source), {}, 0);
     SINTER_LET(frozen, frozen_case(std::move(observed.module), seed, test.requested, {}));
@@ -230,6 +242,7 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
   run_other_choices(test.module, data_seed);
   auto frozen = frozen_case(test.module, data_seed, test.requested, fault);
   if (!frozen) return stage("passes", std::move(frozen.error()));
+  const bool with_sums = sums_blocks(*frozen);
   CompileOptions separate;
   separate.fusion.enabled = false;
   auto unfused = compile(*frozen, separate);
@@ -246,7 +259,7 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
   SINTER_LET(runner, Runner::load(*fused, test, data[0]));
   std::optional<SourceComparison> source;
   if (strict) {
-    auto made = SourceComparison::create(test, data[0], data_seed);
+    auto made = SourceComparison::create(test, data[0], data_seed, with_sums);
     if (!made) return stage("plan with contractions as results", std::move(made.error()));
     source.emplace(std::move(*made));
   }

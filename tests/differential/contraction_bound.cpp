@@ -52,9 +52,15 @@ Result<HostTensor> magnitudes(const HostTensor& tensor) {
   return std::move(result);
 }
 
-/// Products that are added for an element of a linear or an einsum.
+/// Products, or elements, that are added for an element of a linear, an einsum or a reduce_sum.
 Result<int64_t> summed(const Op& op, const HostTensor& a) {
   if (op.kind == OpKind::linear) return a.dims.back();
+  if (op.kind == OpKind::reduce_sum) {
+    int64_t count = 1;
+    for (int64_t axis : op.attrs.get<std::vector<int64_t>>(AttrName::axes))
+      count *= a.dims[static_cast<size_t>(axis)];
+    return count;
+  }
   SINTER_LET(spec, parse_einsum(op.attrs.get<std::string>(AttrName::spec)));
   int64_t count = 1;
   for (const EinsumAxis& axis : spec.axes)
@@ -62,12 +68,12 @@ Result<int64_t> summed(const Op& op, const HostTensor& a) {
   return count;
 }
 
-/// A sum of products, in any order, is as far from its value as gamma times the sum of the
-/// products' magnitudes.
-Result<std::vector<double>> product_errors(const Graph& graph, const Op& op,
-                                           llvm::ArrayRef<const HostTensor*> operands,
-                                           llvm::ArrayRef<Symbol> symbols,
-                                           llvm::ArrayRef<int64_t> symbol_values) {
+/// A sum of products, or of elements, in any order, is as far from its value as gamma times the sum
+/// of their magnitudes.
+Result<std::vector<double>> sum_errors(const Graph& graph, const Op& op,
+                                       llvm::ArrayRef<const HostTensor*> operands,
+                                       llvm::ArrayRef<Symbol> symbols,
+                                       llvm::ArrayRef<int64_t> symbol_values) {
   std::vector<HostTensor> positive;
   for (const HostTensor* operand : operands) {
     SINTER_LET(tensor, magnitudes(*operand));
@@ -76,9 +82,9 @@ Result<std::vector<double>> product_errors(const Graph& graph, const Op& op,
   SINTER_LET(errors, evaluate_alone(graph, op, addresses_of(positive), symbols, symbol_values));
   SINTER_LET(count, summed(op, *operands[0]));
   std::vector<double> largest_sums = errors;
-  if (const Op& matrix = graph[op.operands[1]]; matrix.kind == OpKind::dequantize) {
+  if (op.operands.size() > 1 && graph[op.operands[1]].kind == OpKind::dequantize) {
     // Products with codes are added before the sum is scaled, by 0 perhaps.
-    const double largest = code_info(code_format(matrix.attrs).code).largest;
+    const double largest = code_info(code_format(graph[op.operands[1]].attrs).code).largest;
     HostTensor& codes = positive[1];
     std::fill_n(codes.data<float>(), codes.volume(), static_cast<float>(largest));
     SINTER_LET(unscaled, evaluate_alone(graph, op, addresses_of(positive), symbols, symbol_values));
@@ -318,7 +324,7 @@ Result<BoundedValue> bounded_contraction(const Graph& graph, const Op& op,
   if (op.kind == OpKind::attention) {
     bounded.errors = AttentionErrors(op, used).run();
   } else {
-    SINTER_LET(errors, product_errors(graph, op, operands, symbols, symbol_values));
+    SINTER_LET(errors, sum_errors(graph, op, operands, symbols, symbol_values));
     bounded.errors = std::move(errors);
   }
   return bounded;

@@ -101,6 +101,26 @@ TEST_CASE("sums in any order are within their bounds, whatever cancels") {
   }
 }
 
+TEST_CASE("sums of sums of blocks of rows are within the bounds of a reduce_sum") {
+  Random random(3);
+  Contraction sum(OpKind::reduce_sum, {random_tensor(DType::f32, {320, 8}, random)},
+                  Attributes().set(AttrName::axes, std::vector<int64_t>{0}));
+  const auto of_blocks = [&](int64_t first) {
+    std::vector<float> sums(8);
+    for (int64_t column = 0; column < 8; ++column)
+      for (int64_t block = first; block < 320; block += 64) {
+        float of_block = 0;
+        for (int64_t row = block; row < block + 64; ++row)
+          of_block += sum.operands[0].data<float>()[row * 8 + column];
+        sums[column] += of_block;
+      }
+    return tensor(DType::f32, {1, 8}, sums);
+  };
+  CHECK(sum.check(of_blocks(0)) == "");
+  CHECK(sum.elements.compared == 8);
+  CHECK(sum.check(of_blocks(64)) != "");
+}
+
 TEST_CASE("a term that is missing, and a sum in a narrow type, are outside of the bounds") {
   Random random(2);
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {

@@ -21,15 +21,24 @@ std::vector<bool> needed_ops(const Graph& graph) {
   return needed;
 }
 
+/// A sum down columns, of which a pass may make a sum of sums of blocks of rows.
+bool sums_rows(const Op& op) {
+  if (op.kind != OpKind::reduce_sum || !is_float(op.type.dtype)) return false;
+  const auto last = static_cast<int64_t>(op.type.rank()) - 1;
+  return !llvm::is_contained(op.attrs.get<std::vector<int64_t>>(AttrName::axes), last);
+}
+
 }  // namespace
 
-ObservedModule observe_contractions(const Module& module) {
+ObservedModule observe_contractions(const Module& module, bool with_sums) {
   ObservedModule observed{module, {}};
   Graph& graph = observed.module.entries[0].graph;
   const std::vector<bool> needed = needed_ops(graph);
-  for (uint32_t i = 0; i < graph.size(); ++i)
-    if (op_class(graph.ops()[i]) == OpClass::contraction && needed[i])
-      observed.contractions.push_back(ValueId{i});
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const Op& op = graph.ops()[i];
+    const bool has_bound = op_class(op) == OpClass::contraction || (with_sums && sums_rows(op));
+    if (has_bound && needed[i]) observed.contractions.push_back(ValueId{i});
+  }
   graph.outputs.append(observed.contractions.begin(), observed.contractions.end());
   return observed;
 }

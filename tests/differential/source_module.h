@@ -1,7 +1,8 @@
 // A module as it was generated, before any pass, evaluated op by op.
 //
 // Passes may merge contractions (linear, einsum, attention) and choose another order for their
-// sums; every other op has one value, bit for bit. So contractions are given the values that a plan
+// sums; every other op has one value, bit for bit, but for sums down columns that the pass
+// block_sums may reorder: they count as contractions. Contractions are given the values that a plan
 // computed, and are compared one by one with float64 on the operands that they have here
 // (contraction_bound.h). Everything else follows from them bit for bit: roundings of one op never
 // reach the comparison of another, and no comparison or choice of a token after them can go the
@@ -21,7 +22,8 @@ struct ObservedModule {
   Module module;
   std::vector<ValueId> contractions;
 };
-ObservedModule observe_contractions(const Module& module);
+/// `with_sums`: with the sums that block_sums may reorder.
+ObservedModule observe_contractions(const Module& module, bool with_sums);
 
 class SourceModule {
  public:
