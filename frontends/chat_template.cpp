@@ -161,11 +161,6 @@ bool has_templates(const std::filesystem::path& folder) {
   return false;
 }
 
-bool stands(const std::filesystem::path& path) {
-  std::error_code error;
-  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
-}
-
 Result<ChatFormat> recognized(std::string_view jinja, const std::string& where) {
   if (auto format = recognize_chat_format(jinja)) return std::move(*format);
   return fail("the program knows a few chat templates by heart, and this is none of them", where,
@@ -219,9 +214,9 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
   const std::string config = (path / "tokenizer_config.json").string();
   const std::filesystem::path further = path / "additional_chat_templates";
   std::string jinja = (further / "default.jinja").string();
-  if (!stands(jinja)) jinja = (path / "chat_template.jinja").string();
+  if (!path_exists(jinja)) jinja = (path / "chat_template.jinja").string();
   std::optional<JsonDocument> document;
-  if (stands(config)) {
+  if (path_exists(config)) {
     SINTER_LET(read, read_json(config));
     document = std::move(read);
   }
@@ -232,7 +227,7 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
       return fail(fmt::format("no chat template is called \"{}\"", printable(name)),
                   "--chat-template", "give one of " + chat_template_names());
     format = ChatFormat{form, form->begins};
-  } else if (stands(jinja)) {
+  } else if (path_exists(jinja)) {
     SINTER_LET(text, read_small_file(jinja, max_template_bytes));
     SINTER_LET(found, recognized(text, jinja));
     format = std::move(found);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "frontends/check_tensors.h"
+#include "frontends/files/bounded_file.h"
 #include "frontends/files/other_formats.h"
 #include "frontends/files/random_tensors.h"
 #include "frontends/files/shards.h"
@@ -28,12 +29,6 @@ constexpr const char* kModuleName = "model.sir";
 constexpr const char* kAdapterConfigName = "adapter_config.json";
 constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxModuleBytes = uint64_t{256} << 20;
-
-/// Something has this name, be it a link that leads nowhere.
-bool stands(const fs::path& path) {
-  std::error_code error;
-  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
-}
 
 /// The name of a model at `path`: the last part of the path, without the ending of a file.
 std::string model_name(const fs::path& path) {
@@ -167,7 +162,7 @@ constexpr QuantizeConfig kQuantizeConfigs[] = {
 Status read_quantize_config(const fs::path& folder, const LoadOptions& options, HfModel& model) {
   for (const QuantizeConfig& config : kQuantizeConfigs) {
     const fs::path path = folder / config.file;
-    if (model.quantization || !stands(path)) continue;
+    if (model.quantization || !path_exists(path)) continue;
     SINTER_LET(document, read_json(path.string(), kMaxConfigBytes));
     const JsonView view = config.member.empty() ? document.view() : document.view()[config.member];
     const IgnoredKeys ignored{options.ignored_keys, options.note};
@@ -179,7 +174,7 @@ Status read_quantize_config(const fs::path& folder, const LoadOptions& options, 
 }
 
 Status refuse_adapter(const fs::path& folder) {
-  if (!stands(folder / kAdapterConfigName)) return {};
+  if (!path_exists(folder / kAdapterConfigName)) return {};
   return fail("the folder holds a LoRA adapter, which is not supported",
               (folder / kAdapterConfigName).string(),
               "merge it into its base model (merge_and_unload of peft) and give that");
@@ -236,7 +231,7 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
   const std::string path = folder.string();
   SINTER_LET(config, read_json((folder / kConfigName).string(), kMaxConfigBytes));
   std::optional<JsonDocument> generation;
-  if (stands(folder / "generation_config.json")) {
+  if (path_exists(folder / "generation_config.json")) {
     SINTER_LET(document, read_json((folder / "generation_config.json").string(), kMaxConfigBytes));
     SINTER_TRY(document.view().object());
     generation = std::move(document);
@@ -303,7 +298,8 @@ Result<LoadedModel> load_module(const std::string& path, const std::string& fold
 }
 
 Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& options) {
-  const bool has_config = stands(folder / kConfigName), has_module = stands(folder / kModuleName);
+  const bool has_config = path_exists(folder / kConfigName),
+             has_module = path_exists(folder / kModuleName);
   if (has_config && has_module)
     return fail(fmt::format("the folder has both {} and {}, which describe a model each",
                             kConfigName, kModuleName),
@@ -322,7 +318,8 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
 /// Only a config of Hugging Face has keys that may be ignored.
 Status refuse_ignored_keys(const std::string& path, const LoadOptions& options) {
   std::error_code error;
-  const bool has_config = fs::is_directory(path, error) && stands(fs::path(path) / kConfigName);
+  const bool has_config =
+      fs::is_directory(path, error) && path_exists(fs::path(path) / kConfigName);
   if (options.ignored_keys.empty() || has_config) return {};
   return fail(fmt::format("no config.json, whose key {} is to be ignored",
                           printable(options.ignored_keys.front())),
@@ -333,7 +330,7 @@ Status refuse_ignored_keys(const std::string& path, const LoadOptions& options) 
 
 bool is_module_path(const std::string& path) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return stands(fs::path(path) / kModuleName);
+  if (fs::is_directory(path, error)) return path_exists(fs::path(path) / kModuleName);
   return fs::path(path).extension() == ".sir";
 }
 
@@ -369,7 +366,7 @@ std::string missing_model_hint(const std::string& path) {
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
   SINTER_TRY(refuse_other_format(path));
-  if (!stands(path)) return fail("no such file or folder", path, missing_model_hint(path));
+  if (!path_exists(path)) return fail("no such file or folder", path, missing_model_hint(path));
   SINTER_TRY(refuse_ignored_keys(path, options));
   if (fs::is_directory(path, error)) return load_folder(path, options);
   if (is_module_path(path)) return load_module(path, {}, options);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 
 namespace sinter {
@@ -13,11 +14,6 @@ namespace fs = std::filesystem;
 /// "Pooling" of "sentence_transformers.models.Pooling".
 std::string class_name(const std::string& type) {
   return type.substr(type.rfind('.') == std::string::npos ? 0 : type.rfind('.') + 1);
-}
-
-bool stands(const fs::path& path) {
-  std::error_code error;
-  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
 tl::unexpected<Error> unknown_key(const JsonView& view, std::string_view what) {
@@ -131,7 +127,7 @@ bool is_plain_text(const JsonView& modality) {
 
 Status read_transformer(Pooling& pooling, const fs::path& folder, const fs::path& root) {
   for (const char* name : kTransformerConfigs) {
-    if (!stands(folder / name)) continue;
+    if (!path_exists(folder / name)) continue;
     SINTER_LET(document, read_json((folder / name).string()));
     SINTER_LET(members, document.view().object());
     if (members->empty()) continue;
@@ -158,7 +154,7 @@ Status read_transformer(Pooling& pooling, const fs::path& folder, const fs::path
     break;
   }
   const fs::path tokenizer = root / "tokenizer_config.json";
-  if (pooling.max_tokens || !stands(tokenizer)) return {};
+  if (pooling.max_tokens || !path_exists(tokenizer)) return {};
   SINTER_LET(config, read_json(tokenizer.string()));
   const JsonView most = config.view()["model_max_length"];
   if (const int64_t* count = most.present() ? most.value()->integer() : nullptr;
@@ -169,7 +165,7 @@ Status read_transformer(Pooling& pooling, const fs::path& folder, const fs::path
 
 Status read_normalize(Pooling& pooling, const fs::path& path) {
   pooling.normalize = true;
-  if (!stands(path)) return {};
+  if (!path_exists(path)) return {};
   SINTER_LET(document, read_json(path.string()));
   for (const char* key : {"module_input_name", "module_output_name"}) {
     const JsonView view = document.view()[key];
@@ -186,7 +182,7 @@ std::vector<std::string> pooling_files(const std::string& folder) {
   constexpr const char* kModules = "modules.json";
   const fs::path root(folder);
   std::vector<std::string> files = {kModules, kPromptsFile};
-  if (!stands(root / kModules)) return files;
+  if (!path_exists(root / kModules)) return files;
   const auto document = read_json((root / kModules).string());
   const auto modules = document ? document->view().array() : Result<const JsonValue::Array*>();
   if (!modules || !*modules) return files;  // its reader says what is wrong
@@ -202,7 +198,7 @@ std::vector<std::string> pooling_files(const std::string& folder) {
 Result<Pooling> find_pooling(const std::string& folder) {
   Pooling pooling;
   const fs::path root(folder);
-  if (!stands(root / "modules.json")) return pooling;
+  if (!path_exists(root / "modules.json")) return pooling;
   SINTER_LET(prompts, read_prompts(root.string()));
   pooling.prompts = std::move(prompts);
   SINTER_LET(document, read_json((root / "modules.json").string()));

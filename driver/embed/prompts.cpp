@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 
 namespace sinter {
@@ -29,8 +30,7 @@ Result<Prompts> read_prompts(const std::string& folder) {
   // These two names are there in every model.
   Prompts prompts{{{"query", ""}, {"document", ""}}};
   const std::filesystem::path path = std::filesystem::path(folder) / kPromptsFile;
-  std::error_code error;
-  if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) return prompts;
+  if (!path_exists(path)) return prompts;
   SINTER_LET(document, read_json(path.string()));
   const JsonView root = document.view();
   SINTER_TRY(root.object());

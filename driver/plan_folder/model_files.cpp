@@ -42,8 +42,7 @@ Result<std::vector<ModelFile>> read_model_files(const std::string& model) {
   std::vector<ModelFile> files;
   for (std::string& name : names) {
     const std::filesystem::path path = std::filesystem::path(folder) / name;
-    std::error_code error;
-    if (!std::filesystem::exists(std::filesystem::symlink_status(path, error))) continue;
+    if (!path_exists(path)) continue;
     SINTER_LET(bytes, read_small_file(path.string(), kMaxBytes));
     files.push_back({std::move(name), std::move(bytes)});
   }

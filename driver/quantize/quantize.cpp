@@ -10,6 +10,7 @@
 #include "driver/plan_folder/model_files.h"
 #include "driver/temporary_folder.h"
 #include "driver/text_file.h"
+#include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 #include "frontends/files/shards.h"
 #include "frontends/huggingface/quantization.h"
@@ -267,8 +268,7 @@ class FolderWriter {
     SINTER_LET(files, read_model_files(origin_));
     for (const char* name : kOtherFiles) {
       const fs::path path = fs::path(origin_) / name;
-      std::error_code error;
-      if (!fs::exists(path, error) ||
+      if (!path_exists(path) ||
           llvm::any_of(files, [&](const ModelFile& file) { return file.path == name; }))
         continue;
       SINTER_LET(bytes, read_small_file(path.string(), kMaxFileBytes));
@@ -299,8 +299,7 @@ class FolderWriter {
 
 Status check_quantizable(const OpenedModel& model, const std::string& folder,
                          const QuantizeOptions& options) {
-  std::error_code error;
-  if (model.plan || !model.spec || !fs::exists(fs::path(model.origin) / kConfig, error))
+  if (model.plan || !model.spec || !path_exists(fs::path(model.origin) / kConfig))
     return fail("only folders of Hugging Face models are quantized", model.origin,
                 "give the folder with config.json and the model's safetensors");
   if (!model.tensors)

@@ -29,11 +29,6 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMaxPartBytes = uint64_t{1} << 30;
 constexpr const char* kCompileAgain = "compile the model again";
 
-bool stands(const fs::path& path) {
-  std::error_code error;
-  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
-}
-
 /// Tensors in a plan's folder, each compared with its hash when it is read.
 class HashedTensors final : public TensorSource {
  public:
@@ -162,13 +157,13 @@ Status check_machine_code(const Kernel& kernel, std::string_view code, const std
 
 bool is_plan_folder(const std::string& path) {
   const fs::path folder(path);
-  return (stands(folder / "plan.json") || stands(folder / kManifestFile)) &&
-         !stands(folder / "config.json");
+  return (path_exists(folder / "plan.json") || path_exists(folder / kManifestFile)) &&
+         !path_exists(folder / "config.json");
 }
 
 Result<Manifest> read_manifest_of(const std::string& folder) {
   const std::string path = (fs::path(folder) / kManifestFile).string();
-  if (!stands(path))
+  if (!path_exists(path))
     return fail(fmt::format("the plan's folder has no {}", kManifestFile), folder, kCompileAgain);
   SINTER_LET(text, read_small_file(path, kMaxPartBytes));
   return read_manifest(text, path);
@@ -286,7 +281,7 @@ Result<std::shared_ptr<const TensorSource>> open_stored_weights(
   } else if (files) {
     paths = files->paths;
     for (const std::string& path : paths)
-      if (!stands(path))
+      if (!path_exists(path))
         return fail("the file of the plan's weights is not there", path,
                     "give the file or folder that has them now with --weights");
   } else {

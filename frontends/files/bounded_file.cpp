@@ -128,6 +128,12 @@ Result<std::string> BoundedFile::read_all(uint64_t max_bytes) const {
   return text;
 }
 
+bool path_exists(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::symlink_status(path, error).type() !=
+         std::filesystem::file_type::not_found;
+}
+
 Result<std::string> read_small_file(const std::string& path, uint64_t max_bytes, FileRole role) {
   SINTER_LET(file, BoundedFile::open(path, role));
   return file.read_all(max_bytes);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,10 @@ class BoundedFile {
   int64_t modified_seconds_ = 0;
   int64_t modified_nanoseconds_ = 0;
 };
+
+/// Something has this name: also a link that leads nowhere, and what cannot be looked at, so that
+/// opening it says why.
+bool path_exists(const std::filesystem::path& path);
 
 /// open() and read_all().
 Result<std::string> read_small_file(const std::string& path, uint64_t max_bytes,

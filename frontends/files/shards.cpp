@@ -7,6 +7,7 @@
 #include <map>
 #include <system_error>
 
+#include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 #include "frontends/files/other_formats.h"
 
@@ -19,14 +20,6 @@ constexpr const char* again = "download the model again";
 
 std::string inside(const std::string& folder, const std::string& name) {
   return (std::filesystem::path(folder) / name).string();
-}
-
-/// Something has this name, be it a link that leads nowhere.
-bool exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::symlink_status(path, error).type() !=
-             std::filesystem::file_type::not_found &&
-         !error;
 }
 
 /// A shard's name is a plain file name: an index must not lead out of its folder.
@@ -55,7 +48,7 @@ Result<ShardedWeights> ShardedWeights::open(const std::string& folder, const std
     if (known == numbers.end()) {
       SINTER_TRY(check_shard_name(view, name));
       auto shard = open_safetensors(inside(folder, name));
-      if (!shard && !exists(inside(folder, name)))
+      if (!shard && !path_exists(inside(folder, name)))
         return view.fail(fmt::format("the shard \"{}\" is not in the folder", printable(name)),
                          again);
       if (!shard) return tl::make_unexpected(std::move(shard.error()));
@@ -135,13 +128,13 @@ Status ShardedWeights::read_raw(std::string_view name, std::span<std::byte> out)
 }
 
 bool has_weights(const std::string& folder) {
-  return exists(inside(folder, single_name)) || exists(inside(folder, index_name));
+  return path_exists(inside(folder, single_name)) || path_exists(inside(folder, index_name));
 }
 
 std::string other_weights(const std::string& folder) {
   for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5",
                            "flax_model.msgpack", "consolidated.00.pth"})
-    if (exists(inside(folder, name))) return name;
+    if (path_exists(inside(folder, name))) return name;
   return {};
 }
 
@@ -154,12 +147,12 @@ std::string safetensors_hint(const std::string& folder, const std::string& file)
 Result<std::unique_ptr<FileTensors>> open_weights(const std::string& path) {
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
-  if (!is_folder || exists(inside(path, single_name))) {
-    if (!exists(path)) return fail("no such file or folder", path, "check the path");
+  if (!is_folder || path_exists(inside(path, single_name))) {
+    if (!path_exists(path)) return fail("no such file or folder", path, "check the path");
     SINTER_LET(file, open_safetensors(is_folder ? inside(path, single_name) : path));
     return std::make_unique<TensorFile>(std::move(file));
   }
-  if (exists(inside(path, index_name))) {
+  if (path_exists(inside(path, index_name))) {
     SINTER_LET(shards, ShardedWeights::open(path, index_name));
     return std::make_unique<ShardedWeights>(std::move(shards));
   }

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "frontends/files/bounded_file.h"
+
 namespace sinter {
 namespace {
 
@@ -59,11 +61,6 @@ constexpr FolderFile kFolderFiles[] = {
      FileUse::ignored},  // of a module that modules.json names, which is refused
 };
 
-bool stands(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(path, error));
-}
-
 }  // namespace
 
 std::span<const FolderFile> folder_files() { return kFolderFiles; }
@@ -72,9 +69,9 @@ std::vector<std::string> ignored_files(const std::string& folder) {
   std::vector<std::string> names;
   const fs::path root(folder);
   for (const FolderFile& file : kFolderFiles) {
-    const bool counts = file.use == FileUse::ignored_beside ? !stands(root / file.other)
+    const bool counts = file.use == FileUse::ignored_beside ? !path_exists(root / file.other)
                                                             : file.use != FileUse::ignored;
-    if (!counts && stands(root / file.name)) names.emplace_back(file.name);
+    if (!counts && path_exists(root / file.name)) names.emplace_back(file.name);
   }
   return names;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "frontends/files/bounded_file.h"
 #include "frontends/tokenizer/given_tokens.h"
 #include "frontends/tokenizer/vocabulary.h"
 
@@ -87,9 +88,7 @@ const std::string* FolderTokens::find_named(std::string_view key) const {
 
 Result<JsonDocument> read_folder_json(const std::string& folder, const char* name) {
   const fs::path path = fs::path(folder) / name;
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(path, error)))
-    return JsonDocument{path.string(), JsonValue(JsonValue::Object{})};
+  if (!path_exists(path)) return JsonDocument{path.string(), JsonValue(JsonValue::Object{})};
   SINTER_LET(document, read_json(path.string()));
   SINTER_TRY(document.view().object());
   return std::move(document);

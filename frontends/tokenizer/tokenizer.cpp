@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "frontends/files/bounded_file.h"
 #include "frontends/tokenizer/format.h"
 
 namespace sinter {
@@ -35,12 +36,9 @@ const FormatReader* find_reader(const std::string& path) {
 }  // namespace
 
 std::optional<std::string> find_tokenizer_file(const std::string& folder) {
-  std::error_code ignored;
   for (const FormatReader& reader : readers) {
     const auto file = std::filesystem::path(folder) / reader.file;
-    // A link that leads nowhere is there too, and an error.
-    if (std::filesystem::exists(std::filesystem::symlink_status(file, ignored)))
-      return file.string();
+    if (path_exists(file)) return file.string();
   }
   return std::nullopt;
 }

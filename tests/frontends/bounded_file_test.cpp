@@ -60,6 +60,11 @@ TEST_CASE("bounded_file: symbolic links are followed to files only") {
   check_error(BoundedFile::open(folder.path("dangling")), {"dangling", "does not exist"});
   REQUIRE(::symlink("loop", folder.path("loop").c_str()) == 0);
   check_error(BoundedFile::open(folder.path("loop")), {"loop", "cannot open"});
+  // A name whose file cannot be opened is no missing one.
+  CHECK(path_exists(folder.path("dangling")));
+  CHECK(path_exists(folder.path("loop") + "/config.json"));
+  CHECK_FALSE(path_exists(folder.path("nothing")));
+  CHECK_FALSE(path_exists(folder.path("blob") + "/config.json"));
 }
 
 TEST_CASE("bounded_file: folders, FIFOs, sockets and devices are refused without blocking") {
