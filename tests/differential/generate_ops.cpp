@@ -101,7 +101,15 @@ void GraphGenerator::cast() {
   DType to = random_.pick(std::array{DType::f32, DType::f16, DType::bf16});
   if (random_.chance(from == DType::i1 ? 40 : 15))
     to = random_.pick(std::array{DType::i32, DType::i64, DType::i64, DType::i1});
-  op(OpKind::cast, {*x}, Attributes().set(AttrName::dtype, to));
+  const Value y = op(OpKind::cast, {*x}, Attributes().set(AttrName::dtype, to));
+  if (!y || !random_.chance(15)) return;
+  // Back to the type, seen with another axis.
+  const Dims dims = graph_[*x].type.dims;
+  Dims apart = dims;
+  apart.insert(apart.begin(), Dim(1));
+  const ValueId seen = must(OpKind::reshape, {*y}, Attributes().set(AttrName::dims, apart));
+  const ValueId back = must(OpKind::cast, {seen}, Attributes().set(AttrName::dtype, from));
+  must(OpKind::reshape, {back}, Attributes().set(AttrName::dims, dims));
 }
 
 void GraphGenerator::activation() {
@@ -354,7 +362,14 @@ void GraphGenerator::generator() {
     op(OpKind::iota, {},
        Attributes().set(AttrName::dims, dims).set(AttrName::axis, random_.below(2)));
   } else {
-    constant(any_dtype(), dims);
+    ValueId x = constant(any_dtype(), dims);
+    // What passes fold: ops of the constant alone, through views.
+    for (int64_t count = random_.chance(50) ? random_.between(1, 4) : 0; count > 0; --count) {
+      const Value y = random_.chance(40)
+                          ? op(random_.pick(std::array{OpKind::neg, OpKind::abs}), {x})
+                          : Value(view_of(x));
+      if (y) x = *y;
+    }
   }
 }
 
