@@ -78,12 +78,14 @@ Module after_some_passes(Module module, uint64_t seed, const PassOptions& option
 }
 
 /// After all passes there is nothing to copy: none of them takes back what materialize made.
-void check_copies(Module frozen) {
-  SINTER_CHECK(!materialize(frozen), "a frozen module needs copies:\n{}", print_module(frozen));
+Status check_copies(Module frozen) {
+  if (materialize(frozen))
+    return fail("a frozen module needs copies", "", "", ExitCode::check_failed);
+  return {};
 }
 
 /// The pipeline with options that may change numbers: its modules are verified, and not run.
-void run_other_choices(Module module, uint64_t seed) {
+Status run_other_choices(Module module, uint64_t seed) {
   Random random(seed + 1);
   PassOptions options;
   options.device_inputs = random.chance(50);
@@ -95,7 +97,7 @@ void run_other_choices(Module module, uint64_t seed) {
     if (random.chance(50)) options.families.requested.emplace_back(family->name);
   }
   run_passes(module, {}, options);
-  check_copies(std::move(module));
+  return check_copies(std::move(module));
 }
 
 Result<Module> frozen_case(Module module, uint64_t seed, const std::vector<std::string>& requested,
@@ -105,7 +107,7 @@ Result<Module> frozen_case(Module module, uint64_t seed, const std::vector<std::
   options.families.requested = requested;
   module = after_some_passes(with_variants(std::move(module), seed), seed, options);
   SINTER_LET(frozen, freeze(std::move(module), {}, {}, options));
-  check_copies(frozen);
+  SINTER_TRY(check_copies(frozen));
   return std::move(frozen);
 }
 
@@ -239,7 +241,7 @@ Result<Compiled> compile_fused(Module frozen, std::optional<Fault> fault, Numeri
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
                                 std::optional<Fault> fault, Numerics numerics) {
   const bool strict = numerics == Numerics::strict;
-  run_other_choices(test.module, data_seed);
+  SINTER_TRY(run_other_choices(test.module, data_seed));
   auto frozen = frozen_case(test.module, data_seed, test.requested, fault);
   if (!frozen) return stage("passes", std::move(frozen.error()));
   const bool with_sums = sums_blocks(*frozen);

@@ -129,6 +129,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::place, 2},
       {&GraphGenerator::copy, 2},
       {&GraphGenerator::generator, 4},
+      {&GraphGenerator::ops_of_a_constant, 2},
       {&GraphGenerator::embedding, 6},
       {&GraphGenerator::gather, 3},
       {&GraphGenerator::scatter, 3},

@@ -362,15 +362,28 @@ void GraphGenerator::generator() {
     op(OpKind::iota, {},
        Attributes().set(AttrName::dims, dims).set(AttrName::axis, random_.below(2)));
   } else {
-    ValueId x = constant(any_dtype(), dims);
-    // What passes fold: ops of the constant alone, through views.
-    for (int64_t count = random_.chance(50) ? random_.between(1, 4) : 0; count > 0; --count) {
-      const Value y = random_.chance(40)
-                          ? op(random_.pick(std::array{OpKind::neg, OpKind::abs}), {x})
-                          : Value(view_of(x));
-      if (y) x = *y;
-    }
+    constant(any_dtype(), dims);
   }
+}
+
+/// Ops of a constant alone, through views, which passes fold; a kernel that reads memory.
+void GraphGenerator::ops_of_a_constant() {
+  ValueId x = constant(any_float(), {any_dim(), any_dim()});
+  for (int64_t count = random_.between(1, 4); count > 0; --count) {
+    Value y;
+    if (random_.chance(40)) {
+      y = op(random_.pick(std::array{OpKind::neg, OpKind::abs}), {x});
+    } else if (random_.chance(50)) {
+      Dims dims = graph_[x].type.dims;
+      dims.insert(dims.begin() + random_.below(static_cast<int64_t>(dims.size()) + 1), Dim(1));
+      y = op(OpKind::reshape, {x}, Attributes().set(AttrName::dims, dims));
+    } else {
+      y = view_of(x);
+    }
+    if (y) x = *y;
+  }
+  const auto rank = static_cast<int64_t>(graph_[x].type.rank());
+  if (random_.chance(50)) op(OpKind::cumulative_sum, {x}, scan_attributes(random_.below(rank)));
 }
 
 void GraphGenerator::literal() {

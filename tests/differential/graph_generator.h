@@ -93,6 +93,7 @@ class GraphGenerator {
   void place_parts(llvm::ArrayRef<ValueId> parts, int64_t axis);
   void copy();
   void generator();
+  void ops_of_a_constant();
   void literal();
   double any_number(int unusual);
   Number any_long();
