@@ -82,6 +82,10 @@ class Materializer {
 
   bool has_form(const Op& op) const { return contraction_form(result_, op, symbols_).has_value(); }
 
+  ValueId in_order(ValueId x, const std::vector<int64_t>& axes) {
+    return llvm::is_sorted(axes) ? x : builder_.transpose(x, axes);
+  }
+
   /// The op with dense copies of these operands, in the order of a product; of the bias as it is.
   Op with_copies(const Op& op, llvm::ArrayRef<uint32_t> operands) {
     Op fixed = op;
@@ -90,10 +94,10 @@ class Materializer {
       if (operand >= op.operands.size()) continue;
       std::vector<int64_t> order = {0};
       if (operand < 2) order = gemm_order(op, operand);
-      const ValueId ordered = builder_.transpose(op.operands[operand], order);
+      const ValueId ordered = in_order(op.operands[operand], order);
       const ValueId copy =
           builder_.op(OpKind::copy, {ordered}, {}, op.name + std::string(kSuffixes[operand]));
-      fixed.operands[operand] = builder_.transpose(copy, inverse(order));
+      fixed.operands[operand] = in_order(copy, inverse(order));
     }
     return fixed;
   }
