@@ -3,6 +3,7 @@
 #include "kernels/family.h"
 
 #include "codegen/emission/kernel_body.h"
+#include "ir/contraction.h"
 
 namespace sinter {
 
@@ -21,6 +22,11 @@ Ports dequantize_ports(const Graph&, const Op& op) {
   return ports;
 }
 
+/// The packed rows are consecutive.
+bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
+  return is_dense(graph, op.operands[operand]);
+}
+
 }  // namespace
 
 extern const KernelFamily dequantize_family;
@@ -32,6 +38,7 @@ constinit const KernelFamily dequantize_family{
     .cost = streaming_cost,
     .ports = dequantize_ports,
     .choose = choose_dequantize,
+    .addresses = addresses,
 };
 
 }  // namespace sinter

@@ -156,6 +156,12 @@ ValueId GraphGenerator::packed_weight(const CodeFormat& format, int64_t rows, in
   return id;
 }
 
+/// Some rows of a packed matrix: all but the first half.
+ValueId GraphGenerator::rows_of(ValueId packed) {
+  const int64_t rows = graph_[packed].type.dims[0].constant();
+  return builder_.slice(packed, 0, rows / 2, Dim(rows - rows / 2));
+}
+
 /// A quantized matrix as models have it, dequantized before a product of any number of tokens; or
 /// as the passes write the product of few, or of many on tensor cores.
 void GraphGenerator::quantized() {
@@ -189,8 +195,11 @@ void GraphGenerator::quantized() {
   }
   // A minimum may cancel what it is subtracted from, so that the product's error is beyond the
   // bound of one with such a matrix: it is read otherwise.
-  operands[1] = builder_.op(OpKind::dequantize, {packed}, std::move(attrs));
-  if (random_.chance(20)) {
+  const ValueId part = random_.chance(20) ? rows_of(packed) : packed;
+  operands[1] = builder_.op(OpKind::dequantize, {part}, std::move(attrs));
+  if (part != packed) {
+    values_.push_back(operands[1]);
+  } else if (random_.chance(20)) {
     if (const Value rows = ids(any_dim(), Dim(width))) op(OpKind::embedding, {operands[1], *rows});
   } else if (format.minima || random_.chance(20))
     values_.push_back(operands[1]);

@@ -109,6 +109,7 @@ class GraphGenerator {
   void gemv();
   void tiled_linear();
   ValueId packed_weight(const CodeFormat& format, int64_t rows, int64_t length);
+  ValueId rows_of(ValueId packed);
   void quantized();
 
   // Row numbers, and what reads and writes rows by them (generate_ids.cpp).
