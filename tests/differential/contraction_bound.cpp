@@ -180,8 +180,10 @@ class AttentionErrors {
       sum += product, magnitude += std::abs(product);
     }
     const double scale = op_.attrs.get<double>(AttrName::scale);
+    // The sum is scaled when it is complete.
+    const double largest = magnitude * std::max(1.0, std::abs(scale));
     sum *= scale, magnitude *= std::abs(scale);
-    if (!(magnitude <= kRange)) return {sum, kInfinity};
+    if (!(largest <= kRange)) return {sum, kInfinity};
     const double error = gamma(width_ + 8) * magnitude + static_cast<double>(width_) * kMin;
     if (!op_.attrs.has(AttrName::softcap)) return {sum, error};
     const double cap = op_.attrs.get<double>(AttrName::softcap);

@@ -227,6 +227,19 @@ TEST_CASE("attention is within its bound, and other attention is not") {
   CHECK(overflowing.elements.compared == 2);
 }
 
+TEST_CASE("attention has no bound where a score leaves the range before it is scaled") {
+  // q·k is -4e38; the key's weight is exp(-1e38).
+  Contraction scaled(OpKind::attention,
+                     {tensor(DType::f32, {1, 1}, {2}), tensor(DType::f32, {2, 1}, {1, -2e38f}),
+                      tensor(DType::f32, {2, 1}, {3, 5}), i32_tensor({0}), i32_tensor({1})},
+                     Attributes()
+                         .set(AttrName::heads, int64_t{1})
+                         .set(AttrName::kv_heads, int64_t{1})
+                         .set(AttrName::scale, 0.25));
+  CHECK(scaled.check(tensor(DType::f32, {1, 1}, {kNan})) == "");
+  CHECK(scaled.elements.unbounded == 1);
+}
+
 TEST_CASE("attention of several sequences with a mask is within its bound, and another is not") {
   Random random(4);
   const auto attention = [](std::vector<HostTensor> operands, bool zeros = false) {
