@@ -107,8 +107,9 @@ void GraphGenerator::cast() {
   const Dims dims = graph_[*x].type.dims;
   Dims apart = dims;
   apart.insert(apart.begin(), Dim(1));
-  const ValueId seen = must(OpKind::reshape, {*y}, Attributes().set(AttrName::dims, apart));
-  const ValueId back = must(OpKind::cast, {seen}, Attributes().set(AttrName::dtype, from));
+  const Value seen = op(OpKind::reshape, {*y}, Attributes().set(AttrName::dims, apart));
+  if (!seen) return;  // too many axes
+  const ValueId back = must(OpKind::cast, {*seen}, Attributes().set(AttrName::dtype, from));
   must(OpKind::reshape, {back}, Attributes().set(AttrName::dims, dims));
 }
 
