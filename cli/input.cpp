@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 
 namespace sinter {
 
@@ -16,9 +15,7 @@ Result<std::string> read_input() {
   while (true) {
     const ssize_t count = ::read(STDIN_FILENO, chunk.data(), chunk.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0)
-      return fail(fmt::format("cannot read: {}", std::generic_category().message(errno)),
-                  "standard input");
+    if (count < 0) return fail(fmt::format("cannot read: {}", errno_text()), "standard input");
     if (count == 0) return text;
     text.append(chunk.data(), static_cast<size_t>(count));
     if (text.size() > kMaxBytes)

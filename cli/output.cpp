@@ -188,8 +188,8 @@ Status flush_results() {
   write_bytes(escape_controls(std::exchange(held, {})));
   flush_stdout();
   if (write_error)
-    return fail(fmt::format("cannot write: {}", std::generic_category().message(write_error)),
-                "standard output", "check where it leads and the space there");
+    return fail(fmt::format("cannot write: {}", errno_text(write_error)), "standard output",
+                "check where it leads and the space there");
   return {};
 }
 

@@ -56,8 +56,6 @@ void remove_tree(int around, const char* name) {
   ::unlinkat(around, name, AT_REMOVEDIR);
 }
 
-std::string errno_text() { return std::generic_category().message(errno); }
-
 bool target_is_not_empty() { return errno == ENOTEMPTY || errno == EEXIST; }
 
 /// An error where `folder` lies in no folder. `path` is its real path.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/decompose.h"
+#include "ir/integers.h"
 
 namespace sinter {
 namespace {
@@ -22,9 +23,6 @@ std::optional<llvm::SmallVector<int64_t, 4>> inner_extents(DimsRef dims) {
     extents.push_back(dim.constant());
   }
   return extents;
-}
-int64_t product_of(llvm::ArrayRef<int64_t> extents) {
-  return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
 }
 
 /// The least common multiple of two positive numbers, at most `most`.
@@ -107,7 +105,7 @@ class RowDeal {
     if (facts.reduces || facts.dims.empty()) return false;
     const auto extents = inner_extents(facts.dims);
     if (!extents) return false;
-    const int64_t width = product_of(*extents);
+    const int64_t width = elements_of(*extents);
     auto section = static_cast<uint32_t>(rows_.sections.size());
     rows_.sections.push_back({-1, width, {member}});
     reads_.emplace_back();
@@ -158,10 +156,10 @@ class RowDeal {
     const auto distance = apart(read);
     const auto extents = inner_extents(read.space);
     if (!distance || !extents) return false;
-    SumRead sum{*distance, product_of(*extents), {}};
+    SumRead sum{*distance, elements_of(*extents), {}};
     for (const LoopRange& range : read.only) {
       if (range.variable == 0) continue;  // of the tokens some
-      const int64_t stride = product_of(llvm::ArrayRef(*extents).drop_front(range.variable));
+      const int64_t stride = elements_of(llvm::ArrayRef(*extents).drop_front(range.variable));
       sum.only.push_back({stride, (*extents)[range.variable - 1], range});
     }
     if (!sum.only.empty() && sum.width > kMaxElements) return false;
@@ -188,7 +186,7 @@ class RowDeal {
   }
 
   bool deal() {
-    const int64_t all = product_of(*inner_extents(graph_[anchor_].type.dims));
+    const int64_t all = elements_of(*inner_extents(graph_[anchor_].type.dims));
     int64_t common = 0;  // divisor of the distances
     for (uint32_t s = 0; s < rows_.sections.size(); ++s) {
       const ColocatedRows::Section& section = rows_.sections[s];

@@ -1,6 +1,7 @@
 // The reader of signatures: one pass over the text.
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/characters.h"
 #include "ir/custom_op.h"
 #include "ir/custom_signature.h"
 
@@ -8,9 +9,6 @@ namespace sinter {
 namespace {
 
 constexpr size_t kMaxOperands = 8;
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 
 #include "ir/guarded.h"
 
@@ -94,6 +95,8 @@ tl::unexpected<Error> unexpected_exception(const char* what) noexcept {
     return fail("out of memory", {}, {}, ExitCode::out_of_memory);
   }
 }
+
+std::string errno_text(int error) { return std::generic_category().message(error); }
 
 void check_failed(const char* file, int line, const char* condition, const std::string& message) {
   if (InvariantsThrow::here())

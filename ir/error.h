@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -52,6 +53,9 @@ std::string escape_controls(std::string_view text);
 /// A name as a part of a message or a table: like escape_controls, and newlines, tabs, quotes and
 /// backslashes are escaped too; cut to `limit` bytes.
 std::string printable(std::string_view text, size_t limit = 200);
+
+/// What the system says of an error number.
+std::string errno_text(int error = errno);
 
 [[noreturn]] void check_failed(const char* file, int line, const char* condition,
                                const std::string& message);

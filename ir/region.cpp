@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/integers.h"
+
 namespace sinter {
 namespace {
 
@@ -36,13 +38,6 @@ struct DigitSum {
   }
 };
 
-int64_t product_of(llvm::ArrayRef<int64_t> extents) {
-  int64_t product = 1;
-  for (int64_t extent : extents)
-    if (__builtin_mul_overflow(product, extent, &product)) return INT64_MAX;
-  return product;
-}
-
 /// Counts the elements of one read. Any step may find that it does not know: nullopt.
 class RegionOfRead {
  public:
@@ -50,10 +45,10 @@ class RegionOfRead {
       : read_(read), values_(values), root_(extents(root)), loop_(extents(read.space)) {}
 
   IndexSet run() {
-    const int64_t elements = product_of(root_);
+    const int64_t elements = elements_of(root_);
     if (llvm::is_contained(loop_, 0)) return IndexSet(elements);
     std::optional<IndexSet> set = exact();
-    return set ? std::move(*set) : IndexSet::at_most(elements, product_of(loop_));
+    return set ? std::move(*set) : IndexSet::at_most(elements, elements_of(loop_));
   }
 
  private:
@@ -218,7 +213,7 @@ std::optional<IndexSet> RegionOfRead::axis_set(const DigitSum& sum, int64_t exte
 
 std::optional<IndexSet> RegionOfRead::exact() {
   if (!narrow_loop()) return std::nullopt;
-  if (llvm::is_contained(loop_, 0)) return IndexSet(product_of(root_));
+  if (llvm::is_contained(loop_, 0)) return IndexSet(elements_of(root_));
   if (!make_digits()) return std::nullopt;
   IndexSet set = IndexSet::whole(1);
   std::vector<bool> used(digits_.size(), false);  // by an axis further in

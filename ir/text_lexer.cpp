@@ -1,10 +1,10 @@
 #include "ir/text_lexer.h"
 
+#include "ir/characters.h"
+
 namespace sinter {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_bare(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 
 int hex_digit(char c) {

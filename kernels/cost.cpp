@@ -8,14 +8,12 @@
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
 #include "kernels/family.h"
+#include "kernels/tile/config.h"
 
 namespace sinter {
 
 namespace {
 
-// Elements of a tile that take as long as a row or a column of its operands, which are copied and
-// read from shared memory: tiles of 128 rows and columns are 5 % slower than tiles of 256 rows.
-constexpr double kElementsOfRow = 16;
 // The share of the multiprocessors' cycles in which kernels that arithmetic bounds issue an
 // instruction.
 constexpr double kIssuedShare = 0.75;
@@ -92,8 +90,8 @@ double slowest_tiles(const DeviceDescription& device, DType operands, double til
                      double columns, double length) {
   const auto multiprocessors = static_cast<double>(device.multiprocessors);
   return std::ceil(tiles / multiprocessors) * 2 * length *
-         (rows * columns + kElementsOfRow * (rows + columns)) * multiprocessors /
-         peak_flops_per_s(device, operands);
+         (rows * columns + static_cast<double>(kElementsOfRow) * (rows + columns)) *
+         multiprocessors / peak_flops_per_s(device, operands);
 }
 
 KernelCost product_cost(const GroupView& group, const ProductWork& work, int64_t threads) {

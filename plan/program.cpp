@@ -36,6 +36,14 @@ const EntryPlan* Program::find_entry(std::string_view name) const {
   return nullptr;
 }
 
+std::vector<std::string> arena_values(const EntryPlan& entry) {
+  std::vector<std::string> names;
+  for (const Buffer& buffer : entry.buffers)
+    if (buffer.place == Buffer::Place::arena && !llvm::is_contained(names, buffer.value))
+      names.push_back(buffer.value);
+  return names;
+}
+
 bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values) {
   return llvm::none_of(kernel.group.ops(), [&](const Op& op) {
     return has_device_order(kernel.group, op, symbol_values);

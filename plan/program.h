@@ -152,6 +152,9 @@ struct EntryPlan {
   std::vector<Step> steps;
 };
 
+/// Names of the values that lie in an entry's arena, each once.
+std::vector<std::string> arena_values(const EntryPlan& entry);
+
 /// For each buffer of an entry: the step that reads it last writes another in its memory.
 std::vector<bool> buffers_written_over(const EntryPlan& entry);
 

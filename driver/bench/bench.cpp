@@ -15,7 +15,6 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kUsualPrompts[] = {512, 2048};
-constexpr int64_t kUsualContext = 1024;
 // Long enough that the start of a kernel is less than a hundredth of its time.
 constexpr size_t kReadBytes = size_t{1} << 30;
 constexpr int64_t kGemmSize = 8192;

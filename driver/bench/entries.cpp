@@ -13,10 +13,9 @@ namespace sinter {
 namespace {
 
 constexpr int64_t kMinSets = 3, kMaxSets = 32768;
-constexpr size_t kTimesCache = 4;     // all sets take this many times the second-level cache
-constexpr int64_t kMinCalls = 8;      // of one graph
-constexpr int64_t kWarmLaunches = 3;  // of each graph
-constexpr size_t kMinCopy = 32;       // bytes; see CudaCeilings::copy
+constexpr size_t kTimesCache = 4;  // all sets take this many times the second-level cache
+constexpr int64_t kMinCalls = 8;   // of one graph
+constexpr size_t kMinCopy = 32;    // bytes; see CudaCeilings::copy
 
 Result<std::vector<int64_t>> sizes_of(const BenchPlans& plans, const BenchOptions& options) {
   const llvm::ArrayRef<Symbol> symbols = plans.frozen.symbols;

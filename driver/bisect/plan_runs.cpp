@@ -12,7 +12,7 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kPromptTokens = 16;
+constexpr int64_t kSeededTokens = 16;
 
 Result<std::vector<int32_t>> seeded_tokens(const ModelSpec& spec, int64_t count, uint64_t seed) {
   SINTER_LET(ids, random_tensor(DType::i32, {count}, seed, {1, 0, spec.vocabulary - 1}));
@@ -60,7 +60,7 @@ Result<std::vector<PlanRuns::Call>> model_calls(const OpenedModel& model,
     SINTER_LET(calls, text_calls(spec, symbols, options.sequences, options.sequences_origin));
     return calls_of_texts(spec, symbols, calls);
   }
-  const int64_t prompt = std::min(kPromptTokens, std::max<int64_t>(spec.max_positions - 1, 1));
+  const int64_t prompt = std::min(kSeededTokens, std::max<int64_t>(spec.max_positions - 1, 1));
   const int64_t steps = spec.encoder ? 0 : std::min(options.steps, spec.max_positions - prompt);
   SINTER_LET(tokens, seeded_tokens(spec, prompt + steps, options.seed));
   const std::vector<int32_t> first(tokens.begin(), tokens.begin() + prompt);
@@ -80,14 +80,6 @@ Result<std::vector<PlanRuns::Call>> model_calls(const OpenedModel& model,
 }
 
 /// Names of the values that an entry's plan stores, each once.
-std::vector<std::string> stored_values(const EntryPlan& entry) {
-  std::vector<std::string> names;
-  for (const Buffer& buffer : entry.buffers)
-    if (buffer.place == Buffer::Place::arena && !llvm::is_contained(names, buffer.value))
-      names.push_back(buffer.value);
-  return names;
-}
-
 }  // namespace
 
 Result<PlanRuns> PlanRuns::create(const OpenedModel& model, const RunsOptions& options) {
@@ -117,7 +109,7 @@ Result<std::vector<CallValues>> PlanRuns::run(const Model& model) const {
   for (const Call& call : calls_) {
     SINTER_LET(plan,
                find_call(program, call.entry, call.symbol_values, calls_.front().symbol_values));
-    const CallOptions options{.poison_freed = true, .keep = stored_values(*plan)};
+    const CallOptions options{.poison_freed = true, .keep = arena_values(*plan)};
     SINTER_LET(result,
                session->run(call.entry, call.symbol_values, addresses_of(call.inputs), options));
     CallValues values = std::move(result.kept);

@@ -14,7 +14,6 @@ constexpr int kTurns = 15;
 // for little.
 constexpr double kSampleSeconds = 2e-3;
 constexpr int64_t kMaxLaunches = 2000;
-constexpr int64_t kWarmLaunches = 3;
 
 }  // namespace
 

@@ -12,12 +12,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Pairs of numbers in `values`.
-using Pairs = std::set<std::pair<size_t, size_t>>;
+using AnsweredPairs = std::set<std::pair<size_t, size_t>>;
 
 /// All pairs of few values; of many those that the fusion engine asked about, and values of which
 /// one reads the other.
-Pairs answered_pairs(const Compiled& compiled, size_t entry, const std::vector<ValueId>& values) {
-  Pairs pairs;
+AnsweredPairs answered_pairs(const Compiled& compiled, size_t entry,
+                             const std::vector<ValueId>& values) {
+  AnsweredPairs pairs;
   if (has_all_answers(values.size())) {
     for (size_t j = 0; j < values.size(); ++j)
       for (size_t i = 0; i < j; ++i) pairs.insert({i, j});

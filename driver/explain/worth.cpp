@@ -18,7 +18,7 @@ namespace sinter {
 namespace {
 
 /// Two kernels of the plan, by their steps, the earlier first.
-using Pair = std::pair<uint32_t, uint32_t>;
+using KernelPair = std::pair<uint32_t, uint32_t>;
 
 /// The plan in which kernels of some pairs are one, less the plan.
 class JoinedPlans {
@@ -30,14 +30,14 @@ class JoinedPlans {
   };
 
   /// The saving if one kernel replaces the two.
-  const Saving& of(Pair pair) {
+  const Saving& of(KernelPair pair) {
     const auto [at, is_new] = known_.try_emplace(pair);
     if (is_new) at->second = component({pair.first, pair.second});
     return at->second;
   }
 
   /// The saving of all pairs at once: kernels that pairs connect become one, where that saves time.
-  Saving of(const std::set<Pair>& pairs) {
+  Saving of(const std::set<KernelPair>& pairs) {
     std::vector<uint32_t> all;
     for (const auto& [a, b] : pairs) all.insert(all.end(), {a, b});
     llvm::sort(all);
@@ -53,7 +53,7 @@ class JoinedPlans {
     Saving sum;
     for (const auto& kernels : components) {
       const Saving saving =
-          kernels.size() == 2 ? of(Pair(kernels[0], kernels[1])) : component(kernels);
+          kernels.size() == 2 ? of(KernelPair(kernels[0], kernels[1])) : component(kernels);
       if (saving.seconds <= 0) continue;
       sum.seconds += saving.seconds;
       sum.bytes += saving.bytes;
@@ -77,7 +77,7 @@ class JoinedPlans {
 
   const EntryLedger& entry_;
   const JoinedCosts& costs_;
-  std::map<Pair, Saving> known_;
+  std::map<KernelPair, Saving> known_;
 };
 
 /// Values outside the layers that several layers read: tables of rotations, masks.
@@ -114,7 +114,7 @@ void add_worths(const Compiled& compiled, const FusionCosts& costs, EntryLedger&
   const std::vector<bool> is_table = tables_of(graph);
   const auto pair_of = [&](const LedgerDecision& d) {
     const LedgerEntry& asked = fusion.ledger[&d - entry.decisions.data()];
-    return Pair(std::minmax(group_of[asked.a.index], group_of[asked.b.index]));
+    return KernelPair(std::minmax(group_of[asked.a.index], group_of[asked.b.index]));
   };
   for (size_t i = 0; i < entry.decisions.size(); ++i) {
     LedgerDecision& d = entry.decisions[i];
@@ -128,11 +128,11 @@ void add_worths(const Compiled& compiled, const FusionCosts& costs, EntryLedger&
                 (of_a >= 0 && of_b >= 0 && of_a != of_b && !reads(costs.problem(), a, b));
   }
   for (const DecisionReason& reason : decisions_by_reason(entry, false)) {
-    std::set<Pair> of_reason;
+    std::set<KernelPair> of_reason;
     for (const DecisionKind& kind : reason.kinds) {
       RefusalWorth worth;
       worth.count = kind.count();
-      std::set<Pair> pairs;
+      std::set<KernelPair> pairs;
       for (const LedgerDecision* d : kind.all) pairs.insert(pair_of(*d));
       worth.kernels = *pairs.begin();
       worth.first = &kind.first() - entry.decisions.data();
@@ -169,7 +169,7 @@ std::vector<const RefusalWorth*> worths_that_matter(const EntryLedger& entry) {
   const auto rank = [](const RefusalWorth& worth) {
     return std::pair(!worth.option.empty(), worth.direct);
   };
-  std::map<Pair, size_t> place;
+  std::map<KernelPair, size_t> place;
   for (const RefusalWorth& worth : entry.worths) {
     if (worth.unasked || is_final(entry.decisions[worth.first].reason) ||
         stated_s(worth) < kMinShare * entry.seconds())

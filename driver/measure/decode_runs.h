@@ -6,6 +6,9 @@
 
 namespace sinter {
 
+/// Tokens of context where the user states none, as far as the model's positions allow.
+inline constexpr int64_t kUsualContext = 1024;
+
 /// A sample of generation.
 struct DecodeRun {
   Stopwatch::Times times;       // of all timed steps

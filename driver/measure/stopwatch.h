@@ -6,6 +6,9 @@
 
 namespace sinter {
 
+/// Launches of a graph before its measured ones.
+inline constexpr int64_t kWarmLaunches = 3;
+
 /// Times work in a stream by events, and by the host's clock from start() until it is done.
 class Stopwatch {
  public:

@@ -21,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string errno_text() { return std::generic_category().message(errno); }
-
 Status write_file(const fs::path& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -57,9 +55,9 @@ Status check_plan_folder(const std::string& folder) {
 namespace {
 
 /// Writes the files of a folder and notes their hashes.
-class FolderWriter {
+class PlanFolderWriter {
  public:
-  explicit FolderWriter(fs::path root) : root_(std::move(root)) {}
+  explicit PlanFolderWriter(fs::path root) : root_(std::move(root)) {}
 
   Status folder(const char* name) const {
     if (::mkdir((root_ / name).c_str(), 0777) != 0) return cannot_write(root_ / name, errno_text());
@@ -80,8 +78,8 @@ class FolderWriter {
   std::map<std::string, std::string> hashes_;
 };
 
-Status write_kernels(FolderWriter& folder, const Program& program, llvm::ArrayRef<MachineCode> code,
-                     Manifest& manifest) {
+Status write_kernels(PlanFolderWriter& folder, const Program& program,
+                     llvm::ArrayRef<MachineCode> code, Manifest& manifest) {
   for (const Kernel& kernel : program.kernels)
     SINTER_TRY(folder.file(kernel_path(kernel), kernel.source));
   for (const MachineCode& c : code) {
@@ -98,7 +96,7 @@ Status write_kernels(FolderWriter& folder, const Program& program, llvm::ArrayRe
 /// The headers that the kernels' text includes, for nvcc. It is told by target.h, which the first
 /// of them includes, what NVRTC is told by options; and that it gets NVRTC's text of functions that
 /// the host computes otherwise. Its own headers are read before.
-Status write_headers(FolderWriter& folder, const std::string& target) {
+Status write_headers(PlanFolderWriter& folder, const std::string& target) {
   constexpr std::string_view kIncludedByAll = "ir/scalar_math.h";
   std::string text = fmt::format(
       "// For nvcc: what {} can do, and that device code is compiled, as NVRTC is told by "
@@ -117,7 +115,7 @@ Status write_headers(FolderWriter& folder, const std::string& target) {
 }
 
 /// Where the plan's weights are; those to embed are written.
-Result<StoredWeights> store_weights(FolderWriter& folder, const FolderRequest& request) {
+Result<StoredWeights> store_weights(PlanFolderWriter& folder, const FolderRequest& request) {
   const LoadedModel& model = request.built.model;
   if (request.embed) {
     SINTER_TRY(folder.folder(kWeightFiles));
@@ -146,7 +144,7 @@ Status write_plan_folder(const std::string& folder, const FolderRequest& request
   const Built& built = request.built;
   const fs::path target = real_path(folder);
   SINTER_LET(made, TemporaryFolder::beside(target));
-  FolderWriter writer(made.path());
+  PlanFolderWriter writer(made.path());
   const Program& program = *built.compiled.program;
   for (const char* part : {"ir", "kernels"}) SINTER_TRY(writer.folder(part));
   SINTER_TRY(writer.file("plan.json", write_plan(program)));

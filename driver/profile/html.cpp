@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Launches of a time line; later ones are left out, so that a page stays small.
-constexpr size_t kMaxLaunches = 20000;
+constexpr size_t kMaxShownLaunches = 20000;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::string profile_page_json(const Profile& profile) {
     uint64_t begin = UINT64_MAX;
     for (const ProfiledKernel& kernel : kernels) begin = std::min(begin, kernel.record.start_ns);
     for (const ProfiledKernel& kernel : kernels) {
-      if (launches.size() == kMaxLaunches) {
+      if (launches.size() == kMaxShownLaunches) {
         ++left_out;
         continue;
       }

@@ -12,7 +12,7 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kUsualContext = 1024, kUsualPrompt = 512;
+constexpr int64_t kUsualPrompt = 512;
 
 /// A size from the options, or the usual one as far as it fits: 0 .. most.
 Result<int64_t> chosen_size(std::optional<int64_t> given, int64_t usual, int64_t least,

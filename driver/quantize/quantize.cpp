@@ -155,9 +155,10 @@ Result<Rounded> round_matrix(const Matrix& matrix, DType scale, FileDType dtype,
   return rounded;
 }
 
-class FolderWriter {
+class QuantizedFolderWriter {
  public:
-  FolderWriter(const OpenedModel& model, const QuantizeOptions& options, const FileTensors& files)
+  QuantizedFolderWriter(const OpenedModel& model, const QuantizeOptions& options,
+                        const FileTensors& files)
       : options_(options), scale_(model.spec->dtype), origin_(model.origin), files_(files) {
     for (Matrix& matrix : matrices_of(model, options)) {
       std::string name = matrix.tensor;
@@ -324,7 +325,7 @@ Result<QuantizedFolder> quantize(const OpenedModel& model, const std::string& fo
   const fs::path target = real_path(folder);
   SINTER_LET(files, open_weights(model.origin));
   SINTER_LET(made, TemporaryFolder::beside(target));
-  SINTER_LET(result, FolderWriter(model, options, *files).write(made.path()));
+  SINTER_LET(result, QuantizedFolderWriter(model, options, *files).write(made.path()));
   if (options.stage) options.stage("reading the folder back");
   LoadOptions load;
   load.ignored_keys = options.ignored_keys;

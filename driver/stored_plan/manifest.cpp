@@ -14,7 +14,7 @@ namespace sinter {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Pairs = std::vector<std::pair<std::string, std::string>>;
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 constexpr std::string_view kNoHash = "00000000000000000000000000000000";
 constexpr std::string_view kManifestName = "sinter.manifest";
@@ -88,7 +88,7 @@ class ManifestReader {
     SINTER_TRY(read(view[0], out.first));
     return read(view[1], out.second);
   }
-  static Status read(const JsonView& view, Pairs& out) {
+  static Status read(const JsonView& view, NamedTexts& out) {
     SINTER_LET(items, view.array());
     for (size_t i = 0; i < items->size(); ++i) SINTER_TRY(read(view[i], out.emplace_back()));
     return {};

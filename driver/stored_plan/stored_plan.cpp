@@ -16,6 +16,7 @@
 #include "frontends/huggingface/quantization.h"
 #include "frontends/model/build_model.h"
 #include "frontends/quantized/code_tensors.h"
+#include "ir/characters.h"
 #include "ir/text.h"
 #include "plan/plan_file.h"
 #include "runtime/cuda/kernel_resources.h"
@@ -122,8 +123,6 @@ Status check_entries(const Program& program, const Module& module,
 
 /// "sm_8" of "sm_86".
 std::string_view major_of(std::string_view arch) { return arch.substr(0, arch.size() - 1); }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Whether machine code for `made` runs on a device of `arch` as code for `arch` would: of the same
 /// major compute capability, no newer, and with the same abilities. Code for a name that ends in a

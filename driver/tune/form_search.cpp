@@ -6,7 +6,7 @@ namespace sinter {
 namespace {
 
 /// Seconds of two sets of forms, measured in turns; the medians of the turns.
-struct Pair {
+struct TimePair {
   double before = 0, after = 0;
 };
 
@@ -16,8 +16,8 @@ double middle(std::vector<double> samples) {
 }
 
 /// Stops where `after` is not faster by more than `margin`, if one is given.
-Result<std::optional<Pair>> in_turns(const TimeToken& time, const TunedForms& before,
-                                     const TunedForms& after, std::optional<double> margin) {
+Result<std::optional<TimePair>> in_turns(const TimeToken& time, const TunedForms& before,
+                                         const TunedForms& after, std::optional<double> margin) {
   std::vector<double> a, b;
   for (int turn = 0; turn < kFormTurns; ++turn) {
     // Neither always runs after the other.
@@ -26,9 +26,9 @@ Result<std::optional<Pair>> in_turns(const TimeToken& time, const TunedForms& be
     SINTER_LET(second, time(swapped ? before : after));
     a.push_back(swapped ? second : first);
     b.push_back(swapped ? first : second);
-    if (margin && !(b.back() < a.back() * (1 - *margin))) return std::optional<Pair>();
+    if (margin && !(b.back() < a.back() * (1 - *margin))) return std::optional<TimePair>();
   }
-  return std::optional(Pair{middle(a), middle(b)});
+  return std::optional(TimePair{middle(a), middle(b)});
 }
 
 }  // namespace

@@ -7,13 +7,6 @@
 namespace sinter {
 namespace {
 
-std::vector<std::string> stored_values(const EntryPlan& entry) {
-  std::vector<std::string> names;
-  for (const Buffer& buffer : entry.buffers)
-    if (buffer.place == Buffer::Place::arena) names.push_back(buffer.value);
-  return names;
-}
-
 Status compare_values(std::string_view entry, std::string_view name, const HostTensor& fused,
                       const HostTensor& unfused, DTypeReport& report) {
   SINTER_LET(difference, compare_bits(fused, unfused));
@@ -30,7 +23,7 @@ std::vector<std::string> Plans::common_values(std::string_view entry) const {
   std::vector<std::vector<std::string>> stored;
   for (const auto& plan : {fused, unfused})
     for (const EntryPlan& variant : variants_of(plan->program().entries, entry))
-      stored.push_back(stored_values(variant));
+      stored.push_back(arena_values(variant));
   std::vector<std::string> common;
   for (const Op& op : module.find_entry(entry)->graph.ops())
     if (llvm::all_of(stored, [&](const auto& names) { return llvm::is_contained(names, op.name); }))

@@ -58,7 +58,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
     return descriptor >= 0;
   });
   if (descriptor >= 0) return AtomicFile(target, std::move(temporary), descriptor);
-  return fail(fmt::format("cannot write: {}", std::generic_category().message(errno)), path,
+  return fail(fmt::format("cannot write: {}", errno_text()), path,
               "check that the folder exists and may be written to");
 }
 
@@ -74,7 +74,7 @@ AtomicFile::~AtomicFile() {
 }
 
 tl::unexpected<Error> AtomicFile::failed(std::string_view act) const {
-  return fail(fmt::format("cannot {}: {}", act, std::generic_category().message(errno)), path_,
+  return fail(fmt::format("cannot {}: {}", act, errno_text()), path_,
               "check the space on the disk and the folder's permissions");
 }
 

@@ -7,15 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "frontends/files/read_files.h"
 
 namespace sinter {
 namespace {
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 std::string_view kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a folder";
@@ -31,7 +28,7 @@ tl::unexpected<Error> cannot_open(const std::string& path, int error) {
     return fail("this symbolic link leads to a file that does not exist", path,
                 "download the model again");
   if (error == ENXIO) return fail("expected a regular file, got a socket or a device", path);
-  return fail(fmt::format("cannot open: {}", reason(error)), path, "check the path");
+  return fail(fmt::format("cannot open: {}", errno_text(error)), path, "check the path");
 }
 
 /// How the files begin that stand where a model should be.
@@ -61,7 +58,7 @@ Result<BoundedFile> BoundedFile::open(const std::string& path, FileRole role) {
   BoundedFile file(path, descriptor);
   struct stat info;
   if (::fstat(descriptor, &info) != 0)
-    return fail(fmt::format("cannot look at the file: {}", reason(errno)), path);
+    return fail(fmt::format("cannot look at the file: {}", errno_text(errno)), path);
   if (!S_ISREG(info.st_mode))
     return fail(fmt::format("expected a regular file, got {}", kind_of(info.st_mode)), path,
                 "check the path");
@@ -103,13 +100,13 @@ Status BoundedFile::read(uint64_t offset, std::span<std::byte> out) const {
                             static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
-      return fail(fmt::format("cannot read byte {}: {}", offset + done, reason(errno)), path_);
+      return fail(fmt::format("cannot read byte {}: {}", offset + done, errno_text(errno)), path_);
     if (count == 0) break;  // shorter than it was: the look at the size below says so
     done += static_cast<size_t>(count);
   }
   struct stat info;
   if (::fstat(fd_, &info) != 0)
-    return fail(fmt::format("cannot look at the file: {}", reason(errno)), path_);
+    return fail(fmt::format("cannot look at the file: {}", errno_text(errno)), path_);
   if (static_cast<uint64_t>(info.st_size) != size_)
     return fail(fmt::format("the file had {} bytes and now has {}", size_, info.st_size), path_,
                 "do not change a model while it is read");

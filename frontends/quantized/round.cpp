@@ -24,11 +24,11 @@ constexpr WeightScheme int4(int64_t group) {
       .layout = WeightLayout::packed, .bits = 4, .strategy = ScaleStrategy::group, .group = group};
 }
 
-constexpr RoundedFormat kFormats[] = {{"fp8", kFp8, kFp8},
-                                      {"int8", kInt8, kInt8Table},
-                                      {"int4-g32", int4(32), kInt8Table},
-                                      {"int4-g64", int4(64), kInt8Table},
-                                      {"int4-g128", int4(128), kInt8Table}};
+constexpr RoundedFormat kRoundedFormats[] = {{"fp8", kFp8, kFp8},
+                                             {"int8", kInt8, kInt8Table},
+                                             {"int4-g32", int4(32), kInt8Table},
+                                             {"int4-g64", int4(64), kInt8Table},
+                                             {"int4-g128", int4(128), kInt8Table}};
 
 constexpr float kLargestE4m3 = 448;
 
@@ -68,11 +68,12 @@ float store_scale(DType dtype, float largest, float half, std::byte* out) {
 
 }  // namespace
 
-std::span<const RoundedFormat> rounded_formats() { return kFormats; }
+std::span<const RoundedFormat> rounded_formats() { return kRoundedFormats; }
 
 const RoundedFormat* find_rounded_format(std::string_view name) {
-  const auto* at = llvm::find_if(kFormats, [&](const auto& format) { return format.name == name; });
-  return at == std::end(kFormats) ? nullptr : at;
+  const auto* at =
+      llvm::find_if(kRoundedFormats, [&](const auto& format) { return format.name == name; });
+  return at == std::end(kRoundedFormats) ? nullptr : at;
 }
 
 size_t rounded_row_bytes(const WeightScheme& scheme, int64_t in) {

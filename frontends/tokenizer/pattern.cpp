@@ -5,6 +5,7 @@
 #include "frontends/tokenizer/pattern_names.h"
 #include "frontends/tokenizer/regex.h"
 #include "frontends/tokenizer/unicode.h"
+#include "ir/characters.h"
 
 namespace sinter {
 namespace {
@@ -12,7 +13,6 @@ namespace {
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 class Translator {
  public:

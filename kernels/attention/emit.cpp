@@ -6,6 +6,7 @@
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
+#include "ir/optional_attribute.h"
 #include "kernels/attention/order.h"
 #include "kernels/attention/schedule.h"
 #include "kernels/tile/layout.h"
@@ -59,11 +60,6 @@ std::optional<TensorMap> tile_map(const EmitContext& context, size_t operand) {
   return map;
 }
 
-double number(const Op& op, AttrName name) {
-  const AttrValue* value = op.attrs.find(name);
-  return value ? std::get<double>(*value) : 0;
-}
-
 }  // namespace
 
 Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
@@ -86,7 +82,8 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   const AttrValue* window = op.attrs.find(AttrName::window);
   const Dims& q = group[op.operands[0]].type.dims;
   const SymExpr sequences = volume(DimsRef(q).drop_back(2)), tokens(q[q.size() - 2]);
-  const double scale = number(op, AttrName::scale), softcap = number(op, AttrName::softcap);
+  const double scale = real_or_zero(op.attrs, AttrName::scale),
+               softcap = real_or_zero(op.attrs, AttrName::softcap);
   const auto literal = [](double value) { return literal_code(value, DType::f32); };
 
   KernelBody body;

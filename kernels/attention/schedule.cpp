@@ -9,7 +9,7 @@ namespace {
 
 // Beside the tiles, which are asked for at the launch, a block of warpgroups declares what its rows
 // see, the order of its work tiles and barriers.
-constexpr int64_t kDeclaredBytes = 6144;
+constexpr int64_t kBytesBesideTiles = 6144;
 
 struct TileSizes {
   int64_t queries, keys, values;  // bytes of a tile
@@ -49,7 +49,7 @@ std::optional<AttentionForm> attention_form(int64_t width, int64_t value_width,
   }
   AttentionForm form{.warpgroups = true, .rows = 128, .threads = 512, .query_stages = 2};
   const TileSizes sizes = tile_sizes(width, value_width, form.rows);
-  const int64_t bytes = device.max_shared_bytes - kDeclaredBytes;
+  const int64_t bytes = device.max_shared_bytes - kBytesBesideTiles;
   auto found = with_stages(form, sizes, bytes, 2, kMaxStages);
   if (!found) {
     form.query_stages = 1;

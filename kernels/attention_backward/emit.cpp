@@ -10,6 +10,7 @@
 #include "ir/grouping.h"
 #include "ir/in_place.h"
 #include "ir/op_roles.h"
+#include "ir/optional_attribute.h"
 #include "kernels/attention_backward/order.h"
 #include "kernels/attention_backward/schedule.h"
 
@@ -104,8 +105,7 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
   };
   const AttrValue* window = op.attrs.find(AttrName::window);
   const double scale = op.attrs.get<double>(AttrName::scale);
-  const AttrValue* cap = op.attrs.find(AttrName::softcap);
-  const double softcap = cap ? std::get<double>(*cap) : 0;
+  const double softcap = real_or_zero(op.attrs, AttrName::softcap);
   const TensorType& of_tokens = group[op.operands[0]].type;
   const SymExpr sequences = volume(DimsRef(of_tokens.dims).drop_back(2));
   const SymExpr tokens(of_tokens.dims[of_tokens.rank() - 2]);

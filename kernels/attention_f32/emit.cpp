@@ -6,6 +6,7 @@
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
+#include "ir/optional_attribute.h"
 #include "kernels/attention_f32/schedule.h"
 
 namespace sinter {
@@ -14,8 +15,7 @@ namespace {
 /// Constants of the kernel that are attributes of the op.
 std::string attribute_constants(const Op& op) {
   const auto number = [&](AttrName name) {
-    const AttrValue* value = op.attrs.find(name);
-    return literal_code(value ? std::get<double>(*value) : 0, DType::f32);
+    return literal_code(real_or_zero(op.attrs, name), DType::f32);
   };
   const AttrValue* window = op.attrs.find(AttrName::window);
   return fmt::format(

@@ -11,7 +11,7 @@
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
-#include "ir/integer_attribute.h"
+#include "ir/optional_attribute.h"
 #include "ir/row_numbers.h"
 #include "kernels/decode_attention/order.h"
 #include "plan/kernel_text.h"
@@ -41,11 +41,6 @@ int64_t items_without_clusters(const DeviceDescription& device, int64_t resident
 constexpr int64_t kWideBlocks = 3;
 
 int64_t integer(const Op& op, AttrName name) { return op.attrs.get<int64_t>(name); }
-double number(const Op& op, AttrName name) {
-  const AttrValue* value = op.attrs.find(name);
-  return value ? std::get<double>(*value) : 0;
-}
-
 /// The output that is the anchor's result: "y0". Fails where the group computes anything of it.
 Result<std::string> result_pointer(const EmitContext& context) {
   const Graph& group = context.group;
@@ -100,9 +95,9 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
       "}};\n\n",
       heads.count, heads.kv_count, tile, heads.width, heads.value_width, splits, streams,
       operands.aligned(), !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
-      literal_code(number(op, AttrName::scale), DType::f32),
-      literal_code(number(op, AttrName::softcap), DType::f32), window, sink_constant(op),
-      operands.mask_type());
+      literal_code(real_or_zero(op.attrs, AttrName::scale), DType::f32),
+      literal_code(real_or_zero(op.attrs, AttrName::softcap), DType::f32), window,
+      sink_constant(op), operands.mask_type());
   const bool early = context.overlap.reads_early();
   body.waits = early;
   body.early_inputs = context.overlap.early_inputs;

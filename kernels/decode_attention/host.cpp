@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/integer_attribute.h"
+#include "ir/optional_attribute.h"
 #include "kernels/decode_attention/order.h"
 #include "runtime/evaluate/attention_call.h"
 

@@ -3,7 +3,7 @@
 
 #include "ir/attention_operands.h"
 #include "ir/inference.h"
-#include "ir/integer_attribute.h"
+#include "ir/optional_attribute.h"
 #include "kernels/decode_attention/order.h"
 
 namespace sinter {

@@ -102,7 +102,7 @@ void multiply_codes(const OpCall& call, std::byte* out) {
 }
 
 template <typename T>
-void multiply(const OpCall& call, std::byte* out) {
+void multiply_tokens(const OpCall& call, std::byte* out) {
   evaluate_linear_rows<T>(call, element_sum<T>, out);
 }
 
@@ -111,7 +111,7 @@ void multiply(const OpCall& call, std::byte* out) {
 Result<HostView> evaluate_tiled_linear(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   if (value.view.volume() > 0)
-    (call.options.precise ? multiply<double> : multiply<float>)(call, value.out);
+    (call.options.precise ? multiply_tokens<double> : multiply_tokens<float>)(call, value.out);
   return value.view;
 }
 

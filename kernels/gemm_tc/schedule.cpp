@@ -31,9 +31,6 @@ constexpr struct {
 constexpr int64_t kEpilogueGroups = 2;
 /// Columns of tiles of pairs of rows of the matrix: two neighbouring lanes have both of a pair.
 constexpr int64_t kPairedBoxes[] = {64, 128};
-/// The elements of a tile that cost as much as a row of its operands: 128 rows and columns are 5 %
-/// slower than 256 rows.
-constexpr int64_t kElementsOfRow = 16;
 /// Between two tiles: the epilogue and the wait for the first stage, about 4,000 clocks, in
 /// multiplications, of which a multiprocessor has 2,048 in a clock.
 constexpr int64_t kBetweenTiles = int64_t{4000} * 2048;

@@ -9,8 +9,6 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kMaxBlocks = INT32_MAX;
-
 // All that a prepared product knows of its operands' addresses, so that a call may move.
 static_assert(kMaxAlignment <= kPointerAlignment);
 

@@ -5,6 +5,9 @@
 
 namespace sinter {
 
+/// The most blocks of a grid of one dimension.
+constexpr int64_t kMaxBlocks = INT32_MAX;
+
 /// A kernel and its grid, of one dimension.
 struct CudaLaunch {
   CudaApi::Kernel kernel = nullptr;

@@ -1,12 +1,12 @@
 #include "runtime/cuda/strided_gemm.h"
 
 #include "ir/activation_names.h"
+#include "runtime/cuda/launch.h"
 
 namespace sinter {
 namespace {
 
 constexpr int64_t kTile = 64;
-constexpr int64_t kMaxBlocks = INT32_MAX;
 
 /// `dtype` as the kernel library calls it.
 std::string_view element_type(DType dtype) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/attention_heads.h"
+#include "ir/optional_attribute.h"
 #include "ir/row_numbers.h"
 #include "runtime/evaluate/ops.h"
 
@@ -65,10 +66,7 @@ class AttentionCall {
   }
   bool empty_zero() const { return call_.op.attrs.is_set(AttrName::empty_zero); }
   /// An attribute that may be absent: 0.
-  double number(AttrName name) const {
-    const AttrValue* value = call_.op.attrs.find(name);
-    return value != nullptr ? std::get<double>(*value) : 0;
-  }
+  double number(AttrName name) const { return real_or_zero(call_.op.attrs, name); }
 
   const T* query(int64_t token, int64_t head) const {
     return q_ + (token * heads_.count + head) * heads_.width;

@@ -1,16 +1,11 @@
 // linear and einsum, as matrix products.
 #include "ir/infer.h"
+#include "ir/integers.h"
 #include "runtime/evaluate/blas.h"
 #include "runtime/evaluate/ops.h"
 
 namespace sinter {
 namespace {
-
-int64_t product(llvm::ArrayRef<int64_t> extents) {
-  int64_t result = 1;
-  for (int64_t extent : extents) result *= extent;
-  return result;
-}
 
 /// batch products of a [batch, m, k] and b [batch, n, k], plus bias [n] (null: none), rounded into
 /// `out` [batch, m, n].
@@ -47,7 +42,7 @@ Result<NewValue> contract(const OpCall& call, const HostView& a, const HostView&
 Result<HostView> evaluate_linear(const OpCall& call) {
   const HostView &x = call.operands[0], &w = call.operands[1];
   const HostView* bias = call.operands.size() == 3 ? &call.operands[2] : nullptr;
-  const int64_t rows = product(llvm::ArrayRef(x.dims).drop_back());
+  const int64_t rows = elements_of(llvm::ArrayRef(x.dims).drop_back());
   SINTER_LET(value, contract(call, x, w, bias, 1, rows, w.dims[0], w.dims[1], call.dims));
   return value.view;
 }

@@ -14,7 +14,7 @@
 #include "codegen/kernel_trials.h"
 #include "ir/attention_heads.h"
 #include "ir/grouping.h"
-#include "ir/integer_attribute.h"
+#include "ir/optional_attribute.h"
 #include "kernels/decode_attention/order.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
