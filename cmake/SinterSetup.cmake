@@ -108,6 +108,17 @@ function(sinter_compile_options target)
   target_precompile_headers(${target} REUSE_FROM ${SINTER_PRECOMPILED})
 endfunction()
 
+# sinter_units(TARGET): a unity build makes units of about equally many sources, at most SINTER_UNIT_SOURCES
+# each. Half of what a small unit takes is code of headers that the room's other units compile too.
+set(SINTER_UNIT_SOURCES 60 CACHE STRING "the most sources that a unity build compiles as one")
+function(sinter_units target)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  math(EXPR units "(${count} + ${SINTER_UNIT_SOURCES} - 1) / ${SINTER_UNIT_SOURCES}")
+  math(EXPR size "(${count} + ${units} - 1) / ${units}")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${size})
+endfunction()
+
 # sinter_room(FOLDER libraries...): the static library sinter_NAME of all *.cpp below the folder, whose
 # name has _ for each /; adds NAME to SINTER_ROOMS, FOLDER to SINTER_FOLDERS, and to SINTER_PLANTED_SOURCES the sources that ask for planted faults
 # (ir/fault.h). Each of those is an object of its own, so that a test may link another in its place.
@@ -127,6 +138,7 @@ function(sinter_room folder)
     list(APPEND sources ${evaluations})
   endif()
   add_library(sinter_${name} STATIC ${sources})
+  sinter_units(sinter_${name})
   target_include_directories(sinter_${name} PUBLIC
     ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR})
   sinter_compile_options(sinter_${name})
@@ -147,13 +159,12 @@ function(sinter_room folder)
   set(SINTER_PLANTED_SOURCES ${SINTER_PLANTED_SOURCES} PARENT_SCOPE)
 endfunction()
 
-# sinter_program(NAME FOLDER libraries...): the program bin/NAME of the folder's *.cpp. A unity build
-# makes one unit of them: CLI11, all of it headers, takes seconds to read.
+# sinter_program(NAME FOLDER libraries...): the program bin/NAME of the folder's *.cpp.
 function(sinter_program name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   add_executable(${name} ${sources})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
-                        UNITY_BUILD_BATCH_SIZE 0)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  sinter_units(${name})
   sinter_compile_options(${name})
   target_link_libraries(${name} PRIVATE ${ARGN})
 endfunction()
