@@ -8,14 +8,14 @@
 namespace sinter {
 namespace {
 
-using Axes = llvm::SmallVector<size_t, 8>;
+using AxisList = llvm::SmallVector<size_t, 8>;
 
 bool has_unit_axes(DimsRef dims) {
   return dims.size() > 2 && llvm::any_of(dims.drop_back(), [](Dim dim) { return dim.is(1); });
 }
 
 /// These axes of the dims; of dims that lack leading axes, those that they have.
-Dims chosen(DimsRef dims, const Axes& axes, size_t rank) {
+Dims chosen(DimsRef dims, const AxisList& axes, size_t rank) {
   const size_t missing = rank - dims.size();
   Dims result;
   for (size_t axis : axes)
@@ -67,8 +67,8 @@ class UnitAxes {
 
  private:
   /// The axes of a value that stay: all but extents of 1 before the last axis, and at least two.
-  Axes kept_axes(DimsRef dims) const {
-    Axes kept;
+  AxisList kept_axes(DimsRef dims) const {
+    AxisList kept;
     for (size_t axis = 0; axis < dims.size(); ++axis)
       if (!dims[axis].is(1) || axis + 1 == dims.size() || (axis == 0 && keeps_first_))
         kept.push_back(axis);
@@ -80,7 +80,7 @@ class UnitAxes {
   /// name.
   ValueId without_unit_axes(const Op& op) {
     const DimsRef dims = op.type.dims;
-    const Axes kept = kept_axes(dims);
+    const AxisList kept = kept_axes(dims);
     if (op.kind == OpKind::reduce_sum || op.kind == OpKind::reduce_max) return reduction(op);
     if (op.kind == OpKind::transpose) return transposition(op);
     if (op.kind == OpKind::slice) return part(op);
@@ -106,7 +106,7 @@ class UnitAxes {
     }
   }
 
-  ValueId per_element(const Op& op, const Axes& kept) {
+  ValueId per_element(const Op& op, const AxisList& kept) {
     const DimsRef dims = op.type.dims;
     llvm::SmallVector<ValueId, 3> operands;
     for (ValueId operand : op.operands)
@@ -120,7 +120,7 @@ class UnitAxes {
 
   ValueId reduction(const Op& op) {
     const DimsRef dims = from_[op.operands[0]].type.dims;
-    const Axes kept = kept_axes(dims);
+    const AxisList kept = kept_axes(dims);
     if (kept.size() == dims.size()) return {};
     std::vector<int64_t> axes = places(op.attrs.get<std::vector<int64_t>>(AttrName::axes), kept);
     if (axes.empty()) return {};
@@ -132,7 +132,7 @@ class UnitAxes {
   ValueId transposition(const Op& op) {
     const DimsRef dims = from_[op.operands[0]].type.dims;
     if (!has_unit_axes(dims) && !has_unit_axes(op.type.dims)) return {};
-    Axes wide;
+    AxisList wide;
     for (size_t axis = 0; axis < dims.size(); ++axis)
       if (!dims[axis].is(1)) wide.push_back(axis);
     std::vector<int64_t> axes = places(op.attrs.get<std::vector<int64_t>>(AttrName::axes), wide);
@@ -145,7 +145,7 @@ class UnitAxes {
 
   ValueId part(const Op& op) {
     const DimsRef dims = from_[op.operands[0]].type.dims;
-    const Axes kept = kept_axes(dims);
+    const AxisList kept = kept_axes(dims);
     if (kept.size() == dims.size()) return {};
     const std::vector<int64_t> axis = places({op.attrs.get<int64_t>(AttrName::axis)}, kept);
     if (axis.empty()) return {};
@@ -154,7 +154,7 @@ class UnitAxes {
     return builder_.op(op.kind, {x}, std::move(attrs.set(AttrName::axis, axis[0])));
   }
 
-  ValueId positions(const Op& op, const Axes& kept) {
+  ValueId positions(const Op& op, const AxisList& kept) {
     const std::vector<int64_t> axis = places({op.attrs.get<int64_t>(AttrName::axis)}, kept);
     if (axis.empty()) return {};
     Attributes attrs = op.attrs;
@@ -163,7 +163,7 @@ class UnitAxes {
     return builder_.op(op.kind, {}, std::move(attrs), op.name);
   }
 
-  ValueId concatenation(const Op& op, const Axes& kept) {
+  ValueId concatenation(const Op& op, const AxisList& kept) {
     const std::vector<int64_t> axis = places({op.attrs.get<int64_t>(AttrName::axis)}, kept);
     if (axis.empty()) return {};
     llvm::SmallVector<ValueId, 4> parts;
@@ -173,7 +173,7 @@ class UnitAxes {
   }
 
   /// An op whose operand k has the rows of the result.
-  ValueId of_rows(const Op& op, size_t k, const Axes& kept) {
+  ValueId of_rows(const Op& op, size_t k, const AxisList& kept) {
     const DimsRef dims = from_[op.operands[k]].type.dims;
     llvm::SmallVector<ValueId, 3> operands;
     for (ValueId operand : op.operands) operands.push_back(rewriter_[operand]);
@@ -181,8 +181,8 @@ class UnitAxes {
     return builder_.op(op.kind, operands, op.attrs, op.name);
   }
 
-  ValueId embedding(const Op& op, const Axes& kept) {
-    const Axes rows(llvm::drop_end(kept));
+  ValueId embedding(const Op& op, const AxisList& kept) {
+    const AxisList rows(llvm::drop_end(kept));
     const ValueId ids = op.operands[1];
     const DimsRef dims = from_[ids].type.dims;
     return builder_.op(op.kind,
@@ -191,7 +191,7 @@ class UnitAxes {
   }
 
   /// For each of these axes that is kept, which of the kept ones it is.
-  static std::vector<int64_t> places(llvm::ArrayRef<int64_t> axes, const Axes& kept) {
+  static std::vector<int64_t> places(llvm::ArrayRef<int64_t> axes, const AxisList& kept) {
     std::vector<int64_t> result;
     for (int64_t axis : axes)
       if (const auto at = llvm::find(kept, static_cast<size_t>(axis)); at != kept.end())

@@ -6,7 +6,7 @@
 
 #include "cli/refused_command.h"
 
-namespace sinter {
+namespace sinter::bad_models_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -221,4 +221,4 @@ TEST_CASE("bad input: a reference for another model") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::bad_models_test

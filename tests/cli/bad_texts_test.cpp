@@ -3,7 +3,7 @@
 
 #include "cli/refused_command.h"
 
-namespace sinter {
+namespace sinter::bad_texts_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,4 +83,4 @@ TEST_CASE("names that are hostile to CUDA text are compiled and shown") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::bad_texts_test

@@ -6,7 +6,7 @@
 #include "cli/golden.h"
 #include "cli/program.h"
 
-namespace sinter {
+namespace sinter::bench_test {
 namespace {
 
 ProgramRun bench_without_gpu(std::vector<std::string> more) {
@@ -39,4 +39,4 @@ TEST_CASE("a benchmark refuses what it cannot measure") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::bench_test

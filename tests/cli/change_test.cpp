@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::change_test {
 namespace {
 
 const std::string kSamples = SINTER_SAMPLES_DIR "/";
@@ -118,4 +118,4 @@ TEST_CASE("a fused pair says what it saves, when it merged and with whom") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::change_test

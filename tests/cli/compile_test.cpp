@@ -15,7 +15,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::compile_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -250,4 +250,4 @@ TEST_CASE("the program compiles kernels in as many threads as there are processo
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::compile_test

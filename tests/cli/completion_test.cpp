@@ -3,7 +3,7 @@
 
 #include "cli/program.h"
 
-namespace sinter {
+namespace sinter::completion_test {
 namespace {
 
 TEST_CASE("completion scripts know all commands and options") {
@@ -41,4 +41,4 @@ TEST_CASE("bash completes commands, their own options and commands below them") 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::completion_test

@@ -11,7 +11,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::embed_test {
 namespace {
 
 TEST_CASE("texts by the model's own tokenizer are those of its tokens") {
@@ -134,4 +134,4 @@ TEST_CASE("what embed refuses") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::embed_test

@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::explain_test {
 namespace {
 
 struct GoldenModel {
@@ -582,4 +582,4 @@ TEST_CASE("two plans side by side") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::explain_test

@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::file_limit_test {
 namespace {
 
 TEST_CASE("a file that reaches its limit is an error, and nothing is left of it") {
@@ -42,4 +42,4 @@ TEST_CASE("a result that reaches the limit of its file is an error") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::file_limit_test

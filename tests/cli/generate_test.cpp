@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::generate_test {
 namespace {
 
 using nlohmann::json;
@@ -338,4 +338,4 @@ TEST_CASE("many prompts go through a few places, a line each in their order") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::generate_test

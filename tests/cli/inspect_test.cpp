@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::inspect_test {
 namespace {
 
 /// Llama-2-7B in one file of 13.5 GB, all of it a hole after the header.
@@ -98,4 +98,4 @@ TEST_CASE("inspect says which files of a folder change nothing") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::inspect_test

@@ -7,7 +7,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::memory_test {
 namespace {
 
 /// Runs it in an address space of that number of MiB.
@@ -89,7 +89,7 @@ TEST_CASE("a library that the address space has no room for is not loaded") {
 TEST_CASE("whatever the limit is, a command ends with its result or with one line") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/chain.sir";
-  constexpr int kOps = 60000;
+  constexpr int kOps = 15000;
   std::string ops = "    %v0 = neg %x : f32[4, 8]\n";
   for (int i = 1; i <= kOps; ++i) ops += fmt::format("    %v{} = exp %v{} : f32[4, 8]\n", i, i - 1);
   write_whole(
@@ -98,7 +98,7 @@ TEST_CASE("whatever the limit is, a command ends with its result or with one lin
   int least = 256;  // with which the program starts
   while (limited(least, "--version").code != 0) least += 64;
   int without_memory = 0, code = 6;
-  for (int more = 0; code != 0 && more <= 2048; more += 24) {
+  for (int more = 0; code != 0 && more <= 512; more += 6) {
     const ProgramRun run = limited(least + more, "explain " + path);
     code = run.code;
     CAPTURE(more);
@@ -114,4 +114,4 @@ TEST_CASE("whatever the limit is, a command ends with its result or with one lin
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::memory_test

@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::numbers_test {
 namespace {
 
 void check_usage(const std::vector<std::string>& arguments, const std::string& part) {
@@ -183,4 +183,4 @@ TEST_CASE("a size is a whole number and given once") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::numbers_test

@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::opt_test {
 namespace {
 
 constexpr const char* kOptimized = R"(module @m {
@@ -131,4 +131,4 @@ TEST_CASE("a pass that does not exist and a module that does not verify are told
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::opt_test

@@ -13,7 +13,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::options_test {
 namespace {
 
 enum class Change {
@@ -359,4 +359,4 @@ TEST_CASE("an option changes a result, or what it says is refused") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::options_test

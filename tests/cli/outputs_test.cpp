@@ -8,7 +8,7 @@
 
 #include "cli/program.h"
 
-namespace sinter {
+namespace sinter::outputs_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST_CASE("outputs: a command at a limit of descriptors leaves nothing") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::outputs_test

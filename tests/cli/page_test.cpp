@@ -12,7 +12,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::page_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -222,4 +222,4 @@ TEST_CASE("two plans stand side by side on the page") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::page_test

@@ -11,7 +11,7 @@
 #include "golden/models.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::plans_run_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -316,4 +316,4 @@ TEST_CASE("a decision record travels with its plan") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::plans_run_test

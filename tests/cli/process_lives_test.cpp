@@ -1,6 +1,6 @@
 // Compilations that are interrupted, terminated, killed, or run two at a time: each leaves a whole
 // plan or none, says by its exit code what happened, and leaves nothing that the next one does not
-// collect. SINTER_TRIES sets how many processes of each kind are ended (6).
+// collect. SINTER_TRIES sets how many processes of each kind are ended (3).
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -14,7 +14,7 @@
 #include "cli/program.h"
 #include "ir/error.h"
 
-namespace sinter {
+namespace sinter::process_lives_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,7 +39,7 @@ constexpr const char* kLiving = R"(module @lives {
 
 int tries() {
   const char* text = std::getenv("SINTER_TRIES");
-  return text != nullptr ? std::max(1, std::atoi(text)) : 6;
+  return text != nullptr ? std::max(1, std::atoi(text)) : 3;
 }
 
 /// A compilation with a kernel cache and a place of its own.
@@ -237,4 +237,4 @@ TEST_CASE("started where interrupts are ignored, it ignores them") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::process_lives_test

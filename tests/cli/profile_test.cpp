@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::profile_test {
 namespace {
 
 TEST_CASE("a profile without a GPU exits 5 with one line, and leaves no file") {
@@ -30,4 +30,4 @@ TEST_CASE("bad options of a profile exit 2") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::profile_test

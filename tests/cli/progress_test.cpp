@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "cli/stage_lines.h"
 
-namespace sinter {
+namespace sinter::progress_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -101,4 +101,4 @@ TEST_CASE("-q says nothing") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::progress_test

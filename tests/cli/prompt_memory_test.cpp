@@ -7,7 +7,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::prompt_memory_test {
 namespace {
 
 using nlohmann::json;
@@ -147,4 +147,4 @@ TEST_CASE("sizes of memory and prompts that cannot be are refused in one line") 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::prompt_memory_test

@@ -11,7 +11,7 @@
 #include "cli/tensors.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::quantize_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ TEST_CASE("quantize: weights that are no numbers") {
   CHECK(std::distance(fs::directory_iterator(place.path()), {}) == 1);
 }
 
-}  // namespace sinter
+}  // namespace sinter::quantize_test

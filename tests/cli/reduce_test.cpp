@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::reduce_test {
 namespace {
 
 constexpr const char* kModule = R"(module @m {
@@ -101,4 +101,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::reduce_test

@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::row_numbers_test {
 namespace {
 
 /// Gathers the rows that three constants name, `last` the last of them, in a table of 5 rows.
@@ -61,4 +61,4 @@ TEST_CASE("run and verify exit 4 where a module names a row that is not there") 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::row_numbers_test

@@ -9,7 +9,7 @@
 #include "cli/tensors.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::run_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -305,4 +305,4 @@ TEST_CASE("a command line that says no run is refused") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::run_test

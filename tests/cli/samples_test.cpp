@@ -8,7 +8,7 @@
 
 #include "cli/program.h"
 
-namespace sinter {
+namespace sinter::samples_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,4 +81,4 @@ TEST_CASE("samples are named in the folder's README") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::samples_test

@@ -7,7 +7,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::streams_test {
 namespace {
 
 /// Every command that prints a result and needs no GPU, printing at once, as it goes and by JSON.
@@ -101,4 +101,4 @@ TEST_CASE("no file takes the number of a stream that is closed") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::streams_test

@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::terminal_test {
 namespace {
 
 // ESC, a C1 control (U+009B), two controls of direction (U+202E, U+2066).
@@ -110,4 +110,4 @@ TEST_CASE("a pipe gets the exact bytes of a result") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::terminal_test

@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::tokenize_test {
 namespace {
 
 using nlohmann::json;
@@ -129,4 +129,4 @@ TEST_CASE("a prompt of a megabyte of one character") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::tokenize_test

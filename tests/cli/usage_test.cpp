@@ -11,7 +11,7 @@
 #include "cli/program.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::usage_test {
 namespace {
 
 void check_error(const std::vector<std::string>& arguments, int code, const std::string& part) {
@@ -236,4 +236,4 @@ TEST_CASE("the cache is shown and cleared") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::usage_test

@@ -10,7 +10,7 @@
 #include "cli/tensors.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::verify_test {
 namespace {
 
 // Two entries over several types, a state and symbols of which one is bounded by another.
@@ -311,4 +311,4 @@ TEST_CASE("--self checks an encoder, which generates nothing") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::verify_test

@@ -10,7 +10,7 @@
 #include "driver/build.h"
 #include "frontends/model/build_model.h"
 
-namespace sinter {
+namespace sinter::arena_test {
 namespace {
 
 /// Symbols N in [1, 4096] and M in [1, 64].
@@ -193,4 +193,4 @@ TEST_CASE("the arenas of real models are little larger than what lives at a time
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::arena_test

@@ -4,7 +4,7 @@
 
 #include "codegen/attention_trials.h"
 
-namespace sinter {
+namespace sinter::attention_backward_kernels_test {
 namespace {
 
 const std::vector<std::vector<int64_t>> kSizes = {
@@ -55,4 +55,4 @@ TEST_CASE("a plan for warpgroups on a device without them, and with a small cach
   run({}, "sm_90a", {}, 1e5);
 }
 
-}  // namespace sinter
+}  // namespace sinter::attention_backward_kernels_test

@@ -9,7 +9,7 @@
 #include "ir/scalar_math.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::attention_f32_kernels_test {
 namespace {
 
 const Op& float_attention_of(const Graph& group) {
@@ -125,4 +125,4 @@ TEST_CASE("attention of float32 compiles for every device") {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::attention_f32_kernels_test

@@ -9,7 +9,7 @@
 #include "ir/scalar_math.h"
 #include "kernels/attention/order.h"
 
-namespace sinter {
+namespace sinter::attention_kernels_test {
 namespace {
 
 /// The number of tokens and the rows of the caches: none, few, whole tiles, broken ones.
@@ -195,4 +195,4 @@ TEST_CASE("2^x is right to 2.9e-6, 1 at 0, and 0 where a weight is none") {
   CHECK(std::isnan(attention_exp2(NAN)));
 }
 
-}  // namespace sinter
+}  // namespace sinter::attention_kernels_test

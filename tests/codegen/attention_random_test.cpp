@@ -11,7 +11,7 @@
 #include "codegen/attention_trials.h"
 #include "kernels/attention/order.h"
 
-namespace sinter {
+namespace sinter::attention_random_test {
 namespace {
 
 constexpr int kCalls = 10;      // of a kernel
@@ -155,4 +155,4 @@ TEST_CASE("random attention problems") {
   MESSAGE(problems << " problems, " << neighbours << " of them with neighbours");
 }
 
-}  // namespace sinter
+}  // namespace sinter::attention_random_test

@@ -5,7 +5,7 @@
 #include "codegen/kernel_trials.h"
 #include "ir/row_numbers.h"
 
-namespace sinter {
+namespace sinter::checked_kernels_test {
 namespace {
 
 /// Row numbers of a table of `rows` rows: good ones, each at most once, among bad ones.
@@ -68,4 +68,4 @@ TEST_CASE("row numbers that name no row read zeros and write nothing") {
       set_numbers);
 }
 
-}  // namespace sinter
+}  // namespace sinter::checked_kernels_test

@@ -8,7 +8,7 @@
 #include "codegen/offset_groups.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::closed_kernels_test {
 namespace {
 
 /// The inputs that decide what a closed op does: ranges of keys of every kind, ways to choose.
@@ -177,4 +177,4 @@ TEST_CASE("closed ops whose operands begin at the second element of a tensor") {
   run_trials(trials, {{0, 0, 0, 0}}, vary);
 }
 
-}  // namespace sinter
+}  // namespace sinter::closed_kernels_test

@@ -4,7 +4,7 @@
 
 #include "codegen/kernel_trials.h"
 
-namespace sinter {
+namespace sinter::column_kernels_test {
 namespace {
 
 /// Devices that make the schedule choose its different splits: with clusters and without, of many
@@ -52,4 +52,4 @@ TEST_CASE("a number of rows that is known at the launch") {
   run_trials(trials, {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 100, 0}, {0, 0, 2049, 0}});
 }
 
-}  // namespace sinter
+}  // namespace sinter::column_kernels_test

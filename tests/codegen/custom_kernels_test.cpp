@@ -9,7 +9,7 @@
 #include "support/nvrtc.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::custom_kernels_test {
 namespace {
 
 Trials trials_on(std::string_view arch) {
@@ -99,4 +99,4 @@ graph(%x: DTYPE[N, 100]) -> (%y) {
                 cubins.error().message());
 }
 
-}  // namespace sinter
+}  // namespace sinter::custom_kernels_test

@@ -22,7 +22,7 @@
 #include "shim/guarded_memory.h"
 #include "shim/kernel_shim.h"
 
-namespace sinter {
+namespace sinter::early_attention_test {
 namespace {
 
 constexpr int64_t kRows = 1200;  // of a cache; its tensor has as many after them
@@ -331,4 +331,4 @@ TEST_CASE("planted faults: what is read before the rows are written, and not aga
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::early_attention_test

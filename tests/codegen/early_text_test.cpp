@@ -12,7 +12,7 @@
 #include "ir/grouping.h"
 #include "kernels/gemv/prologue.h"
 
-namespace sinter {
+namespace sinter::early_text_test {
 namespace {
 
 /// group_symbols(), all at least 1: a kernel without tokens would not wait.
@@ -204,4 +204,4 @@ TEST_CASE("products that make their operands early") {
   CHECK(groups > 3);
 }
 
-}  // namespace sinter
+}  // namespace sinter::early_text_test

@@ -12,7 +12,7 @@
 #include "support/check_text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::emit_test {
 namespace {
 
 Result<Kernel> emit(const Graph& group, uint32_t prefix_rank) {
@@ -488,4 +488,4 @@ TEST_CASE("small kernels overlap others, large ones do not") {
   CHECK_FALSE(overlaps(OpKind::reduce_sum, 32, 2048));  // for what it reads
 }
 
-}  // namespace sinter
+}  // namespace sinter::emit_test

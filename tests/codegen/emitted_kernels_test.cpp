@@ -7,7 +7,7 @@
 #include "codegen/kernel_trials.h"
 #include "codegen/offset_groups.h"
 
-namespace sinter {
+namespace sinter::emitted_kernels_test {
 namespace {
 
 /// Devices that make the schedule choose its different forms.
@@ -91,4 +91,4 @@ TEST_CASE("operands that begin at the second element of a tensor") {
   run_trials(trials, {{0, 0, 0, 0}});
 }
 
-}  // namespace sinter
+}  // namespace sinter::emitted_kernels_test

@@ -13,7 +13,7 @@
 #include "codegen/kernel_trials.h"
 #include "kernels/gemm_tc/schedule.h"
 
-namespace sinter {
+namespace sinter::gemm_tc_kernels_test {
 namespace {
 
 constexpr size_t kKernels = 12;  // compiled together
@@ -282,4 +282,4 @@ TEST_CASE("products of up to 256 tokens") {
   });
 }
 
-}  // namespace sinter
+}  // namespace sinter::gemm_tc_kernels_test

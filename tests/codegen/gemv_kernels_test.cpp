@@ -6,7 +6,7 @@
 #include "codegen/small_integers.h"
 #include "kernels/gemv/schedule.h"
 
-namespace sinter {
+namespace sinter::gemv_kernels_test {
 namespace {
 
 /// Few multiprocessors, so that a block has several rows of the matrix and its runs differ in
@@ -122,4 +122,4 @@ TEST_CASE("no form of the pipeline changes a bit") {
   run_trials(trials, {kTokens[0], kTokens[2], kTokens[4]});
 }
 
-}  // namespace sinter
+}  // namespace sinter::gemv_kernels_test

@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::inner_roundings_test {
 namespace {
 
 Graph parsed(const std::string& text) { return value(parse_graph(text, "test", group_symbols())); }
@@ -157,4 +157,4 @@ TEST_CASE("what rounds nothing inside stays as it is") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::inner_roundings_test

@@ -12,7 +12,7 @@
 #include "kernels/library.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::kernel_library_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,4 +90,4 @@ TEST_CASE("every kernel header compiles alone" * doctest::test_suite("nvrtc")) {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::kernel_library_test

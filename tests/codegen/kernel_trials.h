@@ -9,10 +9,9 @@
 #include "codegen/groups.h"
 #include "codegen/lowering/emit.h"
 #include "runtime/evaluate/host_tensor.h"
+#include "support/float_types.h"
 
 namespace sinter {
-
-inline constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
 struct Trials {
   Capabilities played;         // of the device that the CPU plays for all of them

@@ -9,7 +9,7 @@
 #include "support/check_text.h"
 #include "support/result.h"
 
-namespace sinter::test {
+namespace sinter::test::launch_order_test {
 namespace {
 
 /// A line a step: its values, then how its kernel overlaps its neighbours.
@@ -281,4 +281,4 @@ module @m {{
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::launch_order_test

@@ -8,7 +8,7 @@
 #include "kernels/gemv/schedule.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::nvrtc_kernels_test {
 
 TEST_CASE("attention on tensor cores compiles for every device that has them") {
   const NvrtcFile* nvrtc = nvrtc_or_skip();
@@ -123,4 +123,4 @@ TEST_CASE("products on tensor cores compile") {
   CHECK_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().what));
 }
 
-}  // namespace sinter
+}  // namespace sinter::nvrtc_kernels_test

@@ -9,7 +9,7 @@
 #include "support/nvrtc.h"
 #include "support/packed_weights.h"
 
-namespace sinter {
+namespace sinter::quantized_kernels_test {
 namespace {
 
 const std::vector<std::vector<int64_t>> kTokens = {
@@ -227,4 +227,4 @@ TEST_CASE("kernels of packed matrices compile" * doctest::test_suite("nvrtc")) {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::quantized_kernels_test

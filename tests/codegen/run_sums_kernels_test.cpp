@@ -9,7 +9,7 @@
 #include "runtime/random_inputs.h"
 #include "shim/kernel_shim.h"
 
-namespace sinter {
+namespace sinter::run_sums_kernels_test {
 namespace {
 
 /// Devices on which a row has a warp where it can, and on which it has more, for want of registers.
@@ -110,4 +110,4 @@ TEST_CASE("runs and what joins them have the bits of a sum down columns") {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::run_sums_kernels_test

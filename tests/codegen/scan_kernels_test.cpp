@@ -9,7 +9,7 @@
 #include "kernels/library.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::scan_kernels_test {
 namespace {
 
 DeviceDescription device(std::string_view arch = "sm_90a") { return *find_device(arch); }
@@ -123,4 +123,4 @@ TEST_CASE("kernels of running sums compile" * doctest::test_suite("nvrtc")) {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::scan_kernels_test

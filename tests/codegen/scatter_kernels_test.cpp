@@ -11,7 +11,7 @@
 #include "kernels/scatter/layout.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::scatter_kernels_test {
 namespace {
 
 const Op& scatter_of(const Kernel& kernel) {
@@ -94,4 +94,4 @@ TEST_CASE("kernels of scatter_add compile" * doctest::test_suite("nvrtc")) {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::scatter_kernels_test

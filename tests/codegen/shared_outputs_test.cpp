@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::shared_outputs_test {
 namespace {
 
 /// The pairs "OUTPUT=INPUT" of entry @e that may share memory, where all `wanted` are asked for.
@@ -108,4 +108,4 @@ TEST_CASE("nothing else lies in the memory of an output that an input has") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::shared_outputs_test

@@ -15,7 +15,7 @@
 #include "shim/guarded_memory.h"
 #include "shim/shim_module.h"
 
-namespace sinter {
+namespace sinter::strided_gemm_test {
 namespace {
 
 GemmProblem typed(DType a, DType b, DType c, std::optional<DType> bias) {
@@ -174,4 +174,4 @@ TEST_CASE("compiles for devices, where the machine has NVRTC") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::strided_gemm_test

@@ -13,7 +13,7 @@
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/evaluate/host_view.h"
 
-namespace sinter {
+namespace sinter::contraction_bound_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -322,4 +322,4 @@ TEST_CASE("scores of numbers that a mask adds, down to the lowest one") {
   CHECK(attention({-kInfinity, -kInfinity, -kInfinity}).check(result(0)) != "");
 }
 
-}  // namespace sinter
+}  // namespace sinter::contraction_bound_test

@@ -11,7 +11,7 @@
 #include "ir/state_reads.h"
 #include "support/algorithms.h"
 
-namespace sinter {
+namespace sinter::generate_coverage_test {
 namespace {
 
 constexpr uint64_t kCoverageSeeds = 1000;
@@ -257,4 +257,4 @@ TEST_CASE("einsums have several summed axes, and symbolic axes of every role") {
   CHECK(scalars > 0);
 }
 
-}  // namespace sinter
+}  // namespace sinter::generate_coverage_test

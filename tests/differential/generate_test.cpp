@@ -10,7 +10,7 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 
-namespace sinter {
+namespace sinter::generate_test {
 namespace {
 
 constexpr uint64_t kSeeds = 1000;
@@ -210,4 +210,4 @@ TEST_CASE("running sums occur, along every axis, in every type, direction and le
   CHECK(cluster_rows > 3);
 }
 
-}  // namespace sinter
+}  // namespace sinter::generate_test

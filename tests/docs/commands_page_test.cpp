@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "support/check_text.h"
 
-namespace sinter {
+namespace sinter::commands_page_test {
 namespace {
 
 std::string help_of(const std::string& command) {
@@ -40,4 +40,4 @@ TEST_CASE("docs/commands.md is made from the help") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::commands_page_test

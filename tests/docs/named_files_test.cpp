@@ -11,7 +11,7 @@
 
 #include "support/check_text.h"
 
-namespace sinter {
+namespace sinter::named_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,4 +153,4 @@ TEST_CASE("a file that is not there is found") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::named_files_test

@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "runtime/cuda/kernel_resources.h"
 
-namespace sinter {
+namespace sinter::nvcc_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,4 +69,4 @@ TEST_CASE("nvcc -I include compiles kernels of a plan's folder") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::nvcc_test

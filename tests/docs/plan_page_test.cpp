@@ -16,7 +16,7 @@
 #include "support/check_text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::plan_page_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -211,4 +211,4 @@ TEST_CASE("docs/plan.md is made from the schemas") {
   test::check_text_file(page, "../docs/plan.md", "plan_page");
 }
 
-}  // namespace sinter
+}  // namespace sinter::plan_page_test

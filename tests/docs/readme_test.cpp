@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "support/check_text.h"
 
-namespace sinter {
+namespace sinter::readme_test {
 namespace {
 
 struct Block {
@@ -144,4 +144,4 @@ TEST_CASE("a block that shows something else is found") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::readme_test

@@ -15,7 +15,7 @@
 #include "support/custom_ops.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::sir_page_test {
 namespace {
 
 using test::OpExample;
@@ -306,4 +306,4 @@ TEST_CASE("docs/sir.md is made from the code") {
                         "sir_page");
 }
 
-}  // namespace sinter
+}  // namespace sinter::sir_page_test

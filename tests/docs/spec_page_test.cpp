@@ -13,7 +13,7 @@
 #include "support/check_text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::spec_page_test {
 namespace {
 
 using test::Json;
@@ -350,4 +350,4 @@ TEST_CASE("docs/spec.md and its schema are made from the table") {
   test::check_text_file(schema.dump(2) + "\n", "../docs/schemas/spec.schema.json", "spec_page");
 }
 
-}  // namespace sinter
+}  // namespace sinter::spec_page_test

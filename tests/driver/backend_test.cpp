@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace sinter {
+namespace sinter::backend_test {
 namespace {
 
 Result<std::shared_ptr<Backend>> open(const std::string& device) {
@@ -54,4 +54,4 @@ TEST_CASE("the CPU is taken as asked") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::backend_test

@@ -11,7 +11,7 @@
 #include "runtime/temporary_directory.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::bench_test {
 namespace {
 
 LoadedModel sample(const std::string& name) {
@@ -209,4 +209,4 @@ TEST_CASE("without samples nothing is divided by zero") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::bench_test

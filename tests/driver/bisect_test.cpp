@@ -14,7 +14,7 @@
 #include "frontends/files/tensor_file.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::bisect_test {
 namespace {
 
 enum class Fault : uint8_t { wrong_index, missing_rounding, stale_read, race };
@@ -405,4 +405,4 @@ TEST_CASE("an interrupted search goes on from its file; another search does not 
   CHECK(rest.guilty[0].fusions[0].number == whole.guilty[0].fusions[0].number);
 }
 
-}  // namespace sinter
+}  // namespace sinter::bisect_test

@@ -99,8 +99,8 @@ HostTensor CallerMemory::read() const {
   return tensor;
 }
 
-StepInputs StepInputs::random(int64_t seed, int64_t tokens) {
-  StepInputs inputs;
+CaseInputs CaseInputs::random(int64_t seed, int64_t tokens) {
+  CaseInputs inputs;
   std::vector<int32_t> ids, slot;
   for (int64_t i = 0; i < tokens; ++i) {
     ids.push_back(static_cast<int32_t>((seed * 7 + i * 3) % 20));

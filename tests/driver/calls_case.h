@@ -44,9 +44,9 @@ class CallerMemory {
 TensorView view_of(const HostTensor& tensor);
 
 /// The inputs of @step.
-struct StepInputs {
+struct CaseInputs {
   HostTensor ids, slot, first, x;
-  static StepInputs random(int64_t seed, int64_t tokens = kCallTokens);
+  static CaseInputs random(int64_t seed, int64_t tokens = kCallTokens);
 };
 
 }  // namespace sinter

@@ -6,7 +6,7 @@
 #include "runtime/random_inputs.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::calls_errors_test {
 namespace {
 
 const std::map<std::string, int64_t> kSymbols = {{"R", kCallRows}};
@@ -175,7 +175,7 @@ struct StepCall {
   explicit StepCall(const std::shared_ptr<const LoadedPlan>& plan, int64_t tokens = kCallTokens)
       : session(value(CallSession::create(plan, kSymbols, {}))),
         call(value(BoundCall::create(session, "step"))),
-        inputs(StepInputs::random(1, tokens)) {
+        inputs(CaseInputs::random(1, tokens)) {
     const auto output = [&](const char* name, std::vector<int64_t> dims) {
       outputs.emplace(name, CallerMemory(value(make_tensor(DType::f32, std::move(dims)))));
     };
@@ -199,7 +199,7 @@ struct StepCall {
   }
   std::shared_ptr<CallSession> session;
   std::unique_ptr<BoundCall> call;
-  StepInputs inputs;
+  CaseInputs inputs;
   std::map<std::string, CallerMemory> given, outputs;
 };
 
@@ -646,4 +646,4 @@ TEST_CASE("bad devices are refused") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::calls_errors_test

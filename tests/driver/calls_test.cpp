@@ -12,7 +12,7 @@
 #include "runtime/random_inputs.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::calls_test {
 namespace {
 
 const std::map<std::string, int64_t> kRows = {{"R", kCallRows}};
@@ -71,7 +71,7 @@ struct Called {
 };
 
 std::map<std::string, HostTensor> step_inputs(int64_t seed, int64_t tokens = kCallTokens) {
-  const StepInputs inputs = StepInputs::random(seed, tokens);
+  const CaseInputs inputs = CaseInputs::random(seed, tokens);
   return {{"ids", inputs.ids}, {"slot", inputs.slot}, {"first", inputs.first}, {"x", inputs.x}};
 }
 std::map<std::string, HostTensor> wide_inputs(int64_t rows) {
@@ -730,4 +730,4 @@ TEST_CASE("whichever call of the driver fails, everything is given back") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::calls_test

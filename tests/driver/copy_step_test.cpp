@@ -9,7 +9,7 @@
 #include "runtime/random_inputs.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::copy_step_test {
 namespace {
 
 constexpr int64_t kTokens = 5;
@@ -160,4 +160,4 @@ TEST_CASE("the ledger calls it a copy") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::copy_step_test

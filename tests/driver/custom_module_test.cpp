@@ -16,7 +16,7 @@
 #include "support/custom_ops.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::custom_module_test {
 namespace {
 
 constexpr const char* kModule = R"(module @m {
@@ -166,4 +166,4 @@ TEST_CASE("a host evaluation that fails is an error of the run, with the op's na
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::custom_module_test

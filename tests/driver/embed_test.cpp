@@ -11,7 +11,7 @@
 #include "frontends/files/safetensors.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::embed_test {
 namespace {
 
 using Texts = std::vector<std::vector<int32_t>>;
@@ -288,4 +288,4 @@ TEST_CASE("prompts of config_sentence_transformers.json") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::embed_test

@@ -21,7 +21,7 @@
 #include "runtime/temporary_directory.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::fake_gpu_test {
 namespace {
 
 using Tokens = std::vector<int32_t>;
@@ -481,4 +481,4 @@ TEST_CASE("machine code that is there is loaded, and nothing is compiled") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::fake_gpu_test

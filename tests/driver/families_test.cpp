@@ -7,7 +7,7 @@
 #include "golden/models.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::families_test {
 namespace {
 
 TEST_CASE("every family: fused = unfused in three types, and the reference") {
@@ -122,4 +122,4 @@ TEST_CASE("a window: tokens that have left it change nothing, in prefill and dec
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::families_test

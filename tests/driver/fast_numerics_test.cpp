@@ -11,7 +11,7 @@
 #include "ir/text.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::fast_numerics_test {
 namespace {
 
 VerifyOptions fast() {
@@ -148,4 +148,4 @@ TEST_CASE("a reference is not what fast numerics are compared with") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::fast_numerics_test

@@ -14,7 +14,7 @@
 #include "golden/models.h"
 #include "runtime/compare.h"
 
-namespace sinter {
+namespace sinter::feed_prompts_test {
 namespace {
 
 using Tokens = std::vector<int32_t>;
@@ -311,4 +311,4 @@ TEST_CASE("a call that fails adds no token to a sequence") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::feed_prompts_test

@@ -8,7 +8,7 @@
 #include "driver/tune/form_tuner.h"
 #include "kernels/gemv/schedule.h"
 
-namespace sinter {
+namespace sinter::gemv_forms_test {
 namespace {
 
 Module frozen_sample() {
@@ -184,4 +184,4 @@ TEST_CASE("a failed run ends the search") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::gemv_forms_test

@@ -3,7 +3,7 @@
 
 #include "driver/small_models.h"
 
-namespace sinter {
+namespace sinter::generator_test {
 namespace {
 
 using Tokens = std::vector<int32_t>;
@@ -90,4 +90,4 @@ TEST_CASE("prompts that cannot be generated from are errors") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::generator_test

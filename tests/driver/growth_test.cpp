@@ -13,7 +13,7 @@
 #include "support/blocks_run.h"
 #include "support/result.h"
 
-namespace sinter::test {
+namespace sinter::test::growth_test {
 namespace {
 
 // Four, and room for logarithms and for the steps in which tables grow.
@@ -81,7 +81,7 @@ TEST_CASE("growth: modules in which something is repeated") {
       CAPTURE(std::string(shape.name));
       CAPTURE(to_string(numerics));
       cost_of(shape, 8, numerics);  // tables that are made once
-      check_growth(cost_of(shape, 300, numerics), cost_of(shape, 1200, numerics));
+      check_growth(cost_of(shape, 150, numerics), cost_of(shape, 600, numerics));
     }
 }
 
@@ -101,8 +101,8 @@ TEST_CASE("growth: layers of a model") {
     });
   };
   cost_of_layers(1);
-  check_growth(cost_of_layers(40), cost_of_layers(160));
+  check_growth(cost_of_layers(20), cost_of_layers(80));
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::growth_test

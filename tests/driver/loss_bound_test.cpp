@@ -8,7 +8,7 @@
 #include "ir/text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::loss_bound_test {
 namespace {
 
 /// V of a module's entry @f at N = 3.
@@ -57,4 +57,4 @@ TEST_CASE("the bound is four deviations of the mean loss, whatever is added to a
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::loss_bound_test

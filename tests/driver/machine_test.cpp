@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-namespace sinter {
+namespace sinter::machine_test {
 namespace {
 
 /// `runs_on` in JSON; text says the same.
@@ -55,4 +55,4 @@ TEST_CASE("the devices that plans can be made for are named with what they do") 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::machine_test

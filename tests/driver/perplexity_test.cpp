@@ -6,7 +6,7 @@
 #include "driver/small_models.h"
 #include "runtime/compare.h"
 
-namespace sinter {
+namespace sinter::perplexity_test {
 namespace {
 
 using Tokens = std::vector<int32_t>;
@@ -110,4 +110,4 @@ TEST_CASE("what cannot be measured is an error") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::perplexity_test

@@ -27,7 +27,7 @@
 #include "support/result.h"
 #include "support/run_plan.h"
 
-namespace sinter {
+namespace sinter::plan_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -448,4 +448,4 @@ TEST_CASE("weights by reference: the files are found again, and others are refus
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::plan_folder_test

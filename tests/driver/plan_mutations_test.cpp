@@ -27,7 +27,7 @@
 #include "support/plan_mutator.h"
 #include "support/run_plan.h"
 
-namespace sinter::test {
+namespace sinter::test::plan_mutations_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -220,4 +220,4 @@ TEST_CASE("a changed plan is refused, or runs in its own memory on what has been
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::plan_mutations_test

@@ -9,7 +9,7 @@
 #include "golden/models.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::prefill_chunk_test {
 namespace {
 
 constexpr int64_t kWholeTiles = 64;
@@ -163,4 +163,4 @@ TEST_CASE("prompts that a model has no room for are refused with both numbers") 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::prefill_chunk_test

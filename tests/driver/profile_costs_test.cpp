@@ -8,7 +8,7 @@
 #include "driver/step_class.h"
 #include "ir/text.h"
 
-namespace sinter {
+namespace sinter::profile_costs_test {
 namespace {
 
 struct Plan {
@@ -173,4 +173,4 @@ TEST_CASE("steps of a training step have the classes of their work") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::profile_costs_test

@@ -5,7 +5,7 @@
 
 #include "driver/profile_case.h"
 
-namespace sinter {
+namespace sinter::profile_records_test {
 namespace {
 
 using namespace test;
@@ -217,4 +217,4 @@ TEST_CASE("layers' numbers become stars") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::profile_records_test

@@ -8,7 +8,7 @@
 #include "driver/profile/report.h"
 #include "driver/profile_case.h"
 
-namespace sinter {
+namespace sinter::profile_report_test {
 namespace {
 
 using namespace test;
@@ -162,4 +162,4 @@ TEST_CASE("the timeline has every kernel and copy of both runs, in microseconds 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::profile_report_test

@@ -10,7 +10,7 @@
 #include "ir/text.h"
 #include "support/check_text.h"
 
-namespace sinter {
+namespace sinter::reasons_page_test {
 namespace {
 
 struct ReasonExample {
@@ -193,4 +193,4 @@ TEST_CASE("docs/reasons.md has every reason, with an answer as it is given") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::reasons_page_test

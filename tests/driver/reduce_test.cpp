@@ -9,7 +9,7 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 
-namespace sinter {
+namespace sinter::reduce_test {
 namespace {
 
 bool has_op(const Module& module, OpKind kind) {
@@ -146,4 +146,4 @@ TEST_CASE("random modules: an op that reads another is all that remains") {
   CHECK(found == 20);
 }
 
-}  // namespace sinter
+}  // namespace sinter::reduce_test

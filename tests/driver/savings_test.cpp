@@ -13,7 +13,7 @@
 #include "passes/fusion_costs.h"
 #include "plan/step_traffic.h"
 
-namespace sinter {
+namespace sinter::savings_test {
 namespace {
 
 std::set<std::string> all_models() {
@@ -121,4 +121,4 @@ TEST_CASE("two halves save nothing, the whole read twice saves itself once") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::savings_test

@@ -11,7 +11,7 @@
 #include "driver/verify/self_text.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::self_check_test {
 namespace {
 
 const std::string kTinyLlama = SINTER_SAMPLES_DIR "/tiny-llama";
@@ -169,4 +169,4 @@ TEST_CASE("modules are refused") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::self_check_test

@@ -10,7 +10,7 @@
 #include "driver/verify/self_report.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::self_encoder_test {
 namespace {
 
 const std::string kGoldenFolder = SINTER_TESTS_DIR "/golden/";
@@ -164,4 +164,4 @@ TEST_CASE("options that say how to generate are refused for an encoder") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::self_encoder_test

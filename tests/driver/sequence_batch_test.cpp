@@ -10,7 +10,7 @@
 #include "kernels/attention_f32/order.h"
 #include "runtime/compare.h"
 
-namespace sinter {
+namespace sinter::sequence_batch_test {
 namespace {
 
 using Tokens = std::vector<int32_t>;
@@ -250,4 +250,4 @@ TEST_CASE("many prompts give what each gives alone, and end at end tokens") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::sequence_batch_test

@@ -4,7 +4,7 @@
 #include "driver/small_models.h"
 #include "runtime/compare.h"
 
-namespace sinter {
+namespace sinter::streaming_cache_test {
 namespace {
 
 using Tokens = std::vector<int32_t>;
@@ -95,4 +95,4 @@ TEST_CASE("a longer text gives the logits of the tokens that are kept") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::streaming_cache_test

@@ -9,7 +9,7 @@
 #include "plan/plan_file.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::tensor_maps_test {
 namespace {
 
 constexpr const char* kModule = R"(module @products {
@@ -97,4 +97,4 @@ TEST_CASE("the checker refuses a tensor map that the hardware does not take") {
   CHECK(contains(refusal([](TensorMap& map) { map.offset = -8; }), "negative"));
 }
 
-}  // namespace sinter
+}  // namespace sinter::tensor_maps_test

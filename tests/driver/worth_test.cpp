@@ -14,7 +14,7 @@
 #include "passes/joined_costs.h"
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::worth_test {
 namespace {
 
 Compiled plan_of(const std::string& path, const CompileOptions& options = {}) {
@@ -280,4 +280,4 @@ TEST_CASE("measured times stand in the place of predicted ones") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::worth_test

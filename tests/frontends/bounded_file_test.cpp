@@ -11,7 +11,7 @@
 #include "frontends/files/atomic_file.h"
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::bounded_file_test {
 namespace {
 
 std::string read_at(const BoundedFile& file, uint64_t offset, size_t count) {
@@ -176,4 +176,4 @@ TEST_CASE("atomic_file: a link keeps leading to its file; devices and bad folder
   check_error(AtomicFile::create(folder.path("none/out")), {"none/out", "cannot write"});
 }
 
-}  // namespace sinter
+}  // namespace sinter::bounded_file_test

@@ -5,7 +5,7 @@
 
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::chat_template_test {
 namespace {
 
 std::string prompt(const std::string& name, const std::optional<std::string>& system,
@@ -209,4 +209,4 @@ TEST_CASE("chat templates: where a folder keeps them") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::chat_template_test

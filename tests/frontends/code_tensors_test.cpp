@@ -14,7 +14,7 @@
 #include "ir/packed_codes.h"
 #include "ir/sym_expr.h"
 
-namespace sinter {
+namespace sinter::code_tensors_test {
 namespace {
 
 using Values = std::vector<int32_t>;
@@ -525,4 +525,4 @@ TEST_CASE("symmetric GPTQ weights with uneven zero points are refused when they 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::code_tensors_test

@@ -12,7 +12,7 @@
 #include "ir/text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::config_generations_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -280,4 +280,4 @@ TEST_CASE("positions of layers with a window: a file that says it twice") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::config_generations_test

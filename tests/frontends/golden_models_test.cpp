@@ -14,7 +14,7 @@
 #include "golden/models.h"
 #include "runtime/evaluate/evaluate.h"
 
-namespace sinter {
+namespace sinter::golden_models_test {
 namespace {
 
 constexpr int64_t kSequences = 2, kLength = 23, kCacheRows = 48;
@@ -220,4 +220,4 @@ TEST_CASE("texts beyond the original context have the long factors") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::golden_models_test

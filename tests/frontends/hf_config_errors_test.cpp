@@ -4,7 +4,7 @@
 
 #include "frontends/config_text.h"
 
-namespace sinter {
+namespace sinter::hf_config_errors_test {
 namespace {
 
 using testing::gpt2_config;
@@ -198,4 +198,4 @@ TEST_CASE("features that change the result") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::hf_config_errors_test

@@ -1,7 +1,7 @@
 // The meaning of config.json in its three generations.
 #include "frontends/config_text.h"
 
-namespace sinter {
+namespace sinter::hf_config_test {
 namespace {
 
 using testing::message_of;
@@ -305,4 +305,4 @@ TEST_CASE("rotary frequencies: short wavelengths stay, long ones stretch, a blen
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::hf_config_test

@@ -5,7 +5,7 @@
 #include "frontends/small_files.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::json_test {
 namespace {
 
 Result<JsonDocument> parse(std::string_view text) { return parse_json(text, "c.json"); }
@@ -187,4 +187,4 @@ TEST_CASE("json: quoting gives back what was quoted") {
   CHECK_FALSE(is_utf8("\xe2\x82"));
 }
 
-}  // namespace sinter
+}  // namespace sinter::json_test

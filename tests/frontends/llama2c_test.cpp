@@ -8,7 +8,7 @@
 #include "frontends/llama2c_bytes.h"
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::llama2c_test {
 namespace {
 
 /// The header of a small model with grouped keys; a test changes fields and sizes.
@@ -232,4 +232,4 @@ TEST_CASE("llama2c hostile: truncations are refused, flipped header bits do not 
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::llama2c_test

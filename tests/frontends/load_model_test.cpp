@@ -17,7 +17,7 @@
 #include "ir/text.h"
 #include "ir/verifier.h"
 
-namespace sinter {
+namespace sinter::load_model_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -461,4 +461,4 @@ TEST_CASE("what is no model") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::load_model_test

@@ -8,7 +8,7 @@
 #include "support/check_text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::model_text_test {
 namespace {
 
 void check_module(const std::string& name, const std::string& config) {
@@ -118,4 +118,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::model_text_test

@@ -5,7 +5,7 @@
 #include "frontends/numpy_bytes.h"
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::numpy_hostile_test {
 namespace {
 
 class HostileNumpy {
@@ -182,4 +182,4 @@ TEST_CASE("numpy hostile: what cannot be written") {
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-}  // namespace sinter
+}  // namespace sinter::numpy_hostile_test

@@ -10,7 +10,7 @@
 #include "frontends/numpy_bytes.h"
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::numpy_test {
 namespace {
 
 template <typename T>
@@ -207,4 +207,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::numpy_test

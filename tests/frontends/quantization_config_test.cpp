@@ -4,7 +4,7 @@
 #include "frontends/config_text.h"
 #include "frontends/huggingface/quantization.h"
 
-namespace sinter {
+namespace sinter::quantization_config_test {
 namespace {
 
 using testing::llama_config;
@@ -347,4 +347,4 @@ TEST_CASE("compressed-tensors: linears and embeddings are classes of their own")
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::quantization_config_test

@@ -6,7 +6,7 @@
 
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::random_tensors_test {
 namespace {
 
 RandomTensorSource source(uint64_t seed, DType dtype = DType::f32) {
@@ -121,4 +121,4 @@ TEST_CASE("random_tensors: only listed names exist") {
   check_error(source(1).read("x", {}), {"no tensor named \"x\""});
 }
 
-}  // namespace sinter
+}  // namespace sinter::random_tensors_test

@@ -14,7 +14,7 @@
 #include "frontends/huggingface/quantization.h"
 #include "ir/packed_codes.h"
 
-namespace sinter {
+namespace sinter::round_test {
 namespace {
 
 /// The value of code `i` of a row, as its layout says it.
@@ -210,4 +210,4 @@ TEST_CASE("rounding: the config of a rounded model is read as its scheme") {
   CHECK(find_rounded_format("int3") == nullptr);
 }
 
-}  // namespace sinter
+}  // namespace sinter::round_test

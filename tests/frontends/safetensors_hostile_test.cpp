@@ -4,7 +4,7 @@
 #include "frontends/files/safetensors.h"
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::safetensors_hostile_test {
 namespace {
 
 class Hostile {
@@ -169,4 +169,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::safetensors_hostile_test

@@ -7,7 +7,7 @@
 
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::safetensors_test {
 namespace {
 
 template <typename T, size_t n>
@@ -229,4 +229,4 @@ TEST_CASE("safetensors: byte counts") {
   check_error(tensor_bytes(FileDType::I8, {-1}), {"-1"});
 }
 
-}  // namespace sinter
+}  // namespace sinter::safetensors_test

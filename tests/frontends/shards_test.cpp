@@ -8,7 +8,7 @@
 
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::shards_test {
 namespace {
 
 /// A shard whose tensors are F32[1] and hold their place in the list.
@@ -157,4 +157,4 @@ TEST_CASE("shards: folders without weights say what to do") {
   check_error(open_weights(m.write("file", "x")), {"file", "at least 8 bytes"});
 }
 
-}  // namespace sinter
+}  // namespace sinter::shards_test

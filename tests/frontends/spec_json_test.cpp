@@ -7,7 +7,7 @@
 #include "frontends/load_model.h"
 #include "ir/verifier.h"
 
-namespace sinter {
+namespace sinter::spec_json_test {
 namespace {
 
 using testing::message_of;
@@ -146,4 +146,4 @@ TEST_CASE("sample specs have the parameters of the models they name") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::spec_json_test

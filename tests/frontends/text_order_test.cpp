@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace sinter {
+namespace sinter::text_order_test {
 
 TEST_CASE("texts are sorted by their bytes, equal ones by their numbers, as a stable sort does") {
   std::mt19937 random(1);
@@ -25,4 +25,4 @@ TEST_CASE("texts are sorted by their bytes, equal ones by their numbers, as a st
   CHECK(text_order(0, [](uint32_t) { return std::string_view(); }).empty());
 }
 
-}  // namespace sinter
+}  // namespace sinter::text_order_test

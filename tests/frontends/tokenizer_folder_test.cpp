@@ -5,7 +5,7 @@
 #include "frontends/small_files.h"
 #include "frontends/tokenizer/tokenizer.h"
 
-namespace sinter {
+namespace sinter::tokenizer_folder_test {
 namespace {
 
 using nlohmann::json;
@@ -190,4 +190,4 @@ TEST_CASE("tokens of a folder that are refused") {
       {"added_tokens.json", "tokenizer.model lacks the token \"<|user|>\"", "tokenizer.json"});
 }
 
-}  // namespace sinter
+}  // namespace sinter::tokenizer_folder_test

@@ -4,7 +4,7 @@
 #include "frontends/files/json.h"
 #include "frontends/tokenizer/tokenizer.h"
 
-namespace sinter {
+namespace sinter::tokenizer_golden_test {
 namespace {
 
 std::vector<int32_t> ids_at(const JsonView& view) {
@@ -59,4 +59,4 @@ TEST_CASE("SentencePiece model, BPE") { check_cases("sentencepiece_bpe"); }
 TEST_CASE("tokenizer.bin of llama2.c") { check_cases("llama2c"); }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::tokenizer_golden_test

@@ -6,7 +6,7 @@
 #include "frontends/small_files.h"
 #include "frontends/tokenizer/tokenizer.h"
 
-namespace sinter {
+namespace sinter::tokenizer_hostile_test {
 namespace {
 
 using nlohmann::json;
@@ -280,4 +280,4 @@ TEST_CASE("rules that multiply a text are stopped") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::tokenizer_hostile_test

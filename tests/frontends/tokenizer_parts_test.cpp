@@ -10,7 +10,7 @@
 #include "frontends/tokenizer/unicode.h"
 #include "frontends/tokenizer/word_cache.h"
 
-namespace sinter {
+namespace sinter::tokenizer_parts_test {
 namespace {
 
 TEST_CASE("patterns mean in PCRE2 what they mean in Oniguruma") {
@@ -206,4 +206,4 @@ TEST_CASE("facts of a vocabulary") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::tokenizer_parts_test

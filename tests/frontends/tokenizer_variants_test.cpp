@@ -5,7 +5,7 @@
 #include "frontends/small_files.h"
 #include "frontends/tokenizer/tokenizer.h"
 
-namespace sinter {
+namespace sinter::tokenizer_variants_test {
 namespace {
 
 using nlohmann::json;
@@ -62,4 +62,4 @@ TEST_CASE("models that do not say their type") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::tokenizer_variants_test

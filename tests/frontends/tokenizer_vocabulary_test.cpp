@@ -4,7 +4,7 @@
 #include "frontends/small_files.h"
 #include "frontends/tokenizer/tokenizer.h"
 
-namespace sinter {
+namespace sinter::tokenizer_vocabulary_test {
 namespace {
 
 using nlohmann::json;
@@ -122,4 +122,4 @@ TEST_CASE("vocab.json with merges.txt: RoBERTa's begin and end, OPT's begin") {
   CHECK(ids_text(opened(folder), "ab</s>") == "2 7 2");
 }
 
-}  // namespace sinter
+}  // namespace sinter::tokenizer_vocabulary_test

@@ -9,7 +9,7 @@
 #include "frontends/load_model.h"
 #include "frontends/small_files.h"
 
-namespace sinter {
+namespace sinter::weights_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -223,4 +223,4 @@ TEST_CASE("a Hugging Face folder takes other weights, a llama2.c file none") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::weights_test

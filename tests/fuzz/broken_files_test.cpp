@@ -16,7 +16,7 @@
 #include "fuzz/reading.h"
 #include "support/allocations.h"
 
-namespace sinter::fuzz {
+namespace sinter::fuzz::broken_files_test {
 namespace {
 
 using test::allocations_are_counted, test::peak_bytes, test::reset_peak;
@@ -164,4 +164,4 @@ TEST_CASE("regression corpus") {
   CHECK(tried > 0);
 }
 
-}  // namespace sinter::fuzz
+}  // namespace sinter::fuzz::broken_files_test

@@ -15,7 +15,7 @@
 #include "shim/kernel_shim.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::golden_kernels_test {
 namespace {
 
 struct GoldenModel {
@@ -170,4 +170,4 @@ TEST_CASE("an access outside a buffer and undefined behaviour are found") {
   CHECK(!(WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
-}  // namespace sinter
+}  // namespace sinter::golden_kernels_test

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-namespace sinter {
+namespace sinter::constraints_test {
 namespace {
 
 const std::filesystem::path kRoot = std::filesystem::path(SINTER_TESTS_DIR).parent_path();
@@ -67,4 +67,4 @@ TEST_CASE("every constraint is listed once, named by an error and tested") {
     CHECK_MESSAGE(listed.contains(number), "no list has C", number);
 }
 
-}  // namespace sinter
+}  // namespace sinter::constraints_test

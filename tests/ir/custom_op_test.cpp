@@ -12,7 +12,7 @@
 #include "support/custom_ops.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::custom_op_test {
 namespace {
 
 const std::vector<Symbol>& symbols() {
@@ -275,4 +275,4 @@ TEST_CASE("C23 rejects an op that does not fit its record") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::custom_op_test

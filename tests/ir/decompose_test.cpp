@@ -9,7 +9,7 @@
 #include "support/check_text.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::decompose_test {
 namespace {
 
 Module read_module() {
@@ -53,4 +53,4 @@ TEST_CASE("every composite is decomposed, results keep type and name") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::decompose_test

@@ -6,7 +6,7 @@
 #include "ir/builder.h"
 #include "ir/symbols.h"
 
-namespace sinter {
+namespace sinter::device_order_test {
 namespace {
 
 bool product_has_device_order(DType dtype, Dim tokens, int64_t called_with) {
@@ -40,4 +40,4 @@ TEST_CASE("other ops have an order that the host keeps to") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::device_order_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-namespace sinter {
+namespace sinter::dtype_test {
 
 TEST_CASE("a row of the element types says of itself what the functions say") {
   for (const DTypeInfo& info : kDTypes) {
@@ -99,4 +99,4 @@ TEST_CASE("elements that share a byte end with it, or have no number of bytes") 
   CHECK(packed_bytes(16, 3) == 6);
 }
 
-}  // namespace sinter
+}  // namespace sinter::dtype_test

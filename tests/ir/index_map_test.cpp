@@ -11,7 +11,7 @@
 #include "ir/symbols.h"
 #include "ir/text.h"
 
-namespace sinter {
+namespace sinter::index_map_test {
 namespace {
 
 using Values = std::vector<int64_t>;
@@ -309,4 +309,4 @@ TEST_CASE("linearize and delinearize are inverse") {
   CHECK((delinearize(dims, offset, dims) == identity_map(3)));
 }
 
-}  // namespace sinter
+}  // namespace sinter::index_map_test

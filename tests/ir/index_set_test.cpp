@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace sinter {
+namespace sinter::index_set_test {
 namespace {
 
 using Listed = std::vector<bool>;
@@ -94,4 +94,4 @@ TEST_CASE("sets without indices, and of extent 0") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::index_set_test

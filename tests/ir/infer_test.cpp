@@ -8,7 +8,7 @@
 #include "ir/graph.h"
 #include "ir/symbols.h"
 
-namespace sinter {
+namespace sinter::infer_test {
 namespace {
 
 const SymbolId kN{0}, kM{1}, kL{2}, kFew{3};  // L is at most N
@@ -847,4 +847,4 @@ TEST_CASE("C22 cumulative_sum") {
       rejects(22, OpKind::cumulative_sum, {f32({5})}, sum(0).set(name, value));
 }
 
-}  // namespace sinter
+}  // namespace sinter::infer_test

@@ -5,7 +5,7 @@
 #include "ir/graph_copier.h"
 #include "ir/graph_rewriter.h"
 
-namespace sinter {
+namespace sinter::new_graphs_test {
 namespace {
 
 /// y = exp(x), z = log(y + w); outputs: z, y.
@@ -98,4 +98,4 @@ TEST_CASE("an input is found through views") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::new_graphs_test

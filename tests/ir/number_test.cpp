@@ -9,7 +9,7 @@
 #include "ir/scalar_math.h"
 #include "ir/text.h"
 
-namespace sinter {
+namespace sinter::number_test {
 namespace {
 
 constexpr int64_t kLongs[] = {(int64_t{1} << 53) - 1,
@@ -149,4 +149,4 @@ TEST_CASE("away from ties a decimal number is the nearest double") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::number_test

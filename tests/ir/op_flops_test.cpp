@@ -6,7 +6,7 @@
 #include "ir/builder.h"
 #include "ir/symbols.h"
 
-namespace sinter {
+namespace sinter::op_flops_test {
 namespace {
 
 /// One op over inputs of these types, and the operations that it has in a call.
@@ -121,4 +121,4 @@ TEST_CASE("what only moves elements has no operations") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::op_flops_test

@@ -14,7 +14,7 @@
 #include <initializer_list>
 #include <limits>
 
-namespace sinter {
+namespace sinter::scalar_math_test {
 namespace {
 
 uint32_t stride() {
@@ -327,4 +327,4 @@ TEST_CASE("i64 to bf16 rounds once") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::scalar_math_test

@@ -5,7 +5,7 @@
 
 #include "ir/symbols.h"
 
-namespace sinter {
+namespace sinter::sym_expr_test {
 namespace {
 
 const SymbolId kN{0}, kM{1};
@@ -124,4 +124,4 @@ TEST_CASE("polynomials print with names") {
   CHECK(to_string(n() * m(), kSymbols) == "N*M");
 }
 
-}  // namespace sinter
+}  // namespace sinter::sym_expr_test

@@ -6,7 +6,7 @@
 #include "ir/every_op.h"
 #include "ir/text.h"
 
-namespace sinter {
+namespace sinter::text_errors_test {
 namespace {
 
 /// The message for `text`, which must be refused at line:column.
@@ -273,4 +273,4 @@ TEST_CASE("binary junk is refused") {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::text_errors_test

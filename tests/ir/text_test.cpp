@@ -12,7 +12,7 @@
 #include "support/algorithms.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::text_test {
 namespace {
 
 Module parsed(std::string_view text) { return value(parse_module(text, "test.sir")); }
@@ -280,4 +280,4 @@ TEST_CASE("a graph alone round-trips, leaves and all") {
   CHECK((graph->ops()[3].kind == OpKind::weight));
 }
 
-}  // namespace sinter
+}  // namespace sinter::text_test

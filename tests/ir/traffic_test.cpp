@@ -6,7 +6,7 @@
 #include "ir/grouping.h"
 #include "ir/text.h"
 
-namespace sinter {
+namespace sinter::traffic_test {
 namespace {
 
 constexpr int64_t kRows = 5;
@@ -101,4 +101,4 @@ TEST_CASE("both parts of a rotation") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::traffic_test

@@ -7,7 +7,7 @@
 #include "ir/symbols.h"
 #include "ir/text.h"
 
-namespace sinter {
+namespace sinter::verifier_test {
 namespace {
 
 const TensorType kRow{DType::f32, {4}};
@@ -469,4 +469,4 @@ TEST_CASE("V19 parts follow one another, and are read when all are there") {
         "%b");
 }
 
-}  // namespace sinter
+}  // namespace sinter::verifier_test

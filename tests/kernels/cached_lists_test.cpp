@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace sinter {
+namespace sinter::cached_lists_test {
 namespace {
 
 struct WorkOrder {
@@ -68,4 +68,4 @@ TEST_CASE("lists that read nothing are one group") {
   CHECK(WorkOrder{1, 2, 0, 0}.places() == std::vector<std::pair<int, int>>{{0, 0}, {0, 1}});
 }
 
-}  // namespace sinter
+}  // namespace sinter::cached_lists_test

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace sinter {
+namespace sinter::check_forms_test {
 
 TEST_CASE("the numbers of gemv's forms have ranges") {
   const std::string key = "bf16[4096, 11008] splits=1 tokens=8";
@@ -42,4 +42,4 @@ TEST_CASE("a record names families that have forms") {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::check_forms_test

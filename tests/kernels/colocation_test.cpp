@@ -9,7 +9,7 @@
 #include "ir/symbols.h"
 #include "ir/text.h"
 
-namespace sinter {
+namespace sinter::colocation_test {
 namespace {
 
 const std::vector<Symbol> kSymbols = {host_symbol("N", 1, 8), host_symbol("R", 8, 64)};
@@ -126,4 +126,4 @@ TEST_CASE("rows of a cache are written where the sums are") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::colocation_test

@@ -8,7 +8,7 @@
 #include "support/custom_ops.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::custom_fusion_test {
 namespace {
 
 /// A module's entry after all passes, fused.
@@ -152,4 +152,4 @@ TEST_CASE("what an open operand is a view of needs no copy, what a closed one is
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::custom_fusion_test

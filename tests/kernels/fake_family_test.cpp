@@ -7,7 +7,7 @@
 #include "support/algorithms.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::fake_family_test {
 namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::attention};
@@ -184,4 +184,4 @@ TEST_CASE("the registry gives every anchor one family, in the order of choice") 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::fake_family_test

@@ -3,7 +3,7 @@
 
 #include "kernels/column/schedule.h"
 
-namespace sinter {
+namespace sinter::schedule_columns_test {
 namespace {
 
 ColumnConfig split(const ColumnProblem& problem, const DeviceDescription& device) {
@@ -159,4 +159,4 @@ TEST_CASE("what does not fit shared memory has no configuration") {
   CHECK_FALSE(schedule_columns({.outer = 1, .width = 8}, {}, device).has_value());
 }
 
-}  // namespace sinter
+}  // namespace sinter::schedule_columns_test

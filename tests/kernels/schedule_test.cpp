@@ -9,7 +9,7 @@
 #include "kernels/gemv/layout.h"
 #include "kernels/row/schedule.h"
 
-namespace sinter {
+namespace sinter::schedule_test {
 namespace {
 
 RowProblem rows_of(int64_t lanes, int64_t chunks, int64_t kept_values, SymExpr rows = 100000) {
@@ -366,4 +366,4 @@ TEST_CASE("a form that the row, the warps, the memory or the device have no room
   CHECK_FALSE(fits(whole, {16, 2048, 4}, "sm_80"));
 }
 
-}  // namespace sinter
+}  // namespace sinter::schedule_test

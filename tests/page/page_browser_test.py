@@ -168,7 +168,7 @@ def check_profile(tab: browser.Tab) -> None:
     check("| `gemm 1x64x64 bf16` | products | 2 | 5.00 µs | 83.3 % |" in text, "the Markdown")
 
 
-def run(program: str, sinter: str, samples: str, test_profile: str) -> None:
+def run(program: str, sinter: str, samples: str, test_driver: str) -> None:
     model = samples + "/small-llama"
     with tempfile.TemporaryDirectory() as folder, browser.Browser(program) as chromium:
         page = pathlib.Path(folder) / "page.html"
@@ -193,7 +193,7 @@ def run(program: str, sinter: str, samples: str, test_profile: str) -> None:
         check_many_values(tab)
         check(not tab.failures(), "\n".join(tab.failures()))
         page = pathlib.Path(folder) / "profile.html"
-        subprocess.run([test_profile, "-tc=the page has the rows*"], check=True, stdout=subprocess.DEVNULL,
+        subprocess.run([test_driver, "-tc=the page has the rows*"], check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "SINTER_PROFILE_PAGE": str(page)})
         tab = browser.Tab(chromium, page.as_uri())
         check_profile(tab)

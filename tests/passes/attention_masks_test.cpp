@@ -15,7 +15,7 @@
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 
-namespace sinter {
+namespace sinter::attention_masks_test {
 namespace {
 
 int64_t number_from(const char* name, int64_t otherwise) {
@@ -301,4 +301,4 @@ TEST_CASE("a mask and what becomes of it let each token see the same keys") {
   CHECK(sinks * 100 > tries);
 }
 
-}  // namespace sinter
+}  // namespace sinter::attention_masks_test

@@ -4,7 +4,7 @@
 #include "passes/case_run.h"
 #include "support/expected_text.h"
 
-namespace sinter::test {
+namespace sinter::test::cases_test {
 namespace {
 
 constexpr const char* kSmall = R"(// An add and its user.
@@ -53,4 +53,4 @@ TEST_CASE("an error that no question asks for is a failure") {
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::cases_test

@@ -9,7 +9,7 @@
 #include "support/check_text.h"
 #include "support/result.h"
 
-namespace sinter::test {
+namespace sinter::test::family_kernels_test {
 namespace {
 
 constexpr const char* kModels[] = {"bert_post_ln",
@@ -79,4 +79,4 @@ TEST_CASE("norms of queries and keys, rotation and the cache's new rows are one 
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::family_kernels_test

@@ -6,7 +6,7 @@
 #include "frontends/model/build_model.h"
 #include "ir/builder.h"
 
-namespace sinter::test {
+namespace sinter::test::large_graphs_test {
 namespace {
 
 constexpr uint32_t kOps = 40000;
@@ -126,4 +126,4 @@ TEST_CASE("a lattice: every op reads two of the row above") {
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::large_graphs_test

@@ -8,7 +8,7 @@
 #include "support/check_text.h"
 #include "support/result.h"
 
-namespace sinter::test {
+namespace sinter::test::pins_test {
 namespace {
 
 constexpr const char* kSamples[] = {"gpt2-124m.json", "llama-2-7b.json", "llama-3.2-1b.json",
@@ -94,4 +94,4 @@ TEST_CASE("a Llama layer's decode plan has these five kernels and no call of a l
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::pins_test

@@ -14,7 +14,7 @@
 #include "passes/plan_runs.h"
 #include "support/result.h"
 
-namespace sinter::test {
+namespace sinter::test::plans_test {
 namespace {
 
 Module module_of(const std::string& text) { return value(parse_module(text, "test")); }
@@ -357,4 +357,4 @@ TEST_CASE("closed ops whose operands all begin at the second element of a tensor
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::plans_test

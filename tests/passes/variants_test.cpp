@@ -7,7 +7,7 @@
 #include "passes/plan_runs.h"
 #include "support/result.h"
 
-namespace sinter::test {
+namespace sinter::test::variants_test {
 namespace {
 
 Module module_of(const std::string& text) { return value(parse_module(text, "test")); }
@@ -281,4 +281,4 @@ TEST_CASE("a text with variants is read, printed and refused") {
 }
 
 }  // namespace
-}  // namespace sinter::test
+}  // namespace sinter::test::variants_test

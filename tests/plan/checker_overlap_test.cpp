@@ -5,7 +5,7 @@
 #include "plan/expect_refused.h"
 #include "plan/program_builder.h"
 
-namespace sinter {
+namespace sinter::checker_overlap_test {
 namespace {
 
 using test::expect_refused;
@@ -276,4 +276,4 @@ TEST_CASE("what a kernel says of itself") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::checker_overlap_test

@@ -5,7 +5,7 @@
 #include "plan/expect_refused.h"
 #include "plan/program_builder.h"
 
-namespace sinter {
+namespace sinter::checker_rows_test {
 namespace {
 
 using test::gathering_program;
@@ -133,4 +133,4 @@ TEST_CASE("inputs and known row numbers need no check") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::checker_rows_test

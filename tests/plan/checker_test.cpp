@@ -9,7 +9,7 @@
 #include "plan/program_builder.h"
 #include "plan/step_traffic.h"
 
-namespace sinter {
+namespace sinter::checker_test {
 namespace {
 
 using test::ProgramBuilder;
@@ -505,4 +505,4 @@ TEST_CASE("entries by name") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::checker_test

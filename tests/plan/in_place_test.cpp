@@ -8,7 +8,7 @@
 #include "plan/program_builder.h"
 #include "runtime/host/executor.h"
 
-namespace sinter {
+namespace sinter::in_place_test {
 namespace {
 
 using Body = std::function<std::vector<ValueId>(Builder&, std::vector<ValueId>)>;
@@ -377,4 +377,4 @@ TEST_CASE("parts that are placed by several kernels follow one another") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::in_place_test

@@ -11,7 +11,7 @@
 #include "plan/program_builder.h"
 #include "support/algorithms.h"
 
-namespace sinter {
+namespace sinter::op_roles_test {
 namespace {
 
 using test::expect_refused;
@@ -232,4 +232,4 @@ TEST_CASE("the verifier refuses a computed matrix that is read as a stream") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::op_roles_test

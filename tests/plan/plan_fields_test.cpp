@@ -9,7 +9,7 @@
 #include "plan/plan_file.h"
 #include "plan/program_builder.h"
 
-namespace sinter {
+namespace sinter::plan_fields_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -267,4 +267,4 @@ TEST_CASE("the table has every field of a plan") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::plan_fields_test

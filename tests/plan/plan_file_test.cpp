@@ -6,7 +6,7 @@
 #include "plan/kernel_text.h"
 #include "plan/program_builder.h"
 
-namespace sinter {
+namespace sinter::plan_file_test {
 namespace {
 
 using test::sample_program;
@@ -384,4 +384,4 @@ TEST_CASE("the fingerprint is of names, types and functions") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::plan_file_test

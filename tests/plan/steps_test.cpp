@@ -6,7 +6,7 @@
 #include "plan/step.h"
 #include "plan/step_traffic.h"
 
-namespace sinter {
+namespace sinter::steps_test {
 namespace {
 
 using test::copy_step;
@@ -197,4 +197,4 @@ TEST_CASE("what a copy writes is read early only after a kernel that triggers af
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::steps_test

@@ -8,7 +8,7 @@
 
 #include "runtime/random_inputs.h"
 
-namespace sinter {
+namespace sinter::compare_test {
 namespace {
 
 HostTensor floats(std::vector<float> values) {
@@ -106,4 +106,4 @@ TEST_CASE("values as doubles") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::compare_test

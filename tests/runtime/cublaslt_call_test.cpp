@@ -9,7 +9,7 @@
 #include "runtime/evaluate/host_view.h"
 #include "runtime/gemm_case.h"
 
-namespace sinter {
+namespace sinter::cublaslt_call_test {
 namespace {
 
 float load_at(CudaAddress base, DType dtype, int64_t index) {
@@ -138,4 +138,4 @@ TEST_CASE("what the library does not take") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::cublaslt_call_test

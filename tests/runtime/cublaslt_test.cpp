@@ -10,7 +10,7 @@
 #include <cublasLt.h>
 #endif
 
-namespace sinter {
+namespace sinter::cublaslt_test {
 namespace {
 
 #if __has_include(<cublasLt.h>)
@@ -133,5 +133,9 @@ TEST_CASE("errors of the library name the call, the status and its number") {
   CHECK(error.code == ExitCode::device);
 }
 
+#undef SAME_CALL
+#undef SAME_PLACE
+#undef SAME_NUMBER
+
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::cublaslt_test

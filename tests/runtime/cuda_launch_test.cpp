@@ -15,7 +15,7 @@
 #include "runtime/fake_driver.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::cuda_launch_test {
 namespace {
 
 const FakeDriver& driver() {
@@ -201,4 +201,4 @@ TEST_CASE("a call of a session that comes again is recorded, and then launched a
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::cuda_launch_test

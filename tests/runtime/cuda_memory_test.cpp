@@ -8,7 +8,7 @@
 #include "runtime/fake_driver.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::cuda_memory_test {
 namespace {
 
 const FakeDriver& driver() {
@@ -156,4 +156,4 @@ TEST_CASE("weights arrive through pinned memory of their size, 16 MiB at most") 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::cuda_memory_test

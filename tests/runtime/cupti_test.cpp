@@ -11,7 +11,7 @@
 #include <cupti.h>
 #endif
 
-namespace sinter {
+namespace sinter::cupti_test {
 namespace {
 
 #if __has_include(<cupti.h>)
@@ -190,5 +190,8 @@ TEST_CASE("a machine without CUPTI or a device gets an error that says so") {
   }
 }
 
+#undef SAME_NUMBER
+#undef SAME_PLACE
+
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::cupti_test

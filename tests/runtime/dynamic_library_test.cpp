@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace sinter {
+namespace sinter::dynamic_library_test {
 namespace {
 
 TEST_CASE(
@@ -77,4 +77,4 @@ TEST_CASE("what a load returned is kept, errors too") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::dynamic_library_test

@@ -6,10 +6,9 @@
 
 #include "differential/random.h"
 #include "runtime/cuda/gemm_problem.h"
+#include "support/float_types.h"
 
 namespace sinter {
-
-inline constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
 /// The choices that random_gemm_case may make.
 struct GemmCaseLimits {

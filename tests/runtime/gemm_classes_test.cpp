@@ -10,7 +10,7 @@
 #include "runtime/fake_driver.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::gemm_classes_test {
 namespace {
 
 constexpr int64_t kColumns = 4, kDepth = 8;
@@ -268,4 +268,4 @@ TEST_CASE("an own kernel that was decided for a class computes all its lengths")
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::gemm_classes_test

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace sinter {
+namespace sinter::gemm_problem_test {
 namespace {
 
 constexpr CudaAddress kA = 0x10000, kB = 0x20000, kC = 0x30000;
@@ -196,4 +196,4 @@ TEST_CASE("sizes beyond 63 bits and endless repetitions are errors") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::gemm_problem_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace sinter {
+namespace sinter::gemm_record_test {
 namespace {
 
 constexpr const char* kProduct = "bf16[4096, 11008] splits=1 tokens=8";
@@ -166,4 +166,4 @@ TEST_CASE("no prefix and no changed byte of a record crashes the reader") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::gemm_record_test

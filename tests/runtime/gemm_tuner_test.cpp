@@ -9,7 +9,7 @@
 #include "runtime/fake_driver.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::gemm_tuner_test {
 namespace {
 
 CudaDevicePtr device() {
@@ -207,4 +207,4 @@ TEST_CASE("the known result is the same whether a sum is rounded before its epil
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::gemm_tuner_test

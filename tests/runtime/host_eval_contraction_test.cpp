@@ -8,7 +8,7 @@
 #include "runtime/eval_case.h"
 #include "runtime/evaluate/blas.h"
 
-namespace sinter {
+namespace sinter::host_eval_contraction_test {
 namespace {
 
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
@@ -201,4 +201,4 @@ TEST_CASE("attention reads no row that a token does not see") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_contraction_test

@@ -7,7 +7,7 @@
 #include "kernels/decode_attention/order.h"
 #include "runtime/attention_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_decode_attention_test {
 namespace {
 
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
@@ -243,4 +243,4 @@ TEST_CASE("a checked attention sees those rows of its range that are there") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_decode_attention_test

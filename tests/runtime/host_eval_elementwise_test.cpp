@@ -8,7 +8,7 @@
 #include "ir/scalar_math.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_elementwise_test {
 namespace {
 
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
@@ -418,4 +418,4 @@ TEST_CASE("zeros, subnormals and NaN") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_elementwise_test

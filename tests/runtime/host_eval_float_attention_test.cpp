@@ -4,7 +4,7 @@
 #include "kernels/attention_f32/order.h"
 #include "runtime/attention_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_float_attention_test {
 namespace {
 
 constexpr int64_t kRows = 300;  // of the caches
@@ -149,4 +149,4 @@ TEST_CASE("float_attention: a token that sees rows outside of the cache is an er
   CHECK(result.error().what.find("token 0 sees rows 0 .. 300 of 0 .. 299") != std::string::npos);
 }
 
-}  // namespace sinter
+}  // namespace sinter::host_eval_float_attention_test

@@ -6,7 +6,7 @@
 #include "ir/scalar_math.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_gemv_test {
 namespace {
 
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
@@ -129,4 +129,4 @@ TEST_CASE("gemv: a token's bits do not depend on the others") {
   CHECK(std::equal(alone.bytes.begin(), alone.bytes.end(), together.bytes.begin() + 5 * kRows * 2));
 }
 
-}  // namespace sinter
+}  // namespace sinter::host_eval_gemv_test

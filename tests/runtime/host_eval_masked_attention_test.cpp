@@ -8,7 +8,7 @@
 
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_masked_attention_test {
 namespace {
 
 constexpr int64_t kHeads = 4, kKvHeads = 2, kWidth = 8, kValueWidth = 6, kTokens = 3, kRows = 12;
@@ -367,4 +367,4 @@ TEST_CASE("a key that a mask of truth values hides may be NaN, its value must no
   CHECK(attend(NAN)[1] == 6);
 }
 
-}  // namespace sinter
+}  // namespace sinter::host_eval_masked_attention_test

@@ -10,7 +10,7 @@
 #include "support/algorithms.h"
 #include "support/custom_ops.h"
 
-namespace sinter {
+namespace sinter::host_eval_move_test {
 namespace {
 
 using V = std::vector<double>;
@@ -405,4 +405,4 @@ TEST_CASE("what does not fit the graph is an error") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_move_test

@@ -7,7 +7,7 @@
 #include "runtime/eval_case.h"
 #include "support/packed_weights.h"
 
-namespace sinter {
+namespace sinter::host_eval_quantized_test {
 namespace {
 
 using test::random_codes;
@@ -170,4 +170,4 @@ TEST_CASE("tiled_codes adds the runs of each half of a step, and a group by itse
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_quantized_test

@@ -10,7 +10,7 @@
 #include "ir/scalar_math.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_reduce_test {
 namespace {
 
 /// The butterfly as 'lanes' threads run it, all of them, in lock step.
@@ -259,4 +259,4 @@ TEST_CASE("rms_norm rounds before the weight") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_reduce_test

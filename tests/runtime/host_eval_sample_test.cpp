@@ -9,7 +9,7 @@
 #include "kernels/sample/order.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_sample_test {
 namespace {
 
 struct Choice {
@@ -304,4 +304,4 @@ TEST_CASE("sampling_target is the least weight that is at least top_p of all") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_sample_test

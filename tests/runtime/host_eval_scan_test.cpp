@@ -10,7 +10,7 @@
 #include "kernels/scan/order.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_scan_test {
 namespace {
 
 constexpr int64_t kLengths[] = {1,   2,   7,    8,    9,    31,   32,   33,   255,
@@ -211,4 +211,4 @@ TEST_CASE("running sums of no elements") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_scan_test

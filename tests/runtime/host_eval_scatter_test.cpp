@@ -7,7 +7,7 @@
 #include "ir/scalar_math.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_scatter_test {
 namespace {
 
 using V = std::vector<double>;
@@ -78,4 +78,4 @@ TEST_CASE("a number that names no row is an error, or where it is checked adds n
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_eval_scatter_test

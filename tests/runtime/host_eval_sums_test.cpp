@@ -10,7 +10,7 @@
 #include "runtime/compare.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_sums_test {
 namespace {
 
 constexpr int64_t kLengths[] = {0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 1 << 20};
@@ -167,4 +167,4 @@ TEST_CASE("sums of infinities, NaNs and zeros are those of float64") {
     }
 }
 
-}  // namespace sinter
+}  // namespace sinter::host_eval_sums_test

@@ -4,7 +4,7 @@
 #include "kernels/attention/order.h"
 #include "runtime/attention_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_tiled_attention_test {
 namespace {
 
 constexpr int64_t kRows = 300;  // of the caches
@@ -119,4 +119,4 @@ TEST_CASE("tiled_attention: a token that sees rows outside of the cache is an er
   CHECK(result.error().what.find("token 0 sees rows 4 .. 300 of 0 .. 299") != std::string::npos);
 }
 
-}  // namespace sinter
+}  // namespace sinter::host_eval_tiled_attention_test

@@ -6,7 +6,7 @@
 #include "ir/scalar_math.h"
 #include "runtime/eval_case.h"
 
-namespace sinter {
+namespace sinter::host_eval_tiled_linear_test {
 namespace {
 
 constexpr int64_t kTokens = 3, kColumns = 5;
@@ -68,4 +68,4 @@ TEST_CASE("tiled_linear sums in steps of 16, adds the bias and rounds once") {
     }
 }
 
-}  // namespace sinter
+}  // namespace sinter::host_eval_tiled_linear_test

@@ -12,7 +12,7 @@
 #include "runtime/host/executor.h"
 #include "runtime/random_inputs.h"
 
-namespace sinter {
+namespace sinter::host_executor_test {
 namespace {
 
 using test::ProgramBuilder;
@@ -309,4 +309,4 @@ TEST_CASE("gemm over heads that stand inside the rows") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::host_executor_test

@@ -6,7 +6,7 @@
 #include "driver/compile/compile.h"
 #include "ir/text.h"
 
-namespace sinter {
+namespace sinter::input_ranges_test {
 namespace {
 
 constexpr std::string_view kModule = R"(
@@ -110,4 +110,4 @@ module @masks {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::input_ranges_test

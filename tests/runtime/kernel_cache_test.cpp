@@ -15,7 +15,7 @@
 
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::kernel_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -307,4 +307,4 @@ TEST_CASE("a cache that does not exist is empty") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::kernel_cache_test

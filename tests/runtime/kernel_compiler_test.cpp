@@ -12,7 +12,7 @@
 #include "runtime/temporary_directory.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::kernel_compiler_test {
 namespace {
 
 constexpr EmbeddedHeader kHeaders[] = {
@@ -96,4 +96,4 @@ TEST_CASE("what one process compiled the next finds in the cache, and never load
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::kernel_compiler_test

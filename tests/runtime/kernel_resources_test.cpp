@@ -6,7 +6,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::kernel_resources_test {
 namespace {
 
 // 80 numbers that live at the same time in blocks of 1024 threads, two on a multiprocessor: a
@@ -82,4 +82,4 @@ TEST_CASE("what is no cubin tells nothing") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::kernel_resources_test

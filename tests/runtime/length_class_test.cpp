@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace sinter {
+namespace sinter::length_class_test {
 namespace {
 
 TEST_CASE("up to 64 each length is alone, beyond it the classes are a quarter of an octave") {
@@ -36,4 +36,4 @@ TEST_CASE("classes follow one another, and hold what is in them") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::length_class_test

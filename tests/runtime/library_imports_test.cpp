@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-namespace sinter {
+namespace sinter::library_imports_test {
 namespace {
 
 pid_t replacement() { return -7; }
@@ -32,4 +32,4 @@ TEST_CASE("a library calls the replacement of its import") { check(SINTER_IMPORT
 TEST_CASE("a library whose tables are read-only, too") { check(SINTER_IMPORT_CALLER_READ_ONLY); }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::library_imports_test

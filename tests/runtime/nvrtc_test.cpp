@@ -16,7 +16,7 @@
 #include "runtime/temporary_directory.h"
 #include "support/nvrtc.h"
 
-namespace sinter {
+namespace sinter::nvrtc_test {
 namespace {
 
 constexpr EmbeddedHeader kHeaders[] = {
@@ -184,4 +184,4 @@ TEST_CASE("a program's own signal handlers run while kernels compile, and stay" 
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::nvrtc_test

@@ -9,7 +9,7 @@
 
 #include "runtime/temporary_directory.h"
 
-namespace sinter {
+namespace sinter::nvtx_test {
 namespace {
 
 TEST_CASE("ranges are named after the values and nest") {
@@ -33,4 +33,4 @@ TEST_CASE("ranges are named after the values and nest") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::nvtx_test

@@ -9,7 +9,7 @@
 #include "ir/builder.h"
 #include "runtime/compare.h"
 
-namespace sinter {
+namespace sinter::random_inputs_test {
 namespace {
 
 TEST_CASE("floats have mean 0 and the scale asked for") {
@@ -111,4 +111,4 @@ TEST_CASE("the tokens of each sequence see rows of its own keys") {
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::random_inputs_test

@@ -13,7 +13,7 @@
 #include "runtime/random_inputs.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::row_checks_test {
 namespace {
 
 constexpr int64_t kTokens = 3, kRows = 24;
@@ -377,4 +377,4 @@ TEST_CASE("plans whose row numbers are inputs or known have no checks and unchan
 }
 
 }  // namespace
-}  // namespace sinter
+}  // namespace sinter::row_checks_test

@@ -13,7 +13,7 @@
 #include "shim/shim_compiler.h"
 #include "shim/shim_module.h"
 
-namespace sinter {
+namespace sinter::shim_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -148,4 +148,4 @@ TEST_CASE("processes that compile one text at once do not disturb each other") {
   CHECK(files_of(kept.path) == files);
 }
 
-}  // namespace sinter
+}  // namespace sinter::shim_cache_test

@@ -10,7 +10,7 @@
 #include "shim/shim_module.h"
 #include "shim/shim_source.h"
 
-namespace sinter {
+namespace sinter::shim_cluster_test {
 namespace {
 
 // Sums 64 numbers a block in the first block of the cluster; each block then has all blocks' sums.
@@ -212,4 +212,4 @@ TEST_CASE("blocks that are no whole clusters are refused") {
   }
 }
 
-}  // namespace sinter
+}  // namespace sinter::shim_cluster_test

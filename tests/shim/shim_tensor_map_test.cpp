@@ -9,7 +9,7 @@
 #include "shim/shim_module.h"
 #include "support/result.h"
 
-namespace sinter {
+namespace sinter::shim_tensor_map_test {
 namespace {
 
 constexpr const char* kMacros =
@@ -105,4 +105,4 @@ TEST_CASE("without a wait a box is not there in every other block") {
   CHECK((out[1] == 0xffff) != (out[513] == 0xffff));
 }
 
-}  // namespace sinter
+}  // namespace sinter::shim_tensor_map_test

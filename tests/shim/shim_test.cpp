@@ -10,7 +10,7 @@
 #include "shim/shim_module.h"
 #include "shim/shim_source.h"
 
-namespace sinter {
+namespace sinter::shim_test {
 namespace {
 
 // A row sum as emitted kernels make it: lanes, then warps, then the block.
@@ -318,4 +318,4 @@ TEST_CASE("shared declarations are rewritten in place, lines keep their numbers"
   CHECK_FALSE(rewrite_shared("__shared__ x;").has_value());
 }
 
-}  // namespace sinter
+}  // namespace sinter::shim_test
