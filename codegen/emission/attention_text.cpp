@@ -98,9 +98,8 @@ void AttentionText::note_alignment(llvm::ArrayRef<SymExpr> places) {
              });
 }
 
-std::string sink_constant(const Op& attention) {
-  const int64_t sink = attention_sink(attention.attrs);
-  return sink == 0 ? "" : fmt::format("  static constexpr int kSink = {};\n", sink);
+void add_sink(const Op& attention, ConfigText& config) {
+  if (const int64_t sink = attention_sink(attention.attrs)) config.constant("kSink", sink);
 }
 
 }  // namespace sinter

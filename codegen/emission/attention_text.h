@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/emit_context.h"
 #include "ir/attention_operands.h"
 
@@ -43,7 +44,7 @@ class AttentionText {
   bool aligned_ = true;
 };
 
-/// The kernel's constant kSink, a line; empty without a sink.
-std::string sink_constant(const Op& attention);
+/// Adds the constant kSink, where the attention has a sink.
+void add_sink(const Op& attention, ConfigText& config);
 
 }  // namespace sinter

@@ -231,9 +231,10 @@ Result<std::string> result_accessor(const EmitContext& context, const std::vecto
          fmt::format(
              "struct PortResult : PortMemory {{\n"
              "  SINTER_DEVICE void set(long long at, {0} given) const {{\n"
-             "    const PortElement<{0}> x{1}{{{2}}};\n{3}  }}\n{4}{5}}};\n",
+             "    const PortElement<{0}> x{1}{{{2}}};\n{3}  }}\n",
              type_code, group.inputs.size(), rounded_code("given", type.dtype),
-             in_method(one.statements), set_chunk, set_words);
+             in_method(one.statements)) +
+         set_chunk + set_words + "};\n";
 }
 
 /// Adds the statements that store an output which does not take the result.

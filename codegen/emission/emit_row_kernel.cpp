@@ -245,14 +245,12 @@ std::string RowKernel::preamble() const {
   if (shared_floats_ > 0) text += fmt::format("__shared__ float shared[{}];\n", shared_floats_);
   if (block_.in_loop) return text + space_.row_axes();
   if (config_.blocks > 1)
-    return text +
+    return text + (meets_in_cluster_ ? "barrier_cluster_arrive_relaxed();\n" : "") +
            fmt::format(
-               "{3}const int thread = {0} % {1} * {2} + threadIdx.x;\n"
-               "__builtin_assume(thread >= 0 && thread < {4});\n"
+               "const int thread = {0} % {1} * {2} + threadIdx.x;\n"
+               "__builtin_assume(thread >= 0 && thread < {3});\n"
                "const long long row = {0} / {1};\n",
-               block_.number, config_.blocks, config_.threads,
-               meets_in_cluster_ ? "barrier_cluster_arrive_relaxed();\n" : "",
-               config_.blocks * config_.threads) +
+               block_.number, config_.blocks, config_.threads, config_.blocks * config_.threads) +
            space_.row_axes();
   if (config_.rows_per_block == 1)
     return text +

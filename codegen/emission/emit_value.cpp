@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/emit_scalar.h"
 #include "ir/cheap_ops.h"
 #include "ir/fault.h"
@@ -333,7 +334,7 @@ void ValueEmitter::note_equal(const Op& op, const IndexMap& coords, size_t label
 std::string ValueEmitter::collected(ValueId id, std::string_view absent) {
   const std::string chunk = fresh();
   chunk_.line("{} {}[8]{};", register_type(form_.graph[id].type.dtype), chunk,
-              tail_ ? fmt::format(" = {{{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}}}", absent) : "");
+              tail_ ? " = " + braced(std::vector<std::string>(8, std::string(absent))) : "");
   statement(fmt::format("{}[e] = {};", chunk, element(id)));
   return chunk;
 }

@@ -5,9 +5,10 @@
 namespace sinter {
 
 std::string packed_matrix(const CodeFormat& format, int64_t length) {
-  return fmt::format("PackedMatrix<codes::{}, {}, {}, {}, {}, {}, {}>", code_info(format.code).name,
-                     format.bits(), format.group, memory_type(format.scale), format.zeros,
-                     format.minima, length);
+  const std::string values =
+      fmt::format("codes::{}, {}, {}", code_info(format.code).name, format.bits(), format.group);
+  return fmt::format("PackedMatrix<{}, {}, {}, {}, {}>", values, memory_type(format.scale),
+                     format.zeros, format.minima, length);
 }
 
 }  // namespace sinter

@@ -3,6 +3,7 @@
 #include "kernels/tile/emit.h"
 
 #include "codegen/emission/attention_text.h"
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
@@ -84,7 +85,6 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   const SymExpr sequences = volume(DimsRef(q).drop_back(2)), tokens(q[q.size() - 2]);
   const double scale = real_or_zero(op.attrs, AttrName::scale),
                softcap = real_or_zero(op.attrs, AttrName::softcap);
-  const auto literal = [](double value) { return literal_code(value, DType::f32); };
 
   KernelBody body;
   // With a window the first tile of most work tiles is seen in part.
@@ -95,35 +95,48 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   const bool bulk_copies = !body.tensor_maps.empty();
   body.includes += "#include \"kernels/attention/attention.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
-  body.globals += fmt::format(
-      "struct Config {{\n"
-      "  using Element = {};\n"
-      "  using First = PortOperand3;\n"
-      "  using Last = PortOperand4;\n"
-      "  using Mask = {};\n"
-      "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
-      "  static constexpr int kRows = {}, kThreads = {}, kStages = {}, kQueryStages = {};\n"
-      "  static constexpr bool kWarpgroups = {}, kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
-      "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
-      "  static constexpr long long kWindow = {};\n"
-      "{}{}{}}};\n\n",
-      memory_type(group[op.operands[0]].type.dtype), operands.mask_type(), heads.count,
-      heads.kv_count, heads.width, heads.value_width, form->rows, form->threads, form->stages,
-      form->query_stages, form->warpgroups, operands.aligned(), !sequences.is(1),
-      op.attrs.is_set(AttrName::empty_zero), literal(scale), literal(softcap),
-      literal(attention_factor(scale, softcap, operands.adds_mask())),
-      window ? std::get<int64_t>(*window) : 0, sink_constant(op),
-      log_sum ? "  static constexpr bool kLogSum = true;\n" : "",
-      bulk_copies ? "  static constexpr bool kBulkCopies = true;\n" : "");
-  body.text = fmt::format(
-      "{}{}attend<Config>(PortOperand0{{memory}}, {{{}, {}, PortOperand3{{memory}}, "
-      "PortOperand4{{memory}}, {}, {}, {}, {}{}{}}}, {}, shared_memory);\n{}",
-      kTileMemory, ports.memory_value, keys, values, mask, operands.size(sequences),
-      operands.size(tokens), operands.size(attention_key_rows(group, op)),
-      log_sum       ? fmt::format(", y{}", *log_sum)
-      : bulk_copies ? ", nullptr"
-                    : "",
-      bulk_copies ? ", &t0, &t1" : "", attends ? "PortResult{memory}" : "NoResult{}", ports.stores);
+  ConfigText config;
+  config.type("Element", memory_type(group[op.operands[0]].type.dtype))
+      .type("First", "PortOperand3")
+      .type("Last", "PortOperand4")
+      .type("Mask", operands.mask_type())
+      .constant("kHeads", heads.count)
+      .constant("kKvHeads", heads.kv_count)
+      .constant("kWidth", heads.width)
+      .constant("kValueWidth", heads.value_width)
+      .constant("kRows", form->rows)
+      .constant("kThreads", form->threads)
+      .constant("kStages", form->stages)
+      .constant("kQueryStages", form->query_stages)
+      .constant("kWarpgroups", form->warpgroups)
+      .constant("kAligned", operands.aligned())
+      .constant("kSequences", !sequences.is(1))
+      .constant("kEmptyZero", op.attrs.is_set(AttrName::empty_zero))
+      .constant("kScale", scale)
+      .constant("kSoftcap", softcap)
+      .constant("kFactor", attention_factor(scale, softcap, operands.adds_mask()))
+      .long_constant("kWindow", window ? std::get<int64_t>(*window) : 0);
+  add_sink(op, config);
+  if (log_sum) config.constant("kLogSum", true);
+  if (bulk_copies) config.constant("kBulkCopies", true);
+  body.globals += config.text() + "\n";
+  std::vector<std::string> in_memory = {keys,
+                                        values,
+                                        "PortOperand3{memory}",
+                                        "PortOperand4{memory}",
+                                        mask,
+                                        operands.size(sequences),
+                                        operands.size(tokens),
+                                        operands.size(attention_key_rows(group, op))};
+  if (log_sum)
+    in_memory.push_back(fmt::format("y{}", *log_sum));
+  else if (bulk_copies)
+    in_memory.push_back("nullptr");
+  if (bulk_copies) llvm::append_values(in_memory, "&t0", "&t1");
+  body.text =
+      tile_text(ports, call_text("attend<Config>",
+                                 {"PortOperand0{memory}", braced(in_memory),
+                                  attends ? "PortResult{memory}" : "NoResult{}", "shared_memory"}));
   set_tile_launch(
       body, context.device,
       {.work_tiles = sequences * (tokens + SymExpr(form->rows - 1)) * SymExpr(heads.count),

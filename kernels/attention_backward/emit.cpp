@@ -3,6 +3,7 @@
 #include "kernels/tile/emit.h"
 
 #include "codegen/emission/attention_text.h"
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
@@ -68,9 +69,7 @@ std::string sums_of(const EmitContext& context, OpKind kind) {
   }
   return found;
 }
-std::string_view or_null(const std::string& memory) {
-  return memory.empty() ? std::string_view("nullptr") : memory;
-}
+std::string or_null(const std::string& memory) { return memory.empty() ? "nullptr" : memory; }
 
 }  // namespace
 
@@ -115,40 +114,47 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
   body.includes +=
       "#include \"kernels/attention_backward/attention_backward.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
-  body.globals += fmt::format(
-      "struct Config {{\n"
-      "  using Element = {};\n"
-      "  using First = PortOperand3;\n"
-      "  using Last = PortOperand4;\n"
-      "  using Mask = {};\n"
-      "  using FirstResult = {};\n"
-      "  using SecondResult = {};\n"
-      "  static constexpr bool kOfKeys = {}, kFirst = {}, kSecond = {};\n"
-      "  static constexpr bool kStoresFirst = {}, kStoresSecond = {};\n"
-      "  static constexpr bool kSumsFirst = {}, kSumsSecond = {};\n"
-      "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
-      "  static constexpr int kOwnRows = {}, kOtherRows = {}, kThreads = {}, kStages = {};\n"
-      "  static constexpr int kLoadingRegisters = {}, kMultiplyingRegisters = {};\n"
-      "  static constexpr long long kCachedBytes = {};\n"
-      "  static constexpr bool kWarpgroups = {}, kAligned = {};\n"
-      "  static constexpr float kScale = {}, kSoftcap = {}, kFactor = {};\n"
-      "  static constexpr long long kWindow = {};\n"
-      "}};\n\n",
-      memory_type(of_tokens.dtype), operands.mask_type(), first.type, second.type, of_keys,
-      has_first, has_second, first.is_computed, second.is_computed, !first_sums.empty(),
-      !second_sums.empty(), heads.count, heads.kv_count, heads.width, heads.value_width,
-      form->own_rows, form->other_rows, form->threads, form->stages, form->loading_registers,
-      form->multiplying_registers, form->cached_bytes, form->warpgroups, operands.aligned(),
-      literal_code(scale, DType::f32), literal_code(softcap, DType::f32),
-      literal_code(attention_factor(scale, softcap, operands.adds_mask()), DType::f32),
-      window ? std::get<int64_t>(*window) : 0);
-  body.text = fmt::format(
-      "{}{}find_gradients<Config>({{{}, {}, {}, {}, {}, {}, PortOperand3{{memory}}, "
-      "PortOperand4{{memory}}, {}, {}, {}, {}, {{{}}}, {{{}}}, {}, {}}}, shared_memory);\n{}",
-      kTileMemory, ports.memory_value, q, keys, values, grad, dense(kLogSumOperand),
-      dense(kDeltaOperand), mask, operands.size(sequences), operands.size(tokens),
-      operands.size(key_rows), first.memory, second.memory, or_null(first_sums),
-      or_null(second_sums), ports.stores);
+  body.globals += ConfigText()
+                      .type("Element", memory_type(of_tokens.dtype))
+                      .type("First", "PortOperand3")
+                      .type("Last", "PortOperand4")
+                      .type("Mask", operands.mask_type())
+                      .type("FirstResult", first.type)
+                      .type("SecondResult", second.type)
+                      .constant("kOfKeys", of_keys)
+                      .constant("kFirst", has_first)
+                      .constant("kSecond", has_second)
+                      .constant("kStoresFirst", first.is_computed)
+                      .constant("kStoresSecond", second.is_computed)
+                      .constant("kSumsFirst", !first_sums.empty())
+                      .constant("kSumsSecond", !second_sums.empty())
+                      .constant("kHeads", heads.count)
+                      .constant("kKvHeads", heads.kv_count)
+                      .constant("kWidth", heads.width)
+                      .constant("kValueWidth", heads.value_width)
+                      .constant("kOwnRows", form->own_rows)
+                      .constant("kOtherRows", form->other_rows)
+                      .constant("kThreads", form->threads)
+                      .constant("kStages", form->stages)
+                      .constant("kLoadingRegisters", form->loading_registers)
+                      .constant("kMultiplyingRegisters", form->multiplying_registers)
+                      .long_constant("kCachedBytes", form->cached_bytes)
+                      .constant("kWarpgroups", form->warpgroups)
+                      .constant("kAligned", operands.aligned())
+                      .constant("kScale", scale)
+                      .constant("kSoftcap", softcap)
+                      .constant("kFactor", attention_factor(scale, softcap, operands.adds_mask()))
+                      .long_constant("kWindow", window ? std::get<int64_t>(*window) : 0)
+                      .text() +
+                  "\n";
+  body.text = tile_text(
+      ports, call_text("find_gradients<Config>",
+                       {braced({q, keys, values, grad, dense(kLogSumOperand), dense(kDeltaOperand),
+                                "PortOperand3{memory}", "PortOperand4{memory}", mask,
+                                operands.size(sequences), operands.size(tokens),
+                                operands.size(key_rows), braced(first.memory),
+                                braced(second.memory), or_null(first_sums), or_null(second_sums)}),
+                        "shared_memory"}));
   const SymExpr& own = of_keys ? key_rows : tokens;
   set_tile_launch(body, context.device,
                   {.work_tiles = sequences * (own + SymExpr(form->own_rows - 1)) *

@@ -3,6 +3,7 @@
 #include "kernels/tile/emit.h"
 
 #include "codegen/emission/attention_text.h"
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
@@ -12,19 +13,13 @@
 namespace sinter {
 namespace {
 
-/// Constants of the kernel that are attributes of the op.
-std::string attribute_constants(const Op& op) {
-  const auto number = [&](AttrName name) {
-    return literal_code(real_or_zero(op.attrs, name), DType::f32);
-  };
-  const AttrValue* window = op.attrs.find(AttrName::window);
-  return fmt::format(
-      "  static constexpr bool kEmptyZero = {};\n"
-      "  static constexpr float kScale = {}, kSoftcap = {};\n"
-      "  static constexpr long long kWindow = {};\n"
-      "{}",
-      op.attrs.is_set(AttrName::empty_zero), number(AttrName::scale), number(AttrName::softcap),
-      window ? std::get<int64_t>(*window) : 0, sink_constant(op));
+/// Adds the constants that are attributes of the op.
+void add_attributes(const Op& op, ConfigText& config) {
+  config.constant("kEmptyZero", op.attrs.is_set(AttrName::empty_zero))
+      .constant("kScale", real_or_zero(op.attrs, AttrName::scale))
+      .constant("kSoftcap", real_or_zero(op.attrs, AttrName::softcap))
+      .long_constant("kWindow", integer_or(op.attrs, AttrName::window, 0));
+  add_sink(op, config);
 }
 
 }  // namespace
@@ -43,22 +38,26 @@ Result<KernelBody> emit_float_attention(const EmitContext& context) {
   KernelBody body;
   body.includes += "#include \"kernels/attention_f32/attention.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
-  body.globals += fmt::format(
-      "struct Config {{\n"
-      "  using First = PortOperand3;\n"
-      "  using Last = PortOperand4;\n"
-      "  using Mask = {};\n"
-      "  static constexpr int kHeads = {}, kKvHeads = {}, kWidth = {}, kValueWidth = {};\n"
-      "  static constexpr int kRows = {}, kThreads = {};\n"
-      "  static constexpr bool kAligned = {};\n"
-      "{}}};\n\n",
-      operands.mask_type(), heads.count, heads.kv_count, heads.width, heads.value_width, form.rows,
-      form.threads, operands.aligned(), attribute_constants(op));
-  body.text = fmt::format(
-      "{}{}attend_floats<Config>(PortOperand0{{memory}}, {{{}, {}, PortOperand3{{memory}}, "
-      "PortOperand4{{memory}}, {}, {}, {}, {}}}, PortResult{{memory}}, shared_memory);\n{}",
-      kTileMemory, ports.memory_value, keys, values, mask, operands.size(sequences),
-      operands.size(tokens), operands.size(attention_key_rows(context.group, op)), ports.stores);
+  ConfigText config;
+  config.type("First", "PortOperand3")
+      .type("Last", "PortOperand4")
+      .type("Mask", operands.mask_type())
+      .constant("kHeads", heads.count)
+      .constant("kKvHeads", heads.kv_count)
+      .constant("kWidth", heads.width)
+      .constant("kValueWidth", heads.value_width)
+      .constant("kRows", form.rows)
+      .constant("kThreads", form.threads)
+      .constant("kAligned", operands.aligned());
+  add_attributes(op, config);
+  body.globals += config.text() + "\n";
+  body.text = tile_text(
+      ports, call_text("attend_floats<Config>",
+                       {"PortOperand0{memory}",
+                        braced({keys, values, "PortOperand3{memory}", "PortOperand4{memory}", mask,
+                                operands.size(sequences), operands.size(tokens),
+                                operands.size(attention_key_rows(context.group, op))}),
+                        "PortResult{memory}", "shared_memory"}));
   set_tile_launch(
       body, context.device,
       {.work_tiles = sequences * (tokens + SymExpr(form.rows - 1)) * SymExpr(heads.count),

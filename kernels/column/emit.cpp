@@ -22,6 +22,7 @@
 //     ... results after the reductions
 //
 // kernels/column/schedule.h says how lanes are split; kernels/column/column.cuh combines them.
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/emit_context.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
@@ -226,10 +227,11 @@ class ColumnKernel {
     std::string sums;
     for (size_t n = 0; n < form_.reductions.size(); ++n) {
       const std::string name = fmt::format("s{}", n);
-      sums +=
-          fmt::format("{} {}[8];\njoin_segments<{}, {}>({}, totals + {} + 8 * side, {});\n",
-                      register_type(op(n).type.dtype), name, combine(n), config_.segments, name,
-                      static_cast<int64_t>(n) * config_.segments * config_.tile(), config_.tile());
+      const int64_t before = static_cast<int64_t>(n) * config_.segments * config_.tile();
+      sums += fmt::format("{} {}[8];\n", register_type(op(n).type.dtype), name);
+      sums += call_text(
+          fmt::format("join_segments<{}, {}>", combine(n), config_.segments),
+          {name, fmt::format("totals + {} + 8 * side", before), std::to_string(config_.tile())});
       const ValueCode sum = ValueCode::in_array(name);
       const DType dtype = op(n).type.dtype;
       if (is_narrow(dtype))

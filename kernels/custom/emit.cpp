@@ -54,16 +54,13 @@ class CustomKernel {
                     fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"kernel of {}\"\n", record_.name,
                                 record_.source, record_.name) +
                     ports.store_globals;
-    body_.text = fmt::format(
-        "{}{}"
-        "const SinterCustom at{{{{blockIdx.x, {}, {}}}{}}};\n"
-        "{}({}PortResult{{memory}}, at);\n",
-        record_.shared_bytes > 0
-            ? "extern __shared__ __align__(128) unsigned char shared_memory[];\n"
-            : "",
-        ports.memory_value, size_code(rows(), context_.parameters, false),
-        record_.shared_bytes > 0 ? "shared_memory" : "nullptr", symbol_arguments(),
-        record_.function, arguments);
+    const bool shared = record_.shared_bytes > 0;
+    body_.text = shared ? "extern __shared__ __align__(128) unsigned char shared_memory[];\n" : "";
+    body_.text += ports.memory_value;
+    body_.text += fmt::format(
+        "const SinterCustom at{{{{blockIdx.x, {}, {}}}{}}};\n{}({}PortResult{{memory}}, at);\n",
+        size_code(rows(), context_.parameters, false), shared ? "shared_memory" : "nullptr",
+        symbol_arguments(), record_.function, arguments);
     body_.text += ports.stores;
     body_.launch.rows = rows();
     body_.launch.threads = record_.threads;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/emission/attention_text.h"
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
@@ -80,24 +81,25 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   SINTER_LET(ports, emit_operand_ports(context, body.launch.threads));
   body.includes = "#include \"kernels/decode_attention/attention.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
-  body.globals += fmt::format(
-      "struct Config {{\n"
-      "  using First = PortOperand3;\n"
-      "  using Last = PortOperand4;\n"
-      "  static constexpr int kHeads = {}, kKvHeads = {}, kTile = {}, kWidth = {}, kValueWidth = "
-      "{};\n"
-      "  static constexpr int kSplits = {}, kStreams = {};\n"
-      "  static constexpr bool kAligned = {}, kSequences = {}, kEmptyZero = {};\n"
-      "  static constexpr float kScale = {}, kSoftcap = {};\n"
-      "  static constexpr long long kWindow = {};\n"
-      "{}"
-      "  using Mask = {};\n"
-      "}};\n\n",
-      heads.count, heads.kv_count, tile, heads.width, heads.value_width, splits, streams,
-      operands.aligned(), !sequences.is(1), op.attrs.is_set(AttrName::empty_zero),
-      literal_code(real_or_zero(op.attrs, AttrName::scale), DType::f32),
-      literal_code(real_or_zero(op.attrs, AttrName::softcap), DType::f32), window,
-      sink_constant(op), operands.mask_type());
+  ConfigText own;
+  own.type("First", "PortOperand3")
+      .type("Last", "PortOperand4")
+      .type("Mask", operands.mask_type())
+      .constant("kHeads", heads.count)
+      .constant("kKvHeads", heads.kv_count)
+      .constant("kTile", tile)
+      .constant("kWidth", heads.width)
+      .constant("kValueWidth", heads.value_width)
+      .constant("kSplits", splits)
+      .constant("kStreams", streams)
+      .constant("kAligned", operands.aligned())
+      .constant("kSequences", !sequences.is(1))
+      .constant("kEmptyZero", op.attrs.is_set(AttrName::empty_zero))
+      .constant("kScale", real_or_zero(op.attrs, AttrName::scale))
+      .constant("kSoftcap", real_or_zero(op.attrs, AttrName::softcap))
+      .long_constant("kWindow", window);
+  add_sink(op, own);
+  body.globals += own.text() + "\n";
   const bool early = context.overlap.reads_early();
   body.waits = early;
   body.early_inputs = context.overlap.early_inputs;
@@ -111,12 +113,13 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
           ? fmt::format(", RowsOfCache{{{}}}", operands.size(attention_key_rows(context.group, op)))
           : "";
   const auto attend = [&](std::string_view config, std::string_view launched) {
-    return fmt::format(
-        "{}DecodeAttention<{}, {}, {}{}> attention({{{}, {}, {}, PortOperand3{{memory}}, "
-        "PortOperand4{{memory}}, {}, {}}}, shared{});\n"
-        "{}attention.run({});\n",
-        ports.memory_value, config, memory_type(op.type.dtype), launched, rows_type, q, keys,
-        values, mask, operands.size(attention_tokens(op)), of_rows, start, result);
+    const std::string in_memory =
+        braced({q, keys, values, "PortOperand3{memory}", "PortOperand4{memory}", mask,
+                operands.size(attention_tokens(op))});
+    const std::string type = fmt::format("DecodeAttention<{}, {}, {}{}>", config,
+                                         memory_type(op.type.dtype), launched, rows_type);
+    return fmt::format("{}{} attention({}, shared{});\n{}attention.run({});\n", ports.memory_value,
+                       type, in_memory, of_rows, start, result);
   };
   const auto numbers = [](size_t count) {
     return llvm::to_vector(llvm::seq<uint32_t>(0, static_cast<uint32_t>(count)));

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
@@ -130,18 +131,23 @@ class TiledLinearKernel {
     body_.moves_registers = true;
     SINTER_TRY(write_common(
         "gemm_tc", config.threads,
-        fmt::format("  static constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {};\n"
-                    "  static constexpr int kCluster = {}, kEpilogueGroups = {};\n"
-                    "  static constexpr bool kInTurns = {}, kLoops = {}, kTransposed = {};\n"
-                    "  static constexpr bool kSums = {};\n",
-                    config.rows, config.columns, kTiledLinearDepth, config.stages, config.cluster,
-                    config.epilogue_groups, config.in_turns,
-                    config.in_turns && config.epilogue_groups == 0 && has_long_epilogue(),
-                    problem.transposed, has_sums()),
+        ConfigText()
+            .constant("kRows", config.rows)
+            .constant("kColumns", config.columns)
+            .constant("kDepth", kTiledLinearDepth)
+            .constant("kStages", config.stages)
+            .constant("kCluster", config.cluster)
+            .constant("kEpilogueGroups", config.epilogue_groups)
+            .constant("kInTurns", config.in_turns)
+            .constant("kLoops",
+                      config.in_turns && config.epilogue_groups == 0 && has_long_epilogue())
+            .constant("kTransposed", problem.transposed)
+            .constant("kSums", has_sums()),
         sections, pairs, true));
-    body_.text = fmt::format(
-        "{}{}multiply_matrices<Config>(t0, t1, {}, {}, {}{{memory}}, shared_memory);\n{}",
-        kTileMemory, ports_.memory_value, bias_, rows_code(), result_type(sections), ports_.stores);
+    body_.text = tile_text(
+        ports_, call_text("multiply_matrices<Config>",
+                          {"t0", "t1", bias_, rows_code(),
+                           fmt::format("{}{{memory}}", result_type(sections)), "shared_memory"}));
     set_tile_launch(body_, context_.device,
                     {.work_tiles = (tokens_ + SymExpr(config.rows - 1)) *
                                    SymExpr(ceil_div(columns_, config.columns * config.cluster)),
@@ -190,10 +196,9 @@ class TiledLinearKernel {
 
   Status write_few_tokens(const FewTokensConfig& config, const SumsEpilogue* sections,
                           int64_t pairs) {
-    SINTER_TRY(
-        write_common("few_tokens", config.threads,
-                     fmt::format("  static constexpr int kSharedBytes = {};\n", config.stage_bytes),
-                     sections, pairs));
+    SINTER_TRY(write_common("few_tokens", config.threads,
+                            ConfigText().constant("kSharedBytes", config.stage_bytes), sections,
+                            pairs));
     const bool early = write_early_matrix();
     SINTER_LET(calls, few_tokens_calls(config, pairs, early));
     write_few_tokens_text(early, "int", calls, sections);
@@ -212,12 +217,12 @@ class TiledLinearKernel {
   void write_few_tokens_text(bool early, std::string_view count, std::string_view calls,
                              const SumsEpilogue* sections) {
     const Overlap& overlap = context_.overlap;
-    body_.text = fmt::format(
-        "{0}{1}{2}const auto wait = [] {{\n{3}}};\nconst {4} tokens = static_cast<{4}>({5});\n"
-        "const {6} result{{memory}};\n{7}{8}",
-        early ? "fence_acq_rel_gpu();\n" : "", kTileMemory, ports_.memory_value,
-        overlap.waits ? indented(wait_text(overlap)) : "", count, rows_code(),
-        result_type(sections), calls, ports_.stores);
+    const std::string text = fmt::format(
+        "const auto wait = [] {{\n{}}};\nconst {} tokens = static_cast<{}>({});\n"
+        "const {} result{{memory}};\n{}",
+        overlap.waits ? indented(wait_text(overlap)) : "", count, count, rows_code(),
+        result_type(sections), calls);
+    body_.text = (early ? "fence_acq_rel_gpu();\n" : "") + tile_text(ports_, text);
   }
   void set_few_tokens_launch(int64_t blocks, int64_t threads, int64_t shared_bytes) {
     // No tokens, no blocks.
@@ -230,12 +235,12 @@ class TiledLinearKernel {
 
   Status write_codes(const CodesConfig& config, const SumsEpilogue* sections, int64_t pairs) {
     const CodeFormat format = code_format(op_.attrs);
-    SINTER_TRY(
-        write_common("codes", config.threads,
-                     fmt::format("  using Matrix = {};\n"
-                                 "  static constexpr int kSharedBytes = {}, kMostRows = {};\n",
-                                 packed_matrix(format, length_), config.stage_bytes, config.rows),
-                     sections, pairs));
+    SINTER_TRY(write_common("codes", config.threads,
+                            ConfigText()
+                                .type("Matrix", packed_matrix(format, length_))
+                                .constant("kSharedBytes", config.stage_bytes)
+                                .constant("kMostRows", config.rows),
+                            sections, pairs));
     const bool early = write_early_matrix();
     SINTER_LET(matrix, OperandRows(context_).pointer(1));
     std::string calls;
@@ -252,17 +257,12 @@ class TiledLinearKernel {
         SINTER_LET(map, packed_map(scale_bytes, 0, box, pairs));
         scales = map;
       }
-      body_.globals += fmt::format(
-          "struct Form{} {{\n"
-          "  static constexpr int kRows = {}, kColumns = {};\n"
-          "}};\n",
-          i, form.rows, form.columns);
-      const bool last = i + 1 == config.forms.size();
-      calls += fmt::format(
-          "{}multiply_codes<Config, Form{}, {}>(t{}, t{}, t{}, {}, {}, tokens, result, "
-          "shared_memory, wait);\n{}",
-          last ? "" : fmt::format("if (tokens <= {}) ", form.most_tokens), i, early, tokens, codes,
-          scales, matrix, bias_, last ? "" : "else ");
+      calls += call_of_form(i, config.forms, "multiply_codes", early,
+                            ConfigText(fmt::format("Form{}", i))
+                                .constant("kRows", form.rows)
+                                .constant("kColumns", form.columns),
+                            {fmt::format("t{}", tokens), fmt::format("t{}", codes),
+                             fmt::format("t{}", scales), matrix});
     }
     body_.moves_registers = true;
     write_few_tokens_text(early, "long long", calls, sections);
@@ -289,19 +289,26 @@ class TiledLinearKernel {
       SINTER_LET(x, few_tokens_map(0, form.columns, form.depth));
       const int64_t box = std::min<int64_t>(form.rows, kFewTokensBox);
       SINTER_LET(w, pairs > 0 ? paired_number(pairs, box) : few_tokens_map(1, box, form.depth));
-      body_.globals += fmt::format(
-          "struct Form{} {{\n"
-          "  static constexpr int kRows = {}, kColumns = {}, kDepth = {};\n"
-          "}};\n",
-          i, form.rows, form.columns, form.depth);
-      const bool last = i + 1 == config.forms.size();
-      calls += fmt::format(
-          "{}multiply_few_tokens<Config, Form{}, {}>(t{}, t{}, {}, tokens, result, "
-          "shared_memory, wait);\n{}",
-          last ? "" : fmt::format("if (tokens <= {}) ", form.most_tokens), i, early, x, w, bias_,
-          last ? "" : "else ");
+      calls += call_of_form(i, config.forms, "multiply_few_tokens", early,
+                            ConfigText(fmt::format("Form{}", i))
+                                .constant("kRows", form.rows)
+                                .constant("kColumns", form.columns)
+                                .constant("kDepth", form.depth),
+                            {fmt::format("t{}", x), fmt::format("t{}", w)});
     }
     return calls;
+  }
+
+  /// Defines form `i` and calls `function` with it where there are at most as many tokens as the
+  /// form is for. `operands`: the arguments before the bias.
+  std::string call_of_form(size_t i, llvm::ArrayRef<FewTokensForm> forms, std::string_view function,
+                           bool early, const ConfigText& form, std::vector<std::string> operands) {
+    body_.globals += form.text();
+    llvm::append_values(operands, bias_, "tokens", "result", "shared_memory", "wait");
+    const std::string call =
+        call_text(fmt::format("{}<Config, Form{}, {}>", function, i, early), operands);
+    if (i + 1 == forms.size()) return call;
+    return fmt::format("if (tokens <= {}) {}else ", forms[i].most_tokens, call);
   }
 
   /// The number of the map of an operand in boxes of `rows` rows and `depth` elements.
@@ -356,8 +363,9 @@ class TiledLinearKernel {
     return number;
   }
 
-  /// Includes, ports and the constants that all kernels have.
-  Status write_common(std::string_view file, int64_t threads, std::string_view constants,
+  /// Includes, ports and the constants: those of the file's kernels, to which it adds those that
+  /// all kernels have.
+  Status write_common(std::string_view file, int64_t threads, ConfigText constants,
                       const SumsEpilogue* sections, int64_t pairs, bool loads_ahead = false) {
     if (op_.operands.size() == 3) {
       SINTER_LET(pointer, OperandRows(context_).pointer(2));
@@ -369,17 +377,16 @@ class TiledLinearKernel {
     if (sections) SINTER_TRY(write_sections(*sections));
     body_.includes += fmt::format("#include \"kernels/gemm_tc/{}.cuh\"\n", file) + ports_.includes;
     body_.globals = ports_.memory + ports_.accessors + ports_.store_globals;
-    body_.globals += fmt::format(
-        "struct Config {{\n"
-        "  using Element = {};\n"
-        "  using ResultElement = {};\n"
-        "  static constexpr int kLength = {}, kResultColumns = {};\n"
-        "{}"
-        "  static constexpr int kPairs = {};\n"
-        "  static constexpr bool kBias = {}, kSections = {};\n"
-        "}};\n\n",
-        memory_type(context_.group[op_.operands[0]].type.dtype), memory_type(op_.type.dtype),
-        length_, columns_, constants, pairs, op_.operands.size() == 3, sections != nullptr);
+    body_.globals +=
+        constants.type("Element", memory_type(context_.group[op_.operands[0]].type.dtype))
+            .type("ResultElement", memory_type(op_.type.dtype))
+            .constant("kLength", length_)
+            .constant("kResultColumns", columns_)
+            .constant("kPairs", pairs)
+            .constant("kBias", op_.operands.size() == 3)
+            .constant("kSections", sections != nullptr)
+            .text() +
+        "\n";
     return {};
   }
 

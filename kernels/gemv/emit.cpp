@@ -21,6 +21,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/packed_matrix.h"
@@ -156,24 +157,26 @@ class GemvKernel {
                               product.rows, product.length, context_.device.name),
                   {}, "compute the ops in separate kernels", ExitCode::internal_error);
     config_ = *config;
-    body_.globals += fmt::format(
-        "struct Config {{\n"
-        "  using Element = {};\n"
-        "  using Matrix = {};\n"
-        "  static constexpr int kLength = {}, kRows = {}, kUnits = {}, kStride = {};\n"
-        "  static constexpr int kSplits = {}, kTokens = {}, kBlocks = {};\n"
-        "  static constexpr int kStageLength = {}, kWarps = {}, kOperandBytes = {};\n"
-        "  static constexpr int kStages = {};\n"
-        "  static constexpr bool kDirect = {};\n"
-        "}};\n"
-        "using Product = Gemv<Config>;\n\n",
-        memory_type(product.dtype),
-        product.codes
-            ? packed_matrix(*product.codes, product.length)
-            : fmt::format("DenseMatrix<{}, {}>", memory_type(product.dtype), product.length),
-        product.length, product.rows, deal.units, deal.stride, product.splits, product.tokens,
-        config_.blocks, config_.stage_length, config_.warps, config_.operand_bytes, config_.stages,
-        direct());
+    body_.globals +=
+        ConfigText()
+            .type("Element", memory_type(product.dtype))
+            .type("Matrix", product.codes ? packed_matrix(*product.codes, product.length)
+                                          : fmt::format("DenseMatrix<{}, {}>",
+                                                        memory_type(product.dtype), product.length))
+            .constant("kLength", product.length)
+            .constant("kRows", product.rows)
+            .constant("kUnits", deal.units)
+            .constant("kStride", deal.stride)
+            .constant("kSplits", product.splits)
+            .constant("kTokens", product.tokens)
+            .constant("kBlocks", config_.blocks)
+            .constant("kStageLength", config_.stage_length)
+            .constant("kWarps", config_.warps)
+            .constant("kOperandBytes", config_.operand_bytes)
+            .constant("kStages", config_.stages)
+            .constant("kDirect", direct())
+            .text() +
+        "using Product = Gemv<Config>;\n\n";
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;
     body_.launch.shared_bytes = config_.shared_bytes;

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/emit_context.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
@@ -39,21 +40,24 @@ Result<KernelBody> emit_mask_tiles(const EmitContext& context) {
 
   KernelBody body;
   body.includes = "#include \"kernels/mask_tiles/mask_tiles.cuh\"\n";
-  body.globals = fmt::format(
-      "struct Config {{\n"
-      "  using Mask = MaskInMemory<{}, {}, MaskRows::own>;\n"
-      "  static constexpr int kTokens = {}, kKeys = {}, kThreads = {};\n"
-      "  static constexpr bool kAligned = {};\n"
-      "}};\n\n",
-      memory_type(mask.dtype), mask.dtype != DType::i1, tile_tokens, tile_keys, kMaskThreads,
-      aligned);
-  body.text = fmt::format(
-      "mask_tiles<Config>({{{}, {}, {}, {}, static_cast<int>({})}}, {{{}, {}, {}, {}, {}, {}}}, "
-      "y0);\n",
-      place->offset.is(0) ? from : from + " + " + size_code(place->offset, context.parameters),
-      code(place->sequence), code(place->head), code(place->token), code(place->key),
-      code(sequences), code(heads), code(tokens), code(keys), code(op.type.dims[batch + 1]),
-      code(op.type.dims[batch + 2]));
+  body.globals = ConfigText()
+                     .type("Mask", fmt::format("MaskInMemory<{}, {}, MaskRows::own>",
+                                               memory_type(mask.dtype), mask.dtype != DType::i1))
+                     .constant("kTokens", tile_tokens)
+                     .constant("kKeys", tile_keys)
+                     .constant("kThreads", kMaskThreads)
+                     .constant("kAligned", aligned)
+                     .text() +
+                 "\n";
+  const std::string first =
+      place->offset.is(0) ? from : from + " + " + size_code(place->offset, context.parameters);
+  body.text =
+      call_text("mask_tiles<Config>",
+                {braced({first, code(place->sequence), code(place->head), code(place->token),
+                         fmt::format("static_cast<int>({})", code(place->key))}),
+                 braced({code(sequences), code(heads), code(tokens), code(keys),
+                         code(op.type.dims[batch + 1]), code(op.type.dims[batch + 2])}),
+                 "y0"});
   // At least the number of tiles, which is no polynomial of the extents.
   body.launch.rows =
       sequences * heads * (tokens + SymExpr(tile_tokens - 1)) * (keys + SymExpr(tile_keys - 1));

@@ -12,6 +12,7 @@
 //   store_run<32, 32, 8, 768>(sums1_0, joined, y1 + ...);
 #include "kernels/row/emit.h"
 
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/emit_context.h"
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/emit_value.h"
@@ -119,11 +120,11 @@ class RunSumsKernel {
       const int64_t count = static_cast<int64_t>(op(task).operands.size());
       const int64_t width = stage(task).width.constant();
       for (int64_t k = 0; k < count; ++k)
-        text +=
-            fmt::format("store_run<{}, {}, {}, {}>({}, {}, {} + ({} * {}ll + {}) * {});\n",
-                        config_.threads_per_row, config_.owners(stage(task).lanes), problem_.lanes,
-                        width, run_sums_name(task.output, k), floats == 0 ? "nullptr" : "joined",
-                        form_.output_name(task.output), context_.block.number, count, k, width);
+        text += call_text(fmt::format("store_run<{}, {}, {}, {}>", config_.threads_per_row,
+                                      config_.owners(stage(task).lanes), problem_.lanes, width),
+                          {run_sums_name(task.output, k), floats == 0 ? "nullptr" : "joined",
+                           fmt::format("{} + ({} * {}ll + {}) * {}", form_.output_name(task.output),
+                                       context_.block.number, count, k, width)});
     }
     return text;
   }

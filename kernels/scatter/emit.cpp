@@ -1,6 +1,7 @@
 // scatter_add: how many rows and columns of the result a block of kernels/scatter/scatter.cuh has.
 #include <algorithm>
 
+#include "codegen/emission/config_text.h"
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
@@ -41,17 +42,17 @@ Result<KernelBody> emit_scatter(const EmitContext& context) {
   KernelBody body;
   body.includes = "#include \"kernels/scatter/scatter.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
-  body.globals += fmt::format(
-      "struct Config {{\n"
-      "  using Element = {};\n"
-      "  static constexpr int kRows = {}, kGroups = {};\n"
-      "  static constexpr bool kAligned = {};\n"
-      "}};\n\n",
-      memory_type(op.type.dtype), of_block, groups, aligned);
-  body.text = fmt::format(
-      "__shared__ ScatterShared shared;\n"
-      "{}scatter_add<Config>({}, {}, {}, PortResult{{memory}}, {{{}, {}}}, shared);\n{}",
-      ports.memory_value, index, code(count), updates, code(rows), code(columns), ports.stores);
+  body.globals += ConfigText()
+                      .type("Element", memory_type(op.type.dtype))
+                      .constant("kRows", of_block)
+                      .constant("kGroups", groups)
+                      .constant("kAligned", aligned)
+                      .text() +
+                  "\n";
+  body.text = "__shared__ ScatterShared shared;\n" + ports.memory_value +
+              call_text("scatter_add<Config>", {index, code(count), updates, "PortResult{memory}",
+                                                braced({code(rows), code(columns)}), "shared"}) +
+              ports.stores;
   body.launch.rows = rows;
   body.launch.items_per_row = groups;
   body.launch.items_per_block = of_block;

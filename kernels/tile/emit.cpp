@@ -2,6 +2,10 @@
 
 namespace sinter {
 
+std::string tile_text(const PortText& ports, std::string_view call) {
+  return fmt::format("{}{}{}{}", kTileMemory, ports.memory_value, call, ports.stores);
+}
+
 void set_tile_launch(KernelBody& body, const DeviceDescription& device, const TileLaunch& launch) {
   body.launch.rows = launch.work_tiles;
   body.launch.items_per_block = launch.units_per_tile;

@@ -1,6 +1,7 @@
 // The launch of kernels that compute tiles.
 #pragma once
 
+#include "codegen/emission/element_ports.h"
 #include "codegen/emission/kernel_body.h"
 #include "device/device.h"
 
@@ -23,6 +24,10 @@ struct TileLaunch {
   /// multiprocessors.
   bool persistent = false;
 };
+/// The statements of a kernel that `call` computes: memory of tiles and ports before it, the ports'
+/// stores behind it.
+std::string tile_text(const PortText& ports, std::string_view call);
+
 void set_tile_launch(KernelBody& body, const DeviceDescription& device, const TileLaunch& launch);
 
 }  // namespace sinter
