@@ -1,6 +1,7 @@
 #include "passes/check_rows.h"
 
 #include <map>
+#include <set>
 
 #include "ir/builder.h"
 #include "ir/graph_rewriter.h"
@@ -12,9 +13,22 @@
 namespace sinter {
 namespace {
 
+/// X of each output next.X that `sample` gives.
+std::set<std::string, std::less<>> chosen_names(const Module& module) {
+  constexpr std::string_view kNext = "next.";
+  std::set<std::string, std::less<>> names;
+  for (const Entry& entry : module.entries)
+    for (ValueId output : entry.graph.outputs)
+      if (const Op& op = entry.graph[output];
+          op.kind == OpKind::sample && std::string_view(op.name).starts_with(kNext))
+        names.insert(op.name.substr(kNext.size()));
+  return names;
+}
+
 class RowChecks {
  public:
-  RowChecks(const Entry& entry, const Module& module, bool device_inputs)
+  RowChecks(const Entry& entry, const Module& module, bool device_inputs,
+            const std::set<std::string, std::less<>>& chosen)
       : from_(entry.graph),
         module_(module),
         symbols_(narrowed(module.symbols, entry.range)),
@@ -26,7 +40,8 @@ class RowChecks {
       return is_without_order(from[numbers.op], OpKind::attention);
     });
     for (const RowNumbers& numbers : all)
-      if ((device_inputs && are_given_addresses(from, numbers)) ||
+      if (((device_inputs || is_chosen(entry, numbers, chosen)) &&
+           are_given_addresses(from, numbers)) ||
           (!are_given(from, numbers) && !known(numbers, is_checked(from[numbers.op]))))
         unsure_[numbers.op];
     for (const RowNumbers& numbers : all)
@@ -51,6 +66,13 @@ class RowChecks {
   }
 
  private:
+  /// The numbers are tokens of the step before, which may be on their way to the host.
+  bool is_chosen(const Entry& entry, const RowNumbers& numbers,
+                 const std::set<std::string, std::less<>>& chosen) const {
+    return entry.tokens == Tokens::one_each &&
+           chosen.contains(from_[root_of(from_, numbers.values)].name);
+  }
+
   /// The numbers need no check. If the op is checked, numbers in weights are checked too.
   bool known(const RowNumbers& numbers, bool checked) const {
     const Op& root = from_[root_of(from_, numbers.values)];
@@ -90,8 +112,9 @@ class RowChecks {
 
 bool check_rows(Module& module, bool device_inputs) {
   bool changed = false;
+  const std::set<std::string, std::less<>> chosen = chosen_names(module);
   for (Entry& entry : module.entries) {
-    RowChecks checks(entry, module, device_inputs);
+    RowChecks checks(entry, module, device_inputs, chosen);
     if (!checks.finds_any()) continue;
     entry.graph = checks.run();
     changed = true;

@@ -16,9 +16,10 @@ struct Sampler {
 
   int32_t choose(llvm::ArrayRef<float> x) const {
     std::vector<uint32_t> keys;
-    for (float value : x) keys.push_back(sampling_key(value));
-    const auto best =
-        static_cast<int32_t>(std::max_element(keys.begin(), keys.end()) - keys.begin());
+    for (float value : x) keys.push_back(largest_key(value));
+    const auto at = std::max_element(keys.begin(), keys.end());
+    const auto best = static_cast<int32_t>(at - keys.begin());
+    if (!chooses(*at)) return kNoToken;
     if (!(temperature > 0)) return best;
 
     std::vector<uint64_t> weights;

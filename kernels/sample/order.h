@@ -9,6 +9,9 @@
 //   top_p  of those left, the largest key with weight(reaching it) >= top_p * weight(all left)
 // A random integer r below the weight W of all that is left chooses the first element at which the
 // running weight, in the order of the vocabulary, exceeds r.
+//
+// A row with a NaN, with a largest logit of +infinity or with -infinity alone gives kNoToken,
+// greedy or drawn. A logit of -infinity beside others masks its token.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -17,19 +20,29 @@ namespace sinter {
 
 constexpr int kMaxSampled = 1 << 20;  // elements: their weights together stay below 2^61
 constexpr int kSampleThreads = 512;   // of the block that chooses on a device
+constexpr int kNoToken = -1;          // the result for logits that choose none
 
-/// Grows with x; NaN counts as the least.
+/// Grows with x; NaN, which only the padding of a row is after the search of its largest, counts as
+/// the least.
 SINTER_DEVICE math::u32 sampling_key(float x) {
   if (x != x) return 0;
   const math::u32 bits = math::float_bits(math::add(x, 0.0f));  // -0 counts as +0
   return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
 }
 
+/// The same, but NaN counts as the largest.
+SINTER_DEVICE math::u32 largest_key(float x) { return x != x ? 0xffffffffu : sampling_key(x); }
+/// Whether tokens can be chosen from a row with this largest key: above that of -infinity, below
+/// those of +infinity and NaN.
+SINTER_DEVICE bool chooses(math::u32 largest) {
+  return largest > 0x007fffffu && largest < 0xff800000u;
+}
+
 /// The power to which e is raised for x; `temperature` > 0.
 SINTER_DEVICE float sampling_exponent(float x, float largest, float temperature) {
   return math::div(math::sub(x, largest), temperature);
 }
-/// 0 of NaN, as the exponent is where the largest is infinite.
+/// 0 of NaN, which the exponent of padding is.
 SINTER_DEVICE math::u64 sampling_weight(float exponent) {
   const float p = math::exp(exponent);
   return p > 0.0f ? static_cast<math::u64>(math::mul(p, 0x1p40f)) : 0;  // false for NaN

@@ -5,6 +5,7 @@
 // digit of 8 bits in which keys may differ. All sums are of integers, so that their order is free.
 #pragma once
 
+#include "kernels/isa/max.cuh"
 #include "kernels/sample/sample_row.cuh"
 
 namespace sinter {
@@ -40,10 +41,8 @@ struct SampleShared {
   math::u64 drawn;
 };
 
-// The larger one; NaN only if both are.
-SINTER_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
-
-// The index of the row's largest element by key, the smallest such. Every thread calls it.
+// The index of the row's largest element, the smallest such; kNoToken where no token can be chosen.
+// Every thread calls it.
 template <typename T>
 SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
   constexpr int ahead = 16 / sizeof(T);  // chunks of a thread on their way
@@ -59,8 +58,8 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
     for (int a = 0; a < ahead; ++a) {
       float largest = x[a][0];
 #pragma unroll
-      for (int e = 1; e < 8; ++e) largest = larger(largest, x[a][e]);
-      const math::u32 k = sampling_key(largest);
+      for (int e = 1; e < 8; ++e) largest = max_nan(largest, x[a][e]);
+      const math::u32 k = largest_key(largest);
       if (best >= 0 && k <= key) continue;
       key = k;
       best = min(p + a * kSampleThreads, last);
@@ -76,7 +75,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
     for (int e = 0; e < 8; ++e) {
       const int i = row.index(chunk, e);
       const math::u64 other =
-          static_cast<math::u64>(sampling_key(x[e])) << 32 | ~static_cast<math::u32>(i);
+          static_cast<math::u64>(largest_key(x[e])) << 32 | ~static_cast<math::u32>(i);
       if (row.has(i) && other > packed) packed = other;
     }
   };
@@ -96,6 +95,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
   for (int w = 0; w < kSampleWarps; ++w)
     if (shared.of_warp[w] > packed) packed = shared.of_warp[w];
   __syncthreads();
+  if (!chooses(static_cast<math::u32>(packed >> 32))) return kNoToken;
   return static_cast<int>(~static_cast<math::u32>(packed));
 }
 
@@ -190,7 +190,7 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
   const LogitRow<T> row(logits + number * stride, count);
   const float heat = temperature[number];
   const int largest_at = find_largest(row, shared);
-  if (!(heat > 0.0f)) {
+  if (!(heat > 0.0f) || largest_at == kNoToken) {
     if (thread == 0) out[number] = largest_at;
     return;
   }
@@ -236,10 +236,6 @@ SINTER_DEVICE void sample(const T* logits, long long stride, int count, const fl
   for (int p = thread * length; p < chunks && p < (thread + 1) * length; ++p)
     own += weigh_kept(weight, p);
   Sums sums = sum_threads(own, shared);
-  if (sums.all == 0) {  // all are NaN, or the largest is infinite
-    if (thread == 0) out[number] = largest_at;
-    return;
-  }
   const math::u64 drawn = sampling_below(sampling_bits(seed[number], step[number]), sums.all);
   if (drawn >= sums.before && drawn - sums.before < own) {
     shared.run = thread;

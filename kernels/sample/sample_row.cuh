@@ -8,7 +8,7 @@ namespace sinter {
 
 // A row in chunks of 8 elements, which begin at multiples of 8 elements in memory: loaded whole,
 // but for the first and the last one. Elements of these that are not the row's are NaN: of weight
-// 0, and last by key, so that the k < count elements of a top_k are found before them.
+// 0, and last by sampling_key, so that the k < count elements of a top_k are found before them.
 template <typename T>
 class LogitRow {
  public:

@@ -72,7 +72,7 @@ TEST_CASE("passes that run one by one leave what the whole pipeline leaves") {
        {"label_sums", "padded_formulas", "recognize_attention", "fold_positions", "attention_masks",
         "shared_heads", "merge_linears", "unit_axes", "choose_kernels", "expand_attention",
         "moved_views", "cleanup", "materialize", "recompute_parts", "block_sums", "run_sums",
-        "column_operands", "placed_parts"}) {
+        "column_operands", "placed_parts", "check_rows"}) {
     write_whole(file.module, text);
     text = opt_text({file.module, "--pass", pass});
   }

@@ -27,7 +27,8 @@ class ClosedOpInputs {
   }
 
   /// Rows in which the largest element stands in many places or is none: of one number, NaN, zeros
-  /// of both signs, NaN but for one, the least number after NaNs, the largest first and last.
+  /// of both signs, -infinity but for one, NaN before -infinity, +infinity first and last; one NaN
+  /// first, in the middle, last; -infinity alone.
   void vary_logits() {
     HostTensor& logits = operand(0);
     const int64_t width = logits.dims[1];
@@ -37,11 +38,15 @@ class ClosedOpInputs {
       const double kinds[] = {2.5,
                               NAN,
                               column % 2 == 0 ? -0.0 : 0.0,
-                              column == width / 2 ? -3 : NAN,
+                              column == width / 2 ? -3 : -INFINITY,
                               column < width / 3 ? NAN : -INFINITY,
                               column == 0 || column == width - 1 ? INFINITY : 1,
+                              column == 0 ? NAN : -static_cast<double>(column % 7),
+                              column == width / 2 ? NAN : -static_cast<double>(column % 7),
+                              column == width - 1 ? NAN : -static_cast<double>(column % 7),
+                              -INFINITY,
                               -static_cast<double>(column % 7)};
-      values.push_back(kinds[row / 9 % 7]);  // each meets all choices
+      values.push_back(kinds[row / 9 % 11]);  // each meets all choices
     }
     logits = tensor(logits.dtype, logits.dims, values);
   }
@@ -159,8 +164,8 @@ TEST_CASE("the choice of tokens from rows of ties and of no numbers") {
   Trials trials;
   for (int64_t width : {3, 8, 1001})
     for (DType dtype : kFloats) trials.add(kSampleGroup, dtype, width, *find_device("sm_90a"));
-  // 7 kinds of rows, 9 temperatures
-  run_trials(trials, {{63, 0, 0, 0}},
+  // 11 kinds of rows, 9 temperatures
+  run_trials(trials, {{99, 0, 0, 0}},
              [](const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
                 std::vector<HostTensor>& inputs) {
                ClosedOpInputs varied(kernel, symbol_values, inputs);

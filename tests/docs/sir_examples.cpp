@@ -434,7 +434,9 @@ constexpr OpExample kExamples[] = {
     {{OpKind::sample},
      "sample(logits [N, V], temperature f32[N], top_k i32[N], top_p f32[N], seed i32[N], step "
      "i32[N]) -> i32[N]",
-     "The choice of a token in each row. temperature 0 takes the largest logit, of equal ones the "
+     "The choice of a token in each row; -1 where a logit is NaN, the largest is +infinity or all "
+     "are "
+     "-infinity. temperature 0 takes the largest logit, of equal ones the "
      "first. Otherwise a draw from softmax(logits / temperature), cut to the top_k largest (0: "
      "all) "
      "and then to the fewest of the largest whose probabilities reach top_p (1: all). The draw "

@@ -99,26 +99,35 @@ TEST_CASE("greedy: the largest logit, of equal ones the first") {
     CHECK(sampled({-0.0, 0.0}, greedy) == 0);
     CHECK(sampled({0.0, -0.0}, greedy) == 0);
     CHECK(sampled({-1, -1e-45, -0.0, 0.0}, greedy) == 2);
-    CHECK(sampled({NAN, -INFINITY, -3e38}, greedy) == 2);
-    CHECK(sampled({NAN, -INFINITY}, greedy) == 1);  // NaN is the least
-    CHECK(sampled({NAN, NAN}, greedy) == 0);
-    CHECK(sampled({-INFINITY, -INFINITY}, greedy) == 0);
-    CHECK(sampled({1, INFINITY, 3e38, INFINITY}, greedy) == 1);
+    CHECK(sampled({-INFINITY, -INFINITY, -3e38}, greedy) == 2);
     CHECK(sampled({2, 65504, -65504}, greedy, DType::f16) == 1);
     CHECK(sampled({-3e38, -1e-30, -2}, greedy, DType::bf16) == 1);
   }
 }
 
-TEST_CASE("what cannot be weighed") {
+TEST_CASE("logits that are not finite choose no token; -infinity masks one") {
+  for (DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const Choice& choice : {Choice{.temperature = 0}, Choice{}, {.top_k = 2, .top_p = 0.9}}) {
+      for (const std::vector<double>& row : {std::vector<double>{NAN, NAN},
+                                             {NAN, 1, 2},
+                                             {1, 2, NAN, 1},
+                                             {1, -INFINITY, NAN},
+                                             {1, INFINITY, 2},
+                                             {INFINITY},
+                                             {-INFINITY},
+                                             {-INFINITY, -INFINITY},
+                                             {NAN, INFINITY}})
+        CHECK(sampled(row, choice, dtype) == kNoToken);
+      CHECK(sampled({-INFINITY, 1, -INFINITY}, choice, dtype) == 1);
+    }
+  CHECK(sampled({1, 7e4, 2}, {.temperature = 0}, DType::f16) == kNoToken);  // infinite as f16
+}
+
+TEST_CASE("logits far below the largest are never drawn") {
   for (int step = 0; step < 50; ++step) {
-    const Choice draw{.step = step}, cut{.top_k = 2, .top_p = 0.9, .step = step};
-    for (const Choice& choice : {draw, cut}) {
-      const int token = sampled({NAN, 1, -INFINITY, 1, NAN}, choice);
+    for (const Choice& choice : {Choice{.step = step}, {.top_k = 2, .top_p = 0.9, .step = step}}) {
+      const int token = sampled({-INFINITY, 1, -INFINITY, 1, -INFINITY}, choice);
       CHECK((token == 1 || token == 3));
-      CHECK(sampled({1, INFINITY, INFINITY}, choice) ==
-            1);  // no probabilities: the largest, as greedy
-      CHECK(sampled({-INFINITY, -INFINITY}, choice) == 0);
-      CHECK(sampled({NAN, NAN}, choice) == 0);
     }
     // The quotient overflows; a logit 30 below the largest at a fifth of 1 weighs less than 2^-40.
     CHECK(sampled({1, 2, 1.5}, {.temperature = 1e-45, .step = step}) == 1);
