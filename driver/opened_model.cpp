@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "driver/shell_word.h"
 #include "driver/stored_plan/embed_weights.h"
 #include "driver/stored_plan/whole_plan.h"
 #include "frontends/check_tensors.h"
@@ -112,6 +113,11 @@ Result<Module> frozen_module(const OpenedModel& model, const CompileOptions& wan
 Result<Compiled> compile_opened(const OpenedModel& model, Module frozen,
                                 const CompileOptions& options) {
   auto compiled = compile(std::move(frozen), options);
+  if (!compiled && compiled.error().code == ExitCode::check_failed) {
+    std::string& hint = compiled.error().hint;
+    if (const size_t at = hint.find(kModelWord); at != hint.npos)
+      hint.replace(at, kModelWord.size(), shell_word(model.origin));
+  }
   if (!compiled && model.compiled_with && compiled.error().code == ExitCode::usage) {
     compiled.error().where = (std::filesystem::path(model.origin) / kManifestFile).string();
     compiled.error().hint = "compile the model again";

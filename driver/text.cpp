@@ -62,6 +62,9 @@ Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
     return fail("no such file or folder", model, missing_model_hint(model));
   SINTER_LET(folder, model_files(model));
   const std::optional<std::string> file = find_tokenizer_file(folder);
+  if (!file && std::filesystem::is_directory(path, error) && !is_plan_folder(model) &&
+      !holds_model(model))
+    return refuse_no_model(model);
   if (!file) return std::optional<Tokenizer>();
   SINTER_LET(tokenizer, Tokenizer::open(*file));
   return std::optional<Tokenizer>(std::move(tokenizer));

@@ -307,12 +307,7 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
   SINTER_TRY(refuse_adapter(folder));
   if (has_module) return load_module((folder / kModuleName).string(), folder.string(), options);
   if (has_config) return load_huggingface(folder, options);
-  if (const std::string other = other_weights(folder.string()); !other.empty())
-    return fail(
-        fmt::format("the folder has no {}, and its weights, {}, are not read", kConfigName, other),
-        folder.string(), "download config.json, tokenizer and safetensors of the model, too");
-  return fail(fmt::format("the folder has neither {} nor {}", kConfigName, kModuleName),
-              folder.string(), "give the folder of a Hugging Face model, or of a module");
+  return refuse_no_model(folder.string());
 }
 
 /// Only a config of Hugging Face has keys that may be ignored.
@@ -327,6 +322,19 @@ Status refuse_ignored_keys(const std::string& path, const LoadOptions& options) 
 }
 
 }  // namespace
+
+tl::unexpected<Error> refuse_no_model(const std::string& folder) {
+  if (const std::string other = other_weights(folder); !other.empty())
+    return fail(
+        fmt::format("the folder has no {}, and its weights, {}, are not read", kConfigName, other),
+        folder, "download config.json, tokenizer and safetensors of the model, too");
+  return fail(fmt::format("the folder has neither {} nor {}", kConfigName, kModuleName), folder,
+              folder_hint(folder));
+}
+
+bool holds_model(const std::string& folder) {
+  return stands(fs::path(folder) / kConfigName) || stands(fs::path(folder) / kModuleName);
+}
 
 bool is_module_path(const std::string& path) {
   std::error_code error;

@@ -57,6 +57,11 @@ int64_t text_tokens(size_t prompt, int64_t more);
 /// empty: nothing to note.
 std::string context_note(const LoadedModel& model, int64_t context);
 
+/// Whether a folder has the config of a model, or a module.
+bool holds_model(const std::string& folder);
+/// The error of a folder that has neither.
+tl::unexpected<Error> refuse_no_model(const std::string& folder);
+
 /// A hint for a path that does not exist; for a name like the hub's ones, how to download it.
 std::string missing_model_hint(const std::string& path);
 

@@ -46,9 +46,9 @@ Status check_required(const NamePairs& required, const Entry& entry, const Fusio
       return fail(fmt::format("{} and {} must share a kernel but do not: {}", x, y,
                               describe(verdict, entry.graph)),
                   entry.name,
-                  fmt::format("without the requirement, `sinter explain --why {} {}` says what "
+                  fmt::format("without the requirement, `sinter explain {} --why {} {}` says what "
                               "would have to change",
-                              shell_word(x), shell_word(y)),
+                              kModelWord, shell_word(x), shell_word(y)),
                   ExitCode::check_failed);
   }
   return {};

@@ -51,6 +51,9 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
 /// ops.
 PassOptions pass_options(const CompileOptions& options);
 
+/// A model in a command that is printed where its path is not known.
+inline constexpr std::string_view kModelWord = "MODEL";
+
 /// Every name is an entry's of the module, and stands there once; else an error, of usage, that
 /// names those that there are.
 Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names);
@@ -58,7 +61,7 @@ Status check_entry_names(const Module& module, llvm::ArrayRef<std::string> names
 /// Fuses and lowers a frozen module. The numbers of its fusions (FusionOptions::only) go on from
 /// one entry to the next. Errors: an unknown target; names in `required` or `forbidden` that the
 /// module lacks; sizes that the symbols cannot have; a required pair that stays apart
-/// (ExitCode::check_failed, with the verdict).
+/// (ExitCode::check_failed, with the verdict; in the command of its hint kModelWord is the model).
 Result<Compiled> compile(Module frozen, const CompileOptions& options);
 /// The fusion of an entry of a frozen module. Names in `required` and `forbidden` that the entry
 /// lacks count for nothing, and a required pair may stay apart.

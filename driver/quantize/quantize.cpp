@@ -310,9 +310,13 @@ Status check_quantizable(const OpenedModel& model, const std::string& folder,
                 "give the model that they were made from");
   if (options.head && (model.spec->encoder || model.spec->tied))
     return fail(model.spec->encoder ? "an encoder has no output projection"
-                                    : "the output projection is the embedding table",
+                : options.embeddings
+                    ? "the output projection is the embedding table, which --embeddings rounds"
+                    : "the output projection is the embedding table",
                 model.origin,
-                model.spec->encoder ? "leave out --head" : "leave out --head, or give --embeddings",
+                model.spec->encoder || options.embeddings
+                    ? "leave out --head"
+                    : "leave out --head, and give --embeddings to round it",
                 ExitCode::usage);
   for (const Matrix& matrix : matrices_of(model, options))
     SINTER_TRY(check_matrix(matrix, model.origin));

@@ -11,6 +11,9 @@ namespace sinter {
 /// do: .gguf, .onnx, .pt, .npz, ... The file need not be there.
 Status refuse_other_format(const std::string& path);
 
+/// What a folder holds that has no model, and what one with a model holds.
+std::string folder_hint(const std::string& folder);
+
 /// The command that makes model.safetensors of the files pytorch_model*.bin of a folder.
 std::string safetensors_command(const std::string& folder);
 

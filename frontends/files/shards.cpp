@@ -102,12 +102,11 @@ std::vector<std::string> ShardedWeights::files() const {
 
 Error ShardedWeights::missing(std::string_view name) const {
   if (const TensorFile* shard = shard_of(name)) return shard->missing(name);
+  std::optional<std::string> first;
+  if (!entries_.empty()) first = entries_.front().name;
   return Error{fmt::format("no tensor named \"{}\" among the {} of {} shards", printable(name),
                            entries_.size(), shards_.size()),
-               index_path_,
-               entries_.empty()
-                   ? "the shards hold no tensors"
-                   : fmt::format("the first one is \"{}\"", printable(entries_.front().name))};
+               index_path_, missing_hint(first ? &*first : nullptr)};
 }
 
 Status ShardedWeights::read(std::string_view name, std::span<std::byte> out) const {

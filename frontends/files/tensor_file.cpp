@@ -189,10 +189,16 @@ Error TensorFile::missing(std::string_view name) const {
     return Error{fmt::format("tensor \"{}\" has elements of type {}, expected {}", printable(name),
                              to_string(tensor->dtype), readable_dtypes()),
                  path(), "convert the weights to one of these types"};
-  return Error{
-      fmt::format("no tensor named \"{}\" among {}", printable(name), tensors_.size()), path(),
-      tensors_.empty() ? "the file holds no tensors"
-                       : fmt::format("the first one is \"{}\"", printable(tensors_.front().name))};
+  return Error{fmt::format("no tensor named \"{}\" among {}", printable(name), tensors_.size()),
+               path(), missing_hint(tensors_.empty() ? nullptr : &tensors_.front().name)};
+}
+
+std::string missing_hint(const std::string* first) {
+  if (!first) return "there are no tensors: download or export the weights again";
+  return fmt::format(
+      "the first one is \"{}\"; if the names are of another model, give its weights, else they are "
+      "incomplete: download or export them again",
+      printable(*first));
 }
 
 Result<std::vector<int32_t>> to_i32(const LoadedTensor& tensor) {

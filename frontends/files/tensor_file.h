@@ -35,6 +35,9 @@ inline bool reads_as(FileDType found, DType wanted) {
 }
 FileDType to_file_dtype(DType dtype);
 
+/// What to do about a tensor that is not there; `first`: of those that are, null: there are none.
+std::string missing_hint(const std::string* first);
+
 /// Bytes of a dense tensor. A failure (without a place) if a dim is negative, or if the product
 /// leaves 63 bits even with dims of zero counted as one, so that no partial product can overflow.
 Result<uint64_t> tensor_bytes(FileDType dtype, llvm::ArrayRef<int64_t> dims);

@@ -55,6 +55,10 @@ const std::vector<Family>& families() {
   return families;
 }
 
+/// What takes every model of transformers; ops that Sinter lacks run in eager.
+constexpr std::string_view kInPyTorch =
+    "load it with transformers and give it to torch.compile(model, backend=\"sinter\")";
+
 Result<const Family*> find_family(const JsonView& type) {
   SINTER_LET(name, type.string());
   std::string known;
@@ -65,7 +69,7 @@ Result<const Family*> find_family(const JsonView& type) {
   const std::string_view needs = missing_feature(name);
   return type.fail(fmt::format("model_type '{}' is not supported{}{}", printable(name),
                                needs.empty() ? "" : ", it needs ", needs),
-                   fmt::format("supported: {}", known));
+                   fmt::format("{}; supported: {}", kInPyTorch, known));
 }
 
 Status check_architecture(const JsonView& list, const Family& family) {
@@ -74,9 +78,9 @@ Status check_architecture(const JsonView& list, const Family& family) {
   for (size_t i = 0; i < classes->size(); ++i) {
     SINTER_LET(name, list[i].string());
     if (!llvm::is_contained(family.architectures, name))
-      return list[i].fail(
-          fmt::format("architecture '{}' is not supported", printable(name)),
-          fmt::format("supported for this model_type: {}", fmt::join(family.architectures, ", ")));
+      return list[i].fail(fmt::format("architecture '{}' is not supported", printable(name)),
+                          fmt::format("{}; supported for this model_type: {}", kInPyTorch,
+                                      fmt::join(family.architectures, ", ")));
   }
   return {};
 }

@@ -94,8 +94,11 @@ TEST_CASE("quantize: --head, and what it costs as JSON") {
   CHECK(without["bytes_before"] == report["bytes_before"]);
   CHECK(without["bytes_after"] > report["bytes_after"]);
   CHECK(run_program({"run", folder, "--device", "cpu", "--tokens", "1,2,3"}).code == 0);
-  check_refusal(quantize(kStories, "int8", place.path() + "/other", {"--head"}), 2,
-                "the output projection is the embedding table");
+  check_refusal(
+      quantize(kStories, "int8", place.path() + "/other", {"--head"}), 2,
+      "the output projection is the embedding table; leave out --head, and give --embeddings");
+  check_refusal(quantize(kStories, "int8", place.path() + "/other", {"--head", "--embeddings"}), 2,
+                "the embedding table, which --embeddings rounds; leave out --head");
 }
 
 TEST_CASE("quantize: --embeddings, of a tied model also the output projection") {

@@ -132,7 +132,10 @@ TEST_CASE("norms") {
 }
 
 TEST_CASE("families, activations, element types") {
+  const std::string in_torch =
+      "; load it with transformers and give it to torch.compile(model, backend=\"sinter\")";
   const std::string supported =
+      in_torch +
       "; supported: bert, camembert, distilbert, falcon, gemma, gemma2, gemma3, gemma3_text, gpt2, "
       "gpt_neox, granite, llama, mistral, modernbert, mpnet, olmo2, opt, phi, phi3, qwen2, qwen3, "
       "RefinedWeb, RefinedWebModel, roberta, smollm3, xlm-roberta";
@@ -154,7 +157,8 @@ TEST_CASE("families, activations, element types") {
           "config.json: /model_type: the key is missing, expected a string; add it");
   refuses(with(llama_config(), "architectures", "[\"LlamaForSequenceClassification\"]"),
           "config.json: /architectures/0: architecture 'LlamaForSequenceClassification' is not "
-          "supported; supported for this model_type: LlamaForCausalLM");
+          "supported" +
+              in_torch + "; supported for this model_type: LlamaForCausalLM");
   refuses(
       with(llama_config(), "hidden_act", "\"mish\""),
       "config.json: /hidden_act: activation 'mish' is not supported; supported: gelu, gelu_python, "

@@ -188,6 +188,10 @@ TEST_CASE("a tied model's output projection must be the embedding table, once we
   CHECK(read_table(*load_model(apart.path().string())) == "no error");
 }
 
+const std::string kIncomplete =
+    "; if the names are of another model, give its weights, else they are incomplete: download or "
+    "export them again";
+
 TEST_CASE("weights that do not fit the config") {
   CHECK(load_error(golden_with("llama", "vocab_size", "212")) ==
         "DIR/model.safetensors: tensor model.embed_tokens.weight is f32[211, 64], but the model's "
@@ -195,13 +199,15 @@ TEST_CASE("weights that do not fit the config") {
         "weights that belong to them");
   CHECK(load_error(golden_with("llama", "num_hidden_layers", "4")) ==
         "DIR/model.safetensors: no tensor named \"model.layers.3.input_layernorm.weight\" among "
-        "30, which weight l3.norm1.weight needs as [64]; the first one is \"lm_head.weight\"");
+        "30, which weight l3.norm1.weight needs as [64]; the first one is \"lm_head.weight\"" +
+            kIncomplete);
   CHECK(load_error(golden_with("llama", "num_hidden_layers", "2")) ==
         "DIR/model.safetensors: tensor model.layers.2.input_layernorm.weight is no part of the "
         "model that the config describes; give a config and weights that belong together");
   CHECK(load_error(golden_with("llama", "attention_bias", "true")) ==
         "DIR/model.safetensors: no tensor named \"model.layers.0.self_attn.q_proj.bias\" among 30, "
-        "which weight l0.q.bias needs as [64]; the first one is \"lm_head.weight\"");
+        "which weight l0.q.bias needs as [64]; the first one is \"lm_head.weight\"" +
+            kIncomplete);
   CHECK(load_error(golden_with("gpt_neox_parallel", "attention_bias", "false")) ==
         "DIR/model.safetensors: tensor gpt_neox.layers.0.attention.dense.bias is no part of the "
         "model that the config describes; give a config and weights that belong together");
@@ -436,9 +442,10 @@ TEST_CASE("llama2.c files") {
 
 TEST_CASE("what is no model") {
   ScratchFolder folder;
-  CHECK(load_error(folder) ==
-        "DIR/: the folder has neither config.json nor model.sir; give the folder of a Hugging Face "
-        "model, or of a module");
+  CHECK(
+      load_error(folder) ==
+      "DIR/: the folder has neither config.json nor model.sir; the folder is empty; a Hugging Face "
+      "folder has config.json, a tokenizer and model.safetensors, a module's has model.sir");
   CHECK(load_error(folder, "nothing") == "DIR/nothing: no such file or folder; check the path");
   folder.write("model.txt", "hello");
   CHECK(load_error(folder, "model.txt") ==

@@ -98,7 +98,8 @@ TEST_CASE("weights that do not fit a module are named with both types and the fi
   write_zeros(folder.path("w"), {kA});
   CHECK(module_error(folder, "w") ==
         "w: no tensor named \"b\" among 1, which weight %b needs as f16[3]; the first one is "
-        "\"a\"");
+        "\"a\"; if the names are of another model, give its weights, else they are incomplete: "
+        "download or export them again");
   write_zeros(folder.path("w"), {kA, {"b", FileDType::F32, {3}}});
   CHECK(module_error(folder, "w") ==
         "w: tensor b is f32[3], weight %b needs it as f16[3]; give the weights that belong to the "
