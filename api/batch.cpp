@@ -1,5 +1,6 @@
 // Sequences of a language model that decode together and come and go.
 #include "api/language_model.h"
+#include "driver/generate/finite_logits.h"
 #include "driver/generate/sequence_batch.h"
 
 struct sinter_batch {
@@ -9,6 +10,7 @@ struct sinter_batch {
   }
 
   std::shared_ptr<sinter::CallDevice> device;
+  std::shared_ptr<const sinter::OpenedModel> model;
   std::unique_ptr<sinter::SequenceBatch> batch;
   /// The progress of the running function, or null. The batch feeds prompts with what it was made
   /// with, which asks here.
@@ -30,15 +32,16 @@ Result<std::unique_ptr<sinter_batch>> make_batch(const sinter_language_model& mo
   if (places > static_cast<size_t>(kMaxSequences))
     return fail(fmt::format("{} places", places), {},
                 fmt::format("1 to {} sequences decode together", kMaxSequences), ExitCode::usage);
-  if (capacity < 1 || capacity > model.model.spec->max_positions)
+  if (capacity < 1 || capacity > model.model->spec->max_positions)
     return fail(fmt::format("a capacity of {} tokens", capacity), {},
-                fmt::format("the model has 1 to {} positions", model.model.spec->max_positions),
+                fmt::format("the model has 1 to {} positions", model.model->spec->max_positions),
                 ExitCode::usage);
   OptionReader reader(options);
   SINTER_LET(prefill, read_prefill_options(reader));
   SINTER_TRY(reader.finish());
   auto made = std::make_unique<sinter_batch>();
   made->device = model.device;
+  made->model = model.model;
   made->in_use = model.in_use;
   prefill.progress = [batch = made.get()](int64_t done, int64_t total) {
     return !batch->progress || (*batch->progress)("prompts", done, total).has_value();
@@ -59,7 +62,7 @@ Status add_to(sinter_batch& batch, llvm::ArrayRef<int32_t> prompt, const sinter_
   const Progress progress(options);
   batch.progress = &progress;
   const CudaContextGuard guard(batch.device->cuda_api());
-  const auto added = batch.batch->add(prompt, sampling);
+  const auto added = explained(batch.batch->add(prompt, sampling), *batch.model);
   batch.progress = nullptr;
   if (!added) return tl::make_unexpected(added.error());
   count_places(batch);
@@ -74,7 +77,7 @@ Status step_of(sinter_batch& batch, int64_t* sequences, int32_t* tokens, size_t*
     return fail(fmt::format("room for {} tokens, there are {} sequences", room, taken), {},
                 "give room for as many as the batch has places", ExitCode::usage);
   const CudaContextGuard guard(batch.device->cuda_api());
-  SINTER_LET(given, batch.batch->step());
+  SINTER_LET(given, explained(batch.batch->step(), *batch.model));
   for (const SequenceBatch::Token& token : given) {
     sequences[*count] = token.sequence;
     tokens[(*count)++] = token.token;

@@ -22,15 +22,14 @@ Result<std::string> bisect_report(const sinter_model& model, const sinter_device
   SINTER_LET(symbols, reader.integers_of("symbol."));
   SINTER_LET(repeats, reader.integer<int64_t>("repeats", {.least = 1}));
   SINTER_LET(jobs, reader.integer<int64_t>("jobs", {.least = 1}));
-  constexpr double kNone = -1;
-  SINTER_LET(max_error, reader.real("max-error", kNone));
-  SINTER_LET(slower_than, reader.real("slower-than", kNone));
+  SINTER_LET(max_error, reader.real("max-error"));
+  SINTER_LET(slower_than, reader.real("slower-than"));
   bisection.runs.seed = seed.value_or(bisection.runs.seed);
   bisection.runs.calls.symbols = symbols;
   bisection.runs.calls.inputs = reader.text("inputs").value_or("");
   bisection.reference = reader.text("reference").value_or("");
   if (max_error >= 0) bisection.max_error = max_error;
-  if (slower_than != kNone) bisection.slower_than = slower_than;
+  bisection.slower_than = slower_than;
   if (bisection.slower_than && !(slower_than >= 1))
     return fail("the unfused plan takes as long as itself", OptionReader::where("slower-than"),
                 "give 1 or more", ExitCode::usage);

@@ -26,13 +26,13 @@ Result<std::unique_ptr<sinter_language_model>> open_language_model(const char* p
   made->path = path;
   made->chat_template = chat_template.value_or("");
   SINTER_LET(opened, open_model(path, open));
-  made->model = std::move(opened);
-  SINTER_TRY(check_tokens(made->model, {}));
+  made->model = std::make_shared<const OpenedModel>(std::move(opened));
+  SINTER_TRY(check_tokens(*made->model, {}));
   SINTER_LET(tokenizer, find_tokenizer(path));
   made->tokenizer = std::move(tokenizer);
   SINTER_TRY(progress("model", 1, 1));
   SINTER_LET(backend, backend_on(device, progress.weights()));
-  SINTER_LET(ready, make_ready(made->model, compile, *backend));
+  SINTER_LET(ready, make_ready(*made->model, compile, *backend));
   made->ready = std::move(ready);
   return made;
 }
@@ -57,8 +57,8 @@ Status check_token_results(int32_t** tokens, size_t* count) {
   return {};
 }
 
-Result<ChatPrompt> encode_chat(const sinter_language_model& model, const char* system,
-                               const char* message) {
+Result<ChatPrompt> encode_message(const sinter_language_model& model, const char* system,
+                                  const char* message) {
   SINTER_LET(tokenizer, tokenizer_of(model));
   SINTER_TRY(check_utf8(message, "message"));
   std::optional<std::string> first;
@@ -68,7 +68,8 @@ Result<ChatPrompt> encode_chat(const sinter_language_model& model, const char* s
   }
   SINTER_LET(files, model_files(model.path));
   SINTER_LET(format, read_chat_format(files, model.chat_template));
-  return chat_prompt(*tokenizer, format, first, message);
+  SINTER_LET(text, first_message(format, first, message, model.path));
+  return encode_chat(*tokenizer, format, text);
 }
 
 /// The caller's function for a token and its text; empty: there is none.
@@ -122,7 +123,7 @@ Status generate_with(const sinter_language_model& model, std::vector<std::vector
   SINTER_LET(stop, reader.flag("stop-at-end", true));
   generating.stop_at_eos = stop;
   if (const auto ends = reader.text("end")) {
-    const auto last = static_cast<int32_t>(model.model.spec->vocabulary - 1);
+    const auto last = static_cast<int32_t>(model.model->spec->vocabulary - 1);
     SINTER_LET(ids, parse_integers<int32_t>(*ends, OptionReader::where("end"),
                                             {.least = 0, .most = last}));
     generating.ends = std::move(ids);
@@ -136,12 +137,12 @@ Status generate_with(const sinter_language_model& model, std::vector<std::vector
     return progress("prompts", done, total).has_value();
   };
   SINTER_TRY(reader.finish());
-  SINTER_TRY(check_prompts(model.model, prompts, generating.count));
+  SINTER_TRY(check_prompts(*model.model, prompts, generating.count));
   const CudaContextGuard guard(model.device->cuda_api());
   TokenCallback callback(model, prompts, on_text);
   generating.on_token = [&](size_t sequence, int32_t token) { return callback(sequence, token); };
   SINTER_TRY(callback.status());
-  SINTER_TRY(generate(model.model, model.ready, prompts, generating));
+  SINTER_TRY(generate(*model.model, model.ready, prompts, generating));
   return callback.status();
 }
 
@@ -210,7 +211,7 @@ sinter_error* sinter_language_model_encode_chat(const sinter_language_model* mod
     SINTER_TRY(require(model, "model"));
     SINTER_TRY(require(message, "message"));
     SINTER_TRY(require(end, "end"));
-    SINTER_LET(prompt, encode_chat(*model, system, message));
+    SINTER_LET(prompt, encode_message(*model, system, message));
     *end = prompt.end.value_or(-1);
     return give_tokens(prompt.ids, tokens, token_count);
   });

@@ -14,7 +14,7 @@ struct sinter_language_model {
 
   std::shared_ptr<sinter::CallDevice> device;
   std::string path, chat_template;
-  sinter::OpenedModel model;
+  std::shared_ptr<const sinter::OpenedModel> model;  // its batches read it too
   sinter::ReadyModel ready;
   std::optional<sinter::Tokenizer> tokenizer;
   /// A function that runs the model; shared with its batches, whose products work in the same

@@ -47,9 +47,9 @@ Result<bool> OptionReader::flag(const std::string& name, bool usual) {
               ExitCode::usage);
 }
 
-Result<double> OptionReader::real(const std::string& name, double usual) {
+Result<std::optional<double>> OptionReader::real(const std::string& name) {
   const auto value = text(name);
-  if (!value) return usual;
+  if (!value) return std::nullopt;
   double number = 0;
   const char* const end = value->data() + value->size();
   const auto [stop, error] = std::from_chars(value->data(), end, number);
@@ -159,14 +159,11 @@ Result<PrefillOptions> read_prefill_options(OptionReader& reader) {
 }
 
 Result<Sampling> read_sampling(OptionReader& reader) {
-  SINTER_LET(temperature, reader.real("temperature", 0));
-  SINTER_LET(top_p, reader.real("top-p", 1));
+  SINTER_LET(temperature, reader.real("temperature"));
+  SINTER_LET(top_p, reader.real("top-p"));
   SINTER_LET(top_k, reader.integer<int32_t>("top-k", {.least = 0}));
   SINTER_LET(seed, reader.integer<int32_t>("seed"));
-  const Sampling sampling{static_cast<float>(temperature), top_k.value_or(0),
-                          static_cast<float>(top_p), seed.value_or(0)};
-  SINTER_TRY(check_sampling(sampling));
-  return sampling;
+  return to_sampling({temperature, top_p, top_k, seed});
 }
 
 WeightProgress Progress::weights() const {

@@ -38,7 +38,7 @@ class OptionReader {
     SINTER_LET(number, parse_integer<T>(*value, where(name), range));
     return std::optional<T>(number);
   }
-  Result<double> real(const std::string& name, double usual);
+  Result<std::optional<double>> real(const std::string& name);
   /// The values of all options `prefix` + NAME, by NAME.
   Result<std::vector<std::pair<std::string, int64_t>>> integers_of(const std::string& prefix);
 

@@ -1319,10 +1319,11 @@ class Call {
 /// How text is generated.
 struct GenerateOptions {
   std::int64_t count = 64;  ///< tokens for each prompt, at most
-  double temperature = 0;   ///< 0: the likeliest token
-  std::int32_t top_k = 0;   ///< 0: all
-  double top_p = 1;         ///< 1: all
-  std::int32_t seed = 0;    ///< of the draws
+  /// 0: the likeliest token. Without one: 1 where top_k, top_p or seed is given, else 0.
+  std::optional<double> temperature;
+  std::optional<std::int32_t> top_k;  ///< 0: all
+  std::optional<double> top_p;        ///< 1: all
+  std::optional<std::int32_t> seed;   ///< of the draws
   bool stop_at_end = true;  ///< a sequence ends at an end token of the model, which is not given
   std::vector<std::int32_t> ends;  ///< further tokens that end one, with stop_at_end or without
   /// A token of a sequence, and the text that is certain with it ("" while a character is
@@ -1404,10 +1405,7 @@ class LanguageModel {
       const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options = {}) {
     detail::Options all(options.progress);
     all.set("count", std::to_string(options.count));
-    all.set("temperature", number(options.temperature));
-    all.set("top-k", std::to_string(options.top_k));
-    all.set("top-p", number(options.top_p));
-    all.set("seed", std::to_string(options.seed));
+    set_sampling(all, options);
     all.set("stop-at-end", options.stop_at_end ? "true" : "false");
     std::string ends;
     for (const std::int32_t end : options.ends)
@@ -1465,6 +1463,13 @@ class LanguageModel {
     std::snprintf(buffer, sizeof buffer, "%.17g", value);
     return detail::with_point(buffer);
   }
+  template <typename Sampling>
+  static void set_sampling(detail::Options& all, const Sampling& options) {
+    if (options.temperature) all.set("temperature", number(*options.temperature));
+    if (options.top_k) all.set("top-k", std::to_string(*options.top_k));
+    if (options.top_p) all.set("top-p", number(*options.top_p));
+    if (options.seed) all.set("seed", std::to_string(*options.seed));
+  }
 
   std::shared_ptr<CudaOptions> kept_;
   detail::Owned<sinter_language_model> model_;
@@ -1472,11 +1477,12 @@ class LanguageModel {
 
 /// How the next token of a sequence is chosen.
 struct SamplingOptions {
-  double temperature = 0;  ///< 0: the likeliest token
-  std::int32_t top_k = 0;  ///< 0: all
-  double top_p = 1;        ///< 1: all
-  std::int32_t seed = 0;   ///< of the draws
-  Progress progress;       ///< stage "prompts", tokens
+  /// 0: the likeliest token. Without one: 1 where top_k, top_p or seed is given, else 0.
+  std::optional<double> temperature;
+  std::optional<std::int32_t> top_k;  ///< 0: all
+  std::optional<double> top_p;        ///< 1: all
+  std::optional<std::int32_t> seed;   ///< of the draws
+  Progress progress;                  ///< stage "prompts", tokens
 };
 
 /// Sequences of a language model that decode together and come and go, each in a place of the
@@ -1510,10 +1516,7 @@ class Batch {
   Result<std::int64_t> add(const std::vector<std::int32_t>& prompt,
                            const SamplingOptions& options = {}) {
     detail::Options all(options.progress);
-    all.set("temperature", LanguageModel::number(options.temperature));
-    all.set("top-k", std::to_string(options.top_k));
-    all.set("top-p", LanguageModel::number(options.top_p));
-    all.set("seed", std::to_string(options.seed));
+    LanguageModel::set_sampling(all, options);
     if (!all.made()) return all.made().error();
     std::int64_t sequence = 0;
     if (Status done = all.outcome(

@@ -551,11 +551,12 @@ typedef int (*sinter_on_text)(void* user, size_t sequence, int32_t token, const 
                               size_t size);
 
 /** Continues `prompt_count` prompts, prompt i of `lengths[i]` tokens. Options: count (tokens for
- *  each at most, 64), temperature (0: the likeliest token), top-k, top-p, seed, stop-at-end (flag,
- *  true: a sequence ends at an end token of the model, which is not given), end (ids of further
- *  tokens that end one, "2,7"), activation-memory ("2GB": what the intermediate values of a call
- * may take at most; longer prompts are fed in several calls), prefill-chunk (tokens of prompts that
- * a call takes at most). Progress: stage "prompts", tokens. */
+ *  each at most, 64), temperature (0: the likeliest token; without one: 1 where top-k, top-p or
+ *  seed is given, else 0), top-k, top-p, seed, stop-at-end (flag, true: a sequence ends at an end
+ *  token of the model, which is not given), end (ids of further tokens that end one, "2,7"),
+ *  activation-memory ("2GB": what the intermediate values of a call may take at most; longer
+ * prompts are fed in several calls), prefill-chunk (tokens of prompts that a call takes at most).
+ * Progress: stage "prompts", tokens. An error with exit code 3 if logits are not finite. */
 SINTER_MAY_FAIL sinter_error* sinter_language_model_generate(
     sinter_language_model* model, const int32_t* const* prompts, const size_t* lengths,
     size_t prompt_count, const sinter_options* options, sinter_on_token on_token, void* user);
@@ -581,7 +582,8 @@ SINTER_MAY_FAIL sinter_error* sinter_batch_create(const sinter_language_model* m
                                                   int64_t capacity, const sinter_options* options,
                                                   sinter_batch** batch);
 /** Feeds a prompt into a free place; `*sequence` becomes the number of the sequence, which no other
- *  of the batch has. An error if all places are taken. Options: temperature, top-k, top-p, seed.
+ *  of the batch has. An error if all places are taken. Options: temperature, top-k, top-p, seed, as
+ *  of sinter_language_model_generate.
  *  Progress: stage "prompts", tokens; a cancelled prompt leaves the place free. */
 SINTER_MAY_FAIL sinter_error* sinter_batch_add(sinter_batch* batch, const int32_t* tokens,
                                                size_t token_count, const sinter_options* options,
@@ -590,7 +592,8 @@ SINTER_MAY_FAIL sinter_error* sinter_batch_add(sinter_batch* batch, const int32_
 SINTER_MAY_FAIL sinter_error* sinter_batch_remove(sinter_batch* batch, int64_t sequence);
 /** Chooses the next token of each sequence: tokens[i] belongs to sequences[i], in the order in
  * which they were added. `*count` is the room in both, and becomes the number of sequences. An
- * error, before any token is chosen, if a sequence fills its place: remove it. */
+ * error, which leaves all sequences as they are, if one fills its place or has logits that are not
+ * finite: remove it. */
 SINTER_MAY_FAIL sinter_error* sinter_batch_step(sinter_batch* batch, int64_t* sequences,
                                                 int32_t* tokens, size_t* count);
 /** Any thread may ask, and a callback. */

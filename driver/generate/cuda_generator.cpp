@@ -8,6 +8,7 @@
 // other runs. The steps that remain at the end have a graph of their own.
 #include "driver/generate/cuda_generator.h"
 
+#include "driver/generate/finite_logits.h"
 #include "runtime/cuda/executor.h"
 #include "runtime/input_ranges.h"
 
@@ -42,7 +43,10 @@ class CudaGenerator final : public RecordedGenerator {
     SINTER_TRY(arrival.done.wait());
     SINTER_TRY(check_rows(arrival));
     const auto* ids = reinterpret_cast<const int32_t*>(arrival.tokens.data());
-    return std::vector<int32_t>(ids, ids + tokens_.size());
+    const llvm::ArrayRef tokens(ids, tokens_.size());
+    const HostTensor& pos = state_.inputs.find("pos")->second;  // of the first tokens
+    SINTER_TRY(check_chosen(tokens, pos.elements<int32_t>(), taken_ - 1));
+    return tokens.vec();
   }
 
   Status restart() override {

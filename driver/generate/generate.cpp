@@ -2,12 +2,17 @@
 
 #include <algorithm>
 
+#include "driver/generate/finite_logits.h"
 #include "driver/text_table.h"
 #include "runtime/clock.h"
 
 namespace sinter {
 
-Status check_sampling(const Sampling& sampling) {
+Result<Sampling> to_sampling(const SamplingOptions& options) {
+  const Sampling sampling{
+      static_cast<float>(options.temperature.value_or(options.of_draws() ? 1 : 0)),
+      options.top_k.value_or(0), static_cast<float>(options.top_p.value_or(1)),
+      options.seed.value_or(0)};
   if (!(sampling.temperature >= 0) || sampling.temperature > 1e6f)
     return fail(fmt::format("a temperature of {}", sampling.temperature), "--temperature",
                 "give 0 or more", ExitCode::usage);
@@ -17,7 +22,7 @@ Status check_sampling(const Sampling& sampling) {
   if (sampling.top_k < 0)
     return fail(fmt::format("top-k of {}", sampling.top_k), "--top-k", "give 0 or more",
                 ExitCode::usage);
-  return {};
+  return sampling;
 }
 
 bool is_end_token(const LoadedModel& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
@@ -49,9 +54,11 @@ Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector
   return generate(model, ready, prompts, options);
 }
 
-Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
-                            llvm::ArrayRef<std::vector<int32_t>> prompts,
-                            const GenerateOptions& options) {
+namespace {
+
+Result<Generation> run(const LoadedModel& model, const ReadyModel& ready,
+                       llvm::ArrayRef<std::vector<int32_t>> prompts,
+                       const GenerateOptions& options) {
   Generation result;
   result.tokens.resize(prompts.size());
   for (const auto& prompt : prompts) result.prompt_tokens += static_cast<int64_t>(prompt.size());
@@ -81,6 +88,14 @@ Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
   if (result.steps > 2)
     result.per_token_s = seconds_since(first) / static_cast<double>(result.steps - 1);
   return result;
+}
+
+}  // namespace
+
+Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
+                            llvm::ArrayRef<std::vector<int32_t>> prompts,
+                            const GenerateOptions& options) {
+  return explained(run(model, ready, prompts, options), model);
 }
 
 }  // namespace sinter

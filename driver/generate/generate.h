@@ -8,8 +8,19 @@
 
 namespace sinter {
 
-/// An error that names the option for numbers that are no temperature, top-k or top-p.
-Status check_sampling(const Sampling& sampling);
+/// The options for choosing tokens, as they were given.
+struct SamplingOptions {
+  std::optional<double> temperature, top_p;
+  std::optional<int32_t> top_k, seed;
+
+  /// An option that means nothing for the likeliest token; null: none is given.
+  const char* of_draws() const {
+    return top_p ? "top-p" : top_k ? "top-k" : seed ? "seed" : nullptr;
+  }
+};
+/// Without a temperature: 1 where an option of draws is given, else 0. An error that names the
+/// option for numbers that are no temperature, top-k or top-p.
+Result<Sampling> to_sampling(const SamplingOptions& options);
 
 struct GenerateOptions {
   std::shared_ptr<Backend> backend;

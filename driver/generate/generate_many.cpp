@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "driver/generate/finite_logits.h"
 #include "driver/memory_use.h"
 #include "driver/text_table.h"
 #include "runtime/clock.h"
@@ -124,7 +125,7 @@ Result<ManyGeneration> generate_many(const LoadedModel& model, const ReadyModel&
   result.cache_bytes = SequenceBatch::cache_bytes(ready.model->program(), places, capacity);
   if (options.on_places) options.on_places(places, result.cache_bytes);
   SINTER_LET(batch, SequenceBatch::create(ready.model, places, capacity, options.prefill));
-  SINTER_TRY(ManyPrompts(model, *batch, prompts, options, result).run());
+  SINTER_TRY(explained(ManyPrompts(model, *batch, prompts, options, result).run(), model));
   result.seconds = seconds_since(begin);
   return result;
 }

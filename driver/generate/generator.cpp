@@ -6,6 +6,7 @@
 #include "driver/generate/cuda_generator.h"
 #include "driver/generate/decode_steps.h"
 #include "driver/generate/feed_prompts.h"
+#include "driver/generate/finite_logits.h"
 #include "driver/text_table.h"
 #include "frontends/load_model.h"
 #include "runtime/cuda/executor.h"
@@ -58,26 +59,20 @@ class SteppedGenerator final : public Generator {
  public:
   SteppedGenerator(std::shared_ptr<const Model> model, Started state, std::vector<int32_t> first,
                    int64_t most)
-      : model_(std::move(model)),
-        state_(std::move(state)),
-        tokens_(std::move(first)),
-        left_(most) {}
+      : model_(std::move(model)), state_(std::move(state)), first_(std::move(first)), left_(most) {}
 
   Result<std::vector<int32_t>> next() override {
     SINTER_CHECK(left_ > 0, "more tokens than announced");
-    std::vector<int32_t> given = tokens_;
-    if (--left_ > 0) {
-      SINTER_TRY(decode_step(*model_, state_));
-      SINTER_LET(tokens, choose_tokens(*model_, state_));
-      tokens_ = std::move(tokens);
-    }
-    return given;
+    --left_;
+    if (first_) return *std::exchange(first_, std::nullopt);
+    SINTER_TRY(decode_step(*model_, state_));
+    return choose_tokens(*model_, state_);
   }
 
  private:
   std::shared_ptr<const Model> model_;
   Started state_;
-  std::vector<int32_t> tokens_;
+  std::optional<std::vector<int32_t>> first_;
   int64_t left_;
 };
 
@@ -168,11 +163,13 @@ Result<std::vector<int32_t>> choose_tokens(const Model& model, Started& state) {
   const EntryPlan& sample = *model.program().find_entry("sample");
   SINTER_LET(inputs, in_order(sample, state.inputs, &state.logits));
   SINTER_LET(result, state.session->run("sample", state.symbol_values, inputs));
+  const std::vector<int32_t> fed = state.inputs["pos"].elements<int32_t>().vec();
   for (size_t i = 0; i < sample.outputs.size(); ++i)
     if (const std::string_view name = carried_input(sample.output_names[i]); !name.empty())
       state.inputs[std::string(name)] = std::move(result.outputs[i]);
-  const HostTensor& tokens = state.inputs["tokens"];
-  return std::vector<int32_t>(tokens.data<int32_t>(), tokens.data<int32_t>() + tokens.volume());
+  const auto tokens = state.inputs["tokens"].elements<int32_t>();
+  SINTER_TRY(check_chosen(tokens, fed, 1));
+  return tokens.vec();
 }
 
 Result<std::unique_ptr<Generator>> Generator::create(std::shared_ptr<const Model> model,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "driver/generate/finite_logits.h"
 #include "driver/generate/generation_state.h"
 #include "driver/text_table.h"
 #include "runtime/compare.h"
@@ -19,9 +20,15 @@ double negative_log_likelihood(const double* row, int64_t width, int32_t token) 
 }
 
 /// Adds the rows of `logits`, row i of which predicts tokens[i].
-void add_rows(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens, Perplexity& result) {
-  for (double loss : prediction_losses(logits, tokens)) result.nll_sum += loss;
-  result.predicted += static_cast<int64_t>(tokens.size());
+Status add_rows(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens, Perplexity& result) {
+  for (double loss : prediction_losses(logits, tokens)) {
+    ++result.predicted;
+    if (std::isnan(loss))
+      return fail(fmt::format("the logits of prediction {} are not finite", result.predicted), {},
+                  {}, ExitCode::check_failed);
+    result.nll_sum += loss;
+  }
+  return {};
 }
 
 Result<PrefillChunk> chunk_of(const Model& model, int64_t length, Wanted wanted,
@@ -39,7 +46,7 @@ Status add_pieces(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int3
     for (size_t at = 0; at < text.size(); at += chunk) {
       const llvm::ArrayRef<int32_t> call = text.slice(at, std::min(chunk, text.size() - at));
       SINTER_LET(run, decoder.prefill({call.vec()}));
-      add_rows(run.outputs[0], text.drop_front(at + 1).take_front(call.size()), result);
+      SINTER_TRY(add_rows(run.outputs[0], text.drop_front(at + 1).take_front(call.size()), result));
     }
   }
   return {};
@@ -57,7 +64,7 @@ Status add_recomputed(const std::shared_ptr<const Model>& model, llvm::ArrayRef<
                                       {}, Wanted::last_of_each));
       last = std::move(run);
     }
-    add_rows(last.outputs[0], tokens.slice(at, 1), result);
+    SINTER_TRY(add_rows(last.outputs[0], tokens.slice(at, 1), result));
   }
   return {};
 }
@@ -67,7 +74,7 @@ Status add_streamed(const Model& model, llvm::ArrayRef<int32_t> tokens, const St
   SINTER_LET(state, start_generation(model, {{tokens.front()}}, 1, {}, cache));
   result.prefill = state.chunk;
   for (size_t at = 1;; ++at) {
-    add_rows(state.logits, tokens.slice(at, 1), result);
+    SINTER_TRY(add_rows(state.logits, tokens.slice(at, 1), result));
     if (at + 1 == tokens.size()) return {};
     SINTER_TRY(force_token(model, state, tokens[at]));
   }
@@ -104,7 +111,8 @@ Result<Perplexity> perplexity(const OpenedModel& model, llvm::ArrayRef<int32_t> 
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
   Perplexity result;
   if (model.spec->streaming) {
-    SINTER_TRY(add_streamed(*ready.model, tokens, *model.spec->streaming, result));
+    SINTER_TRY(
+        explained(add_streamed(*ready.model, tokens, *model.spec->streaming, result), model));
     return result;
   }
   const int64_t longest = std::min(window, static_cast<int64_t>(tokens.size()));
@@ -113,7 +121,7 @@ Result<Perplexity> perplexity(const OpenedModel& model, llvm::ArrayRef<int32_t> 
                       options.prefill));
   result.prefill = chunk;
   const auto add = options.recompute ? add_recomputed : add_pieces;
-  SINTER_TRY(add(ready.model, tokens, static_cast<size_t>(window), result));
+  SINTER_TRY(explained(add(ready.model, tokens, static_cast<size_t>(window), result), model));
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/generate/finite_logits.h"
 #include "driver/text_table.h"
 
 namespace sinter {
@@ -110,6 +111,7 @@ Result<SequenceBatch::Id> SequenceBatch::add(llvm::ArrayRef<int32_t> prompt,
   std::vector<int64_t> values = min_symbol_values(program.symbols);
   values[static_cast<size_t>(find_symbol(program.symbols, "R"))] = places() * place_rows_;
   SINTER_LET(chosen, sample_tokens(program, *session_, values, logits, row));
+  SINTER_TRY(check_chosen(chosen[0], count));
   row.token = chosen[0];
   taken_[place] = true;
   sequences_.push_back({next_, place, count, row, true});
@@ -142,6 +144,12 @@ Result<std::vector<SequenceBatch::Token>> SequenceBatch::step() {
   if (!rows.empty()) {
     SINTER_LET(tokens, steps_->run(rows));
     chosen = std::move(tokens);
+  }
+  size_t at = 0;
+  for (const Sequence& one : sequences_) {
+    if (one.is_new) continue;
+    SINTER_TRY(check_chosen(chosen[at], rows[at].pos + 1, fmt::format("sequence {}: ", one.id)));
+    ++at;
   }
   std::vector<Token> given;
   size_t next = 0;

@@ -32,8 +32,9 @@ class SequenceBatch {
   Result<Id> add(llvm::ArrayRef<int32_t> prompt, const Sampling& sampling = {});
   /// Frees the sequence's place. An error if there is no such sequence.
   Status remove(Id sequence);
-  /// One more token of each sequence, in the order in which they were added. An error, before any
-  /// token is chosen, if a sequence has no room for its next token: remove it.
+  /// One more token of each sequence, in the order in which they were added. An error, which leaves
+  /// all sequences as they are, if one has no room for its next token or logits that are not
+  /// finite: remove it.
   Result<std::vector<Token>> step();
 
   int64_t places() const { return static_cast<int64_t>(taken_.size()); }

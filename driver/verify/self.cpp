@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "driver/generate/finite_logits.h"
 #include "driver/generate/generator.h"
 #include "driver/generate/perplexity.h"
 #include "driver/memory_use.h"
@@ -266,7 +267,7 @@ Result<SelfOutcome> verify_self(const std::string& path, const SelfOptions& opti
     SINTER_LET(report, check_self_encoder(plans, *model.spec, text, options));
     return told(report);
   }
-  SINTER_LET(report, check_self(plans, *model.spec, text, options));
+  SINTER_LET(report, explained(check_self(plans, *model.spec, text, options), model));
   return told(report);
 }
 

@@ -9,7 +9,7 @@ from sinter._bindings import lib, sinter_batch
 from sinter.errors import check
 from sinter.handles import Handle, Turn
 from sinter.integers import integer, limits
-from sinter.options import Interrupts, Options, Progress
+from sinter.options import Interrupts, Options, Progress, sampling_options
 
 if TYPE_CHECKING:
     from sinter.language_model import LanguageModel
@@ -44,21 +44,16 @@ class Batch(Handle):
         self,
         prompt: str | Sequence[int],
         *,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        seed: int = 0,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
         progress: Progress = None,
     ) -> int:
         """Feeds a prompt, a text or token ids, into a free place: the sequence's number, by which
-        step() names it. progress: stage "prompts", tokens."""
+        step() names it. Options of the choice of tokens: as generate(). progress: stage "prompts", tokens."""
         ids = self.model.encode(prompt) if isinstance(prompt, str) else list(prompt)
-        values = {
-            "temperature": float(temperature),
-            "top-k": top_k,
-            "top-p": float(top_p),
-            "seed": seed,
-        }
+        values = sampling_options(temperature, top_k, top_p, seed)
         sequence = ctypes.c_int64()
         with (
             self._turn,
@@ -78,7 +73,9 @@ class Batch(Handle):
             check(lib.sinter_batch_remove(self.pointer, sequence))
 
     def step(self) -> dict[int, int]:
-        """The next token of each sequence, in the order in which they were added."""
+        """The next token of each sequence, in the order in which they were added. An error, which
+        leaves all as they are, if one fills its place or has logits that are not finite: remove it.
+        """
         sequences, tokens = (ctypes.c_int64 * self.places)(), (ctypes.c_int32 * self.places)()
         count = ctypes.c_size_t(self.places)
         with self._turn:

@@ -16,7 +16,7 @@ from sinter.generation import STARTING, Generation, Stream
 from sinter.handles import Handle, encoded, taken_text
 from sinter.integers import index_of, integers
 from sinter.opening import opened
-from sinter.options import Progress
+from sinter.options import Progress, sampling_options
 
 Prompt = Union[str, Sequence[int]]
 
@@ -91,10 +91,10 @@ class LanguageModel(Handle):
         prompt: Prompt | Sequence[Prompt],
         *,
         count: int = 64,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        seed: int = 0,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
         stop: str | Sequence[str] = (),
         end_tokens: Sequence[int] = (),
         stop_at_end: bool = True,
@@ -103,10 +103,10 @@ class LanguageModel(Handle):
     ) -> Generation:
         """Continues one prompt, or several at once; a prompt is a text or token ids.
 
-        count: tokens for each, at most. temperature: 0 takes the likeliest token. top_k: 0 means
-        all. seed: of the draws. stop: texts that end a sequence, and are not given. end_tokens:
-        further tokens that do. stop_at_end: whether the model's own end tokens do, those of its chat
-        template among them.
+        count: tokens for each, at most. temperature: 0 takes the likeliest token; without one it is
+        1 where top_k, top_p or seed is given, else 0. top_k: 0 means all. seed: of the draws. stop:
+        texts that end a sequence, and are not given. end_tokens: further tokens that do.
+        stop_at_end: whether the model's own end tokens do, those of its chat template among them.
         activation_memory: what the intermediate values of a call may take at most ("2GB"); longer
         prompts are fed in several calls. prefill_chunk: tokens of prompts that a call takes at
         most.
@@ -125,10 +125,7 @@ class LanguageModel(Handle):
         ]
         options = {
             "count": count,
-            "temperature": float(temperature),
-            "top-k": top_k,
-            "top-p": float(top_p),
-            "seed": seed,
+            **sampling_options(temperature, top_k, top_p, seed),
             "stop-at-end": stop_at_end,
             "end": list(end_tokens) or None,
             "activation-memory": activation_memory,

@@ -27,6 +27,18 @@ def _text(value: Any) -> str | os.PathLike[str]:
     return str(value if number is None else number)
 
 
+def sampling_options(
+    temperature: float | None, top_k: int | None, top_p: float | None, seed: int | None
+) -> dict[str, Any]:
+    """Options of the choice of tokens."""
+    return {
+        "temperature": None if temperature is None else float(temperature),
+        "top-k": top_k,
+        "top-p": None if top_p is None else float(top_p),
+        "seed": seed,
+    }
+
+
 class Options(Handle):
     """Names and values; None is left out. Numbers are written as decimals, lists with commas."""
 

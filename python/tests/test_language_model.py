@@ -116,6 +116,38 @@ def test_draws_depend_on_the_seed(model):
     assert draw(1) == draw(1) and len({draw(seed) for seed in range(4)}) > 1
 
 
+def test_an_option_of_draws_without_a_temperature_draws_at_temperature_1(model):
+    def text(**options):
+        return model.generate(PROMPT, count=20, **options).text
+
+    assert text(seed=4) == text(seed=4, temperature=1) != text()
+    assert text(top_p=1.0) == text(temperature=1)
+    assert text(top_k=50, temperature=0) == text()
+    batch = model.batch(places=2, capacity=64)
+    batch.add(PROMPT, seed=4)
+    batch.add(PROMPT, temperature=1, seed=4)
+    steps = [list(batch.step().values()) for _ in range(12)]
+    assert all(first == second for first, second in steps)
+    alone = model.generate(PROMPT, count=12, seed=4)
+    assert alone.text and alone.tokens == [first for first, _ in steps]
+
+
+def test_weights_that_are_not_finite_are_named(folder):
+    weights = folder / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    length = int.from_bytes(data[:8], "little")
+    begin = json.loads(data[8 : 8 + length])["model.norm.weight"]["data_offsets"][0]
+    data[8 + length + begin : 8 + length + begin + 2] = b"\xff\xff"
+    weights.write_bytes(data)
+    said = r"not finite: element \[0\] of tensor model.norm.weight is nan"
+    with sinter.LanguageModel(folder, "cpu") as model:
+        with pytest.raises(sinter.SinterError, match=said) as raised:
+            model.generate(PROMPT).text
+        assert raised.value.code == sinter.Code.CHECK_FAILED
+        with pytest.raises(sinter.SinterError, match=said):
+            model.batch(places=1, capacity=64).add(PROMPT, temperature=1)
+
+
 @pytest.mark.parametrize(
     ("stop", "text"),
     [

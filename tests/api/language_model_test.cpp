@@ -211,6 +211,29 @@ TEST_CASE("prompts are fed in calls of a chosen size, between which they can be 
         std::string::npos);
 }
 
+TEST_CASE("an option of draws without a temperature draws at temperature 1") {
+  const Device cpu = take(Device::open("cpu"));
+  LanguageModel model = take(LanguageModel::open(kTiny, cpu));
+  const std::vector<std::int32_t> prompt = take(model.encode("Long ago, Mira"));
+  const auto with = [&](auto change) {
+    GenerateOptions options;
+    options.count = 12;
+    change(options);
+    return take(model.generate({prompt}, options))[0];
+  };
+  const auto drawn = with([](GenerateOptions& all) { all.temperature = 1, all.seed = 4; });
+  CHECK(with([](GenerateOptions& all) { all.seed = 4; }) == drawn);
+  CHECK(with([](GenerateOptions& all) { all.top_p = 1, all.seed = 4; }) == drawn);
+  const auto greedy = with([](GenerateOptions&) {});
+  CHECK(drawn != greedy);
+  CHECK(with([](GenerateOptions& all) { all.temperature = 0, all.top_k = 9; }) == greedy);
+  Batch batch = take(Batch::create(model, 1, 64));
+  SamplingOptions sampling;
+  sampling.seed = 4;
+  (void)take(batch.add(prompt, sampling));
+  for (const std::int32_t token : drawn) CHECK(take(batch.step())[0].token == token);
+}
+
 TEST_CASE("loading is cancelled, and bad prompts and options are errors") {
   const Device cpu = take(Device::open("cpu"));
   CompileOptions cancel;

@@ -93,6 +93,17 @@ TEST_CASE("a streaming cache that is never full changes nothing") {
             29);
 }
 
+TEST_CASE("logits that are not finite predict nothing") {
+  PerplexityOptions options;
+  options.backend = cpu();
+  const auto measured = perplexity(OpenedModel(load_with_nan(9)), {1, 2, 9, 3, 4}, options);
+  REQUIRE_FALSE(measured);
+  CHECK(measured.error().code == ExitCode::check_failed);
+  CHECK(measured.error().what ==
+        "the logits of prediction 3 are not finite: element [9, 3] of tensor "
+        "model.embed_tokens.weight is nan");
+}
+
 TEST_CASE("what cannot be measured is an error") {
   const LoadedModel model = load_golden("llama", DType::f32);
   PerplexityOptions options;

@@ -68,6 +68,36 @@ TEST_CASE("of up to eight, a sequence's text depends neither on its place nor on
   }
 }
 
+TEST_CASE("a sequence whose logits are not finite is named, and leaves the others as they are") {
+  const auto clean = ready(load_golden("llama", DType::f32));
+  const Tokens bad = some_tokens(6, 1), good = some_tokens(9, 4);
+  const Tokens text = alone(clean, bad, 6), other = alone(clean, good, 6);
+  const int32_t late = text[2];
+  for (const Tokens& tokens : {bad, good, other}) REQUIRE_FALSE(llvm::is_contained(tokens, late));
+  const auto batch = value(SequenceBatch::create(ready(load_with_nan(late)), 3, 104));
+  const auto refused = batch->add(Tokens{5, late});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ExitCode::check_failed);
+  CHECK(batch->free_places() == 3);
+  const SequenceBatch::Id first = value(batch->add(good)), second = value(batch->add(bad));
+  for (size_t i = 0; i < 3; ++i) {
+    const auto given = value(batch->step());
+    CHECK((given[0].token == other[i] && given[1].token == text[i]));
+  }
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto step = batch->step();
+    REQUIRE_FALSE(step);
+    CHECK(step.error().code == ExitCode::check_failed);
+    CHECK(step.error().what ==
+          fmt::format("sequence {}: the logits after 9 tokens are not finite", second));
+  }
+  CHECK(batch->remove(second));
+  for (size_t i = 3; i < 6; ++i) {
+    const auto given = value(batch->step());
+    CHECK((given.size() == 1 && given[0].sequence == first && given[0].token == other[i]));
+  }
+}
+
 static_assert(kSequenceStep % attention_key_tile(1, 1) == 0 &&
               kSequenceStep % attention_key_tile(kMaxHeadWidth, kMaxHeadWidth) == 0 &&
               kSequenceStep % kFloatTileKeys == 0);

@@ -68,6 +68,31 @@ TEST_CASE("a hundred runs give the same bits") {
     }
 }
 
+TEST_CASE(
+    "a generation ends at logits that are not finite, in a graph's first step or a later one") {
+  constexpr int64_t kMost = 14;
+  const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
+  const std::vector<int32_t>& prompt = kPrompts[0];
+  const auto clean = value(make_ready(load_with_nan(210, tests_folder()), {}, *backend)).model;
+  const auto whole = take(*value(Generator::create(clean, {prompt}, kMost, {})), kMost);
+  for (const size_t step : {0, 1, 4, 6, 9}) {
+    CAPTURE(step);
+    const int32_t token = whole[step];
+    if (llvm::is_contained(prompt, token) ||
+        llvm::find(whole, token) - whole.begin() != static_cast<ptrdiff_t>(step))
+      continue;
+    const auto model = value(make_ready(load_with_nan(token, tests_folder()), {}, *backend)).model;
+    const auto generator = value(Generator::create(model, {prompt}, kMost, {}));
+    CHECK(take(*generator, static_cast<int64_t>(step) + 1) ==
+          std::vector<int32_t>(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(step) + 1));
+    const auto next = generator->next();
+    REQUIRE_FALSE(next);
+    CHECK(next.error().code == ExitCode::check_failed);
+    CHECK(next.error().what ==
+          fmt::format("the logits after {} tokens are not finite", prompt.size() + step + 1));
+  }
+}
+
 TEST_CASE("a generation that begins again gives the same tokens") {
   const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
   for (const std::string& name : kGoldenModels) {
