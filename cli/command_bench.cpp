@@ -7,6 +7,7 @@
 #include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/write_output.h"
 #include "driver/bench/report.h"
 #include "driver/text_file.h"
 
@@ -60,9 +61,10 @@ Status bench_command(const BenchCommand& options) {
                                   : bench_text(report));
   if (there && !options.json && !options.markdown && !options.csv)
     print_result("\n" + bench_against_text(report, *there));
-  if (!options.html.empty()) SINTER_TRY(write_text(options.html, bench_html(report, there)));
+  if (!options.html.empty())
+    SINTER_TRY(write_output("page", options.html, bench_html(report, there)));
   if (!options.save_record.empty())
-    SINTER_TRY(write_text(options.save_record, backend->record().to_json()));
+    SINTER_TRY(write_output("record", options.save_record, backend->record().to_json()));
   return {};
 }
 

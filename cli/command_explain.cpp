@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/write_output.h"
 #include "driver/board.h"
 #include "driver/compile/predicted.h"
 #include "driver/explain/against.h"
@@ -105,9 +106,10 @@ Status explain_model(const ExplainCommand& options) {
     PageParts parts;
     parts.module_text = options.with_text;
     if (options.compares()) parts.comparison = comparison_json(compared);
-    SINTER_TRY(write_text(options.html, ledger_html(compiled, header, inputs, parts)));
+    SINTER_TRY(write_output("page", options.html, ledger_html(compiled, header, inputs, parts)));
   }
-  if (!options.dot.empty()) SINTER_TRY(write_text(options.dot, ledger_dot(compiled, only)));
+  if (!options.dot.empty())
+    SINTER_TRY(write_output("graph", options.dot, ledger_dot(compiled, only)));
   if (options.compares()) {
     print_result(options.json ? comparison_json(compared) : comparison_text(compared));
   } else if (!options.why.empty()) {

@@ -3,11 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/conversation.h"
 #include "cli/input.h"
 #include "cli/integer_options.h"
 #include "cli/many_prompts.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/text_printer.h"
 #include "driver/generate/chat.h"
 #include "driver/generate/generate.h"
 #include "driver/generate/prefill_report.h"
@@ -28,17 +30,27 @@ struct GenerateCommand : CommandOptions {
   bool greedy = false, ignore_eos = false, chat = false, rendered_chat = false;
   std::string chat_template;
   std::optional<std::string> system;
-  double temperature = 0, top_p = 1;
-  int32_t top_k = 0, seed = 0;
+  SamplingOptions sampling;
+
+  bool chats() const { return chat || !chat_template.empty(); }
+  /// Messages come from standard input, one after the other.
+  bool converses() const {
+    return chats() && !rendered_chat && prompts.empty() && tokens.empty() && prompts_file.empty() &&
+           prompt_ids_file.empty();
+  }
 };
 
 Result<Sampling> sampling_of(const GenerateCommand& options) {
-  if (options.greedy && options.temperature > 0)
-    return fail("--greedy and --temperature exclude each other", "sinter generate", {},
+  const SamplingOptions& given = options.sampling;
+  const char* const draws = given.temperature > 0 ? "temperature" : given.of_draws();
+  if (options.greedy && draws)
+    return fail(fmt::format("--greedy and --{} exclude each other", draws), "sinter generate", {},
                 ExitCode::usage);
-  const Sampling sampling{static_cast<float>(options.temperature), options.top_k,
-                          static_cast<float>(options.top_p), options.seed};
-  SINTER_TRY(check_sampling(sampling));
+  SINTER_LET(sampling, to_sampling(given));
+  if (draws && !given.temperature)
+    note(fmt::format("--{} without --temperature: tokens are drawn at temperature 1", draws));
+  else if (draws && sampling.temperature == 0)
+    note(fmt::format("temperature 0 takes the likeliest token: --{} changes nothing", draws));
   return sampling;
 }
 
@@ -74,12 +86,13 @@ Result<std::string> generation_json(const Generation& generation, const Prompts&
   return json.dump(2) + "\n";
 }
 
-/// "tiny-llama on cpu: 4 prompt tokens, first token after 2.68 ms, then 0.91 ms a token, 1100
-/// tokens/s"; without a rate below three steps.
-std::string times_text(const std::string& model, const std::string& device,
+/// "tiny-llama on cpu, which is for checking: 4 prompt tokens, first token after 2.68 ms, then 0.91
+/// ms a token, 1100 tokens/s"; without a rate below three steps.
+std::string times_text(const std::string& model, const Backend& backend,
                        const Generation& generation, size_t sequences) {
   std::string text =
-      fmt::format("{} on {}: {}, first token after {:.2f} ms", model, device,
+      fmt::format("{} on {}{}: {}, first token after {:.2f} ms", model, backend.name(),
+                  backend.on_gpu() ? "" : ", which is for checking",
                   counted(static_cast<uint64_t>(generation.prompt_tokens), "prompt token"),
                   generation.first_s * 1e3);
   if (generation.per_token_s > 0)
@@ -88,34 +101,31 @@ std::string times_text(const std::string& model, const std::string& device,
   return text;
 }
 
-Result<Prompts> chat_prompts(const GenerateCommand& options, const Tokenizer& tokenizer) {
+Result<ChatFormat> chat_format(const GenerateCommand& options) {
   SINTER_LET(files, model_files(options.model));
-  SINTER_LET(format, read_chat_format(files, options.chat_template));
-  if (!format.own_system.empty() && !options.system)
-    return fail(
-        fmt::format("the chat template adds a system message of its own, \"{}\"",
-                    printable(format.own_system, 120)),
-        options.model,
-        fmt::format("give --system TEXT, or --chat-template {} for none", format.form->name),
-        ExitCode::usage);
+  return read_chat_format(files, options.chat_template);
+}
+
+Result<Prompts> chat_prompts(const GenerateCommand& options, const Tokenizer& tokenizer) {
+  SINTER_LET(format, chat_format(options));
   Prompts prompts;
   prompts.shown = false;
-  for (const std::string& text : options.prompts) {
-    SINTER_LET(prompt, chat_prompt(tokenizer, format, options.system, text));
-    prompts.ids.push_back(std::move(prompt.ids));
+  for (const std::string& message : options.prompts) {
+    SINTER_LET(text, first_message(format, options.system, message, options.model));
+    SINTER_LET(prompt, encode_chat(tokenizer, format, text));
     if (prompt.end) prompts.ends.assign(1, *prompt.end);
-    if (!prompt.as_text.empty() && prompts.ids.size() == 1)
-      note(fmt::format("chat template {}: the tokenizer has no token {}; read as plain text",
-                       format.form->name, fmt::join(prompt.as_text, ", ")));
+    if (!prompt.as_text.empty() && prompts.ids.empty()) note(marks_as_text(format, prompt));
+    prompts.ids.push_back(std::move(prompt.ids));
   }
   return prompts;
 }
 
 Result<Prompts> prompts_of(const GenerateCommand& options,
                            const std::optional<Tokenizer>& tokenizer) {
-  const bool chat = options.chat || !options.chat_template.empty();
+  const bool chat = options.chats();
   if (options.tokens.empty() == options.prompts.empty())
-    return fail("give either --prompt or --tokens", "sinter generate", {}, ExitCode::usage);
+    return fail("give either --prompt or --tokens", "sinter generate",
+                "--chat alone is a conversation", ExitCode::usage);
   if (options.system && !chat)
     return fail("only a chat has a system message", "--system", "add --chat", ExitCode::usage);
   if (chat && options.rendered_chat)
@@ -184,34 +194,6 @@ Result<std::vector<std::vector<int32_t>>> prompts_of_lines(
   return prompts;
 }
 
-/// Prints one sequence's text as it comes, its prompt first if that is `shown`.
-class Printer {
- public:
-  static Result<Printer> start(const Tokenizer& tokenizer, const std::vector<int32_t>& prompt,
-                               bool shown) {
-    Printer printer{TextStream(tokenizer, true)};
-    for (int32_t id : prompt) {
-      SINTER_LET(text, printer.stream_.push(id));
-      if (shown) print_result(text);
-    }
-    return printer;
-  }
-  Status print(int32_t id) {
-    SINTER_LET(text, stream_.push(id));
-    if (!text.empty()) print_now(text);
-    return {};
-  }
-  Status finish() {
-    SINTER_LET(text, stream_.finish());
-    print_now(text + "\n");
-    return {};
-  }
-
- private:
-  explicit Printer(TextStream stream) : stream_(std::move(stream)) {}
-  TextStream stream_;
-};
-
 /// Reads the prompts that stand elsewhere; the newline that ends a file or a line of a shell is no
 /// part of them.
 Status read_prompts(GenerateCommand& options) {
@@ -236,10 +218,32 @@ Status read_prompts(GenerateCommand& options) {
   return {};
 }
 
+void note_unapplied(const LoadedModel& model) {
+  if (!model.unapplied.empty())
+    note(fmt::format("the folder's settings for generating text are not applied: {}",
+                     fmt::join(model.unapplied, ", ")));
+}
+
+/// A line for people who wait for the CPU: what it is for, and its rate where that is low.
+void note_cpu(const LoadedModel& model, const Backend& backend) {
+  constexpr double kParametersPerSecond = 3e8;  // two cores take 4.2 s a token of Llama-3.2-1B
+  constexpr double kSlow = 0.1;
+  double parameters = 0;
+  for (const Weight& weight : model.module.weights) {
+    double elements = 1;
+    for (const Dim& dim : weight.type.dims) elements *= static_cast<double>(dim.constant());
+    parameters += elements;
+  }
+  const double seconds = parameters / kParametersPerSecond;
+  if (backend.on_gpu() || seconds < kSlow) return;
+  note(fmt::format("on the CPU, which is for checking: some {:.1g} s a token on two cores",
+                   seconds));
+}
+
 /// Prompts of a file, through places that sequences leave to others.
 Status generate_from_file(const GenerateCommand& options) {
-  if (!options.tokens.empty() || !options.prompts.empty() || options.chat ||
-      !options.chat_template.empty() || options.rendered_chat || !options.kv.empty() ||
+  if (!options.tokens.empty() || !options.prompts.empty() || options.chats() ||
+      options.rendered_chat || !options.kv.empty() ||
       (!options.prompts_file.empty() && !options.prompt_ids_file.empty()))
     return fail(
         "--prompts and --prompt-ids stand alone: without --prompt, --tokens, --chat and --kv",
@@ -257,6 +261,7 @@ Status generate_from_file(const GenerateCommand& options) {
   SINTER_LET(backend, open_backend(options));
   SINTER_LET(model, open_model(request.path, request.load));
   SINTER_TRY(check_prompts(model, prompts, options.count));
+  note_cpu(model, *backend);
   SINTER_LET(ready, make_ready(model, request.compile, *backend));
   ManyOptions many;
   many.count = options.count;
@@ -268,6 +273,45 @@ Status generate_from_file(const GenerateCommand& options) {
   return print_continuations(model, ready, prompts, tokenizer, std::move(many), backend->name());
 }
 
+GenerateOptions generating_of(const GenerateCommand& options, std::shared_ptr<Backend> backend,
+                              const BuildRequest& request, const Sampling& sampling) {
+  GenerateOptions generating;
+  generating.backend = std::move(backend);
+  generating.compile = request.compile;
+  generating.count = options.count;
+  generating.stop_at_eos = !options.ignore_eos;
+  generating.sampling = sampling;
+  generating.prefill = to_prefill(options);
+  return generating;
+}
+
+Status converse_command(const GenerateCommand& options) {
+  if (options.json)
+    return fail("a conversation is printed as text", "--json", "give a message with --prompt",
+                ExitCode::usage);
+  if (options.system) SINTER_TRY(check_utf8(*options.system, "--system"));
+  SINTER_LET(sampling, sampling_of(options));
+  SINTER_LET(request, to_request(options));
+  SINTER_LET(tokenizer, open_tokenizer(options.model));
+  Conversation conversation;
+  conversation.where = options.model;
+  conversation.system = options.system;
+  SINTER_LET(format, chat_format(options));
+  conversation.format = format;
+  SINTER_TRY(check_conversation(conversation));
+  SINTER_TRY(first_message(format, options.system, {}, options.model));
+  SINTER_LET(ends, end_tokens_of(options, tokenizer));
+  SINTER_LET(backend, open_backend(options));
+  SINTER_LET(model, open_model(request.path, request.load));
+  SINTER_TRY(check_tokens(model, {}));
+  note_unapplied(model);
+  conversation.generating = generating_of(options, backend, request, sampling);
+  conversation.generating.ends = std::move(ends);
+  SINTER_LET(ready, make_ready(model, request.compile, *backend));
+  note_cpu(model, *backend);
+  return converse(model, ready, tokenizer, conversation);
+}
+
 Status generate_command(GenerateCommand options) {
   SINTER_TRY(read_prompts(options));
   if (options.count < 1)
@@ -275,6 +319,7 @@ Status generate_command(GenerateCommand options) {
                 ExitCode::usage);
   if (!options.prompts_file.empty() || !options.prompt_ids_file.empty())
     return generate_from_file(options);
+  if (options.converses()) return converse_command(options);
   SINTER_LET(sampling, sampling_of(options));
   SINTER_LET(request, to_request(options));
   SINTER_LET(tokenizer, find_tokenizer(options.model));
@@ -289,30 +334,23 @@ Status generate_command(GenerateCommand options) {
   request.load.sequences = std::max(static_cast<int64_t>(prompts.ids.size()), kUsualSequences);
   SINTER_LET(model, open_model(request.path, request.load));
   if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
-  if (!model.unapplied.empty())
-    note(fmt::format("the folder's settings for generating text are not applied: {}",
-                     fmt::join(model.unapplied, ", ")));
-  GenerateOptions generating;
-  generating.backend = backend;
-  generating.compile = request.compile;
-  generating.count = options.count;
-  generating.stop_at_eos = !options.ignore_eos;
+  note_unapplied(model);
+  note_cpu(model, *backend);
+  GenerateOptions generating = generating_of(options, backend, request, sampling);
   generating.ends = prompts.ends;
-  generating.sampling = sampling;
-  generating.prefill = to_prefill(options);
   generating.prefill.progress = [](int64_t done, int64_t total) {
     if (done < total) progress(fmt::format("{} of {} prompt tokens", done, total));
     return true;
   };
   // One text is printed as it grows, several one after the other.
   const bool as_text = tokenizer && !options.json;
-  std::optional<Printer> growing;
+  std::optional<TextPrinter> growing;
   Status printed = {};
   if (as_text && prompts.ids.size() == 1)
     generating.on_token = [&](size_t, int32_t token) {
       if (!printed) return false;
       if (!growing) {
-        auto started = Printer::start(*tokenizer, prompts.ids[0], prompts.shown);
+        auto started = TextPrinter::start(*tokenizer, prompts.ids[0], prompts.shown);
         if (!started)
           printed = tl::make_unexpected(started.error());
         else
@@ -331,7 +369,7 @@ Status generate_command(GenerateCommand options) {
     SINTER_TRY(growing->finish());
   } else if (as_text) {
     for (size_t s = 0; s < prompts.ids.size(); ++s) {
-      SINTER_LET(printer, Printer::start(*tokenizer, prompts.ids[s], prompts.shown));
+      SINTER_LET(printer, TextPrinter::start(*tokenizer, prompts.ids[s], prompts.shown));
       for (int32_t token : generation.tokens[s]) SINTER_TRY(printer.print(token));
       SINTER_TRY(printer.finish());
     }
@@ -339,7 +377,7 @@ Status generate_command(GenerateCommand options) {
     for (const auto& tokens : generation.tokens)
       print_result(fmt::format("{}\n", fmt::join(tokens, " ")));
   }
-  note(times_text(model.module.name, backend->name(), generation, prompts.ids.size()));
+  note(times_text(model.module.name, *backend, generation, prompts.ids.size()));
   return {};
 }
 
@@ -378,7 +416,9 @@ void add_generate(CLI::App& program, Action& action) {
       IntegerRange<int64_t>{.least = 1, .most = kMaxSequences})
       ->capture_default_str();
   command.add_flag("--chat", options->chat,
-                   "each text is a message, in the model's chat template; the answer is printed");
+                   "each text is a message, in the model's chat template; the answer is printed; "
+                   "without a text, a conversation: messages are lines of stdin, Ctrl-C ends an "
+                   "answer");
   command
       .add_option("--chat-template", options->chat_template,
                   "the template, where the model's folder does not tell: " + chat_template_names())
@@ -394,13 +434,14 @@ void add_generate(CLI::App& program, Action& action) {
       ->allow_extra_args(false);
   add_integer(command, "-n", options->count, "tokens to add")->capture_default_str();
   command.add_flag("--greedy", options->greedy, "always the likeliest token (the default)");
-  command.add_option("--temperature", options->temperature,
-                     "above 0: draw, from softmax(logits / T)");
-  add_integer(command, "--top-k", options->top_k, "draw from the K likeliest",
+  command.add_option("--temperature", options->sampling.temperature,
+                     "above 0: draw, from softmax(logits / T); default: 1 with --top-k, --top-p or "
+                     "--seed, else 0");
+  add_integer(command, "--top-k", options->sampling.top_k, "draw from the K likeliest",
               IntegerRange<int32_t>{.least = 0});
-  command.add_option("--top-p", options->top_p,
+  command.add_option("--top-p", options->sampling.top_p,
                      "draw from the likeliest whose probabilities reach P");
-  add_integer(command, "--seed", options->seed, "of the draws")->capture_default_str();
+  add_integer(command, "--seed", options->sampling.seed, "of the draws; default: 0");
   command.add_flag("--ignore-eos", options->ignore_eos, "go on after an end token of the model");
   add_streaming(command, *options);
   add_prefill(command, *options);

@@ -2,8 +2,8 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/write_output.h"
 #include "driver/opt/opt.h"
-#include "driver/text_file.h"
 
 namespace sinter {
 namespace {
@@ -14,7 +14,7 @@ struct OptCommand : OptRequest {
 
 Status opt_module(const OptCommand& options) {
   SINTER_LET(text, opt(options));
-  if (!options.output.empty()) return write_text(options.output, text);
+  if (!options.output.empty()) return write_output("module", options.output, text);
   print_result(text);
   return {};
 }

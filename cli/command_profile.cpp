@@ -5,6 +5,7 @@
 #include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/write_output.h"
 #include "driver/profile/report.h"
 #include "driver/text_file.h"
 
@@ -49,8 +50,9 @@ Status profile_command(const ProfileCommand& options) {
   SINTER_LET(profiled, profile(model, profiling));
   // Files come last: what was printed stands even if they cannot be written.
   print_result(options.json ? profile_json(profiled) : profile_text(profiled));
-  if (!options.html.empty()) SINTER_TRY(write_text(options.html, profile_html(profiled)));
-  if (!options.trace.empty()) SINTER_TRY(write_text(options.trace, profile_trace(profiled)));
+  if (!options.html.empty()) SINTER_TRY(write_output("page", options.html, profile_html(profiled)));
+  if (!options.trace.empty())
+    SINTER_TRY(write_output("trace", options.trace, profile_trace(profiled)));
   return {};
 }
 

@@ -72,7 +72,10 @@ Status run_command(const RunCommand& options) {
     SINTER_LET(tokens, run_tokens(model, options.tokens, options.more, run));
     result = std::move(tokens);
   }
-  if (!options.out.empty()) SINTER_TRY(write_tensors(options.out, result.values));
+  if (!options.out.empty()) {
+    SINTER_TRY(write_tensors(options.out, result.values));
+    note(fmt::format("values → {}", options.out));
+  }
   print_result(options.json ? run_json(result) : run_text(result));
   return {};
 }

@@ -42,15 +42,68 @@ void add_commands(CLI::App& program, Action& action) {
     }
 }
 
-/// "sinter compile", for the hint of a usage error.
-std::string chosen_command(const CLI::App& program) {
+/// The command that was chosen, and its name for a hint, "sinter compile".
+std::pair<const CLI::App*, std::string> chosen_command(const CLI::App& program) {
   std::string name = program.get_name();
   const CLI::App* app = &program;
   while (!app->get_subcommands().empty()) {
     app = app->get_subcommands().front();
     name += " " + app->get_name();
   }
-  return name;
+  return {app, name};
+}
+
+/// The name that is nearest to `word`. A word of which less than half is right is no misspelt name.
+std::string nearest_name(llvm::StringRef word, const std::vector<std::string>& names) {
+  std::string nearest;
+  unsigned least = static_cast<unsigned>(word.size() / 2 + 1);
+  for (const std::string& name : names) {
+    const unsigned distance = word.edit_distance(name);
+    if (distance >= least) continue;
+    least = distance;
+    nearest = name;
+  }
+  return nearest;
+}
+
+/// The names of a command's options: --prompt, -n.
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+/// What a word that no option and no place of a command takes was meant to be.
+Error refuse_words(const CLI::App& command, const std::string& path) {
+  const std::vector<std::string> words = command.remaining();
+  const std::string help = fmt::format("see `{} --help`", path);
+  const auto is_option = [](const std::string& word) {
+    return word.size() > 1 && word[0] == '-' && word != "--";
+  };
+  const auto option = std::find_if(words.begin(), words.end(), is_option);
+  if (option == words.end()) {
+    for (const char* name : {"--text", "--prompt"})
+      if (const CLI::Option* text = command.get_option_no_throw(name))
+        return {fmt::format("\"{}\" stands alone", printable(words.front())), "",
+                fmt::format("a text is given as {} {}; {}", name, text->get_type_name(), help),
+                ExitCode::usage};
+    return {fmt::format("\"{}\" is one argument too many", printable(words.front())), "", help,
+            ExitCode::usage};
+  }
+  const std::string given = option->substr(0, option->find('='));
+  const std::vector<std::string> names = option_names(command);
+  const bool letter = given.size() == 2 && given[1] != '-';
+  std::string nearest;
+  if (letter)  // the first option that begins with it
+    for (const std::string& name : names)
+      if (nearest.empty() && name.starts_with("-" + given)) nearest = name;
+  if (!letter) nearest = nearest_name(given[1] == '-' ? given : "-" + given, names);
+  return {fmt::format("no option is called \"{}\"", printable(given)), "",
+          nearest.empty() ? help : fmt::format("the nearest is {}; {}", nearest, help),
+          ExitCode::usage};
 }
 
 /// A word in place of a command, of the program or of one of its commands.
@@ -62,23 +115,17 @@ Status refuse_unknown_command(const CLI::App& app, const std::string& prefix, in
   if (at >= argc)
     return fail("no command is given", {}, fmt::format("see `sinter {}--help`", prefix),
                 ExitCode::usage);
-  const llvm::StringRef word = argv[at];
-  // A word of which less than half is right is no misspelt command.
-  const CLI::App* nearest = nullptr;
-  unsigned least = static_cast<unsigned>(word.size() / 2 + 1);
+  const std::string word = argv[at];
+  std::vector<std::string> names;
   for (const CLI::App* command : commands) {
+    names.push_back(command->get_name());
     if (command->get_name() == word)
-      return refuse_unknown_command(*command, prefix + command->get_name() + " ", argc, argv,
-                                    at + 1);
-    const unsigned distance = word.edit_distance(command->get_name());
-    if (distance < least) {
-      least = distance;
-      nearest = command;
-    }
+      return refuse_unknown_command(*command, prefix + word + " ", argc, argv, at + 1);
   }
+  const std::string nearest = nearest_name(word, names);
   const std::string likely =
-      nearest ? fmt::format("the nearest is {}{}; ", prefix, nearest->get_name()) : "";
-  return fail(fmt::format("no command is called \"{}\"", printable(prefix + word.str())), {},
+      nearest.empty() ? "" : fmt::format("the nearest is {}{}; ", prefix, nearest);
+  return fail(fmt::format("no command is called \"{}\"", printable(prefix + word)), {},
               fmt::format("{}see `sinter {}--help`", likely, prefix), ExitCode::usage);
 }
 
@@ -123,6 +170,10 @@ int run(int argc, char** argv) {
   Action action;
   add_commands(program, action);
   program.footer(kFooter);  // after the commands, which would show it too
+  if (argc == 1) {
+    print_result(program.help());
+    return exit_with(flush_results() ? ExitCode::done : ExitCode::bad_input);
+  }
   if (const Status known = refuse_unknown_command(program, "", argc, argv, 1); !known) {
     print_error(known.error());
     return exit_with(ExitCode::usage);
@@ -134,8 +185,11 @@ int run(int argc, char** argv) {
     program.exit(asked, text, ignored);
     print_result(text.str());
   } catch (const CLI::ParseError& error) {
-    print_error({error.what(), "", fmt::format("see `{} --help`", chosen_command(program)),
-                 ExitCode::usage});
+    const auto [command, path] = chosen_command(program);
+    const bool rests = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    print_error(rests && !command->remaining().empty()
+                    ? refuse_words(*command, path)
+                    : Error{error.what(), "", fmt::format("see `{} --help`", path), {}});
     return exit_with(ExitCode::usage);
   }
   keep_inputs();

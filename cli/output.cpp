@@ -148,9 +148,14 @@ void flush_stdout() {
 enum class Life : int { running, held, ending };
 std::atomic<Life> life = Life::running;
 std::atomic<int> waiting = 0;  // the signal that came while interrupts were held; 0: none
-static_assert(std::atomic<Life>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<Life>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
+              std::atomic<bool>::is_always_lock_free);
+
+/// Whether the next Ctrl-C is taken (InterruptTaken), and whether one was.
+std::atomic<bool> takes_interrupt = false, took_interrupt = false;
 
 void on_interrupt(int signal) {
+  if (signal == SIGINT && takes_interrupt && !took_interrupt.exchange(true)) return;
   for (Life found = Life::running; !life.compare_exchange_weak(found, Life::ending);) {
     if (found == Life::ending) return;
     if (found == Life::held) {
@@ -203,6 +208,13 @@ void detail(std::string_view text) {
 
 void print_error(const Error& error) { print_message("\033[31m", error.message()); }
 
+void ask() {
+  if (!::isatty(STDIN_FILENO) || !::isatty(STDERR_FILENO)) return;
+  const std::lock_guard lock(messages);
+  clear_progress();
+  write_message("> ");
+}
+
 void progress(std::string_view text) {
   if (PlainProgress* plain = plain_progress()) return plain->set_stage(text);
   clear_progress();
@@ -224,6 +236,15 @@ Status set_up_progress() {
   progress_interval = seconds;
   return {};
 }
+
+InterruptTaken::InterruptTaken() {
+  took_interrupt = false;
+  takes_interrupt = true;
+}
+
+InterruptTaken::~InterruptTaken() { takes_interrupt = false; }
+
+bool InterruptTaken::taken() const { return took_interrupt; }
 
 InterruptsHeld::InterruptsHeld() {
   for (Life found = Life::running; !life.compare_exchange_weak(found, Life::held);

@@ -28,6 +28,9 @@ void note(std::string_view text);
 void detail(std::string_view text);
 void print_error(const Error& error);
 
+/// Asks for a line of standard input, if a person is at the terminal that it comes from.
+void ask();
+
 /// The work that goes on from now on, not with -q; empty: none, as after a result. On a terminal it
 /// is a line of stderr that the next output replaces. Elsewhere it is a line every five seconds, or
 /// as SINTER_PROGRESS_SECONDS says: work that is done sooner prints nothing.
@@ -43,6 +46,17 @@ class InterruptsHeld {
   ~InterruptsHeld();
   InterruptsHeld(const InterruptsHeld&) = delete;
   InterruptsHeld& operator=(const InterruptsHeld&) = delete;
+};
+
+/// While it lives, the first Ctrl-C ends nothing: it is `taken`. The second one ends the program.
+/// One at a time.
+class InterruptTaken {
+ public:
+  InterruptTaken();
+  ~InterruptTaken();
+  InterruptTaken(const InterruptTaken&) = delete;
+  InterruptTaken& operator=(const InterruptTaken&) = delete;
+  bool taken() const;
 };
 
 /// Before any file is opened: one of the descriptors 0 to 2 that is closed is put on /dev/null, so

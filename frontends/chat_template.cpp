@@ -16,30 +16,54 @@ constexpr ChatTemplate table[] = {
     {"chatml",
      "<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n"
      "<|im_start|>assistant\n",
-     "<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n", false, "<|im_end|>",
-     "<|im_start|> <|im_end|>"},
+     "<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n",
+     "{answer}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n", false,
+     "<|im_end|>", "<|im_start|> <|im_end|>"},
     {"llama2", "[INST] <<SYS>>\n{system}\n<</SYS>>\n\n{user|trim_end} [/INST]",
-     "[INST] {user|trim} [/INST]", true, "{eos}", ""},
+     "[INST] {user|trim} [/INST]", " {answer|trim} {eos}{bos}[INST] {user|trim} [/INST]", true,
+     "{eos}", ""},
     {"llama3",
      "<|start_header_id|>system<|end_header_id|>\n\n{system|trim}<|eot_id|>"
      "<|start_header_id|>user<|end_header_id|>\n\n{user|trim}<|eot_id|>"
      "<|start_header_id|>assistant<|end_header_id|>\n\n",
      "<|start_header_id|>user<|end_header_id|>\n\n{user|trim}<|eot_id|>"
      "<|start_header_id|>assistant<|end_header_id|>\n\n",
+     "{answer|trim}<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n{user|trim}<|eot_id|>"
+     "<|start_header_id|>assistant<|end_header_id|>\n\n",
      true, "<|eot_id|>", "<|start_header_id|> <|end_header_id|> <|eot_id|>"},
     {"gemma",
      "<start_of_turn>user\n{system|trim}\n\n{user|trim}<end_of_turn>\n<start_of_turn>model\n",
-     "<start_of_turn>user\n{user|trim}<end_of_turn>\n<start_of_turn>model\n", true, "<end_of_turn>",
-     "<start_of_turn> <end_of_turn>"},
+     "<start_of_turn>user\n{user|trim}<end_of_turn>\n<start_of_turn>model\n",
+     "{answer|trim}<end_of_turn>\n<start_of_turn>user\n{user|trim}<end_of_turn>\n"
+     "<start_of_turn>model\n",
+     true, "<end_of_turn>", "<start_of_turn> <end_of_turn>"},
     {"phi3", "<|system|>\n{system}<|end|>\n<|user|>\n{user}<|end|>\n<|assistant|>\n",
-     "<|user|>\n{user}<|end|>\n<|assistant|>\n", false, "<|end|>",
+     "<|user|>\n{user}<|end|>\n<|assistant|>\n",
+     "{answer}<|end|>\n<|user|>\n{user}<|end|>\n<|assistant|>\n", false, "<|end|>",
      "<|user|> <|end|> <|assistant|>"},
     {"zephyr", "<|system|>\n{system}{eos}\n<|user|>\n{user}{eos}\n<|assistant|>\n",
-     "<|user|>\n{user}{eos}\n<|assistant|>\n", false, "{eos}", "{eos}"},
-    {"mistral", "[INST] {system}\n\n{user} [/INST]", "[INST] {user} [/INST]", true, "{eos}", ""},
-    {"mistral-v3", "[INST] {system}\n\n{user}[/INST]", "[INST] {user}[/INST]", true, "{eos}",
+     "<|user|>\n{user}{eos}\n<|assistant|>\n",
+     "{answer}{eos}\n<|user|>\n{user}{eos}\n<|assistant|>\n", false, "{eos}", "{eos}"},
+    {"mistral",
+     "[INST] {system}\n\n{user} [/INST]",
+     "[INST] {user} [/INST]",
+     {},
+     true,
+     "{eos}",
+     ""},
+    {"mistral-v3",
+     "[INST] {system}\n\n{user}[/INST]",
+     "[INST] {user}[/INST]",
+     {},
+     true,
+     "{eos}",
      "[INST] [/INST]"},
-    {"mistral-tekken", "[INST]{system}\n\n{user}[/INST]", "[INST]{user}[/INST]", true, "{eos}",
+    {"mistral-tekken",
+     "[INST]{system}\n\n{user}[/INST]",
+     "[INST]{user}[/INST]",
+     {},
+     true,
+     "{eos}",
      "[INST] [/INST]"},
 };
 
@@ -80,7 +104,7 @@ std::string_view trimmed(std::string_view text, bool start) {
 }
 
 struct Filling {
-  std::string_view system, user, eos;
+  std::string_view system, user, answer, bos, eos;
 };
 
 /// `text` with its places filled; what the messages hold is not looked at again.
@@ -91,6 +115,9 @@ std::string filled(std::string_view text, const Filling& filling) {
       {"{user}", filling.user},
       {"{user|trim}", trimmed(filling.user, true)},
       {"{user|trim_end}", trimmed(filling.user, false)},
+      {"{answer}", filling.answer},
+      {"{answer|trim}", trimmed(filling.answer, true)},
+      {"{bos}", filling.bos},
       {"{eos}", filling.eos}};
   std::string out;
   while (!text.empty()) {
@@ -122,10 +149,11 @@ std::string squeezed(std::string_view jinja) {
   return out;
 }
 
+constexpr std::string_view kDate = "Cutting Knowledge Date";
+
 /// The beginning of a system message that stands in the template itself: a text right after the
 /// place where system messages begin, where others have the end of a literal or an expression.
 std::string own_system(std::string_view jinja) {
-  constexpr std::string_view kDate = "Cutting Knowledge Date";
   if (jinja.find(kDate) != jinja.npos) return std::string(kDate);
   for (const std::string_view mark :
        {"<|im_start|>system", "<|start_header_id|>system<|end_header_id|>", "<|system|>", "<<SYS>>",
@@ -139,6 +167,54 @@ std::string own_system(std::string_view jinja) {
     }
   }
   return {};
+}
+
+/// The text of a literal up to `end`, its escaped newlines as newlines. Nothing where the literal
+/// ends before, or has an escape that is not known.
+std::optional<std::string> literal_text(std::string_view jinja, std::string_view end) {
+  std::string text;
+  for (size_t i = 0; i < jinja.size(); ++i) {
+    if (jinja.substr(i).starts_with(end)) return text;
+    if (std::string_view("'\"{}").find(jinja[i]) != std::string_view::npos) return std::nullopt;
+    if (jinja[i] != '\\') {
+      text += jinja[i];
+    } else if (jinja.substr(i + 1).starts_with('n')) {
+      text += '\n';
+      ++i;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The system message that the template has as a literal in the form of `form`, for conversations
+/// without one.
+std::optional<std::string> default_system(std::string_view jinja, std::string_view bare,
+                                          const ChatTemplate& form) {
+  constexpr std::string_view kPlace = "{system";
+  const size_t place = form.with_system.find(kPlace);
+  std::string_view head = form.with_system.substr(0, place);
+  const std::string_view rest = form.with_system.substr(form.with_system.find('}', place) + 1);
+  const std::string_view end = rest.substr(0, rest.find('>') + 1);
+  const bool asks = bare.find("!='system'") != bare.npos || bare.find("=='system'") != bare.npos;
+  if (!asks || !end.starts_with("<|") || !head.ends_with('\n')) return std::nullopt;
+  size_t lines = 0;
+  for (; head.ends_with('\n'); head.remove_suffix(1)) ++lines;
+  std::optional<std::string> found;
+  for (size_t at = jinja.find(head); at != jinja.npos; at = jinja.find(head, at + 1)) {
+    std::string_view after = jinja.substr(at + head.size());
+    size_t newlines = 0;
+    for (; newlines < lines && (after.starts_with("\\n") || after.starts_with('\n')); ++newlines)
+      after.remove_prefix(after[0] == '\\' ? 2 : 1);
+    if (newlines < lines) continue;
+    const std::optional<std::string> text = literal_text(after, end);
+    if (!text || text->empty()) continue;
+    if (trimmed(*text, true) != *text) return std::nullopt;  // some forms trim messages
+    if (found && found != text) return std::nullopt;
+    found = text;
+  }
+  return found;
 }
 
 /// One template, or a list of named ones, of which "default" counts.
@@ -183,16 +259,20 @@ std::string chat_template_names() {
 std::string ChatFormat::prompt(const std::optional<std::string>& system,
                                std::string_view user) const {
   return filled(system ? form->with_system : form->without_system,
-                {system ? std::string_view(*system) : "", user, eos});
+                {system ? std::string_view(*system) : "", user, {}, bos, eos});
 }
 
-std::string ChatFormat::end() const { return filled(form->end, {{}, {}, eos}); }
+std::string ChatFormat::further(std::string_view answer, std::string_view user) const {
+  return filled(form->further, {{}, user, answer, bos, eos});
+}
+
+std::string ChatFormat::end() const { return filled(form->end, {{}, {}, {}, bos, eos}); }
 
 std::vector<std::string> ChatFormat::markers() const {
   std::vector<std::string> result;
   for (std::string_view rest = form->markers; !rest.empty();) {
     const size_t space = std::min(rest.find(' '), rest.size());
-    result.push_back(filled(rest.substr(0, space), {{}, {}, eos}));
+    result.push_back(filled(rest.substr(0, space), {{}, {}, {}, bos, eos}));
     rest.remove_prefix(std::min(space + 1, rest.size()));
   }
   return result;
@@ -204,8 +284,19 @@ std::optional<ChatFormat> recognize_chat_format(std::string_view jinja) {
     return jinja.find(mark) != jinja.npos || bare.find(mark) != bare.npos;
   };
   for (const Sign& sign : signs)
-    if (has(sign.mark) && has(sign.other_mark) && !has(sign.absent))
-      return ChatFormat{find(sign.name), has("bos_token"), "</s>", own_system(jinja)};
+    if (has(sign.mark) && has(sign.other_mark) && !has(sign.absent)) {
+      ChatFormat format{find(sign.name), has("bos_token"), "</s>", own_system(jinja)};
+      const bool dated = jinja.find(kDate) != jinja.npos;
+      if (!dated) format.default_system = default_system(jinja, bare, *format.form);
+      // Of two different messages it is not known which one counts.
+      if (format.default_system && !format.default_system->starts_with(format.own_system))
+        format.default_system.reset();
+      if (format.default_system) format.own_system.clear();
+      const bool trims = format.form->further.find("|trim}") != std::string_view::npos;
+      format.rewrites_answers =
+          has("</think>") || has(".split(") || (!trims && (has("|trim") || has("strip(")));
+      return format;
+    }
   return std::nullopt;
 }
 
@@ -245,6 +336,7 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
   }
   SINTER_LET(tokens, read_folder_tokens(folder, JsonView(folder, nullptr)));
   if (const std::string* eos = tokens.find_named("eos_token")) format->eos = *eos;
+  if (const std::string* bos = tokens.find_named("bos_token")) format->bos = *bos;
   return std::move(*format);
 }
 

@@ -1,9 +1,9 @@
-// Chat formats: the text that puts one message, and perhaps a system message, before a model that
-// was trained on conversations.
+// Chat formats: the text that puts messages before a model that was trained on conversations.
 //
 // Formats are a fixed table. The Jinja program that model folders bring is not run: it only tells,
-// by the marks that stand in it, which row of the table it is, and whether it adds a message of its
-// own (own_system), which a caller must not leave out in silence.
+// by the marks that stand in it, which row of the table it is, and which system message it adds
+// where a conversation has none: default_system, or own_system, which a caller must not leave out
+// in silence.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,13 @@
 
 namespace sinter {
 
-/// One format. In the texts {system} and {user} stand for the messages, {eos} for the model's end
-/// token as it is spelled; |trim and |trim_end before the brace take white space off a message.
+/// One format. In the texts {system}, {user} and {answer} stand for the messages, {bos} and {eos}
+/// for the model's begin and end tokens as they are spelled; |trim and |trim_end before the brace
+/// take white space off a message.
 struct ChatTemplate {
   std::string_view name;
   std::string_view with_system, without_system;
+  std::string_view further;  // an answer and the next message; empty: models differ in it
   bool begins;               // the tokenizer's begin token stands first
   std::string_view end;      // the token that ends an answer
   std::string_view markers;  // texts of the format that are one token, with spaces between
@@ -35,12 +37,19 @@ struct ChatFormat {
   const ChatTemplate* form = nullptr;
   bool begins = false;
   std::string eos = "</s>";
-  /// How the system message begins that the model's own template adds where none is given; such a
-  /// message is not in `prompt`. Empty: it adds none.
+  /// How a system message begins that the model's own template adds where none is given, and that
+  /// is not known as a whole; such a message is not in `prompt`. Empty: it adds none.
   std::string own_system = {};
+  /// The system message that the model's own template adds where none is given.
+  std::optional<std::string> default_system = {};
+  std::string bos = "<s>";
+  /// The model's own template changes earlier answers in a way that `further` does not.
+  bool rewrites_answers = false;
 
   /// The prompt up to where the answer begins, without the begin token.
   std::string prompt(const std::optional<std::string>& system, std::string_view user) const;
+  /// What an answer and a further message add to it, up to where the next answer begins.
+  std::string further(std::string_view answer, std::string_view user) const;
   std::string end() const;
   std::vector<std::string> markers() const;
 };

@@ -1,4 +1,4 @@
-// A message as the ids of a conversation's beginning.
+// Conversations as token ids.
 #pragma once
 
 #include "frontends/chat_template.h"
@@ -12,9 +12,18 @@ struct ChatPrompt {
   std::vector<std::string> as_text;  // marks of the format that this tokenizer reads as plain text
 };
 
-/// `user` after `system` in the form of `format`. Special tokens that the messages spell are
-/// recognized, as in any text.
-Result<ChatPrompt> chat_prompt(const Tokenizer& tokenizer, const ChatFormat& format,
-                               const std::optional<std::string>& system, std::string_view user);
+/// `user` after `system`, or after the system message that the model's template adds; an error
+/// where that is not known as a whole. `where`: the model, for the error.
+Result<std::string> first_message(const ChatFormat& format,
+                                  const std::optional<std::string>& system, std::string_view user,
+                                  const std::string& where);
+
+/// A note for marks that the tokenizer reads as plain text.
+std::string marks_as_text(const ChatFormat& format, const ChatPrompt& prompt);
+
+/// A conversation in the form of `format`. Special tokens that the messages spell are recognized,
+/// as in any text.
+Result<ChatPrompt> encode_chat(const Tokenizer& tokenizer, const ChatFormat& format,
+                               std::string_view text);
 
 }  // namespace sinter

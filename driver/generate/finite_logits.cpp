@@ -81,6 +81,7 @@ Result<std::optional<BadElement>> first_infinite(const TensorSource& source,
 }
 
 Result<std::optional<BadElement>> first_infinite_weight(const LoadedModel& model) {
+  if (!model.tensors) return std::nullopt;
   for (const Weight& weight : model.module.weights)
     for (const Op& op : weight.init.ops()) {
       if (op.kind != OpKind::file) continue;
@@ -109,7 +110,7 @@ Status check_chosen(llvm::ArrayRef<int32_t> tokens, llvm::ArrayRef<int32_t> befo
 }
 
 Error with_cause(Error error, const LoadedModel& model) {
-  if (error.code != ExitCode::check_failed || !error.hint.empty() || !model.tensors) return error;
+  if (error.code != ExitCode::check_failed || !error.hint.empty()) return error;
   error.where = model.origin;
   const auto bad = first_infinite_weight(model);
   if (!bad) {

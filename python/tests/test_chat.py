@@ -1,13 +1,17 @@
 """Chat templates: untrusted templates end within bounds, others render as jinja2 renders them."""
 
 import json
+import shutil
+import subprocess
 import threading
 import time
 
 import pytest
+from conftest import SAMPLES
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 import sinter
+from sinter import _library
 from sinter.bounded_template import BoundedTemplate, Bounds
 from sinter.chat import ChatTemplate
 
@@ -224,3 +228,76 @@ def test_the_template_and_the_tokens_are_those_that_transformers_takes(tmp_path)
     assert (rendered(), rendered(tools=[])) == ("f", "f")
     (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("g")
     assert (rendered(), rendered(tools=[])) == ("f", "g")
+
+
+# As published with SmolLM2, TinyLlama, Phi-3, Llama 3, Gemma and Llama 2.
+TURNS = {
+    "smollm2": "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
+    "{{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    "<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
+    "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
+    "{% endif %}",
+    "tinyllama": "{% for message in messages %}\n{% if message['role'] == 'user' %}\n"
+    "{{ '<|user|>\n' + message['content'] + eos_token }}\n{% elif message['role'] == 'system' %}\n"
+    "{{ '<|system|>\n' + message['content'] + eos_token }}\n"
+    "{% elif message['role'] == 'assistant' %}\n"
+    "{{ '<|assistant|>\n'  + message['content'] + eos_token }}\n{% endif %}\n"
+    "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n"
+    "{% endfor %}",
+    "phi3": "{% for message in messages %}{% if message['role'] == 'system' %}{{'<|system|>\n' + "
+    "message['content'] + '<|end|>\n'}}{% elif message['role'] == 'user' %}{{'<|user|>\n' + "
+    "message['content'] + '<|end|>\n'}}{% elif message['role'] == 'assistant' %}"
+    "{{'<|assistant|>\n' + message['content'] + '<|end|>\n'}}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% else %}{{ eos_token }}{% endif %}",
+    "llama3": "{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = "
+    "'<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n'+ message['content'] | trim + "
+    "'<|eot_id|>' %}{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}"
+    "{{ content }}{% endfor %}{% if add_generation_prompt %}"
+    "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}",
+    "gemma": "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'assistant') %}"
+    "{% set role = 'model' %}{% else %}{% set role = message['role'] %}{% endif %}"
+    "{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{'<start_of_turn>model\n'}}{% endif %}",
+    "llama2": "{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}"
+    "{% set system_message = messages[0]['content'] %}{% else %}{% set loop_messages = messages %}"
+    "{% set system_message = false %}{% endif %}{% for message in loop_messages %}"
+    "{% if loop.index0 == 0 and system_message != false %}{% set content = '<<SYS>>\n' + "
+    "system_message + '\n<</SYS>>\n\n' + message['content'] %}{% else %}"
+    "{% set content = message['content'] %}{% endif %}{% if message['role'] == 'user' %}"
+    "{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}"
+    "{% elif message['role'] == 'assistant' %}{{ ' '  + content.strip() + ' ' + eos_token }}"
+    "{% endif %}{% endfor %}",
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_a_conversation_of_the_program_is_the_models_template(tmp_path, name):
+    program = _library.find("sinter", "bin")
+    if program is None:
+        pytest.skip("the program is not built")
+    folder = tmp_path / "model"
+    shutil.copytree(SAMPLES / "tiny-llama", folder)
+    config = {"bos_token": "<s>", "eos_token": "</s>", "chat_template": TURNS[name]}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    said = ["Who is Mira?", " And Ida? ", "Why"]
+    command = [program, "generate", folder, "--chat", "-n", "7", "--device", "cpu", "-q"]
+    system = ["--system", "Be kind."] if name in ("phi3", "llama2") else []
+    text = "\n".join(said)
+    done = subprocess.run([*command, *system], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(TURNS[name])
+    messages, answers = [], ""
+    if system:
+        messages.append({"role": "system", "content": system[1]})
+    with sinter.LanguageModel(folder, "cpu") as model:
+        for message in said:
+            messages.append({"role": "user", "content": message})
+            given = {**config, "messages": messages, "add_generation_prompt": True}
+            # The tokenizer puts <s> first; a template that writes it has one <s> alone.
+            ids = model.encode(template.render(given).removeprefix("<s>"))
+            ids = ids if "bos_token" in TURNS[name] else ids[1:]
+            answer = model.generate(ids, count=7).text
+            messages.append({"role": "assistant", "content": answer})
+            answers += answer + "\n"
+    assert done.stdout == answers

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -40,6 +41,21 @@ class Model {
     file["added_tokens"] = json::array();
     file["post_processor"] = nullptr;
     write_whole(path() + "/tokenizer.json", file.dump());
+  }
+  /// Makes the marks of chatml the tokens 200 and 201.
+  void add_markers() const {
+    json tokenizer = json::parse(read_whole(path() + "/tokenizer.json"));
+    int id = 200;
+    json& vocabulary = tokenizer["model"]["vocab"];
+    for (const char* marker : {"<|im_start|>", "<|im_end|>"}) {
+      for (auto at = vocabulary.begin(); at != vocabulary.end(); ++at)
+        if (at->get<int>() == id) {
+          vocabulary.erase(at);
+          break;
+        }
+      tokenizer["added_tokens"].push_back({{"id", id++}, {"content", marker}, {"special", true}});
+    }
+    write_whole(path() + "/tokenizer.json", tokenizer.dump());
   }
   void set(const std::string& name, const std::string& key, const json& value) const {
     const std::string file = path() + "/" + name;
@@ -136,18 +152,7 @@ TEST_CASE("a text ends before an end token: a number or a list, the generation c
 
 TEST_CASE("a chat prints the answer alone, and ends with the template's own end token") {
   const Model model;
-  json tokenizer = json::parse(read_whole(model.path() + "/tokenizer.json"));
-  int id = 200;
-  json& vocabulary = tokenizer["model"]["vocab"];
-  for (const char* marker : {"<|im_start|>", "<|im_end|>"}) {
-    for (auto at = vocabulary.begin(); at != vocabulary.end(); ++at)
-      if (at->get<int>() == id) {
-        vocabulary.erase(at);
-        break;
-      }
-    tokenizer["added_tokens"].push_back({{"id", id++}, {"content", marker}, {"special", true}});
-  }
-  write_whole(model.path() + "/tokenizer.json", tokenizer.dump());
+  model.add_markers();
   model.set("tokenizer_config.json", "chat_template",
             "{{ '<|im_start|>' + role + '\\n' + text + '<|im_end|>' }}");
   const std::string prompt = "<|im_start|>user\nHow?<|im_end|>\n<|im_start|>assistant\n";
@@ -174,6 +179,51 @@ TEST_CASE("a chat prints the answer alone, and ends with the template's own end 
   REQUIRE(std::find(raw.begin(), raw.end(), 201) != raw.end());
   CHECK(model.tokens(with({"--chat", "--prompt", "How?"})) ==
         std::vector<int>(raw.begin(), std::find(raw.begin(), raw.end(), 201)));
+}
+
+TEST_CASE("a chat without a prompt is a conversation with its history") {
+  const Model model;
+  model.add_markers();
+  model.set(
+      "tokenizer_config.json", "chat_template",
+      "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}"
+      "{% endif %}{{'<|im_start|>' + role + '\\n' + text + '<|im_end|>'}}");
+  write_whole(model.path() + "/said", "Hi\n\n  \r\nWhy?\r\nNo");
+  const std::string rest = " -q --device cpu -n 4 --ignore-eos " + model.path() + " ";
+  const auto answer = [&](const std::string& text) {
+    const std::string file = model.path() + "/text";
+    write_whole(file, text);
+    const ProgramRun run =
+        run_shell("\"$SINTER\" generate --rendered-chat --prompt-file " + file + rest);
+    REQUIRE(run.code == 0);
+    return run.out.substr(0, run.out.size() - 1);
+  };
+  std::string text = "<|im_start|>system\nBe kind.<|im_end|>\n", answers;
+  for (const char* said : {"Hi", "Why?", "No"}) {
+    text += fmt::format("<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n", said);
+    const std::string answered = answer(text + "\n");
+    answers += answered + "\n";
+    text += answered + "<|im_end|>\n";
+  }
+  const std::string converse = "\"$SINTER\" generate --chat" + rest;
+  const ProgramRun run = run_shell(converse + "< " + model.path() + "/said");
+  CAPTURE(run.err);
+  CHECK(run.code == 0);
+  CHECK(run.out == answers);
+  CHECK(run_shell(converse + "< /dev/null").code == 0);
+  // Ctrl-C ends an answer of any length, the end of the input the program.
+  const ProgramRun cut = run_shell(
+      "set -m; cd " + model.path() +
+      "; mkfifo more; \"$SINTER\" generate --chat -q --device cpu -n "
+      "1000000 --kv sink=4,window=60 --ignore-eos . < more > out & exec 3> more; echo Hi >&3; "
+      "for i in {1..3000}; do [ -s out ] && break; sleep 0.02; done; kill -INT $!; exec 3>&-; wait "
+      "$!");
+  CAPTURE(cut.err);
+  CHECK(cut.code == 0);
+  CHECK(read_whole(model.path() + "/out").size() < 900000);
+  const ProgramRun full = run_shell("yes why | " + converse);  // 128 positions
+  CHECK(full.code == 4);
+  CHECK(full.err.find("the conversation is full: it has ") != std::string::npos);
 }
 
 TEST_CASE("settings for generating text that are not applied are named once") {
@@ -214,6 +264,8 @@ TEST_CASE("chats that cannot be say what is possible") {
         "give --chat-template NAME: chatml, llama2, llama3, gemma, phi3, zephyr, mistral");
   check({"--chat-template", "alpaca", "--prompt", "a"}, 4, "\"alpaca\"; give one of chatml, ");
   check({"--chat", "--tokens", "1"}, 2, "give --prompt");
+  check({"--chat", "--json"}, 2, "--json: a conversation is printed as text; give a message");
+  check({"--chat-template", "mistral"}, 2, "how the chat template mistral writes earlier answers");
   check({"--prompt", "a", "-n", "0"}, 2, "sinter: -n: 0 tokens to add; give 1 or more");
   check({"--system", "b", "--prompt", "a"}, 2, "add --chat");
   check({"--chat", "--rendered-chat", "--prompt", "a"}, 2, "exclude each other");
@@ -234,6 +286,55 @@ TEST_CASE("chats that cannot be say what is possible") {
   check({"--chat", "--prompt", "a"}, 4, "/chat_template: expected a string, got 3");
 }
 
+TEST_CASE("an option of draws without a temperature is said to draw at temperature 1") {
+  const auto run = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"generate", kLlama, "--tokens", "1,2", "--device", "cpu", "-n", "24",
+                               "--ignore-eos"});
+    const ProgramRun run = run_program(more);
+    CAPTURE(run.err);
+    CHECK(run.code == 0);
+    return run;
+  };
+  const std::string drawn = run({"--temperature", "1", "--seed", "5"}).out;
+  const ProgramRun by_seed = run({"--seed", "5"});
+  CHECK(by_seed.out == drawn);
+  CHECK(count_of(by_seed.err,
+                 "sinter: --seed without --temperature: tokens are drawn at temperature "
+                 "1\n") == 1);
+  const ProgramRun greedy = run({"--temperature", "0", "--top-p", "0.9"});
+  CHECK(greedy.out == run({}).out);
+  CHECK(greedy.out != drawn);
+  CHECK(count_of(greedy.err, "temperature 0 takes the likeliest token: --top-p changes nothing") ==
+        1);
+  const ProgramRun both =
+      run_program({"generate", kLlama, "--tokens", "1", "--greedy", "--top-k", "3"});
+  CHECK(both.code == 2);
+  CHECK(both.err.find("--greedy and --top-k exclude each other") != std::string::npos);
+}
+
+TEST_CASE("weights with a NaN end with exit code 3 and their name") {
+  const Model model;
+  std::string file = read_whole(model.path() + "/model.safetensors");
+  uint64_t length = 0;
+  std::memcpy(&length, file.data(), sizeof(length));
+  const json header = json::parse(file.substr(sizeof(length), length));
+  const size_t begin = header["model.norm.weight"]["data_offsets"][0];
+  file.replace(sizeof(length) + length + begin + 2 * sizeof(float), sizeof(float), 4, '\xff');
+  write_whole(model.path() + "/model.safetensors", file);
+  const std::string lines = model.path() + "/lines";
+  write_whole(lines, "1,2\n");
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--tokens", "1,2"}, {"--prompt-ids", lines}}) {
+    const ProgramRun run = model.generate(more);
+    CHECK(run.code == 3);
+    CHECK(run.out == "");
+    CHECK(
+        run.err.ends_with("the logits after 2 tokens are not finite: element [2] of tensor "
+                          "model.norm.weight is nan; the file is damaged: download or export the "
+                          "model again\n"));
+  }
+}
+
 TEST_CASE("fewer than three tokens have no rate, more have") {
   const std::vector<std::string> command = {"generate", kLlama, "--tokens",    "1,2",
                                             "--device", "cpu",  "--ignore-eos"};
@@ -243,6 +344,7 @@ TEST_CASE("fewer than three tokens have no rate, more have") {
     const ProgramRun run = run_program(arguments);
     CHECK(run.code == 0);
     CHECK(count_of(run.err, "\n") == 1);
+    CHECK(run.err.find(" on cpu, which is for checking: 2 prompt tokens, ") != run.err.npos);
     CHECK(run.err.find("2 prompt tokens, first token after ") != std::string::npos);
     return run.err;
   };

@@ -28,6 +28,7 @@ std::string page_of(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--html", file});
   const ProgramRun run = run_program(arguments);
   REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(run.err.find(fmt::format("sinter: page → {}\n", file)) != std::string::npos);
   return read_whole(file);
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("an argument in an error message harms no terminal") {
     for (const std::vector<std::string>& command :
          std::vector<std::vector<std::string>>{{"explain", gpt2, "--phase", name},
                                                {"explain", gpt2, "--require", name + "," + name},
-                                               {"compile", gpt2, "--keep", name},
+                                               {"compile", gpt2, name},
                                                {"opt", gpt2, "--pass", name},
                                                {"inspect", name},
                                                {"inspect", gpt2, "--" + name}}) {

@@ -111,7 +111,9 @@ TEST_CASE("tokenize says what is wrong in one line") {
                        "--decode: item 2 at byte 3, \"x\", is no decimal number");
   check_tokenize_error({"tokenize", kTiny, "--decode", "1024"}, 4,
                        "--decode: the id 1024 is not in the tokenizer's vocabulary of 1024");
-  check_tokenize_error({"tokenize", folder.path(), "--text", "a"}, 4, "the model has no tokenizer");
+  check_tokenize_error(
+      {"tokenize", folder.path(), "--text", "a"}, 4,
+      "neither config.json nor model.sir; it holds text; a Hugging Face folder has");
   check_tokenize_error({"tokenize", folder.path() + "/absent", "--text", "a"}, 4,
                        "absent: no such file or folder");
   std::filesystem::create_symlink("nowhere", folder.path() + "/tokenizer.json");

@@ -25,8 +25,30 @@ void check_error(const std::vector<std::string>& arguments, int code, const std:
   CHECK(run.err.find(part) != std::string::npos);
 }
 
+TEST_CASE("the program alone prints its help") {
+  const ProgramRun run = run_program({});
+  CHECK(run.code == 0);
+  CHECK(run.err == "");
+  CHECK(run.out == run_program({"--help"}).out);
+}
+
+TEST_CASE("an option that is not known gets the nearest one, a text its option") {
+  check_error({"generate", kGpt2, "--promt", "Hello"}, 2,
+              "sinter: no option is called \"--promt\"; the nearest is --prompt; see `sinter "
+              "generate --help`");
+  check_error({"generate", kGpt2, "--temprature=0.5"}, 2, "the nearest is --temperature; see");
+  check_error({"generate", kGpt2, "-p", "Hello"}, 2, "\"-p\"; the nearest is --prompt; see");
+  check_error({"generate", kGpt2, "-prompt", "Hello"}, 2, "the nearest is --prompt; see");
+  check_error({"inspect", kGpt2, "--zzzzz"}, 2,
+              "no option is called \"--zzzzz\"; see `sinter inspect --help`");
+  check_error({"generate", kGpt2, "Hello"}, 2,
+              "\"Hello\" stands alone; a text is given as --prompt TEXT|-; see");
+  check_error({"embed", kGpt2, "Hello"}, 2, "a text is given as --text TEXT; see");
+  check_error({"inspect", kGpt2, "Hello"}, 2, "\"Hello\" is one argument too many; see");
+  check_error({"devices", "--jsn"}, 2, "the nearest is --json; see `sinter devices --help`");
+}
+
 TEST_CASE("usage errors are one line and exit 2") {
-  check_error({}, 2, "no command is given; see `sinter --help`");
   check_error({"cache"}, 2, "no command is given; see `sinter cache --help`");
   check_error({"explian", kGpt2}, 2,
               "no command is called \"explian\"; the nearest is explain; see `sinter --help`");
@@ -78,6 +100,8 @@ TEST_CASE("keys of a config: unknown ones with an underscore are noted, others m
 TEST_CASE("a required fusion that is impossible exits 3 with its path") {
   check_error({"explain", kGpt2, "--require", "l0.norm1,l0.res1"}, 3,
               "l0.attn → l0.attn_out → l0.res1");
+  check_error({"explain", kGpt2, "--require", "l0.norm1,l0.res1"}, 3,
+              fmt::format("`sinter explain {} --why l0.norm1 l0.res1` says what", kGpt2));
 }
 
 TEST_CASE("a GPU that is not there exits 5; auto takes the CPU and says why") {
@@ -139,6 +163,31 @@ TEST_CASE("what stands in place of a model is told what is missing") {
                 "model from the Hugging Face hub: `hf download meta-llama/Llama-2-7b-hf "
                 "--local-dir Llama-2-7b-hf`");
   }
+  const std::string other = folder.path() + "/other";
+  std::filesystem::create_directory(other);
+  const std::string neither = "the folder has neither config.json nor model.sir; ";
+  for (const std::string command : {"generate", "explain"}) {
+    std::vector<std::string> arguments = {command, other};
+    if (command == "generate") arguments.insert(arguments.end(), {"--prompt", "a"});
+    std::filesystem::remove(other + "/a b.gguf");
+    check_error(arguments, 4,
+                neither + "the folder is empty; a Hugging Face folder has config.json");
+    write_whole(other + "/a b.gguf", "GGUF");
+    check_error(
+        arguments, 4,
+        neither + "it holds a b.gguf; GGUF files are not read: give the Hugging Face folder");
+  }
+  check_error({"explain", other + "/a b.gguf"}, 4,
+              fmt::format(".save_pretrained(o)\" '{}' 'a b.gguf' 'a b'", other));
+  std::filesystem::remove(other + "/a b.gguf");
+  for (const char* name : {"a.onnx", "b.bin", "c.bin", "d", "e"})
+    write_whole(other + "/" + name, "");
+  check_error(
+      {"explain", other}, 4,
+      "it holds a.onnx; ONNX files are not read: give the Hugging Face folder that the file "
+      "was exported from; of another model its torch module is needed");
+  std::filesystem::remove(other + "/a.onnx");
+  check_error({"explain", other}, 4, "it holds b.bin, c.bin, d and 1 more; a Hugging Face folder");
   for (const char* path : {"models/none.json", "./a/b", "a/b/c", "none"}) {
     const ProgramRun run = run_program({"explain", path});
     CHECK(run.code == 4);

@@ -162,12 +162,72 @@ TEST_CASE("chat templates: a system message of the template's own") {
       "{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' }}";
   CHECK(own("{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nYou are helpful"
             "<|im_end|>\\n' }}{% endif %}" +
-            turns) == "You are helpful");
+            turns) == "");  // default_system
   CHECK(own("{%- if tools %}{{- '<|im_start|>system\\n' }}{%- endif %}" + turns) == "");
   CHECK(own("{% set system_message = 'Be kind.' %}" + turns) == "Be kind.");
   CHECK(own("{{- \"<|start_header_id|>system<|end_header_id|>\\n\\n\" }}"
             "{{- \"Cutting Knowledge Date: December 2023\\n\" }}{{ '<|eot_id|>' }}") ==
         "Cutting Knowledge Date");
+}
+
+// As published with SmolLM2-135M-Instruct.
+constexpr const char* kSmolLM2 =
+    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ "
+    "'<|im_start|>system\\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    "<|im_end|>\\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + "
+    "'<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ "
+    "'<|im_start|>assistant\\n' }}{% endif %}";
+
+TEST_CASE("chat templates: the system message that SmolLM2 adds is known as a whole") {
+  const auto format = recognize_chat_format(kSmolLM2);
+  REQUIRE(format);
+  CHECK(format->own_system == "");
+  CHECK(format->default_system ==
+        "You are a helpful AI assistant named SmolLM, trained by Hugging Face");
+  CHECK_FALSE(format->rewrites_answers);
+}
+
+TEST_CASE("chat templates: a system message of the template's own that is not known as a whole") {
+  const auto format_of = [](const std::string& text, const char* asks = "role'] != 'system'") {
+    const auto format = recognize_chat_format(fmt::format(
+        "{{% if messages[0]['{} %}}{{{{ '<|im_start|>system\\n{}<|im_end|>\\n' }}}}{{% endif %}}",
+        asks, text));
+    REQUIRE(format);
+    return *format;
+  };
+  CHECK(format_of("Be kind.\\nBe brief.").default_system == "Be kind.\nBe brief.");
+  for (const char* text :
+       {"It\\'s", "a ' + name + ' b", "{{ name }}", " Be kind.", "Be kind.\\n", "tab\\t"}) {
+    CAPTURE(text);
+    CHECK_FALSE(format_of(text).default_system);
+  }
+  CHECK_FALSE(format_of("Be kind.", "role'] is defined").default_system);  // added to every one
+  CHECK(format_of("Be kind.", "role'] is defined").own_system == "Be kind.");
+}
+
+TEST_CASE(
+    "chat templates: an answer and a further message, as the published templates write them") {
+  const auto further = [](const char* name) {
+    const ScratchFolder folder;
+    const auto format = read_chat_format(folder.path(), name);
+    REQUIRE(format);
+    return format->further(" A\n", " Hi ");
+  };
+  CHECK(further("chatml") ==
+        " A\n<|im_end|>\n<|im_start|>user\n Hi <|im_end|>\n<|im_start|>assistant\n");
+  CHECK(further("llama2") == " A </s><s>[INST] Hi [/INST]");
+  CHECK(further("llama3") ==
+        "A<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\n");
+  CHECK(further("gemma") ==
+        "A<end_of_turn>\n<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n");
+  CHECK(further("phi3") == " A\n<|end|>\n<|user|>\n Hi <|end|>\n<|assistant|>\n");
+  CHECK(further("zephyr") == " A\n</s>\n<|user|>\n Hi </s>\n<|assistant|>\n");
+  CHECK(further("mistral") == "");
+  const std::string turns = "'<|im_start|>' + m['role'] + m['content'] + '<|im_end|>'";
+  for (const char* change : {"m.content.split('</think>')", "m['content'] | trim", "text.strip()"})
+    CHECK(recognize_chat_format(turns + change)->rewrites_answers);
+  CHECK_FALSE(recognize_chat_format(turns)->rewrites_answers);
 }
 
 TEST_CASE("chat templates: where a folder keeps them") {

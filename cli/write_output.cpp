@@ -1,0 +1,14 @@
+#include "cli/write_output.h"
+
+#include "cli/output.h"
+#include "driver/text_file.h"
+
+namespace sinter {
+
+Status write_output(std::string_view what, const std::string& path, std::string_view text) {
+  SINTER_TRY(write_text(path, text));
+  note(fmt::format("{} → {}", what, path));
+  return {};
+}
+
+}  // namespace sinter

@@ -1,0 +1,15 @@
+// Files that commands write beside their results.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/error.h"
+
+namespace sinter {
+
+/// Writes the file, as a whole or not at all, and says so on stderr: "page → FILE". `what`: the
+/// content.
+Status write_output(std::string_view what, const std::string& path, std::string_view text);
+
+}  // namespace sinter
