@@ -17,8 +17,7 @@ Result<bool> read_more(std::string& text) {
   ssize_t count = 0;
   do count = ::read(STDIN_FILENO, chunk.data(), chunk.size());
   while (count < 0 && errno == EINTR);
-  if (count < 0)
-    return fail(fmt::format("cannot read: {}", errno_text()), "standard input");
+  if (count < 0) return fail(fmt::format("cannot read: {}", errno_text()), "standard input");
   text.append(chunk.data(), static_cast<size_t>(count));
   if (text.size() > kMaxBytes)
     return fail(fmt::format("more than {} bytes", kMaxBytes), "standard input",

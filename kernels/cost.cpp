@@ -8,7 +8,6 @@
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
 #include "kernels/family.h"
-#include "kernels/tile/config.h"
 
 namespace sinter {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/integers.h"
+#include "kernels/cost.h"
 #include "kernels/gemm_tc/layout.h"
 #include "kernels/gemm_tc/order.h"
 #include "kernels/tile/config.h"
