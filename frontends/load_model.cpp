@@ -333,7 +333,7 @@ tl::unexpected<Error> refuse_no_model(const std::string& folder) {
 }
 
 bool holds_model(const std::string& folder) {
-  return stands(fs::path(folder) / kConfigName) || stands(fs::path(folder) / kModuleName);
+  return path_exists(fs::path(folder) / kConfigName) || path_exists(fs::path(folder) / kModuleName);
 }
 
 bool is_module_path(const std::string& path) {
