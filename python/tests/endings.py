@@ -22,7 +22,6 @@ SECONDS = 120  # more: the program hangs
 # Each program begins with this text. `wait` ends at another moment in each run.
 BEGIN = f"""
 import atexit, os, signal, sys, tempfile, threading, time
-import numpy as np
 import sinter
 
 FOLDER = tempfile.mkdtemp()
@@ -145,6 +144,7 @@ again_and_again(work)
 wait()
 """,
     "a daemon thread runs sessions": """
+import numpy as np
 def work():
     compiled = sinter.compile(PRODUCTS)
     a = np.ones((512, 512), np.float32)
@@ -154,6 +154,7 @@ again_and_again(work)
 wait(0.1)
 """,
     "a thread runs while main ends": """
+import numpy as np
 def work():
     compiled = sinter.compile(PRODUCTS)
     a = np.ones((512, 512), np.float32)
