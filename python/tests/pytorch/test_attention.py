@@ -129,10 +129,15 @@ def trained(function: Callable, arguments: list[torch.Tensor]) -> tuple[list, li
     return [result.detach()], [x.grad for x in leaves], []
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-@pytest.mark.parametrize("dtype", [torch.float32, HALF], ids=str)
+# Each kernel of the CPU that a user chooses is tried in one type, the kernel that torch chooses in both.
+CHOICES = [(dtype, kernel) for dtype in (torch.float32, HALF) for kernel in KERNELS
+           if DEVICE == "cuda" or kernel in (None, SDPBackend.MATH if dtype == torch.float32 else
+                                             SDPBackend.FLASH_ATTENTION)]
+
+
+@pytest.mark.parametrize("dtype, kernel", CHOICES, ids=str)
 @pytest.mark.parametrize("form", FORMS)
-def test_form(form: str, kernel: SDPBackend | None, dtype: torch.dtype) -> None:
+def test_form(form: str, dtype: torch.dtype, kernel: SDPBackend | None) -> None:
     function, given = FORMS[form]
     arguments = arguments_of(given, dtype, DEVICE)
     reset()
@@ -210,8 +215,8 @@ def test_autocast_casts_operands_of_several_types() -> None:
 
 # ---- layers
 
-@pytest.mark.parametrize("kernel", KERNELS[:3], ids=str)
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("masked, kernel", [(False, None), (True, None), (True, SDPBackend.MATH),
+                                            (False, SDPBackend.FLASH_ATTENTION)], ids=str)
 @pytest.mark.parametrize("kind", [nn.MultiheadAttention, nn.TransformerEncoderLayer])
 def test_layer(kind: type, masked: bool, kernel: SDPBackend | None) -> None:
     torch.manual_seed(0)

@@ -19,6 +19,7 @@ from exported_models import (
     saved_and_loaded,
     tokens,
 )
+from models import SMALL
 
 import sinter
 
@@ -31,10 +32,12 @@ CASES = (("llama", torch.float32, "cache"), ("gemma2", torch.float32, "cache"),
 
 
 @pytest.mark.parametrize("name, dtype, kind", CASES, ids=[case[0] for case in CASES])
-def test_a_model_computes_what_eager_does(name: str, dtype: torch.dtype, kind: str) -> None:
+def test_a_model_computes_what_eager_does(name: str, dtype: torch.dtype, kind: str, monkeypatch) -> None:
     pytest.importorskip("transformers")
     if kind == "cache" and torch.__version__.startswith("2.11"):
         pytest.skip("torch.export of 2.11 loses inputs that are caches (IndexError)")
+    if name == "llama":  # the layers of the others differ
+        monkeypatch.setitem(SMALL, "num_hidden_layers", 1)
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     try:

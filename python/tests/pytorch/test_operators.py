@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_flatten
 
 NAMES = (Path(__file__).parent / "operators.txt").read_text().split()
 ENTRIES = {name_of(op): op for op in op_db}
-MOST = {torch.float32: 40, torch.float16: 6, torch.bfloat16: 6}  # samples of an entry
+MOST = {torch.float32: 20, torch.float16: 5, torch.bfloat16: 5}  # samples of an entry
 EACH = 3  # an entry is run in one of so many runs
 
 

@@ -1,10 +1,11 @@
 """docs/pytorch.md, docs/bisect.md and docs/pytorch_ops.md say what is true."""
 
+import contextlib
 import doctest
+import io
 import os
 import re
-import subprocess
-import sys
+import runpy
 import tempfile
 import unittest
 
@@ -70,12 +71,11 @@ class TestSamples(unittest.TestCase):
         folder = make_tables.ROOT / "samples" / "pytorch"
         text = (folder / "README.md").read_text()
         shown = re.search(r"hand_fused.py\n(.*?)```", text, flags=re.S)[1]
-        done = subprocess.run([sys.executable, str(folder / "hand_fused.py")], capture_output=True,
-                              text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        matches = doctest.OutputChecker().check_output(shown, done.stdout.rstrip("\n") + "\n",
-                                                       doctest.ELLIPSIS)
-        self.assertTrue(matches, done.stdout)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            runpy.run_path(str(folder / "hand_fused.py"), run_name="__main__")
+        text = printed.getvalue()
+        matches = doctest.OutputChecker().check_output(shown, text.rstrip("\n") + "\n", doctest.ELLIPSIS)
+        self.assertTrue(matches, text)
 
 
 class TestOps(unittest.TestCase):

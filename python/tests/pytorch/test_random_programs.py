@@ -19,7 +19,7 @@ from programs import Program, Reference
 from random_programs import program_of, smallest
 
 GROUPS = 8  # programs of a group run in one test
-EACH = 24
+EACH = 16
 COMPILED = 6  # programs through torch.compile
 
 

@@ -39,8 +39,8 @@ SHIFTS = {
 
 class TestSums(unittest.TestCase):
     def test_tokens_are_shifted(self):
-        for name, function in SHIFTS.items():
-            for shape in ((4, 5, 3), (4, 4, 4)):
+        for number, (name, function) in enumerate(SHIFTS.items()):
+            for shape in ((4, 5, 3), (4, 4, 4))[:1 + number % 2]:
                 with self.subTest(name, shape=shape):
                     train_beside_eager(Function(function), randn(shape).requires_grad_(), dynamic=True)
                     self.assertEqual(eager_ops(), [])
