@@ -19,7 +19,7 @@ from programs import Program, Reference
 from random_programs import program_of, smallest
 
 GROUPS = 8  # programs of a group run in one test
-EACH = 16
+EACH = 24  # each fault of program_faults.py is found in the first 192 programs, but not in the first 128
 COMPILED = 6  # programs through torch.compile
 
 
