@@ -86,6 +86,8 @@ set(SINTER_COMPILE_OPTIONS -Wall -Wextra -Werror -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 finds faults in its own std::string, which it tells of once that is precompiled.
   list(APPEND SINTER_COMPILE_OPTIONS -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+  # GCC 13 takes an element of a view that a function returns for a part of a temporary.
+  list(APPEND SINTER_COMPILE_OPTIONS -Wno-dangling-reference)
 endif()
 
 # sinter_precompile(TARGET): headers of others that most sources use are read once, for this target and

@@ -1,6 +1,7 @@
 // The ledger as a page: its records as JSON, equal layers once, for driver/page/explain.js.
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -136,7 +137,8 @@ class EntryPage {
       for (ValueId operand : graph_[computed_[i]].operands) {
         const std::string& root = graph_[root_of(graph_, operand)].name;
         const size_t number = number_of(root);
-        if (!llvm::is_contained(operands, Json(number))) operands.push_back(number);
+        if (std::find(operands.begin(), operands.end(), number) == operands.end())
+          operands.push_back(number);
       }
       values_[i].push_back(place_.at(step_of_.at(i)));
       values_[i].push_back(std::move(operands));

@@ -89,7 +89,7 @@ TEST_CASE("a library that the address space has no room for is not loaded") {
 TEST_CASE("whatever the limit is, a command ends with its result or with one line") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/chain.sir";
-  constexpr int kOps = 15000;
+  constexpr int kOps = 30000;
   std::string ops = "    %v0 = neg %x : f32[4, 8]\n";
   for (int i = 1; i <= kOps; ++i) ops += fmt::format("    %v{} = exp %v{} : f32[4, 8]\n", i, i - 1);
   write_whole(
@@ -98,7 +98,7 @@ TEST_CASE("whatever the limit is, a command ends with its result or with one lin
   int least = 256;  // with which the program starts
   while (limited(least, "--version").code != 0) least += 64;
   int without_memory = 0, code = 6;
-  for (int more = 0; code != 0 && more <= 512; more += 6) {
+  for (int more = 0; code != 0 && more <= 1024; more += 12) {
     const ProgramRun run = limited(least + more, "explain " + path);
     code = run.code;
     CAPTURE(more);
