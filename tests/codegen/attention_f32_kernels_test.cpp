@@ -58,7 +58,7 @@ struct VaryKeys {
 /// The number of tokens, the rows of the caches and the sequences: none, few, whole tiles, broken
 /// ones.
 const std::vector<std::vector<int64_t>> kSizes = {
-    {1, 0, 1, 0, 1}, {70, 0, 200, 0, 2}, {129, 0, 130, 0, 1}, {0, 0, 5, 0, 3}, {9, 0, 64, 0, 0}};
+    {70, 0, 200, 0, 2}, {1, 0, 1, 0, 1}, {129, 0, 130, 0, 1}, {0, 0, 5, 0, 3}, {9, 0, 64, 0, 0}};
 
 }  // namespace
 

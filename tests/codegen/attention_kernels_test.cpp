@@ -14,10 +14,10 @@ namespace {
 
 /// The number of tokens and the rows of the caches: none, few, whole tiles, broken ones.
 const std::vector<std::vector<int64_t>> kSizes = {
-    {1, 0, 1, 0, 0}, {70, 0, 200, 0, 0}, {129, 0, 130, 0, 0}, {0, 0, 5, 0, 0}};
+    {70, 0, 200, 0, 0}, {1, 0, 1, 0, 0}, {129, 0, 130, 0, 0}, {0, 0, 5, 0, 0}};
 /// The same, and the number of sequences.
 const std::vector<std::vector<int64_t>> kSequenceSizes = {
-    {1, 0, 1, 0, 3}, {70, 0, 200, 0, 2}, {129, 0, 130, 0, 1}, {0, 0, 5, 0, 2}};
+    {70, 0, 200, 0, 2}, {1, 0, 1, 0, 3}, {129, 0, 130, 0, 1}, {0, 0, 5, 0, 2}};
 
 /// The groups on few multiprocessors, where blocks of warpgroups take tiles of several sequences.
 void run_on_few(const std::vector<GroupText>& groups, int64_t width,

@@ -59,9 +59,10 @@ std::vector<DeviceDescription> devices() {
 
 TEST_CASE("row numbers that name no row read zeros and write nothing") {
   Trials trials;
+  size_t turn = 0;
   for (const GroupText& group : kCheckedGroups)
     for (const DeviceDescription& device : devices())
-      for (DType dtype : kFloats) trials.add(group, dtype, 72, device);
+      trials.add(group, kFloats[turn++ % 3], 72, device);
   run_trials(
       trials,
       {{9, 0, 60, 0, 8}, {37, 0, 20, 0, 5}, {13, 0, 0, 0, 0}, {1, 0, 1, 0, 1}, {0, 0, 5, 0, 0}},

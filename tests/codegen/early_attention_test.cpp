@@ -320,7 +320,7 @@ int check_calls(const EarlyKernels& early, int64_t known, llvm::ArrayRef<ThreadO
 }  // namespace
 
 TEST_CASE("rows appended after attention's first reads are read again") {
-  CHECK(check_calls(EarlyKernels(kStart, 3), kStart.known,
+  CHECK(check_calls(EarlyKernels(kStart, 2), kStart.known,
                     {ThreadOrder::ascending, ThreadOrder::descending, ThreadOrder::shuffled}) == 0);
 }
 

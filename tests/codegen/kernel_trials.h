@@ -16,7 +16,7 @@ namespace sinter {
 struct Trials {
   Capabilities played;         // of the device that the CPU plays for all of them
   bool special_values = true;  // they are tried with NaNs, infinities and such too
-  bool every_order = true;     // of threads, on ordinary inputs; else one a call, each in its turn
+  bool every_order = true;     // of threads, in the first call; else one a call, each in its turn
 
   std::deque<Kernel> kernels;
   std::vector<std::string> names;  // for messages
@@ -30,8 +30,9 @@ using InputEditor = std::function<void(const Kernel& kernel, llvm::ArrayRef<int6
                                        std::vector<HostTensor>& inputs)>;
 
 /// Runs every kernel with every row of values of group_symbols(), the last ones 0 where they are
-/// not given, and checks that it gives the evaluator's bits: on ordinary inputs in every thread
-/// order (`every_order`), with special values among them in one.
+/// not given, and checks that it gives the evaluator's bits: on ordinary inputs, with the first row
+/// in every thread order (`every_order`) and with the others in one, and with special values among
+/// them in one.
 void run_trials(const Trials& trials, llvm::ArrayRef<std::vector<int64_t>> symbol_values,
                 const InputEditor& edit = {});
 
