@@ -103,15 +103,18 @@ const std::set<std::string> kNoNumbers = {"--against",
                                           "--why"};
 
 TEST_CASE("every option that takes a whole number reads decimal digits alone") {
+  // A reader of its own shows with one of the first three: every option has these, one has them
+  // all.
+  const std::vector<std::string> texts = {
+      "010", "1e3", "99999999999999999999999999", "0x10", "+1", "1.0", "-0", "", "many"};
   size_t tried = 0;
   for (const std::string& command : all_commands()) {
     for (const std::string& option : options_of(command)) {
       if (kNoNumbers.contains(option)) continue;
       if (command == "ppl" && option == "--tokens") continue;  // a file
+      for (size_t i = 0; i < (tried == 0 ? texts.size() : 3); ++i)
+        check_usage({command, kGpt2, option, texts[i]}, option + ": ");
       ++tried;
-      for (const char* text :
-           {"010", "0x10", "+1", "1.0", "1e3", "-0", "", "many", "99999999999999999999999999"})
-        check_usage({command, kGpt2, option, text}, option + ": ");
     }
   }
   CHECK(tried >= 25);

@@ -67,10 +67,11 @@ TEST_CASE("the plan of every golden model gives the model's bytes, without its c
   }
 }
 
-TEST_CASE("plans of the samples generate what the samples do, in each type") {
+TEST_CASE("plans of the samples generate what the samples do, one in each type") {
   const TemporaryDirectory place;
   for (const char* name : {"small-llama", "tiny-llama"})
     for (const char* type : {"fp32", "fp16", "bf16"}) {
+      if (name == std::string_view("small-llama") && type != std::string_view("bf16")) continue;
       CAPTURE(name);
       CAPTURE(type);
       const std::string model = fmt::format("{}/{}", SINTER_SAMPLES_DIR, name),

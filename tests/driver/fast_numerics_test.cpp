@@ -21,12 +21,13 @@ VerifyOptions fast() {
   return options;
 }
 
-TEST_CASE("golden models of 16-bit types are as close to float64 as without fusion") {
+TEST_CASE("golden models, each of one 16-bit type, are as close to float64 as without fusion") {
   double worst_rms = 0, worst_max = 0;
   VerifyOptions options = fast();
-  options.dtypes = {DType::f16, DType::bf16};
+  size_t turn = 0;
   for (const std::string& name : golden_models()) {
     if (name == "phi3_longrope_long") continue;  // takes 16 tokens at a time
+    options.dtypes = {turn++ % 2 == 0 ? DType::f16 : DType::bf16};
     CAPTURE(name);
     const VerifyReport report = value(verify_model(SINTER_TESTS_DIR "/golden/" + name, options));
     CHECK_MESSAGE(report.passed(), verify_text(report));
