@@ -131,8 +131,9 @@ TEST_CASE("attention of so many tokens that a block takes all heads of a key hea
 TEST_CASE("tiles of masks, of which few show a key") {
   Trials trials;
   trials.special_values = false;
+  size_t turn = 0;
   for (const GroupText& group : kMaskTilesGroups)
-    for (DType dtype : kFloats) trials.add(group, dtype, 0, *find_device("sm_90a"));
+    trials.add(group, kFloats[turn++ % 3], 0, *find_device("sm_90a"));
   std::mt19937 random(3);
   const auto hide_most = [&](const Kernel&, llvm::ArrayRef<int64_t>,
                              std::vector<HostTensor>& inputs) {
@@ -155,8 +156,10 @@ TEST_CASE("tiles of masks, of which few show a key") {
 
 TEST_CASE("the choice of tokens from vocabularies of one to many for each thread") {
   Trials trials;
-  for (int64_t width : {1, 100, 1025, 5000, 33007})
-    for (DType dtype : kFloats) trials.add(kSampleGroup, dtype, width, *find_device("sm_90a"));
+  for (DType dtype : kFloats) trials.add(kSampleGroup, dtype, 1025, *find_device("sm_90a"));
+  size_t turn = 0;
+  for (int64_t width : {1, 100, 5000, 33007})
+    trials.add(kSampleGroup, kFloats[turn++ % 3], width, *find_device("sm_90a"));
   run_trials(trials, {{20, 0, 0, 0}}, vary);
 }
 
@@ -176,9 +179,10 @@ TEST_CASE("the choice of tokens from rows of ties and of no numbers") {
 
 TEST_CASE("closed ops whose operands begin at the second element of a tensor") {
   Trials trials;
+  size_t turn = 0;
   for (int64_t width : kOffsetWidths)
     for (const OffsetGroup& group : offset_closed_groups(width))
-      for (DType dtype : kFloats) trials.add(group.view(), dtype, width, *find_device("sm_90a"));
+      trials.add(group.view(), kFloats[turn++ % 3], width, *find_device("sm_90a"));
   run_trials(trials, {{0, 0, 0, 0}}, vary);
 }
 
