@@ -81,7 +81,7 @@ TEST_CASE("growth: modules in which something is repeated") {
       CAPTURE(std::string(shape.name));
       CAPTURE(to_string(numerics));
       cost_of(shape, 8, numerics);  // tables that are made once
-      check_growth(cost_of(shape, 150, numerics), cost_of(shape, 600, numerics));
+      check_growth(cost_of(shape, 240, numerics), cost_of(shape, 960, numerics));
     }
 }
 
