@@ -95,7 +95,7 @@ TEST_CASE("whatever the limit is, a command ends with its result or with one lin
   write_whole(
       path,
       fmt::format("module @m {{\n  entry @f(%x: f32[4, 8]) -> (%v{}) {{\n{}  }}\n}}\n", kOps, ops));
-  int least = 256;  // with which the program starts
+  int least = 64;  // with which the program starts
   while (limited(least, "--version").code != 0) least += 64;
   int without_memory = 0, code = 6;
   for (int more = 0; code != 0 && more <= 1024; more += 12) {
