@@ -20,16 +20,23 @@ using namespace sinter;
 struct Config {
   using Element = bf16;
   using Matrix = DenseMatrix<bf16, 4096>;
-  static constexpr int kLength = 4096, kRows = 22016, kUnits = 2, kStride = 11008;
-  static constexpr int kSplits = 1, kTokens = 8, kBlocks = 132;
-  static constexpr int kStageLength = 1024, kWarps = 16, kOperandBytes = 113664;
+  static constexpr int kLength = 4096;
+  static constexpr int kRows = 22016;
+  static constexpr int kUnits = 2;
+  static constexpr int kStride = 11008;
+  static constexpr int kSplits = 1;
+  static constexpr int kTokens = 8;
+  static constexpr int kBlocks = 132;
+  static constexpr int kStageLength = 1024;
+  static constexpr int kWarps = 16;
+  static constexpr int kOperandBytes = 113664;
   static constexpr int kStages = 4;
   static constexpr bool kDirect = false;
 };
 using Product = Gemv<Config>;
 
 extern "C" __global__ void __launch_bounds__(512, 2)
-rms_norm_gemv_silu_mul_6493289f(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
+rms_norm_gemv_silu_mul_cee576b5(const bf16* x0, const bf16* x1, const bf16* x2, bf16* y0, long long n0) {
   griddepcontrol_launch_dependents();
   extern __shared__ __align__(128) unsigned char memory[];
   const int tokens = static_cast<int>(n0);
