@@ -76,7 +76,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-/// What a word that no option and no place of a command takes was meant to be.
+/// The error for a word that the command does not take, with what it may have been meant to be.
 Error refuse_words(const CLI::App& command, const std::string& path) {
   const std::vector<std::string> words = command.remaining();
   const std::string help = fmt::format("see `{} --help`", path);

@@ -98,6 +98,17 @@ void AttentionText::note_alignment(llvm::ArrayRef<SymExpr> places) {
              });
 }
 
+void AttentionText::add_types(ConfigText& config) const {
+  config.type("First", "PortOperand3").type("Last", "PortOperand4").type("Mask", mask_type());
+}
+
+void add_heads(const AttentionHeads& heads, ConfigText& config) {
+  config.constant("kHeads", heads.count)
+      .constant("kKvHeads", heads.kv_count)
+      .constant("kWidth", heads.width)
+      .constant("kValueWidth", heads.value_width);
+}
+
 void add_sink(const Op& attention, ConfigText& config) {
   if (const int64_t sink = attention_sink(attention.attrs)) config.constant("kSink", sink);
 }

@@ -24,6 +24,8 @@ class AttentionText {
   /// The mask, of type mask_type().
   Result<std::string> mask() const;
   std::string mask_type() const;
+  /// Adds the types First, Last and Mask: the ports of operands 3 and 4, and the mask.
+  void add_types(ConfigText& config) const;
   bool adds_mask() const;
   /// The operands that were asked for begin and continue at multiples of 8 elements.
   bool aligned() const { return aligned_; }
@@ -44,6 +46,8 @@ class AttentionText {
   bool aligned_ = true;
 };
 
+/// Adds the constants kHeads, kKvHeads, kWidth and kValueWidth.
+void add_heads(const AttentionHeads& heads, ConfigText& config);
 /// Adds the constant kSink, where the attention has a sink.
 void add_sink(const Op& attention, ConfigText& config);
 

@@ -29,6 +29,8 @@ class ConfigText {
 
   /// "struct Config {...};\n"
   std::string text() const;
+  /// The lines between the braces.
+  const std::string& members() const { return members_; }
 
  private:
   ConfigText& integer(std::string_view name, int64_t value);

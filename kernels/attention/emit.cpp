@@ -96,15 +96,10 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
   body.includes += "#include \"kernels/attention/attention.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
   ConfigText config;
-  config.type("Element", memory_type(group[op.operands[0]].type.dtype))
-      .type("First", "PortOperand3")
-      .type("Last", "PortOperand4")
-      .type("Mask", operands.mask_type())
-      .constant("kHeads", heads.count)
-      .constant("kKvHeads", heads.kv_count)
-      .constant("kWidth", heads.width)
-      .constant("kValueWidth", heads.value_width)
-      .constant("kRows", form->rows)
+  config.type("Element", memory_type(group[op.operands[0]].type.dtype));
+  operands.add_types(config);
+  add_heads(heads, config);
+  config.constant("kRows", form->rows)
       .constant("kThreads", form->threads)
       .constant("kStages", form->stages)
       .constant("kQueryStages", form->query_stages)
@@ -115,7 +110,7 @@ Result<KernelBody> emit_tiled_attention(const EmitContext& context) {
       .constant("kScale", scale)
       .constant("kSoftcap", softcap)
       .constant("kFactor", attention_factor(scale, softcap, operands.adds_mask()))
-      .long_constant("kWindow", window ? std::get<int64_t>(*window) : 0);
+      .long_constant("kWindow", integer_or(op.attrs, AttrName::window, 0));
   add_sink(op, config);
   if (log_sum) config.constant("kLogSum", true);
   if (bulk_copies) config.constant("kBulkCopies", true);

@@ -102,7 +102,6 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
   const auto dense = [&](size_t operand) {
     return fmt::format("x{}", *input_of(group, op.operands[operand]));
   };
-  const AttrValue* window = op.attrs.find(AttrName::window);
   const double scale = op.attrs.get<double>(AttrName::scale);
   const double softcap = real_or_zero(op.attrs, AttrName::softcap);
   const TensorType& of_tokens = group[op.operands[0]].type;
@@ -114,39 +113,33 @@ Result<KernelBody> emit_attention_gradients(const EmitContext& context) {
   body.includes +=
       "#include \"kernels/attention_backward/attention_backward.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
-  body.globals += ConfigText()
-                      .type("Element", memory_type(of_tokens.dtype))
-                      .type("First", "PortOperand3")
-                      .type("Last", "PortOperand4")
-                      .type("Mask", operands.mask_type())
-                      .type("FirstResult", first.type)
-                      .type("SecondResult", second.type)
-                      .constant("kOfKeys", of_keys)
-                      .constant("kFirst", has_first)
-                      .constant("kSecond", has_second)
-                      .constant("kStoresFirst", first.is_computed)
-                      .constant("kStoresSecond", second.is_computed)
-                      .constant("kSumsFirst", !first_sums.empty())
-                      .constant("kSumsSecond", !second_sums.empty())
-                      .constant("kHeads", heads.count)
-                      .constant("kKvHeads", heads.kv_count)
-                      .constant("kWidth", heads.width)
-                      .constant("kValueWidth", heads.value_width)
-                      .constant("kOwnRows", form->own_rows)
-                      .constant("kOtherRows", form->other_rows)
-                      .constant("kThreads", form->threads)
-                      .constant("kStages", form->stages)
-                      .constant("kLoadingRegisters", form->loading_registers)
-                      .constant("kMultiplyingRegisters", form->multiplying_registers)
-                      .long_constant("kCachedBytes", form->cached_bytes)
-                      .constant("kWarpgroups", form->warpgroups)
-                      .constant("kAligned", operands.aligned())
-                      .constant("kScale", scale)
-                      .constant("kSoftcap", softcap)
-                      .constant("kFactor", attention_factor(scale, softcap, operands.adds_mask()))
-                      .long_constant("kWindow", window ? std::get<int64_t>(*window) : 0)
-                      .text() +
-                  "\n";
+  ConfigText config;
+  config.type("Element", memory_type(of_tokens.dtype));
+  operands.add_types(config);
+  config.type("FirstResult", first.type)
+      .type("SecondResult", second.type)
+      .constant("kOfKeys", of_keys)
+      .constant("kFirst", has_first)
+      .constant("kSecond", has_second)
+      .constant("kStoresFirst", first.is_computed)
+      .constant("kStoresSecond", second.is_computed)
+      .constant("kSumsFirst", !first_sums.empty())
+      .constant("kSumsSecond", !second_sums.empty());
+  add_heads(heads, config);
+  config.constant("kOwnRows", form->own_rows)
+      .constant("kOtherRows", form->other_rows)
+      .constant("kThreads", form->threads)
+      .constant("kStages", form->stages)
+      .constant("kLoadingRegisters", form->loading_registers)
+      .constant("kMultiplyingRegisters", form->multiplying_registers)
+      .long_constant("kCachedBytes", form->cached_bytes)
+      .constant("kWarpgroups", form->warpgroups)
+      .constant("kAligned", operands.aligned())
+      .constant("kScale", scale)
+      .constant("kSoftcap", softcap)
+      .constant("kFactor", attention_factor(scale, softcap, operands.adds_mask()))
+      .long_constant("kWindow", integer_or(op.attrs, AttrName::window, 0));
+  body.globals += config.text() + "\n";
   body.text = tile_text(
       ports, call_text("find_gradients<Config>",
                        {braced({q, keys, values, grad, dense(kLogSumOperand), dense(kDeltaOperand),

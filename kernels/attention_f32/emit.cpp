@@ -39,14 +39,9 @@ Result<KernelBody> emit_float_attention(const EmitContext& context) {
   body.includes += "#include \"kernels/attention_f32/attention.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
   ConfigText config;
-  config.type("First", "PortOperand3")
-      .type("Last", "PortOperand4")
-      .type("Mask", operands.mask_type())
-      .constant("kHeads", heads.count)
-      .constant("kKvHeads", heads.kv_count)
-      .constant("kWidth", heads.width)
-      .constant("kValueWidth", heads.value_width)
-      .constant("kRows", form.rows)
+  operands.add_types(config);
+  add_heads(heads, config);
+  config.constant("kRows", form.rows)
       .constant("kThreads", form.threads)
       .constant("kAligned", operands.aligned());
   add_attributes(op, config);

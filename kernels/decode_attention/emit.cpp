@@ -82,14 +82,9 @@ Result<KernelBody> emit_decode_attention(const EmitContext& context) {
   body.includes = "#include \"kernels/decode_attention/attention.cuh\"\n" + ports.includes;
   body.globals = ports.memory + ports.accessors + ports.store_globals;
   ConfigText own;
-  own.type("First", "PortOperand3")
-      .type("Last", "PortOperand4")
-      .type("Mask", operands.mask_type())
-      .constant("kHeads", heads.count)
-      .constant("kKvHeads", heads.kv_count)
-      .constant("kTile", tile)
-      .constant("kWidth", heads.width)
-      .constant("kValueWidth", heads.value_width)
+  operands.add_types(own);
+  add_heads(heads, own);
+  own.constant("kTile", tile)
       .constant("kSplits", splits)
       .constant("kStreams", streams)
       .constant("kAligned", operands.aligned())

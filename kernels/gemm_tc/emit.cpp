@@ -363,8 +363,8 @@ class TiledLinearKernel {
     return number;
   }
 
-  /// Includes, ports and the constants: those of the file's kernels, to which it adds those that
-  /// all kernels have.
+  /// Writes includes, ports and Config: `constants` of the file's kernels, and the members that all
+  /// kernels have.
   Status write_common(std::string_view file, int64_t threads, ConfigText constants,
                       const SumsEpilogue* sections, int64_t pairs, bool loads_ahead = false) {
     if (op_.operands.size() == 3) {

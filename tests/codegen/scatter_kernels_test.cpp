@@ -43,11 +43,9 @@ InputEditor rows_by(int turn) {
 }
 
 bool has_config(const Trials& trials, int rows, int groups) {
-  const std::string text = ConfigText().constant("kRows", rows).constant("kGroups", groups).text();
-  const std::string_view members =
-      std::string_view(text).substr(text.find("  "), text.rfind('}') - text.find("  "));
+  const ConfigText config = ConfigText().constant("kRows", rows).constant("kGroups", groups);
   return llvm::any_of(trials.kernels, [&](const Kernel& kernel) {
-    return kernel.source.find(members) != std::string::npos;
+    return kernel.source.find(config.members()) != std::string::npos;
   });
 }
 
@@ -69,7 +67,7 @@ TEST_CASE("a row is the sum of its updates in ascending order, whatever they are
       {300, 0, 70, 24}, {37, 0, 1, 8}, {1, 0, 1, 8}, {0, 0, 0, 0}};
   const size_t distinct = sizes.size();
   for (size_t i = 0; i < distinct; ++i) sizes.push_back(sizes[i]);
-  // Of each kernel, one for each row of sizes: the second half has other row numbers.
+  // Calls of each kernel, one for each row of sizes; the second half has other row numbers.
   size_t calls = 0;
   run_trials(trials, sizes,
              [&](const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,

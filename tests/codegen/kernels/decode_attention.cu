@@ -63,9 +63,9 @@ struct Config {
   using Mask = NoMask;
   static constexpr int kHeads = 32;
   static constexpr int kKvHeads = 8;
-  static constexpr int kTile = 2;
   static constexpr int kWidth = 64;
   static constexpr int kValueWidth = 64;
+  static constexpr int kTile = 2;
   static constexpr int kSplits = 8;
   static constexpr int kStreams = 64;
   static constexpr bool kAligned = true;
@@ -83,7 +83,7 @@ __device__ __noinline__ void attend_alone(AttentionShared<Config>& shared, const
   attention.run(y0);
 }
 extern "C" __global__ void __launch_bounds__(512)
-decode_attention_9451592a(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
+decode_attention_2157f628(const bf16* x0, const bf16* x1, const bf16* x2, const int* x3, const int* x4, bf16* y0, long long n0, long long n1) {
   griddepcontrol_launch_dependents();
   griddepcontrol_wait();
   __shared__ AttentionShared<Config> shared;
