@@ -128,9 +128,9 @@ Result<CompileOptions> read_compile_options(OptionReader& reader) {
     if (*numerics == "fast") compile.fusion.numerics = Numerics::fast;
   }
   if (const auto attention = reader.text("attention"))
-    SINTER_TRY(choose_attention(*attention, OptionReader::where("attention"), compile.families));
+    SINTER_TRY(choose_attention(*attention, OptionReader::where("attention"), compile.recipe));
   if (const auto products = reader.text("products"))
-    SINTER_TRY(choose_products(*products, OptionReader::where("products"), compile.families));
+    SINTER_TRY(choose_products(*products, OptionReader::where("products"), compile.recipe));
   compile.entries = reader.list("entries");
   for (const std::string& pair : reader.list("overwrite")) {
     const size_t equal = pair.find('=');

@@ -76,6 +76,10 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
+/// Options of version 0.1.0 that have another name now (docs/renames.md).
+constexpr std::pair<std::string_view, std::string_view> kRenamedOptions[] = {
+    {"--own-products", "--slow-products"}};
+
 /// The error for a word that the command does not take, with what it may have been meant to be.
 Error refuse_words(const CLI::App& command, const std::string& path) {
   const std::vector<std::string> words = command.remaining();
@@ -95,6 +99,10 @@ Error refuse_words(const CLI::App& command, const std::string& path) {
   }
   const std::string given = option->substr(0, option->find('='));
   const std::vector<std::string> names = option_names(command);
+  for (const auto& [old, name] : kRenamedOptions)
+    if (given == old && llvm::is_contained(names, name))
+      return {fmt::format("no option is called \"{}\"", given), "",
+              fmt::format("its name is {} now; {}", name, help), ExitCode::usage};
   const bool letter = given.size() == 2 && given[1] != '-';
   std::string nearest;
   if (letter)  // the first option that begins with it

@@ -146,8 +146,8 @@ void add_device(CLI::App& command, CommandOptions& options) {
   command.add_option("--device", options.device, "where to run")
       ->type_name("auto|cpu|cuda[:N]")
       ->capture_default_str();
-  command.add_flag("--own-products", options.own_products,
-                   "GPU: matrix products by Sinter's own kernel, not cuBLASLt; slow");
+  command.add_flag("--slow-products", options.slow_products,
+                   "GPU: matrix products by a slow kernel, not cuBLASLt: for compute-sanitizer");
   command
       .add_option("--record", options.record,
                   "GPU: which implementation computes each matrix product, and no other is taken; "
@@ -296,11 +296,11 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   SINTER_LET(sizes, parse_sizes(options.sizes));
   request.compile.sizes = std::move(sizes);
   if (!options.attention.empty())
-    SINTER_TRY(choose_attention(options.attention, "--attention", request.compile.families));
+    SINTER_TRY(choose_attention(options.attention, "--attention", request.compile.recipe));
   if (!options.products.empty())
-    SINTER_TRY(choose_products(options.products, "--products", request.compile.families));
+    SINTER_TRY(choose_products(options.products, "--products", request.compile.recipe));
   if (options.dequantize == "16")
-    request.compile.families.rounded_matrices = true;
+    request.compile.recipe.codes = Recipe::Codes::rounded;
   else if (!options.dequantize.empty() && options.dequantize != "32")
     return fail(fmt::format("no such type: \"{}\"", printable(options.dequantize)), "--dequantize",
                 "give 32 or 16", ExitCode::usage);
@@ -323,7 +323,7 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
   backend.record = stored.empty() ? options.record : stored;
   backend.frozen = !backend.record.empty() && !tune;
   backend.tune = tune;
-  backend.own_products = options.own_products;
+  backend.slow_products = options.slow_products;
   backend.progress = [](size_t done, size_t total) {
     if (done == total) {
       progress("running");
@@ -339,10 +339,10 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
     return true;
   };
   SINTER_LET(opened, Backend::open(backend));
-  if (!opened->on_gpu() && (options.own_products || !options.record.empty()))
+  if (!opened->on_gpu() && (options.slow_products || !options.record.empty()))
     return fail(fmt::format("only a GPU's matrix products can be chosen, and the device is {}: {}",
                             opened->name(), opened->why()),
-                options.own_products ? "--own-products" : "--record", "leave it out",
+                options.slow_products ? "--slow-products" : "--record", "leave it out",
                 ExitCode::device);
   detail(fmt::format("device {}: {}", opened->name(), opened->why()));
   return std::move(opened);

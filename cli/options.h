@@ -22,7 +22,7 @@ struct CommandOptions {
   std::vector<std::string> ignored_keys;
   std::string device = "auto";
   std::string record;
-  bool own_products = false;
+  bool slow_products = false;
   std::vector<std::string> archs;  // empty: sm_90a
   bool several_archs = false;      // compile's: more than one may be given
   bool compiles = false;           // the command has the options of add_compiling

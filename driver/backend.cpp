@@ -49,10 +49,10 @@ class CudaBackend final : public Backend {
       SINTER_LET(file, read_record(options.record));
       record = std::move(file.record);
     }
-    const GemmPolicy policy = options.frozen         ? GemmPolicy::frozen
-                              : options.own_products ? GemmPolicy::own
-                              : options.tune         ? GemmPolicy::tune
-                                                     : GemmPolicy::first;
+    const GemmPolicy policy = options.frozen          ? GemmPolicy::frozen
+                              : options.slow_products ? GemmPolicy::strided
+                              : options.tune          ? GemmPolicy::tune
+                                                      : GemmPolicy::first;
     SINTER_LET(gemm, CudaGemm::create(device, kernel_library(), std::move(record), policy));
     backend->device_ = std::move(device);
     backend->gemm_ = std::move(gemm);

@@ -16,10 +16,10 @@ namespace sinter {
 struct BackendOptions {
   std::string device = "auto";  // auto, cpu, cuda, cuda:N
   /// GPU: which implementation computes each matrix product.
-  std::string record;         // file with decisions; empty: none yet
-  bool frozen = false;        // a library's product that the record lacks is an error
-  bool tune = false;          // decide by timing, not by the library's first proposal
-  bool own_products = false;  // every product by Sinter's own kernel: slow, for sanitizers
+  std::string record;          // file with decisions; empty: none yet
+  bool frozen = false;         // a library's product that the record lacks is an error
+  bool tune = false;           // decide by timing, not by the library's first proposal
+  bool slow_products = false;  // none by the library, but by a slow kernel: for sanitizers
   /// Uploading weights.
   WeightProgress progress;
 };

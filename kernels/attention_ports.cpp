@@ -36,4 +36,8 @@ bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm:
   return operand < kMaskOperand || attention_mask(graph, op, operand).has_value();
 }
 
+Permission attention_permission(const Recipe& recipe) {
+  return recipe.attention == Recipe::Attention::composed ? Permission::never : Permission::always;
+}
+
 }  // namespace sinter

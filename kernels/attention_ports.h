@@ -1,4 +1,4 @@
-// Ports and addresses of attention kernels whose blocks compute their own queries.
+// Ports, addresses and permissions of attention kernels whose blocks compute their own queries.
 #pragma once
 
 #include "kernels/family.h"
@@ -15,5 +15,8 @@ Ports attention_ports(const Graph& graph, const Op& op);
 /// neighbouring elements.
 bool attention_addresses(const Graph& graph, const Op& op, size_t operand,
                          llvm::ArrayRef<Symbol> symbols);
+
+/// Of the families of many tokens.
+Permission attention_permission(const Recipe& recipe);
 
 }  // namespace sinter

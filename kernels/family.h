@@ -15,6 +15,7 @@
 #include "device/tuned_form.h"
 #include "kernels/cost.h"
 #include "kernels/group.h"
+#include "kernels/recipe.h"
 
 namespace sinter {
 
@@ -124,9 +125,9 @@ struct KernelFamily {
   /// result that goes out by tile, admits_epilogue is asked where the epilogue does not take it so.
   std::optional<Verdict> (*admits_prologue)(const GroupView&) = nullptr;
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
-  /// Chooses ops only where the caller requests the family by its name (passes/choose_kernels.h),
-  /// or where `gains` says of an op that its kernel is the faster one.
-  bool on_request = false;
+  /// Whether it may choose ops under a recipe; where_it_gains: those of which `gains` says that its
+  /// kernel is the faster one. null: always.
+  Permission (*permission)(const Recipe&) = nullptr;
   bool (*gains)(const Graph&, ValueId, Readers) = nullptr;
   /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The
   /// operands of `op` are values of the builder's graph. nullopt: none of its orders fits.

@@ -9,21 +9,14 @@
 namespace sinter {
 namespace {
 
-/// The family of products of many tokens and a matrix that is not rounded.
-constexpr std::string_view kUnrounded = "gemm_codes";
-
-bool may_choose(const KernelFamily& family, const FamilyChoice& choice) {
-  return family.choose && !llvm::is_contained(choice.left_out, family.name) &&
-         !(choice.rounded_matrices && family.name == kUnrounded);
-}
-
 /// `op`, the value `id` of `from`, whose operands are values of the builder's graph.
 std::optional<ValueId> chosen(Builder& builder, const Op& op, const Entry& from, ValueId id,
-                              Readers readers, const FamilyChoice& choice) {
+                              Readers readers, const Recipe& recipe) {
   for (const KernelFamily* family : kernel_families()) {
-    if (!may_choose(*family, choice)) continue;
-    if (family->on_request && !llvm::is_contained(choice.requested, family->name) &&
-        !(family->gains && family->gains(from.graph, id, readers)))
+    if (!family->choose) continue;
+    const Permission may = family->permission ? family->permission(recipe) : Permission::always;
+    if (may == Permission::never ||
+        (may == Permission::where_it_gains && !family->gains(from.graph, id, readers)))
       continue;
     if (const auto own = family->choose(builder, op, from.tokens)) return own;
   }
@@ -42,11 +35,11 @@ std::optional<ValueId> unrounded_matrix(const Graph& graph, const Op& op) {
 /// A product with a matrix of float32 and an operand of another type, for which no family has a
 /// kernel, is one of float32: its operands are widened, which is exact, and the result is rounded.
 /// Or, where that was asked for, the matrix is rounded to the operand's type.
-std::optional<ValueId> of_one_type(Builder& b, const Op& op, const FamilyChoice& choice) {
+std::optional<ValueId> of_one_type(Builder& b, const Op& op, const Recipe& recipe) {
   if (!is_without_order(op, OpKind::linear) ||
       b.type(op.operands[0]).dtype == b.type(op.operands[1]).dtype)
     return std::nullopt;
-  if (choice.rounded_matrices) {
+  if (recipe.codes == Recipe::Codes::rounded) {
     llvm::SmallVector<ValueId, 3> rounded = op.operands;
     rounded[1] = b.cast(op.operands[1], b.type(op.operands[0]).dtype, op.name + ".rounded");
     return b.op(OpKind::linear, rounded, op.attrs, op.name);
@@ -59,17 +52,17 @@ std::optional<ValueId> of_one_type(Builder& b, const Op& op, const FamilyChoice&
 }  // namespace
 
 std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
-                                         const FamilyChoice& choice) {
+                                         const Recipe& recipe) {
   bool changed = false;
   Graph result;
   Builder builder(result, symbols);
   GraphRewriter rewriter(entry.graph, result);
   const auto readers = readers_of(entry.graph);
   rewriter.rewrite([&](ValueId id, Op op) {
-    if (choice.unrounded_matrices)
+    if (recipe.codes == Recipe::Codes::unrounded)
       if (const auto matrix = unrounded_matrix(result, op)) op.operands[1] = *matrix;
-    std::optional<ValueId> own = chosen(builder, op, entry, id, readers, choice);
-    if (!own) own = of_one_type(builder, op, choice);
+    std::optional<ValueId> own = chosen(builder, op, entry, id, readers, recipe);
+    if (!own) own = of_one_type(builder, op, recipe);
     changed |= own.has_value();
     return own ? *own : rewriter.add(std::move(op));
   });
@@ -88,10 +81,10 @@ std::vector<ValueId> rounded_matrices(const Graph& graph) {
   return casts;
 }
 
-bool choose_kernels(Module& module, const FamilyChoice& choice) {
+bool choose_kernels(Module& module, const Recipe& recipe) {
   bool changed = false;
   for (Entry& entry : module.entries) {
-    auto graph = with_chosen_kernels(entry, narrowed(module.symbols, entry.range), choice);
+    auto graph = with_chosen_kernels(entry, narrowed(module.symbols, entry.range), recipe);
     if (!graph) continue;
     entry.graph = std::move(*graph);
     changed = true;

@@ -12,7 +12,7 @@ namespace {
 class OrderRanges {
  public:
   OrderRanges(const Entry& entry, llvm::ArrayRef<Symbol> symbols, SymbolId symbol,
-              const FamilyChoice& choice)
+              const Recipe& recipe)
       : entry_(entry),
         symbols_(symbols),
         id_(symbol),
@@ -60,7 +60,7 @@ class OrderRanges {
   llvm::ArrayRef<Symbol> symbols_;
   SymbolId id_;
   const Symbol& symbol_;
-  const FamilyChoice& choice_;
+  const Recipe& recipe_;
   llvm::StringSet<> contractions_;  // names, which the families' ops keep
 };
 
@@ -73,7 +73,7 @@ void split_off_one(std::vector<SymbolRange>& ranges) {
 }
 
 std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
-                                   const FamilyChoice& choice) {
+                                   const Recipe& recipe) {
   const bool has_orders = llvm::any_of(
       entry.graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
   const bool has_tiles =
@@ -90,7 +90,7 @@ std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> sy
 
 }  // namespace
 
-bool entry_variants(Module& module, const FamilyChoice& choice) {
+bool entry_variants(Module& module, const Recipe& recipe) {
   std::vector<Entry> entries;
   for (Entry& entry : module.entries) {
     const auto ranges = ranges_of(entry, module.symbols, choice);

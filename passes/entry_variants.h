@@ -22,6 +22,6 @@
 namespace sinter {
 
 /// True if something changed.
-bool entry_variants(Module& module, const FamilyChoice& choice = {});
+bool entry_variants(Module& module, const Recipe& recipe = {});
 
 }  // namespace sinter

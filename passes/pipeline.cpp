@@ -32,11 +32,11 @@ bool plain(Module& module, const PassOptions&) {
 }
 
 bool choose_kernels_of(Module& module, const PassOptions& options) {
-  return choose_kernels(module, options.families);
+  return choose_kernels(module, options.recipe);
 }
 
 bool entry_variants_of(Module& module, const PassOptions& options) {
-  return entry_variants(module, options.families);
+  return entry_variants(module, options.recipe);
 }
 
 bool check_rows_of(Module& module, const PassOptions& options) {
@@ -44,7 +44,7 @@ bool check_rows_of(Module& module, const PassOptions& options) {
 }
 
 bool recognize_attention_of(Module& module, const PassOptions& options) {
-  return recognize_attention(module, options.families.relaxed_attention);
+  return recognize_attention(module, options.recipe.attention == Recipe::Attention::relaxed);
 }
 
 constexpr Pass kPipeline[] = {

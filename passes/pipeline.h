@@ -13,7 +13,7 @@ struct PassOptions {
   /// The caller's inputs are in device memory, where nobody checks them before a call
   /// (check_rows.h).
   bool device_inputs = false;
-  FamilyChoice families = {};
+  Recipe recipe = {};
 };
 
 struct Pass {

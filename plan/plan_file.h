@@ -15,8 +15,9 @@ inline constexpr std::string_view kPlanFormat = "sinter.plan";
 /// overlap; from 4 on they say what they read before they wait; from 5 on launches say from how
 /// many items on they have no clusters, and items are a cluster's; from 7 on a buffer of the arena
 /// has a slot instead of an offset; from 8 on the text of a kernel states its launch
-/// (kernel_text.h); from 9 on ops name their order.
-inline constexpr int64_t kPlanMajor = 9;
+/// (kernel_text.h); from 9 on ops name their order; from 10 on headers of
+/// kernels have the names of their families' orders.
+inline constexpr int64_t kPlanMajor = 10;
 
 /// plan.json: format and required features, version of the library, fingerprint of the weights;
 /// symbols, weights, states and kernels' groups as text IR; buffers, steps and launch shapes. The

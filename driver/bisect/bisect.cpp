@@ -232,23 +232,22 @@ class Bisection {
   /// Other orders and kernels, one change at a time.
   Status find_choice() {
     report_.verdict = BisectReport::Verdict::other;
-    const FamilyChoice& usual = options_.compile.families;
-    std::vector<std::pair<std::string, FamilyChoice>> choices;
-    const auto add = [&](auto choose, const char* option, const char* value) -> Status {
-      FamilyChoice other = usual;
-      SINTER_TRY(choose(value, option, other));
-      choices.emplace_back(fmt::format("{} {}", option, value), std::move(other));
-      return {};
+    using Products = Recipe::Products;
+    using Attention = Recipe::Attention;
+    const Recipe& usual = options_.compile.recipe;
+    std::vector<std::pair<std::string, Recipe>> choices;
+    const auto add = [&](std::string_view option, auto Recipe::*choice, auto value) {
+      choices.emplace_back(fmt::format("{} {}", option, to_string(value)), usual);
+      choices.back().second.*choice = value;
     };
-    const bool composed = llvm::is_contained(usual.left_out, "attention");
-    SINTER_TRY(add(choose_attention, "--attention", composed ? "tiled" : "composed"));
-    if (usual.requested.empty()) SINTER_TRY(add(choose_products, "--products", "own"));
-    if (!llvm::is_contained(usual.left_out, "gemm_tc"))
-      SINTER_TRY(add(choose_products, "--products", "library"));
+    add("--attention", &Recipe::attention,
+        usual.attention == Attention::composed ? Attention::tiled : Attention::composed);
+    for (const Products other : {Products::own, Products::library})
+      if (usual.products != other) add("--products", &Recipe::products, other);
     const std::string plan = write_plan(*judge_.fused().program);
-    for (const auto& [option, families] : choices) {
+    for (const auto& [option, recipe] : choices) {
       SINTER_TRY(tell(option));
-      const PlanChoice choice{true, {}, families};
+      const PlanChoice choice{true, {}, recipe};
       auto compiled = judge_.compile_choice(choice);
       if (!compiled || write_plan(*compiled->program) == plan) continue;
       SINTER_LET(still, is_wrong(choice));

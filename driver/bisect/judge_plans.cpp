@@ -22,7 +22,7 @@ CompileOptions chosen(CompileOptions options, const PlanChoice& choice) {
     options.fusion.enabled = false;
   }
   if (choice.only) options.fusion.only = choice.only;
-  if (choice.families) options.families = *choice.families;
+  if (choice.recipe) options.recipe = *choice.recipe;
   return options;
 }
 
@@ -30,11 +30,9 @@ CompileOptions chosen(CompileOptions options, const PlanChoice& choice) {
 
 std::string PlanChoice::key() const {
   std::string text = !fused ? "unfused" : only ? to_string(*only) : "fused";
-  if (families) {
-    text += fmt::format(" without {} with {}", fmt::join(families->left_out, ","),
-                        fmt::join(families->requested, ","));
-    if (families->relaxed_attention) text += " relaxed";
-  }
+  if (recipe)
+    text += fmt::format(" --attention {} --products {}", to_string(recipe->attention),
+                        to_string(recipe->products));
   return text;
 }
 
@@ -96,7 +94,7 @@ Status PlanJudge::open_reference(RunsOptions& runs) {
 
 Result<Compiled> PlanJudge::compile_choice(const PlanChoice& choice) const {
   const CompileOptions options = chosen(compile_, choice);
-  if (!choice.families) return compile(frozen_, options);
+  if (!choice.recipe) return compile(frozen_, options);
   SINTER_LET(frozen, frozen_module(model_, chosen(options_.compile, choice)));
   return compile(std::move(frozen), options);
 }

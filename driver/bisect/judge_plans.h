@@ -13,8 +13,8 @@ namespace sinter {
 /// How a plan is made: with all fusions, some or none, and with which kernels.
 struct PlanChoice {
   bool fused = true;
-  std::optional<FusionSet> only;         // none: all fusions
-  std::optional<FamilyChoice> families;  // none: the options' families
+  std::optional<FusionSet> only;  // none: all fusions
+  std::optional<Recipe> recipe;   // none: the options' recipe
 
   std::string key() const;  // "fused", "unfused", "0-3,7"
 };

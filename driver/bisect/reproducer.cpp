@@ -239,13 +239,11 @@ Result<Reproducer> write_reproducer(const std::string& folder, const KernelModul
   const CompileOptions& compiled = options.compile;
   if (!options.backend->on_gpu() && compiled.target != CompileOptions().target)
     made.command += " --arch " + shell_word(compiled.target);
-  if (llvm::is_contained(compiled.families.requested, "gemm_tc")) made.command += " --products own";
-  const auto leaves_out = [&](std::string_view name) {
-    return llvm::is_contained(compiled.families.left_out, name);
-  };
-  if (leaves_out("gemm_tc")) made.command += " --products library";
-  if (leaves_out("attention")) made.command += " --attention composed";
-  if (compiled.families.relaxed_attention) made.command += " --attention relaxed";
+  const Recipe &recipe = compiled.recipe, usual;
+  if (recipe.products != usual.products)
+    made.command += fmt::format(" --products {}", to_string(recipe.products));
+  if (recipe.attention != usual.attention)
+    made.command += fmt::format(" --attention {}", to_string(recipe.attention));
   if (compiled.fusion.numerics == Numerics::fast) made.command += " --numerics fast";
   if (options.slower_than) made.command += fmt::format(" --slower-than {}", *options.slower_than);
 

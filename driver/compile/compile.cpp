@@ -71,26 +71,21 @@ std::string describe(const Verdict& verdict, const Graph& graph) {
   return text;
 }
 
-Status choose_attention(std::string_view text, std::string where, FamilyChoice& families) {
-  if (text != "tiled" && text != "composed" && text != "relaxed")
+Status choose_attention(std::string_view text, std::string where, Recipe& recipe) {
+  const std::optional<Recipe::Attention> attention = parse_attention(text);
+  if (!attention)
     return fail(fmt::format("no such attention: \"{}\"", printable(text)), std::move(where),
                 "give tiled, composed or relaxed", ExitCode::usage);
-  families.relaxed_attention = text == "relaxed";
-  for (const char* family : {"attention", "attention_f32"}) {
-    std::erase(families.left_out, family);
-    if (text == "composed") families.left_out.emplace_back(family);
-  }
+  recipe.attention = *attention;
   return {};
 }
 
-Status choose_products(std::string_view text, std::string where, FamilyChoice& families) {
-  if (text != "auto" && text != "library" && text != "own")
+Status choose_products(std::string_view text, std::string where, Recipe& recipe) {
+  const std::optional<Recipe::Products> products = parse_products(text);
+  if (!products)
     return fail(fmt::format("no such products: \"{}\"", printable(text)), std::move(where),
                 "give auto, library or own", ExitCode::usage);
-  for (std::vector<std::string>* names : {&families.requested, &families.left_out})
-    std::erase(*names, "gemm_tc");
-  if (text == "own") families.requested.emplace_back("gemm_tc");
-  if (text == "library") families.left_out.emplace_back("gemm_tc");
+  recipe.products = *products;
   return {};
 }
 
@@ -141,17 +136,16 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
 }
 
 PassOptions pass_options(const CompileOptions& options) {
-  PassOptions result{.device_inputs = options.device_inputs, .families = options.families};
-  const bool is_fast = numerics_of(options) == Numerics::fast;
-  result.families.unrounded_matrices = is_fast && !options.families.rounded_matrices;
+  PassOptions result{.device_inputs = options.device_inputs, .recipe = options.recipe};
   const Result<DeviceDescription> device = find_device(options.target);
-  const bool lacks_wgmma = device && !device->has.wgmma;
-  if (lacks_wgmma || options.families.rounded_matrices)
-    result.families.left_out.emplace_back("gemm_codes");
-  // Where it was asked for, emission says what is missing. In fast numerics the library's calls
-  // apply GELU, too, and the kernel's epilogue takes float32 sums, whose gain was not measured.
-  if ((lacks_wgmma || is_fast) && !llvm::is_contained(options.families.requested, "gemm_tc"))
-    result.families.left_out.emplace_back("gemm_tc");
+  result.recipe.has_wgmma = !device || device->has.wgmma;
+  if (numerics_of(options) == Numerics::strict) return result;
+  if (options.recipe.codes == Recipe::Codes::as_written)
+    result.recipe.codes = Recipe::Codes::unrounded;
+  // The library's calls apply GELU, too, and the own kernel's epilogue takes float32 sums, whose
+  // gain was not measured.
+  if (options.recipe.products == Recipe::Products::automatic)
+    result.recipe.products = Recipe::Products::library;
   return result;
 }
 

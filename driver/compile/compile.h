@@ -22,7 +22,7 @@ struct CompileOptions {
   /// calls. may_share_memory() says which ones may (plan/shared_outputs.h). Not stored with a plan.
   std::vector<std::pair<std::string, std::string>> overwritten;
   /// Concerns freeze().
-  FamilyChoice families;
+  Recipe recipe;
   /// Sizes at which reports state bytes and times, where they are not the usual ones. Changes no
   /// plan.
   GivenSizes sizes;
@@ -74,10 +74,10 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
 
 /// "tiled", "composed" or "relaxed", which replaces the earlier choice. `where`: the option, for
 /// the error.
-Status choose_attention(std::string_view text, std::string where, FamilyChoice& families);
+Status choose_attention(std::string_view text, std::string where, Recipe& recipe);
 
 /// "auto", "library" or "own", in the same way.
-Status choose_products(std::string_view text, std::string where, FamilyChoice& families);
+Status choose_products(std::string_view text, std::string where, Recipe& recipe);
 
 /// "fp32", "fp16", "bf16", and the IR's own names of these.
 Result<DType> parse_dtype_option(std::string_view text);

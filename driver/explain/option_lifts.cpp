@@ -15,12 +15,12 @@ namespace {
 struct Option {
   std::string_view text;
   Numerics numerics;
-  const char* requested;  // a family; null: none
+  Recipe recipe = {};
 };
 
-constexpr Option kFast{"--numerics fast", Numerics::fast, nullptr},
-    kOwn{"--products own", Numerics::strict, "gemm_tc"},
-    kFree{"without --forbid and --stop-after", Numerics::strict, nullptr};
+constexpr Option kFast{"--numerics fast", Numerics::fast},
+    kOwn{"--products own", Numerics::strict, {.products = Recipe::Products::own}},
+    kFree{"without --forbid and --stop-after", Numerics::strict};
 
 llvm::ArrayRef<Option> options_against(Reason reason) {
   static constexpr Option kCall[] = {kOwn}, kStrict[] = {kFast, kOwn}, kConstraint[] = {kFree};
@@ -79,12 +79,10 @@ std::optional<OptionLifts::Lift> OptionLifts::lift(ValueId a, ValueId b, Reason 
     FusionOptions asked;
     asked.numerics =
         option.numerics == Numerics::fast ? Numerics::fast : compiled_.program->numerics;
-    FamilyChoice choice;
     const Graph* tried = &pair.graph;
     std::optional<Graph> chosen;
-    if (option.requested) {
-      choice.requested = {option.requested};
-      chosen = with_chosen_kernels(pair, symbols_, choice);
+    if (option.recipe != Recipe()) {
+      chosen = with_chosen_kernels(pair, symbols_, option.recipe);
       if (!chosen) continue;
       tried = &*chosen;
     }

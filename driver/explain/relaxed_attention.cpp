@@ -26,7 +26,7 @@ Result<EntrySavings> relaxed_savings(const OpenedModel& model, const CompileOpti
   }
   if (llvm::none_of(all, [](const auto& savings) { return savings.has_value(); })) return all;
   CompileOptions options = compile_options(model, wanted);
-  SINTER_TRY(choose_attention("relaxed", "--attention", options.families));
+  options.recipe.attention = Recipe::Attention::relaxed;
   SINTER_LET(module, freeze(model.module, options.entries, {}, pass_options(options)));
   SINTER_LET(device, find_device(options.target));
   for (size_t i = 0; i < all.size(); ++i) {

@@ -117,6 +117,21 @@ class ManifestReader {
     return {};
   }
 
+  static Status read_recipe(const JsonView& view, Recipe& recipe) {
+    SINTER_LET(products, view["products"].string());
+    if (const auto parsed = parse_products(products))
+      recipe.products = *parsed;
+    else
+      return view["products"].mismatch("auto, library or own");
+    SINTER_LET(attention, view["attention"].string());
+    if (const auto parsed = parse_attention(attention))
+      recipe.attention = *parsed;
+    else
+      return view["attention"].mismatch("tiled, composed or relaxed");
+    SINTER_LET(rounded, view["rounded_matrices"].boolean());
+    if (rounded) recipe.codes = Recipe::Codes::rounded;
+    return {};
+  }
   Status read_compile(const JsonView& view) {
     FusionOptions& fusion = manifest_.compile.fusion;
     SINTER_TRY(read(view["target"], manifest_.compile.target));
@@ -132,13 +147,7 @@ class ManifestReader {
     if (view["fusions"].present()) SINTER_TRY(read_fusions(view["fusions"], fusion.only.emplace()));
     SINTER_LET(device_inputs, view["device_inputs"].boolean_or(false));
     manifest_.compile.device_inputs = device_inputs;
-    FamilyChoice& families = manifest_.compile.families;
-    if (view["left_out"].present()) SINTER_TRY(read(view["left_out"], families.left_out));
-    if (view["requested"].present()) SINTER_TRY(read(view["requested"], families.requested));
-    SINTER_LET(relaxed, view["relaxed_attention"].boolean_or(false));
-    families.relaxed_attention = relaxed;
-    SINTER_LET(rounded, view["rounded_matrices"].boolean_or(false));
-    families.rounded_matrices = rounded;
+    SINTER_TRY(read_recipe(view, manifest_.compile.recipe));
     SINTER_TRY(read(view["require"], fusion.required));
     return read(view["forbid"], fusion.forbidden);
   }
@@ -239,6 +248,7 @@ std::string kernel_library_hash() {
 
 std::string write_manifest(const Manifest& manifest) {
   const FusionOptions& fusion = manifest.compile.fusion;
+  const Recipe& recipe = manifest.compile.recipe;
   const auto& spec = manifest.spec;
   Json json;
   json["format"] = kManifestName;
@@ -256,10 +266,9 @@ std::string write_manifest(const Manifest& manifest) {
                      {"require", fusion.required},
                      {"forbid", fusion.forbidden},
                      {"device_inputs", manifest.compile.device_inputs},
-                     {"left_out", manifest.compile.families.left_out},
-                     {"requested", manifest.compile.families.requested},
-                     {"relaxed_attention", manifest.compile.families.relaxed_attention},
-                     {"rounded_matrices", manifest.compile.families.rounded_matrices}};
+                     {"products", to_string(recipe.products)},
+                     {"attention", to_string(recipe.attention)},
+                     {"rounded_matrices", recipe.codes == Recipe::Codes::rounded}};
   if (fusion.only) json["compile"]["fusions"] = *fusion.only;
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();

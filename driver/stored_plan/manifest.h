@@ -1,7 +1,7 @@
 // manifest.json of a plan's folder: what the plan needs beside plan.json, and a hash of every file.
 //
 //   {
-//     "format": "sinter.manifest", "version": 1,
+//     "format": "sinter.manifest", "version": 2,
 //     "sinter": "0.1.0",               version of the writer
 //     "hash": "…",                     of this file, with zeros in place of these 32 digits
 //     "kernel_library": "…",           hash of the headers that the kernels' text includes
@@ -9,7 +9,8 @@
 //     "module": "ir/00-input.sir",     what was compiled, before the passes
 //     "compile": {"target": "sm_90a", "numerics": "strict", "entries": ["decode"],
 //                 "fuse": true, "stop_after": -1, "require": [["a", "b"]], "forbid": [],
-//                 "device_inputs": false, "left_out": ["attention"],
+//                 "device_inputs": false, "products": "auto", "attention": "composed",
+//                 "rounded_matrices": false,
 //                 "fusions": [0, 1, 5]},   those that were made; absent: all
 //     "spec": {…},                     spec_json.h; null: a module
 //     "streaming": {"sink": 4, "window": 1020},                          or null
@@ -72,7 +73,7 @@ struct Manifest {
 inline constexpr const char *kManifestFile = "manifest.json", *kRecordFile = "record.json",
                             *kModelFiles = "model", *kWeightFiles = "weights",
                             *kHeaderFiles = "include";
-inline constexpr int64_t kManifestFormat = 1;
+inline constexpr int64_t kManifestFormat = 2;
 
 /// Hash of the headers that this program's kernels include: text of another library may mean
 /// something else.

@@ -53,8 +53,8 @@ namespace sinter {
 /// products gain nothing from more rows.
 inline constexpr int64_t kMaxPackedTokens = 16384;
 
-/// A multiple of the tiles of keys of attention (kernels/attention/order.h,
-/// kernels/attention_f32/order.h). The caches have room for sequences that begin at multiples of
+/// A multiple of the tiles of keys of attention (kernels/tiled_attention/order.h,
+/// kernels/float_attention/order.h). The caches have room for sequences that begin at multiples of
 /// it.
 inline constexpr int64_t kSequenceStep = 128;
 

@@ -152,7 +152,7 @@ Status CudaGemm::decide(const GemmProblem& problem, Implementation& implementati
     return {};
   }
   if (implementation.product && !implementation.product->proposals().empty() &&
-      policy_ != GemmPolicy::own)
+      policy_ != GemmPolicy::strided)
     implementation.choice = implementation.product->proposals().front();
   record_.choices[key] = implementation.choice;
   return {};

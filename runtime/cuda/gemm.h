@@ -17,13 +17,13 @@ namespace sinter {
 
 /// The policy for a product that the record does not decide. If the product has an open extent,
 /// `tune` decides for all lengths of the class at once, at its longest (length_class.h), so that
-/// the decision does not depend on which length comes first; `first` and `own` decide for these
+/// the decision does not depend on which length comes first; `first` and `strided` decide for these
 /// extents.
 enum class GemmPolicy : uint8_t {
   frozen,  // an error
-  first,   // the library's first proposal, or the own kernel where it has none
-  own,     // the own kernel: for sanitizers, which do not see all that the library writes
-  tune,    // the fastest of the library's proposals and the own kernel, by timing
+  first,   // the library's first proposal, or the strided kernel (strided_gemm.h) where it has none
+  strided,  // the strided kernel: for sanitizers, which do not see all that the library writes
+  tune,     // the fastest of the library's proposals and the strided kernel, by timing
 };
 
 struct StridedGemmKernel;
@@ -79,11 +79,11 @@ class CudaGemm {
   }
   /// Takes part in the decisions of others, before the first product is prepared.
   void share(std::shared_ptr<TunedProducts> tuned) { tuned_ = std::move(tuned); }
-  /// Machine code of own kernels, to be taken instead of compiling them.
+  /// Machine code of strided kernels, to be taken instead of compiling them.
   void add_machine_code(const MachineCodeByText& ready) {
     ready_.insert(ready.begin(), ready.end());
   }
-  /// The seconds that GemmPolicy::tune has taken so far, the own kernel's compilation included.
+  /// The seconds that GemmPolicy::tune has taken so far, the strided kernel's compilation included.
   double tuning_seconds() const { return tuning_seconds_; }
 
  private:

@@ -81,7 +81,7 @@ constexpr Row kRows[] = {
     {"run", "--phase", "--phase zzz", Change::refused},
     // Running it.
     {"run verify bisect generate ppl embed quantize", "--device", "--device zzz", Change::refused},
-    {"run verify bisect generate ppl embed quantize", "--own-products", "--own-products",
+    {"run verify bisect generate ppl embed quantize", "--slow-products", "--slow-products",
      Change::refused},
     {"run verify bisect generate ppl embed quantize", "--record", "--record zzz", Change::refused},
     // A plan's folder.
@@ -213,7 +213,7 @@ constexpr Row kRows[] = {
     {"bench profile", "--forbid", "--forbid zzz1", Change::refused},
     {"bench profile", "--stop-after", "", Change::gpu},
     {"bench profile", "--device", "--device zzz", Change::refused},
-    {"bench profile", "--own-products", "--own-products", Change::refused},
+    {"bench profile", "--slow-products", "--slow-products", Change::refused},
     {"bench profile", "--record", "--record zzz", Change::refused},
     {"bench profile", "--json", "", Change::gpu},
     {"bench profile", "--verbose", "", Change::gpu},

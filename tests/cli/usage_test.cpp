@@ -45,6 +45,8 @@ TEST_CASE("an option that is not known gets the nearest one, a text its option")
               "\"Hello\" stands alone; a text is given as --prompt TEXT|-; see");
   check_error({"embed", kGpt2, "Hello"}, 2, "a text is given as --text TEXT; see");
   check_error({"inspect", kGpt2, "Hello"}, 2, "\"Hello\" is one argument too many; see");
+  check_error({"generate", kGpt2, "--own-products"}, 2,
+              "no option is called \"--own-products\"; its name is --slow-products now; see");
   check_error({"devices", "--jsn"}, 2, "the nearest is --json; see `sinter devices --help`");
 }
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "codegen/attention_trials.h"
-#include "kernels/attention/order.h"
+#include "kernels/tiled_attention/order.h"
 
 namespace sinter::attention_random_test {
 namespace {

@@ -65,7 +65,7 @@ TEST_CASE("emitted kernels compile") {
     for (size_t i = 0; i < kClosedGroups.size(); ++i)
       add(kClosedGroups[i], types[(i + turn) % std::size(types)], 0);
     // Attention takes long to compile: each group for one of the devices; played kernels have both
-    // forms of each (attention_kernels, attention_backward_kernels).
+    // forms of each (tiled_attention_kernels, attention_backward_kernels).
     for (const auto* groups : {&kAttentionGroups, &kSequenceGroups, &kGradientGroups})
       for (size_t i = turn; i < groups->size(); i += 2)
         add((*groups)[i], i / 2 % 2 == 0 ? DType::f16 : DType::bf16, 64);

@@ -89,22 +89,22 @@ Status run_other_choices(Module module, uint64_t seed) {
   Random random(seed + 1);
   PassOptions options;
   options.device_inputs = random.chance(50);
-  options.families.relaxed_attention = random.chance(50);
-  options.families.rounded_matrices = random.chance(50);
-  options.families.unrounded_matrices = random.chance(50);
-  for (const KernelFamily* family : kernel_families()) {
-    if (random.chance(30)) options.families.left_out.emplace_back(family->name);
-    if (random.chance(50)) options.families.requested.emplace_back(family->name);
-  }
+  const auto drawn = [&](auto& choice) {
+    choice = static_cast<std::remove_reference_t<decltype(choice)>>(random.between(0, 2));
+  };
+  drawn(options.recipe.products);
+  drawn(options.recipe.attention);
+  drawn(options.recipe.codes);
+  options.recipe.has_wgmma = random.chance(70);
   run_passes(module, {}, options);
   return check_copies(std::move(module));
 }
 
-Result<Module> frozen_case(Module module, uint64_t seed, const std::vector<std::string>& requested,
+Result<Module> frozen_case(Module module, uint64_t seed, const Recipe& recipe,
                            std::optional<Fault> fault) {
   const Planted planted(fault);
   PassOptions options;
-  options.families.requested = requested;
+  options.recipe = recipe;
   module = after_some_passes(with_variants(std::move(module), seed), seed, options);
   SINTER_LET(frozen, freeze(std::move(module), {}, {}, options));
   SINTER_TRY(check_copies(frozen));
@@ -190,7 +190,7 @@ class SourceComparison {
     ObservedModule observed = observe_contractions(test.module, with_sums);
     SourceModule source(test, data, observed.contractions);
     if (observed.contractions.empty()) return SourceComparison(std::move(source), {}, 0);
-    SINTER_LET(frozen, frozen_case(std::move(observed.module), seed, test.requested, {}));
+    SINTER_LET(frozen, frozen_case(std::move(observed.module), seed, test.recipe, {}));
     CompileOptions separate;
     separate.fusion.enabled = false;
     SINTER_LET(compiled, compile(std::move(frozen), separate));
@@ -242,7 +242,7 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
                                 std::optional<Fault> fault, Numerics numerics) {
   const bool strict = numerics == Numerics::strict;
   SINTER_TRY(run_other_choices(test.module, data_seed));
-  auto frozen = frozen_case(test.module, data_seed, test.requested, fault);
+  auto frozen = frozen_case(test.module, data_seed, test.recipe, fault);
   if (!frozen) return stage("passes", std::move(frozen.error()));
   const bool with_sums = sums_blocks(*frozen);
   CompileOptions separate;

@@ -67,7 +67,7 @@ Case grown(const char* name, uint64_t seed, Grow grow) {
   GraphGenerator generator(result, random.next());
   grow(generator, random);
   generator.choose_outputs();
-  if (random.chance(50)) result.requested = {"gemm_tc"};
+  if (random.chance(50)) result.recipe.products = Recipe::Products::own;
   return result;
 }
 

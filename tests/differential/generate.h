@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "ir/graph.h"
+#include "kernels/recipe.h"
 
 namespace sinter {
 
@@ -13,7 +13,7 @@ namespace sinter {
 struct Case {
   Module module;
   std::vector<int64_t> symbol_values;
-  std::vector<std::string> requested = {};  // families (passes/choose_kernels.h)
+  Recipe recipe = {};
 };
 
 /// The case of a seed: always the same. 12 to 80 ops of every kind in every element type that is

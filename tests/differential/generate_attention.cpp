@@ -8,9 +8,9 @@
 
 #include "differential/graph_generator.h"
 #include "ir/attention_operands.h"
-#include "kernels/attention/order.h"
 #include "kernels/attention_backward/order.h"
 #include "kernels/decode_attention/order.h"
+#include "kernels/tiled_attention/order.h"
 
 namespace sinter {
 namespace {

@@ -177,8 +177,9 @@ Case generate_own_products(uint64_t seed) {
       ProductsText(random, constant ? std::string(random.pick(kTokens)) : "N").text(most);
   auto module = parse_module(text, "products");
   SINTER_CHECK(module, "{}\n{}", module.error().message(), text);
-  if (constant) return {std::move(*module), {}, {"gemm_tc"}};
-  return {std::move(*module), {random.chance(30) ? most : random.between(1, most)}, {"gemm_tc"}};
+  const Recipe own{.products = Recipe::Products::own};
+  if (constant) return {std::move(*module), {}, own};
+  return {std::move(*module), {random.chance(30) ? most : random.between(1, most)}, own};
 }
 
 }  // namespace sinter

@@ -124,7 +124,7 @@ void GraphGenerator::tiled_linear() {
 
 /// Codes and scales of files, the scales within -0.75 .. 0.25: with infinite ones a product has no
 /// value that all orders of its sum agree on. Zero points are among the codes' own values:
-/// tiled_codes rounds a code less any other zero (kernels/gemm_tc/order.h).
+/// tiled_codes rounds a code less any other zero (kernels/products/order.h).
 ValueId GraphGenerator::packed_weight(const CodeFormat& format, int64_t rows, int64_t length) {
   Weight made{name("w"), {DType::i32, {rows, row_words(format, length)}}, {}};
   Builder init(made.init, result_.module.symbols);

@@ -229,7 +229,7 @@ Case smallest_case(const Case& test, int tries, const std::function<bool(const C
   ReduceOptions options;
   options.tries = tries;
   const auto case_of_module = [&](const Reducible& smaller) {
-    return Case{smaller.module, smaller.symbol_values, test.requested};
+    return Case{smaller.module, smaller.symbol_values, test.recipe};
   };
   auto reduced = reduce(
       {test.module, test.symbol_values},
@@ -253,7 +253,7 @@ size_t shrink_and_print(uint64_t seed, const std::string& failure, const Options
   fmt::print("{}  shrunk to {}: {}\n  replay: {} --sir {} --symbols {} --data-seed {} {}{}\n",
              print_module(smallest.module), counted(size_of(smallest.module).ops, "op"), what,
              kProgram, path, fmt::join(smallest.symbol_values, ","), seed, flags(options),
-             smallest.requested.empty() || !options.products.empty() ? "" : " --products own");
+             smallest.recipe == Recipe() || !options.products.empty() ? "" : " --products own");
   return size_of(smallest.module).ops;
 }
 
@@ -401,9 +401,10 @@ int run_file(const Options& options) {
     return 2;
   }
   const std::string what =
-      check_one({std::move(*module), options.symbols,
-                 options.products == "own" ? std::vector<std::string>{"gemm_tc"}
-                                           : std::vector<std::string>{}},
+      check_one({std::move(*module),
+                 options.symbols,
+                 {.products = options.products == "own" ? Recipe::Products::own
+                                                        : Recipe::Products::automatic}},
                 options.data_seed, options);
   fmt::print("{}\n", what.empty() ? "equal" : what);
   return what.empty() ? 0 : 3;

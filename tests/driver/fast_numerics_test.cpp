@@ -69,17 +69,17 @@ TEST_CASE(
 }
 )",
                                            "test"));
-  const auto is_own = [&](Numerics numerics, std::vector<std::string> requested) {
+  const auto is_own = [&](Numerics numerics, Recipe::Products products) {
     CompileOptions options;
     options.fusion.numerics = numerics;
-    options.families.requested = std::move(requested);
+    options.recipe.products = products;
     const Module frozen = value(freeze(module, {}, {}, pass_options(options)));
     return llvm::any_of(frozen.entries[0].graph.ops(),
                         [](const Op& op) { return order_of(op) == Order::tiled_linear; });
   };
-  CHECK(is_own(Numerics::strict, {}));
-  CHECK_FALSE(is_own(Numerics::fast, {}));
-  CHECK(is_own(Numerics::fast, {"gemm_tc"}));
+  CHECK(is_own(Numerics::strict, Recipe::Products::automatic));
+  CHECK_FALSE(is_own(Numerics::fast, Recipe::Products::automatic));
+  CHECK(is_own(Numerics::fast, Recipe::Products::own));
 }
 
 TEST_CASE("random graphs: hardly a value is farther off than the bounds") {

@@ -6,8 +6,8 @@
 #include "driver/generate/generate_many.h"
 #include "driver/small_models.h"
 #include "frontends/model/build_model.h"
-#include "kernels/attention/order.h"
-#include "kernels/attention_f32/order.h"
+#include "kernels/float_attention/order.h"
+#include "kernels/tiled_attention/order.h"
 #include "runtime/compare.h"
 
 namespace sinter::sequence_batch_test {

@@ -169,7 +169,7 @@ TEST_CASE("an option saves in the plan what its refusals say") {
 
 TEST_CASE("an option that lifts a refusal puts the two values in one kernel") {
   CompileOptions own;
-  own.families.requested = {"gemm_tc"};
+  own.recipe.products = Recipe::Products::own;
   const std::string path = SINTER_SAMPLES_DIR "/llama-3.2-1b.json";
   const EntryLedger library = ledger(plan_of(path), "prefill")[0],
                     tiled = ledger(plan_of(path, own), "prefill")[0];

@@ -9,7 +9,7 @@ Result<PlannedCase> plan_case(uint64_t seed, const Case& test, const std::string
   SINTER_TRY(verify(test.module));
   PlannedCase planned{seed, test.symbol_values, {}, {}, {}};
   PassOptions passes;
-  passes.families.requested = test.requested;
+  passes.recipe = test.recipe;
   SINTER_LET(frozen, freeze(test.module, {}, {}, passes));
   CompileOptions options;
   options.target = target;

@@ -62,7 +62,7 @@ TEST_CASE(
 )");
   PassOptions options;
   CHECK(ranges(module) == "main 1-1; main 2-8; main 9-64; ");
-  options.families.requested = {"gemm_tc"};
+  options.recipe.products = Recipe::Products::own;
   CHECK(ranges(module, options) == "main 1-1; main 2-4; main 5-8; main 9-64; ");
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("products by Sinter's own kernels have results of the operands' type o
 )",
                                           dtype));
     PassOptions options;
-    options.families.requested = {"gemm_tc"};
+    options.recipe.products = Recipe::Products::own;
     run_passes(module, {}, options);
     const auto is_own = [](const Op& op) { return order_of(op) == Order::tiled_linear; };
     CHECK(llvm::count_if(module.entries[0].graph.ops(), is_own) == own);
@@ -142,7 +142,7 @@ TEST_CASE("rewrites that would need a ninth axis are left out") {
 )"};
   for (const char* text : kModules) {
     PassOptions options;
-    options.families.requested = {"gemm_tc"};
+    options.recipe.products = Recipe::Products::own;
     Module module = module_of(text);
     run_passes(module, {}, options);  // ends the program where a pass makes what is not valid
     CHECK(verify(module));
@@ -167,9 +167,9 @@ TEST_CASE("many tokens read a quantized matrix as it is, in float32 or rounded")
       CHECK(llvm::count_if(chosen.entries[0].graph.ops(),
                            [](const Op& op) { return order_of(op) == Order::tiled_codes; }) == 1);
       chosen = module;
-      options.families.left_out = {"gemm_codes"};
+      options.recipe.has_wgmma = false;
     }
-    options.families.rounded_matrices = rounded;
+    if (rounded) options.recipe.codes = Recipe::Codes::rounded;
     run_passes(chosen, {}, options);
     const Graph& graph = chosen.entries[0].graph;
     int products = 0;

@@ -1,7 +1,7 @@
 // float_attention against attention in float64.
 #include <doctest/doctest.h>
 
-#include "kernels/attention_f32/order.h"
+#include "kernels/float_attention/order.h"
 #include "runtime/attention_case.h"
 
 namespace sinter::host_eval_float_attention_test {

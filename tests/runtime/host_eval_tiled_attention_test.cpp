@@ -1,7 +1,7 @@
 // tiled_attention against attention in float64.
 #include <doctest/doctest.h>
 
-#include "kernels/attention/order.h"
+#include "kernels/tiled_attention/order.h"
 #include "runtime/attention_case.h"
 
 namespace sinter::host_eval_tiled_attention_test {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kTokens = 3, kColumns = 5;
 
-/// The order of kernels/gemm_tc/order.h: steps of 16 products, each rounded once.
+/// The order of kernels/products/order.h: steps of 16 products, each rounded once.
 float in_order(const double* x, const double* w, int64_t length) {
   float sum = 0;
   for (int64_t begin = 0; begin < length; begin += 16) {

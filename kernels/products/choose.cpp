@@ -1,0 +1,185 @@
+// The order of a product of 16-bit elements is tiled_linear, Sinter's own on tensor cores:
+//
+//   %y = linear %x, %w, %b
+//   =>
+//   %y = linear %x, %w, %b {order = tiled_linear}
+//
+// where it was asked for, or where its kernel is faster than a call of the library and a kernel of
+// the epilogue (gains_by_epilogue). The gradient of its input is such a product, too, whose
+// kernel reads the columns of w where they are:
+//
+//   %dx = einsum %dy, %w {spec = "nak,km->nam"}
+//   =>
+//   %t  = transpose %w
+//   %dx = linear %dy, %t {order = tiled_linear}
+//
+// The order of a product with a matrix of codes, which no gemv takes, is tiled_codes:
+//
+//   %d = dequantize %p {size = K, codes = F}  a packed matrix that is a weight or an input
+//   %y = linear %x, %d, %b
+//   =>
+//   %y = quantized_linear %x, %p, %b {size = K, codes = F, order = tiled_codes}
+//
+// Other products stay calls of the library: float32, whose elements tensor cores would round, and
+// rows that are no multiple of 8 elements, which tensor maps do not take. The fewest tokens by a
+// matrix that can be streamed are left to gemv, which is asked after tiled_linear and before
+// tiled_codes.
+#include <llvm/ADT/STLExtras.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/builder.h"
+#include "ir/cheap_ops.h"
+#include "ir/code_format.h"
+#include "ir/contraction.h"
+#include "ir/fault.h"
+#include "ir/infer.h"
+#include "ir/op_flops.h"
+#include "ir/op_roles.h"
+#include "kernels/family.h"
+#include "kernels/products/order.h"
+#include "kernels/products/schedule.h"
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kMostGemvTokens = 4;
+
+/// A product x w^T, or x w, as it stands in a graph.
+struct PlainProduct {
+  ValueId x, w;
+  bool transposed = false;  // x w: the sum is over the rows of w
+
+  Dim columns(const Graph& graph) const { return graph[w].type.dims[transposed ? 1 : 0]; }
+  Dim length(const Graph& graph) const { return graph[w].type.dims[transposed ? 0 : 1]; }
+};
+
+/// An einsum of a matrix and the last axis of another operand, whose result has the matrix's other
+/// axis in its place. nullopt: it is another one.
+std::optional<PlainProduct> as_plain_product(const Graph& graph, const Op& op) {
+  if (is_without_order(op, OpKind::linear)) return PlainProduct{op.operands[0], op.operands[1]};
+  if (op.kind != OpKind::einsum || graph[op.operands[1]].type.rank() != 2) return std::nullopt;
+  const auto last = static_cast<int>(op.type.rank()) - 1;
+  PlainProduct product{op.operands[0], op.operands[1]};
+  const auto spec = parse_einsum(op.attrs.get<std::string>(AttrName::spec));
+  for (const EinsumAxis& axis : spec->axes) {
+    const bool is_row = axis.b < 0 && axis.a == axis.result && axis.a < last;
+    const bool is_summed = axis.result < 0 && axis.a == last && axis.b >= 0;
+    const bool is_column = axis.a < 0 && axis.b >= 0 && axis.result == last;
+    if (!is_row && !is_summed && !is_column) return std::nullopt;
+    if (is_summed) product.transposed = axis.b == 0;
+  }
+  return product;
+}
+
+/// Elements of 16 bits, a result of their type or f32 (C16), and rows that tensor maps take.
+bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
+  const TensorType& w = graph[product.w].type;
+  const Dim columns = product.columns(graph), length = product.length(graph);
+  if (dtype_info(w.dtype).bits != 16 || w.dtype != graph[product.x].type.dtype ||
+      (op.type.dtype != w.dtype && op.type.dtype != DType::f32 &&
+       !fault(Fault::other_16_bit_result)) ||
+      op.type.rank() < 2 || columns.is(0) || !length.is_constant() || !columns.is_constant() ||
+      !is_tiled_linear_length(length.constant()))
+    return false;
+  // The kernel of few tokens streams rows.
+  return !product.transposed || is_tiled_linear_length(columns.constant());
+}
+
+/// Bounds within which the own kernel with its epilogue was measured to be as fast as the library's
+/// call and a kernel, or faster (bench/log/products.md, "Epilogues").
+constexpr int64_t kLeastBytes = int64_t{24} << 20;  // of memory traffic that it saves
+constexpr double kLeastInstructions = 20;           // of the epilogue, for an element
+constexpr int64_t kMostLength = 1152;               // elements of a sum
+
+/// The epilogue that may join a product: ops that compute it by element, and ops by element that
+/// only those read.
+struct Epilogue {
+  double instructions = 0;  // for an element
+  bool keeps = false;       // others read the product, too
+};
+Epilogue epilogue_of(const Graph& graph, ValueId product, Readers readers) {
+  constexpr uint32_t kMostOps = 256;  // before and after the product
+  const Dims& dims = graph[product].type.dims;
+  const auto is_by_elements = [&](const Op& op) {
+    return op.type.dims == dims && (is_by_element(op) || is_activation(op));
+  };
+  std::set<uint32_t> joined = {product.index};
+  std::set<uint32_t> others;  // ops that read what is joined, or one another
+  const uint32_t end = std::min(static_cast<uint32_t>(graph.size()), product.index + kMostOps);
+  for (uint32_t i = product.index + 1; i < end; ++i) {
+    const Op& op = graph.ops()[i];
+    const auto reads = [&](const std::set<uint32_t>& values) {
+      return llvm::any_of(op.operands, [&](ValueId of) { return values.contains(of.index); });
+    };
+    if (!reads(joined) && !reads(others)) continue;
+    (is_by_elements(op) && !reads(others) ? joined : others).insert(i);
+  }
+  const uint32_t first = product.index > kMostOps ? product.index - kMostOps : 0;
+  for (uint32_t i = *joined.rbegin(); i-- > first;)
+    if (!others.contains(i) && is_by_elements(graph.ops()[i]) &&
+        llvm::all_of(readers[i], [&](ValueId reader) { return joined.contains(reader.index); }))
+      joined.insert(i);
+  Epilogue epilogue;
+  for (uint32_t i : joined)
+    if (i != product.index) epilogue.instructions += instructions(graph, graph.ops()[i], {});
+  epilogue.instructions /= static_cast<double>(volume(dims).constant());
+  epilogue.keeps = llvm::any_of(readers[product.index], [&](ValueId reader) {
+    return reader == product || !joined.contains(reader.index);
+  });
+  return epilogue;
+}
+
+}  // namespace
+
+std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
+  const Graph& graph = b.graph();
+  if (op.kind != OpKind::linear && op.kind != OpKind::einsum) return std::nullopt;
+  const auto product = as_plain_product(graph, op);
+  if (!product || !is_tiled(graph, op, *product)) return std::nullopt;
+  const int64_t most = most_tokens(op, b.symbols());
+  if (product->transposed ? most <= kMostFewTokens
+                          : most <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1]))
+    return std::nullopt;
+  llvm::SmallVector<ValueId, 3> operands = op.operands;
+  if (product->transposed) operands[1] = b.transpose(product->w, {1, 0});
+  Attributes attrs;
+  if (const AttrValue* dtype = op.attrs.find(AttrName::dtype)) attrs.set(AttrName::dtype, *dtype);
+  attrs.set(AttrName::order, Order::tiled_linear);
+  return b.op(OpKind::linear, operands, std::move(attrs), op.name);
+}
+
+bool gains_by_epilogue(const Graph& graph, ValueId id, Readers readers) {
+  const Op& op = graph[id];
+  if (op.kind != OpKind::linear && op.kind != OpKind::einsum) return false;
+  const auto product = as_plain_product(graph, op);
+  if (!product || !is_tiled(graph, op, *product) || op.type.dtype != graph[product->w].type.dtype ||
+      !volume(op.type.dims).is_constant() ||
+      !is_tiled_linear_length(op.type.dims.back().constant()) ||
+      product->length(graph).constant() > kMostLength)
+    return false;
+  // The epilogue does not read the product; where nothing else does, it is not written either.
+  const Epilogue epilogue = epilogue_of(graph, id, readers);
+  const int64_t bytes = volume(op.type.dims).constant() * 2 * (epilogue.keeps ? 1 : 2);
+  return bytes >= kLeastBytes && epilogue.instructions >= kLeastInstructions;
+}
+
+std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens) {
+  if (!is_without_order(op, OpKind::linear)) return std::nullopt;
+  const Graph& graph = b.graph();
+  const Op& matrix = graph[op.operands[1]];
+  if (matrix.kind != OpKind::dequantize || dtype_info(b.type(op.operands[0]).dtype).bits != 16 ||
+      code_format(matrix.attrs).minima || matrix.type.dims[0].is(0) ||
+      !is_tiled_linear_length(matrix.type.dims[1].constant()) ||
+      !can_be_streamed(graph, matrix.operands[0]))
+    return std::nullopt;
+  llvm::SmallVector<ValueId, 3> operands = op.operands;
+  operands[1] = matrix.operands[0];
+  Attributes attrs = op.attrs;
+  for (AttrName name : {AttrName::size, AttrName::codes}) attrs.set(name, *matrix.attrs.find(name));
+  attrs.set(AttrName::order, Order::tiled_codes);
+  return b.op(OpKind::quantized_linear, operands, std::move(attrs), op.name);
+}
+
+}  // namespace sinter

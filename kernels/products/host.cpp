@@ -1,0 +1,125 @@
+// tiled_linear and tiled_codes in the orders of kernels/products/order.h; in precise evaluation the
+// same sums in float64.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/products/order.h"
+#include "runtime/evaluate/linear_rows.h"
+#include "runtime/evaluate/packed_product.h"
+#include "runtime/evaluate/tensor_cores.h"
+#include "runtime/evaluate/vector_clones.h"
+
+namespace sinter {
+namespace {
+
+/// The sum of an element, of `length` products.
+template <typename T>
+SINTER_VECTOR_CLONES T element_sum(const T* x, const T* w, int64_t length) {
+  T sum = 0;
+  for (int64_t begin = 0; begin < length; begin += kTiledLinearStep) {
+    double exact = sum;
+    const int64_t end = std::min<int64_t>(length, begin + kTiledLinearStep);
+    for (int64_t k = begin; k < end; ++k)
+      exact += static_cast<double>(x[k]) * static_cast<double>(w[k]);
+    sum = static_cast<T>(exact);
+  }
+  return sum;
+}
+template float element_sum(const float*, const float*, int64_t);
+template double element_sum(const double*, const double*, int64_t);
+
+/// Tokens whose sums are added side by side.
+constexpr int64_t kTokens = 16;
+
+/// The same for kTokens sums; x: [length, kTokens].
+template <typename T>
+SINTER_VECTOR_CLONES void add_products_of_tokens(T* sums, const T* x, const T* w, int64_t length) {
+  for (int64_t begin = 0; begin < length; begin += kTiledLinearStep) {
+    double exact[kTokens];
+    for (int64_t n = 0; n < kTokens; ++n) exact[n] = sums[n];
+    const int64_t end = std::min<int64_t>(length, begin + kTiledLinearStep);
+    for (int64_t k = begin; k < end; ++k)
+      for (int64_t n = 0; n < kTokens; ++n)
+        exact[n] += static_cast<double>(x[k * kTokens + n]) * static_cast<double>(w[k]);
+    for (int64_t n = 0; n < kTokens; ++n) sums[n] = static_cast<T>(exact[n]);
+  }
+}
+template void add_products_of_tokens(float*, const float*, const float*, int64_t);
+template void add_products_of_tokens(double*, const double*, const double*, int64_t);
+
+/// The products of a packed row, of `length` codes, and kTokens rows of x, [length, kTokens].
+template <typename T>
+void packed_sums(T (&sums)[kTokens], const UnpackedRow<T>& row, const CodeFormat& format,
+                 const T* x, int64_t length) {
+  const int64_t step_length = format.layout().step_length();
+  const int64_t group = format.group == 0 ? kCodesRun : format.group;
+  T of_group[kTokens] = {};
+  const auto scale = [&](size_t index) {
+    for (int64_t n = 0; n < kTokens; ++n) {
+      sums[n] = std::fma(row.scales[index], of_group[n], sums[n]);
+      of_group[n] = 0;
+    }
+  };
+  for (T& sum : sums) sum = 0;
+  for (int64_t step = 0; step < length; step += step_length)
+    for (int64_t half = step; half < step + kCodeRound; half += kCodesRun)
+      for (int64_t run = half; run < std::min(length, step + step_length); run += kCodeRound)
+        for (int64_t k = run; k < std::min<int64_t>(length, run + kCodesRun); k += group) {
+          add_products_of_tokens(of_group, x + k * kTokens, &row.codes[static_cast<size_t>(k)],
+                                 std::min(group, length - k));
+          if (format.group > 0) scale(static_cast<size_t>(k / group));
+        }
+  if (format.group == 0) scale(0);
+}
+
+template <typename T>
+void multiply_codes(const OpCall& call, std::byte* out) {
+  const PackedProduct<T> product(call);
+  const DType elements = call.operand_type(0).dtype;
+  const int64_t tokens = product.tokens, rows = product.rows, length = product.length;
+  const int64_t blocks = (tokens + kTokens - 1) / kTokens;
+  std::vector<T> by_token(static_cast<size_t>(blocks * length * kTokens));
+  for (int64_t n = 0; n < tokens; ++n)
+    for (int64_t k = 0; k < length; ++k)
+      by_token[static_cast<size_t>((n / kTokens * length + k) * kTokens + n % kTokens)] =
+          product.x[n * length + k];
+  UnpackedRow<T> row;
+  std::vector<T> results(static_cast<size_t>(tokens * rows));
+  for (int64_t m = 0; m < rows; ++m) {
+    product.read(row, m);
+    if (product.format.zeros && !call.options.precise)
+      for (T& code : row.codes)
+        code = static_cast<T>(rounded_to_16_bits(static_cast<float>(code), elements));
+    for (int64_t block = 0; block < blocks; ++block) {
+      T sums[kTokens];
+      packed_sums(sums, row, product.format,
+                  &by_token[static_cast<size_t>(block * length * kTokens)], length);
+      for (int64_t n = block * kTokens; n < std::min(tokens, (block + 1) * kTokens); ++n)
+        results[static_cast<size_t>(n * rows + m)] = product.with_bias(sums[n % kTokens], m);
+    }
+  }
+  store_run(results.data(), tokens * rows, call.storage, out);
+}
+
+template <typename T>
+void multiply_tokens(const OpCall& call, std::byte* out) {
+  evaluate_linear_rows<T>(call, element_sum<T>, out);
+}
+
+}  // namespace
+
+Result<HostView> evaluate_tiled_linear(const OpCall& call) {
+  SINTER_LET(value, allocate(call.dims, call.storage));
+  if (value.view.volume() > 0)
+    (call.options.precise ? multiply_tokens<double> : multiply_tokens<float>)(call, value.out);
+  return value.view;
+}
+
+Result<HostView> evaluate_tiled_codes(const OpCall& call) {
+  SINTER_LET(value, allocate(call.dims, call.storage));
+  if (value.view.volume() > 0)
+    (call.options.precise ? multiply_codes<double> : multiply_codes<float>)(call, value.out);
+  return value.view;
+}
+
+}  // namespace sinter

@@ -1,0 +1,61 @@
+// The order of attention of many tokens is tiled_attention:
+//
+//   %y = attention %q, %k, %v, %first, %last {heads = 32, ...}
+//   =>  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 32, ...}
+//
+// A mask of many keys gets a summary, with which the kernel leaves out tiles of hidden keys;
+// attentions that share a mask share it:
+//
+//   %y = attention %q, %k, %v, %first, %last, %mask {heads = 32, ...}
+//   =>  %tiles = mask_tiles %mask {tile_tokens = 128, tile_keys = 128}
+//       %y = attention %q, %k, %v, %first, %last, %mask, %tiles {order = tiled_attention, ...}
+#include "ir/attention_operands.h"
+#include "ir/builder.h"
+#include "kernels/tiled_attention/order.h"
+
+namespace sinter {
+namespace {
+
+// A mask has a summary where a call may have this number of keys, four tiles or more, so that what
+// is left out may take longer than the summary; and no more tiles than this, which a call writes in
+// any case.
+constexpr int64_t kMinKeys = 512, kMaxTiles = int64_t{1} << 20;
+
+bool wants_mask_tiles(DimsRef mask, const Dims& tiles, llvm::ArrayRef<Symbol> symbols) {
+  return SymExpr(mask.back()).upper_bound(symbols) >= kMinKeys &&
+         volume(tiles).upper_bound(symbols) <= kMaxTiles;
+}
+
+/// The operands of tiled_attention: the mask whole, and a summary of it if it wants one.
+llvm::SmallVector<ValueId, 7> tiled_operands(Builder& b, const Op& op,
+                                             const AttentionHeads& heads) {
+  llvm::SmallVector<ValueId, 7> operands = with_whole_mask(b, op);
+  if (operands.size() <= kMaskOperand) return operands;
+  const DimsRef mask = b.type(operands[kMaskOperand]).dims;
+  const int64_t tokens = kAttentionTokenTile,
+                keys = attention_key_tile(static_cast<int>(heads.width),
+                                          static_cast<int>(heads.value_width));
+  if (wants_mask_tiles(mask, mask_tile_dims(mask, tokens, keys, b.symbols()), b.symbols()))
+    operands.push_back(
+        b.op(OpKind::mask_tiles, {operands[kMaskOperand]},
+             Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys),
+             op.name + ".tiles"));
+  return operands;
+}
+
+}  // namespace
+
+// Not of float32: its products would be rounded to 16 bits.
+std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens) {
+  if (!is_without_order(op, OpKind::attention)) return std::nullopt;
+  const TensorType& keys = b.type(op.operands[1]);
+  const AttentionHeads heads = attention_heads(op.attrs, keys, b.type(op.operands[2]));
+  if (dtype_info(keys.dtype).bits != 16 || !is_head_width(heads.width) ||
+      !is_head_width(heads.value_width) || op.attrs.get<double>(AttrName::scale) == 0)
+    return std::nullopt;
+  Attributes attrs = op.attrs;
+  attrs.set(AttrName::order, Order::tiled_attention);
+  return b.op(OpKind::attention, tiled_operands(b, op, heads), std::move(attrs), op.name);
+}
+
+}  // namespace sinter

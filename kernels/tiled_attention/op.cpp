@@ -1,0 +1,55 @@
+// tiled_attention, and attention_log_sum. Constraint:
+//   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0, a mask
+//   that
+//        repeats along all leading axes or along none, and a summary of its own tiles
+#include "ir/attention_operands.h"
+#include "ir/inference.h"
+#include "kernels/tiled_attention/order.h"
+
+namespace sinter {
+
+namespace {
+
+/// The constraints of attention with this result and of its log-sum.
+Status check_tiles_of_keys(const Inference& op, const TensorType& whole) {
+  if (dtype_info(whole.dtype).bits != 16)
+    return op.reject(24, fmt::format("{} elements, must have 16 bits", to_string(whole.dtype)));
+  const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
+  if (!is_head_width(heads.width) || !is_head_width(heads.value_width))
+    return op.reject(24, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
+                                     heads.value_width, kMaxHeadWidth));
+  if (op.attrs.get<double>(AttrName::scale) == 0) return op.reject(24, "scale is 0");
+  if (op.operands.size() <= kMaskOperand) return {};
+  const TensorType& mask = op.operands[kMaskOperand];
+  if (!is_whole_mask(mask.dims, whole.dims))
+    return op.reject(24, fmt::format("mask {} repeats along some leading axes of {}", op.show(mask),
+                                     op.show(whole)));
+  return {};
+}
+
+}  // namespace
+
+Result<TensorType> infer_attention_log_sum(const Inference& op) {
+  SINTER_LET(whole, infer_own_attention(op, kMaskOperand));
+  SINTER_TRY(check_tiles_of_keys(op, whole));
+  return token_heads_type(op.operands[0], op.attrs.get<int64_t>(AttrName::heads));
+}
+
+Status check_tiled_attention(const Inference& op, const TensorType& whole) {
+  SINTER_TRY(check_tiles_of_keys(op, whole));
+  if (op.operands.size() <= kMaskTilesOperand) return {};
+  const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
+  const TensorType& mask = op.operands[kMaskOperand];
+  const TensorType tiles{DType::i1,
+                         mask_tile_dims(mask.dims, kAttentionTokenTile,
+                                        attention_key_tile(static_cast<int>(heads.width),
+                                                           static_cast<int>(heads.value_width)),
+                                        op.symbols)};
+  if (op.operands[kMaskTilesOperand] != tiles)
+    return op.reject(
+        24, fmt::format("tiles {} of the mask {}, must be {}",
+                        op.show(op.operands[kMaskTilesOperand]), op.show(mask), op.show(tiles)));
+  return {};
+}
+
+}  // namespace sinter
