@@ -17,7 +17,7 @@ class OrderRanges {
         symbols_(symbols),
         id_(symbol),
         symbol_(symbols[symbol.index]),
-        choice_(choice) {
+        recipe_(recipe) {
     for (const Op& op : entry.graph.ops())
       if (op_class(op) == OpClass::contraction) contractions_.insert(op.name);
   }
@@ -48,7 +48,7 @@ class OrderRanges {
   using Orders = std::vector<std::pair<OpKind, Attributes>>;
   Orders orders_up_to(int64_t low, int64_t high) const {
     const auto graph =
-        with_chosen_kernels(entry_, narrowed(symbols_, SymbolRange{id_, low, high}), choice_);
+        with_chosen_kernels(entry_, narrowed(symbols_, SymbolRange{id_, low, high}), recipe_);
     Orders orders;
     if (!graph) return orders;
     for (const Op& op : graph->ops())
@@ -80,7 +80,7 @@ std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> sy
       llvm::any_of(entry.graph.ops(), [](const Op& op) { return op.kind == OpKind::mask_tiles; });
   if (!has_orders || has_tiles || entry.tokens == Tokens::invariant || entry.range) return {};
   for (uint32_t i = 0; i < symbols.size(); ++i) {
-    auto ranges = OrderRanges(entry, symbols, SymbolId{i}, choice).find();
+    auto ranges = OrderRanges(entry, symbols, SymbolId{i}, recipe).find();
     if (ranges.size() == 1) continue;
     if (symbols[i].multiple == 1) split_off_one(ranges);
     return ranges;
@@ -93,7 +93,7 @@ std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> sy
 bool entry_variants(Module& module, const Recipe& recipe) {
   std::vector<Entry> entries;
   for (Entry& entry : module.entries) {
-    const auto ranges = ranges_of(entry, module.symbols, choice);
+    const auto ranges = ranges_of(entry, module.symbols, recipe);
     for (const SymbolRange& range : ranges) {
       entries.push_back(entry);
       entries.back().range = range;

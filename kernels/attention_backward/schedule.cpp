@@ -1,7 +1,7 @@
 #include "kernels/attention_backward/schedule.h"
 
-#include "kernels/tile/config.h"
 #include "kernels/tile/layout.h"
+#include "kernels/tile/search.h"
 
 namespace sinter {
 namespace {

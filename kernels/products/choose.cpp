@@ -39,7 +39,7 @@
 #include "ir/op_roles.h"
 #include "kernels/family.h"
 #include "kernels/products/order.h"
-#include "kernels/products/schedule.h"
+#include "kernels/products/product.h"
 
 namespace sinter {
 namespace {
@@ -138,8 +138,8 @@ std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
   if (op.kind != OpKind::linear && op.kind != OpKind::einsum) return std::nullopt;
   const auto product = as_plain_product(graph, op);
   if (!product || !is_tiled(graph, op, *product)) return std::nullopt;
-  const int64_t most = most_tokens(op, b.symbols());
-  if (product->transposed ? most <= kMostFewTokens
+  const int64_t most = volume(DimsRef(op.type.dims).drop_back()).upper_bound(b.symbols());
+  if (product->transposed ? most <= Product::kFewTokens
                           : most <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1]))
     return std::nullopt;
   llvm::SmallVector<ValueId, 3> operands = op.operands;

@@ -41,7 +41,7 @@ TensorMap map_of(const EmitContext& context, ValueId id, const StridedMatrix& ro
           .dims = {length, count},
           .strides = {rows.row_stride},
           .box = {},
-          .swizzle = 2 * kTiledLinearDepth};
+          .swizzle = kFewTokensPanelRow};
 }
 
 tl::unexpected<Error> undescribed() {
@@ -67,95 +67,87 @@ Result<TensorMap> matrix_columns(const EmitContext& context) {
   return map_of(context, id, *columns, SymExpr(dims[0]), SymExpr(dims[1]));
 }
 
+/// Instructions of an epilogue for an element from which on it is long (bench/log/products.md,
+/// "Narrow products with epilogues" and "Epilogues").
+constexpr int64_t kLongEpilogue = 20;
+
 constexpr int64_t kPanel = kFewTokensPanelRow / 2;  // elements of 16 bits
 
-/// Elements of a row of the matrix.
-int64_t matrix_length(const Graph& group, const Op& op) {
-  return op.kind == OpKind::quantized_linear ? op.attrs.get<Dim>(AttrName::size).constant()
-                                             : group[op.operands[1]].type.dims[1].constant();
-}
-
 /// The text and launch of a kernel around tiled_linear or tiled_codes.
-class TiledLinearKernel {
+class ProductKernel {
  public:
-  explicit TiledLinearKernel(const EmitContext& context)
+  explicit ProductKernel(const EmitContext& context)
       : context_(context),
         op_(context.anchor_op()),
-        tokens_(volume(DimsRef(op_.type.dims).drop_back())),
-        columns_(op_.type.dims.back().constant()),
-        length_(matrix_length(context.group, op_)) {}
+        product_(product_of(context.group, op_, context.symbols)) {}
 
   Result<KernelBody> emit() {
-    const int64_t most = most_tokens(op_, context_.symbols);
     body_.minimum_arch = kFirstArchWithClusters;
     SINTER_LET(by_section, this->sections());
-    const SumsEpilogue* sections = by_section ? &*by_section : nullptr;
-    const int64_t pairs = sections && sections->rows().units == 2 ? sections->rows().stride : 0;
-    if (op_.kind == OpKind::quantized_linear) {
-      const auto config = codes_config(context_.group, op_, most, context_.device);
-      if (!config) return unsupported();
-      SINTER_TRY(write_codes(*config, sections, pairs));
-    } else if (most <= kMostFewTokens) {
-      const FewTokensProblem problem = few_tokens_problem(context_.group, op_, most);
-      const auto config = few_tokens_config(problem, context_.device);
-      if (!config) return unsupported();
-      SINTER_TRY(write_few_tokens(*config, sections, pairs));
-    } else {
-      TiledLinearProblem problem =
-          tiled_linear_problem(context_.group, op_, most, pairs, context_.symbols);
-      problem.long_epilogue = !sections && columns_ % kFewTokensChunk == 0 &&
-                              dtype_info(op_.type.dtype).bits == 16 &&
-                              (has_long_epilogue() || has_sums());
-      const auto config = tiled_linear_config(problem, context_.device);
-      if (!config) return unsupported();
-      SINTER_TRY(write_many_tokens(*config, problem, sections));
+    sections_ = by_section ? &*by_section : nullptr;
+    if (sections_ && sections_->rows().units == 2)
+      product_.epilogue.pairs = sections_->rows().stride;
+    if (product_.loop() == Product::Loop::many)
+      product_.epilogue.is_long = !sections_ && product_.matrix.rows % kFewTokensChunk == 0 &&
+                                  dtype_info(op_.type.dtype).bits == 16 &&
+                                  (has_long_epilogue() || has_sums());
+    const auto config = product_config(product_, context_.device);
+    if (!config)
+      return fail(fmt::format("Sinter's own product on tensor cores does not run on {}",
+                              context_.device.name),
+                  {}, "compile for sm_90a");
+    switch (product_.loop()) {
+      case Product::Loop::many:
+        SINTER_TRY(write_many(*config));
+        break;
+      case Product::Loop::few:
+        SINTER_TRY(write_few(*config));
+        break;
+      case Product::Loop::codes:
+        SINTER_TRY(write_codes(*config));
+        break;
     }
     return std::move(body_);
   }
 
  private:
-  tl::unexpected<Error> unsupported() const {
-    return fail(fmt::format("Sinter's own product on tensor cores does not run on {}",
-                            context_.device.name),
-                {}, "compile for sm_90a");
-  }
-
-  Status write_many_tokens(const TiledLinearConfig& config, const TiledLinearProblem& problem,
-                           const SumsEpilogue* sections) {
-    const int64_t pairs = problem.pairs;
-    SINTER_LET(x, many_tokens_map(0, config.rows / config.cluster));
-    SINTER_LET(w, problem.transposed ? transposed_map()
-                  : pairs > 0        ? paired_map(pairs, config.columns)
-                                     : many_tokens_map(1, config.columns));
+  Status write_many(const ProductConfig& config) {
+    const ProductTile& tile = config.tile();
+    const bool transposed = product_.matrix.form == Product::Matrix::Form::transposed;
+    SINTER_LET(x, rows_map(0, tile.tokens / config.cluster));
+    SINTER_LET(w, transposed                    ? transposed_map(tile.depth)
+                  : product_.epilogue.pairs > 0 ? paired_map(tile.matrix_rows)
+                                                : rows_map(1, tile.matrix_rows));
     body_.tensor_maps = {std::move(x), std::move(w)};
     body_.moves_registers = true;
     SINTER_TRY(write_common(
         "many", config.threads,
         ConfigText()
-            .constant("kRows", config.rows)
-            .constant("kColumns", config.columns)
-            .constant("kDepth", kTiledLinearDepth)
+            .constant("kRows", tile.tokens)
+            .constant("kColumns", tile.matrix_rows)
+            .constant("kDepth", tile.depth)
             .constant("kStages", config.stages)
             .constant("kCluster", config.cluster)
             .constant("kEpilogueGroups", config.epilogue_groups)
             .constant("kInTurns", config.in_turns)
             .constant("kLoops",
                       config.in_turns && config.epilogue_groups == 0 && has_long_epilogue())
-            .constant("kTransposed", problem.transposed)
+            .constant("kTransposed", transposed)
             .constant("kSums", has_sums()),
-        sections, pairs, true));
-    body_.text = tile_text(
-        ports_, call_text("multiply_matrices<Config>",
-                          {"t0", "t1", bias_, rows_code(),
-                           fmt::format("{}{{memory}}", result_type(sections)), "shared_memory"}));
-    set_tile_launch(body_, context_.device,
-                    {.work_tiles = (tokens_ + SymExpr(config.rows - 1)) *
-                                   SymExpr(ceil_div(columns_, config.columns * config.cluster)),
-                     .cluster = config.cluster,
-                     .units_per_tile = config.rows,
-                     .threads = config.threads,
-                     .shared_bytes = config.shared_bytes,
-                     .persistent = true});
+        true));
+    body_.text =
+        tile_text(ports_, call_text("multiply_matrices<Config>",
+                                    {"t0", "t1", bias_, rows_code(),
+                                     fmt::format("{}{{memory}}", result_type()), "shared_memory"}));
+    set_tile_launch(
+        body_, context_.device,
+        {.work_tiles = (product_.tokens.count + SymExpr(tile.tokens - 1)) *
+                       SymExpr(ceil_div(product_.matrix.rows, tile.matrix_rows * config.cluster)),
+         .cluster = config.cluster,
+         .units_per_tile = tile.tokens,
+         .threads = config.threads,
+         .shared_bytes = config.shared_bytes,
+         .persistent = true});
     return {};
   }
 
@@ -194,16 +186,22 @@ class TiledLinearKernel {
     return std::optional(*std::move(sums));
   }
 
-  Status write_few_tokens(const FewTokensConfig& config, const SumsEpilogue* sections,
-                          int64_t pairs) {
+  Status write_few(const ProductConfig& config) {
     SINTER_TRY(write_common("few", config.threads,
-                            ConfigText().constant("kSharedBytes", config.stage_bytes), sections,
-                            pairs));
+                            ConfigText().constant("kSharedBytes", config.shared_bytes)));
     const bool early = write_early_matrix();
-    SINTER_LET(calls, few_tokens_calls(config, pairs, early));
-    write_few_tokens_text(early, "int", calls, sections);
-    set_few_tokens_launch(config.blocks, config.threads,
-                          config.stage_bytes + kFewTokensBarrierBytes);
+    std::string calls;
+    for (size_t i = 0; i < config.forms.size(); ++i) {
+      const ProductTile& tile = config.forms[i].tile;
+      SINTER_LET(x, panels_map(0, tile.tokens, tile.depth));
+      const int64_t box = std::min<int64_t>(tile.matrix_rows, kFewTokensBox);
+      SINTER_LET(w, product_.epilogue.pairs > 0 ? paired_map(box) : panels_map(1, box, tile.depth));
+      const std::string of_x = map_name(std::move(x)), of_w = map_name(std::move(w));
+      calls += call_of_form(i, config.forms, "multiply_few_tokens", early,
+                            form_text(i, tile).constant("kDepth", tile.depth), {of_x, of_w});
+    }
+    write_branches(early, "int", calls);
+    set_launch(config, kFewTokensBarrierBytes);
     return {};
   }
   /// Whether the matrix is read before the wait, which the body then says.
@@ -214,94 +212,67 @@ class TiledLinearKernel {
     if (early) body_.early_inputs = {matrix};
     return early;
   }
-  void write_few_tokens_text(bool early, std::string_view count, std::string_view calls,
-                             const SumsEpilogue* sections) {
+  /// The calls of the forms; `count`: the type of the number of tokens.
+  void write_branches(bool early, std::string_view count, std::string_view calls) {
     const Overlap& overlap = context_.overlap;
     const std::string text = fmt::format(
         "const auto wait = [] {{\n{}}};\nconst {} tokens = static_cast<{}>({});\n"
         "const {} result{{memory}};\n{}",
-        overlap.waits ? indented(wait_text(overlap)) : "", count, count, rows_code(),
-        result_type(sections), calls);
+        overlap.waits ? indented(wait_text(overlap)) : "", count, count, rows_code(), result_type(),
+        calls);
     body_.text = (early ? "fence_acq_rel_gpu();\n" : "") + tile_text(ports_, text);
   }
-  void set_few_tokens_launch(int64_t blocks, int64_t threads, int64_t shared_bytes) {
+  void set_launch(const ProductConfig& config, int64_t barrier_bytes) {
     // No tokens, no blocks.
-    body_.launch.rows = tokens_;
-    body_.launch.items_per_row = blocks;
-    body_.launch.threads = threads;
-    body_.launch.shared_bytes = shared_bytes;
-    body_.launch.most_blocks = blocks;
+    body_.launch.rows = product_.tokens.count;
+    body_.launch.items_per_row = config.blocks;
+    body_.launch.threads = config.threads;
+    body_.launch.shared_bytes = config.shared_bytes + barrier_bytes;
+    body_.launch.most_blocks = config.blocks;
   }
 
-  Status write_codes(const CodesConfig& config, const SumsEpilogue* sections, int64_t pairs) {
-    const CodeFormat format = code_format(op_.attrs);
+  Status write_codes(const ProductConfig& config) {
+    const CodeFormat& format = product_.matrix.format;
     SINTER_TRY(write_common("codes", config.threads,
                             ConfigText()
-                                .type("Matrix", packed_matrix(format, length_))
-                                .constant("kSharedBytes", config.stage_bytes)
-                                .constant("kMostRows", config.rows),
-                            sections, pairs));
+                                .type("Matrix", packed_matrix(format, product_.matrix.length))
+                                .constant("kSharedBytes", config.shared_bytes)
+                                .constant("kMostRows", config.most_matrix_rows())));
     const bool early = write_early_matrix();
     SINTER_LET(matrix, OperandRows(context_).pointer(1));
     std::string calls;
     for (size_t i = 0; i < config.forms.size(); ++i) {
-      const FewTokensForm& form = config.forms[i];
-      SINTER_LET(x, many_tokens_map(0, form.columns));
-      const size_t tokens = number_of(std::move(x));
-      const int64_t box = std::min<int64_t>(form.rows, kFewTokensBox);
-      SINTER_LET(codes, packed_map(kCodesPanelRow, kCodesPanelRow, box, pairs));
+      const ProductTile& tile = config.forms[i].tile;
+      SINTER_LET(x, rows_map(0, tile.tokens));
+      const int64_t box = std::min<int64_t>(tile.matrix_rows, kFewTokensBox);
+      SINTER_LET(codes, packed_map(kCodesPanelRow, kCodesPanelRow, box));
+      std::vector<std::string> operands = {map_name(std::move(x)), map_name(std::move(codes))};
       // Rows with one scale have it in their tail.
       const int scale_bytes = codes_scale_bytes(format.layout());
-      size_t scales = codes;
       if (scale_bytes > 0) {
-        SINTER_LET(map, packed_map(scale_bytes, 0, box, pairs));
-        scales = map;
+        SINTER_LET(scales, packed_map(scale_bytes, 0, box));
+        operands.push_back(map_name(std::move(scales)));
+      } else {
+        operands.push_back(operands.back());
       }
-      calls += call_of_form(i, config.forms, "multiply_codes", early,
-                            ConfigText(fmt::format("Form{}", i))
-                                .constant("kRows", form.rows)
-                                .constant("kColumns", form.columns),
-                            {fmt::format("t{}", tokens), fmt::format("t{}", codes),
-                             fmt::format("t{}", scales), matrix});
+      operands.push_back(matrix);
+      calls += call_of_form(i, config.forms, "multiply_codes", early, form_text(i, tile),
+                            std::move(operands));
     }
     body_.moves_registers = true;
-    write_few_tokens_text(early, "long long", calls, sections);
-    set_few_tokens_launch(config.blocks, config.threads, config.stage_bytes + kCodesBarrierBytes);
+    write_branches(early, "long long", calls);
+    set_launch(config, kCodesBarrierBytes);
     return {};
   }
-  /// The number of the packed matrix's map in boxes of `bytes` and `box` rows.
-  Result<size_t> packed_map(int64_t bytes, int64_t swizzle, int64_t box, int64_t pairs) {
-    SINTER_LET(map, operand_rows(context_, 1));
-    map.swizzle = swizzle;
-    const int64_t words = bytes / 4;
-    if (pairs > 0)
-      interleave_pairs(map, pairs, box, words);
-    else
-      map.box = {words, box};
-    return number_of(std::move(map));
-  }
 
-  /// The calls of the forms, each for its numbers of tokens; defines the forms.
-  Result<std::string> few_tokens_calls(const FewTokensConfig& config, int64_t pairs, bool early) {
-    std::string calls;
-    for (size_t i = 0; i < config.forms.size(); ++i) {
-      const FewTokensForm& form = config.forms[i];
-      SINTER_LET(x, few_tokens_map(0, form.columns, form.depth));
-      const int64_t box = std::min<int64_t>(form.rows, kFewTokensBox);
-      SINTER_LET(w, pairs > 0 ? paired_number(pairs, box) : few_tokens_map(1, box, form.depth));
-      calls += call_of_form(i, config.forms, "multiply_few_tokens", early,
-                            ConfigText(fmt::format("Form{}", i))
-                                .constant("kRows", form.rows)
-                                .constant("kColumns", form.columns)
-                                .constant("kDepth", form.depth),
-                            {fmt::format("t{}", x), fmt::format("t{}", w)});
-    }
-    return calls;
+  static ConfigText form_text(size_t i, const ProductTile& tile) {
+    ConfigText text(fmt::format("Form{}", i));
+    text.constant("kRows", tile.matrix_rows).constant("kColumns", tile.tokens);
+    return text;
   }
-
   /// Defines form `i` and calls `function` with it where there are at most as many tokens as the
   /// form is for. `operands`: the arguments before the bias.
-  std::string call_of_form(size_t i, llvm::ArrayRef<FewTokensForm> forms, std::string_view function,
+  std::string call_of_form(size_t i, llvm::ArrayRef<ProductForm> forms, std::string_view function,
                            bool early, const ConfigText& form, std::vector<std::string> operands) {
     body_.globals += form.text();
     llvm::append_values(operands, bias_, "tokens", "result", "shared_memory", "wait");
@@ -311,48 +282,60 @@ class TiledLinearKernel {
     return fmt::format("if (tokens <= {}) {}else ", forms[i].most_tokens, call);
   }
 
-  /// The number of the map of an operand in boxes of `rows` rows and `depth` elements.
-  Result<size_t> few_tokens_map(size_t operand, int64_t rows, int64_t depth) {
+  /// An operand in boxes of `rows` rows and a panel.
+  Result<TensorMap> rows_map(size_t operand, int64_t rows) const {
     SINTER_LET(map, operand_rows(context_, operand));
-    const bool panels = few_tokens_panels(length_);
-    if (panels) map.dims[0] = SymExpr(kPanel);
-    map.dims.push_back(SymExpr(panels ? length_ / kPanel : 1));
-    map.strides.push_back(SymExpr(kPanel));
-    map.box = {kPanel, rows, depth / kPanel};
-    return number_of(std::move(map));
-  }
-  /// The number of the matrix's map in boxes of pairs of rows `apart` (PairedRows, layout.h) and a
-  /// panel. Dimensions: elements, rows of a chunk, both rows of a pair, chunks of a run, runs.
-  Result<TensorMap> paired_map(int64_t apart, int64_t box) {
-    SINTER_LET(map, operand_rows(context_, 1));
-    interleave_pairs(map, apart, box, kPanel);
+    map.box = {kPanel, rows};
     return map;
   }
-  void interleave_pairs(TensorMap& map, int64_t apart, int64_t box, int64_t elements) const {
+  /// An operand in boxes of `rows` rows and `depth` elements, in panels.
+  Result<TensorMap> panels_map(size_t operand, int64_t rows, int64_t depth) const {
+    SINTER_LET(map, operand_rows(context_, operand));
+    const bool panels = few_tokens_panels(product_.matrix.length);
+    if (panels) map.dims[0] = SymExpr(kPanel);
+    map.dims.push_back(SymExpr(panels ? product_.matrix.length / kPanel : 1));
+    map.strides.push_back(SymExpr(kPanel));
+    map.box = {kPanel, rows, depth / kPanel};
+    return map;
+  }
+  /// The matrix in boxes of pairs of rows and a panel.
+  Result<TensorMap> paired_map(int64_t box) const {
+    SINTER_LET(map, operand_rows(context_, 1));
+    interleave_pairs(map, box, kPanel);
+    return map;
+  }
+  /// The packed matrix in boxes of `bytes` and `box` rows.
+  Result<TensorMap> packed_map(int64_t bytes, int64_t swizzle, int64_t box) const {
+    SINTER_LET(map, operand_rows(context_, 1));
+    map.swizzle = swizzle;
+    const int64_t words = bytes / 4;
+    if (product_.epilogue.pairs > 0)
+      interleave_pairs(map, box, words);
+    else
+      map.box = {words, box};
+    return map;
+  }
+  /// The columns of the matrix in boxes of a panel of them and `depth` elements.
+  Result<TensorMap> transposed_map(int64_t depth) const {
+    SINTER_LET(map, matrix_columns(context_));
+    map.box = {kTransposedPanel, depth};
+    return map;
+  }
+  /// Boxes of `box` rows of the matrix in pairs (PairedRows, layout.h) and of `elements` of each.
+  /// Dimensions: elements, rows of a chunk, both rows of a pair, chunks of a run, runs.
+  void interleave_pairs(TensorMap& map, int64_t box, int64_t elements) const {
+    const int64_t apart = product_.epilogue.pairs;
     const SymExpr row = map.strides[0];
     const int64_t of_run = apart / kFewTokensChunk, chunks = box / 2 / kFewTokensChunk,
                   in_run = std::min(of_run, chunks);
     map.dims = {map.dims[0], SymExpr(kFewTokensChunk), SymExpr(2), SymExpr(of_run),
-                SymExpr(columns_ / (2 * apart))};
+                SymExpr(product_.matrix.rows / (2 * apart))};
     map.strides = {row, row * SymExpr(apart), row * SymExpr(kFewTokensChunk),
                    row * SymExpr(2 * apart)};
     map.box = {elements, kFewTokensChunk, 2, in_run, chunks / in_run};
   }
-  Result<size_t> paired_number(int64_t apart, int64_t box) {
-    SINTER_LET(map, paired_map(apart, box));
-    return number_of(std::move(map));
-  }
-  Result<TensorMap> many_tokens_map(size_t operand, int64_t rows) const {
-    SINTER_LET(map, operand_rows(context_, operand));
-    map.box = {kTiledLinearDepth, rows};
-    return map;
-  }
-  Result<TensorMap> transposed_map() const {
-    SINTER_LET(map, matrix_columns(context_));
-    map.box = {kTransposedPanel, kTiledLinearDepth};
-    return map;
-  }
-  size_t number_of(TensorMap map) {
+  /// The kernel's parameter with this map.
+  std::string map_name(TensorMap map) {
     const auto same = [&](const TensorMap& other) {
       return other.input == map.input && other.offset == map.offset && other.dims == map.dims &&
              other.strides == map.strides && other.box == map.box && other.swizzle == map.swizzle;
@@ -360,33 +343,32 @@ class TiledLinearKernel {
     const auto found = llvm::find_if(body_.tensor_maps, same);
     const auto number = static_cast<size_t>(found - body_.tensor_maps.begin());
     if (number == body_.tensor_maps.size()) body_.tensor_maps.push_back(std::move(map));
-    return number;
+    return fmt::format("t{}", number);
   }
 
   /// Writes includes, ports and Config: `constants` of the file's kernels, and the members that all
   /// kernels have.
   Status write_common(std::string_view file, int64_t threads, ConfigText constants,
-                      const SumsEpilogue* sections, int64_t pairs, bool loads_ahead = false) {
+                      bool loads_ahead = false) {
     if (op_.operands.size() == 3) {
       SINTER_LET(pointer, OperandRows(context_).pointer(2));
       bias_ = std::move(pointer);
     }
-    SINTER_LET(ports, sections ? emit_operand_ports(context_, threads)
-                               : emit_ports(context_, threads, loads_ahead));
+    SINTER_LET(ports, sections_ ? emit_operand_ports(context_, threads)
+                                : emit_ports(context_, threads, loads_ahead));
     ports_ = std::move(ports);
-    if (sections) SINTER_TRY(write_sections(*sections));
+    if (sections_) SINTER_TRY(write_sections(*sections_));
     body_.includes += fmt::format("#include \"kernels/products/{}.cuh\"\n", file) + ports_.includes;
     body_.globals = ports_.memory + ports_.accessors + ports_.store_globals;
-    body_.globals +=
-        constants.type("Element", memory_type(context_.group[op_.operands[0]].type.dtype))
-            .type("ResultElement", memory_type(op_.type.dtype))
-            .constant("kLength", length_)
-            .constant("kResultColumns", columns_)
-            .constant("kPairs", pairs)
-            .constant("kBias", op_.operands.size() == 3)
-            .constant("kSections", sections != nullptr)
-            .text() +
-        "\n";
+    body_.globals += constants.type("Element", memory_type(product_.elements))
+                         .type("ResultElement", memory_type(op_.type.dtype))
+                         .constant("kLength", product_.matrix.length)
+                         .constant("kResultColumns", product_.matrix.rows)
+                         .constant("kPairs", product_.epilogue.pairs)
+                         .constant("kBias", op_.operands.size() == 3)
+                         .constant("kSections", sections_ != nullptr)
+                         .text() +
+                     "\n";
     return {};
   }
 
@@ -403,15 +385,15 @@ class TiledLinearKernel {
         sections.inputs(), indented(indented(sections.of_matrix_row(text.sections))));
     return {};
   }
-  static std::string_view result_type(const SumsEpilogue* sections) {
-    return sections ? "SectionsResult" : "PortResult";
+  std::string_view result_type() const { return sections_ ? "SectionsResult" : "PortResult"; }
+  std::string rows_code() const {
+    return size_code(product_.tokens.count, context_.parameters, false);
   }
-  std::string rows_code() const { return size_code(tokens_, context_.parameters, false); }
 
   const EmitContext& context_;
   const Op& op_;
-  SymExpr tokens_;
-  int64_t columns_, length_;
+  Product product_;
+  const SumsEpilogue* sections_ = nullptr;  // nullptr: the epilogue takes the result by chunk
   std::string bias_ = "nullptr";
   PortText ports_;
   KernelBody body_;
@@ -419,8 +401,8 @@ class TiledLinearKernel {
 
 }  // namespace
 
-Result<KernelBody> emit_tiled_linear(const EmitContext& context) {
-  return TiledLinearKernel(context).emit();
+Result<KernelBody> emit_product(const EmitContext& context) {
+  return ProductKernel(context).emit();
 }
 
 }  // namespace sinter

@@ -1,7 +1,7 @@
 #include "kernels/tiled_attention/schedule.h"
 
-#include "kernels/tile/config.h"
 #include "kernels/tile/layout.h"
+#include "kernels/tile/search.h"
 #include "kernels/tiled_attention/order.h"
 
 namespace sinter {

@@ -196,10 +196,12 @@ TEST_CASE("every tile of many tokens") {
   trials.every_order = false;
   std::set<std::tuple<int64_t, int64_t, bool>> tiles;
   const auto add = [&](int64_t tokens, int64_t columns) {
-    const auto config =
-        tiled_linear_config({.rows = tokens, .columns = columns, .length = kLength}, device);
+    const auto config = product_config({.tokens = {.count = SymExpr(tokens), .most = tokens},
+                                        .matrix = {.rows = columns, .length = kLength}},
+                                       device);
     REQUIRE(config.has_value());
-    if (!tiles.insert({config->rows, config->columns, config->in_turns}).second) return;
+    const ProductTile& tile = config->tile();
+    if (!tiles.insert({tile.tokens, tile.matrix_rows, config->in_turns}).second) return;
     const auto add_trial = [&](std::string_view activation) {
       const std::string text = fmt::format(
           "graph(%x: DTYPE[{0}, {2}], %w: DTYPE[{1}, {2}], %b: DTYPE[{1}], "

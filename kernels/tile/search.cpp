@@ -1,4 +1,4 @@
-#include "kernels/tile/config.h"
+#include "kernels/tile/search.h"
 
 #include <algorithm>
 

@@ -1,0 +1,60 @@
+#include "kernels/products/product.h"
+
+#include <algorithm>
+
+namespace sinter {
+namespace {
+
+constexpr int64_t kTensorMapRowBytes = 16;  // rows begin at multiples of it
+
+bool has_aligned_rows(const StridedMatrix& rows, DType dtype, llvm::ArrayRef<Symbol> symbols) {
+  const auto aligned = [&](const SymExpr& elements) {
+    return elements.divisor(symbols) * whole_bytes(dtype) % kTensorMapRowBytes == 0;
+  };
+  return rows.column_stride.is(1) && aligned(rows.row_stride) && aligned(rows.offset);
+}
+
+Product::Matrix matrix_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
+  using Form = Product::Matrix::Form;
+  const ValueId id = op.operands[1];
+  const Dims& dims = graph[id].type.dims;
+  if (op.kind == OpKind::quantized_linear)
+    return {Form::codes, dims[0].constant(), op.attrs.get<Dim>(AttrName::size).constant(),
+            code_format(op.attrs)};
+  const bool has_rows = tensor_map_rows(graph, id, symbols).has_value();
+  return {has_rows ? Form::dense : Form::transposed, dims[0].constant(), dims[1].constant(), {}};
+}
+
+}  // namespace
+
+Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
+  const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
+  return {.elements = graph[op.operands[0]].type.dtype,
+          .tokens = {tokens, std::max<int64_t>(1, tokens.upper_bound(symbols))},
+          .matrix = matrix_of(graph, op, symbols)};
+}
+
+std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
+                                             llvm::ArrayRef<Symbol> symbols) {
+  const TensorType& type = graph[id].type;
+  std::optional<StridedMatrix> rows;
+  if (type.rank() == 2)
+    rows = strided_rows(graph, id);
+  else if (is_dense(graph, id))
+    rows = {root_of(graph, id), 0, SymExpr(type.dims.back()), 1};
+  if (!rows || !has_aligned_rows(*rows, type.dtype, symbols)) return std::nullopt;
+  return rows;
+}
+
+std::optional<StridedMatrix> tensor_map_columns(const Graph& graph, ValueId id,
+                                                llvm::ArrayRef<Symbol> symbols) {
+  const TensorType& type = graph[id].type;
+  if (type.rank() != 2) return std::nullopt;
+  const auto view = strided_view(graph, id, type.dims);
+  if (!view) return std::nullopt;
+  const StridedMatrix columns{view->root, view->offset, view->strides[1], view->strides[0]};
+  if (!has_aligned_rows(columns, type.dtype, symbols)) return std::nullopt;
+  return columns;
+}
+
+}  // namespace sinter

@@ -1,0 +1,65 @@
+// A product of tokens and a matrix, read once from its op: all that the choice of a family, costs,
+// configurations and emission ask.
+#pragma once
+
+#include "ir/code_format.h"
+#include "ir/contraction.h"
+
+namespace sinter {
+
+/// result[t, m] = sum over k of x[t, k] · w[m, k] + bias[m]. t counts tokens, the rows of the
+/// result; m the rows of the matrix.
+struct Product {
+  struct Tokens {
+    SymExpr count;
+    int64_t most = 1;  // for all values of the symbols
+  };
+  struct Matrix {
+    enum class Form : uint8_t {
+      dense,       // rows of neighbouring elements
+      transposed,  // columns of neighbouring elements: a transposed view
+      codes,       // packed (ir/packed_codes.h)
+    };
+    Form form = Form::dense;
+    int64_t rows = 0, length = 0;  // length: elements of a row
+    CodeFormat format = {};        // of codes
+  };
+  /// What the ops that share the kernel ask of it.
+  struct Epilogue {
+    int64_t pairs = 0;     // rows of the matrix so far apart together; 0: none
+    bool is_long = false;  // computed by warpgroups of its own
+  };
+  /// The main loop of its kernel, a file of this folder.
+  enum class Loop : uint8_t {
+    many,   // many.cuh: tokens are the rows of tensor cores' products
+    few,    // few.cuh: the matrix's rows are, and the kernel takes as long as reading them
+    codes,  // codes.cuh: the same, of codes
+  };
+
+  DType elements = DType::f16;  // of the tokens
+  Tokens tokens = {};
+  Matrix matrix = {};
+  Epilogue epilogue = {};
+
+  /// More tokens than this take longer than reading the matrix.
+  static constexpr int64_t kFewTokens = 256;
+  Loop loop() const {
+    if (matrix.form == Matrix::Form::codes) return Loop::codes;
+    return tokens.most <= kFewTokens ? Loop::few : Loop::many;
+  }
+  /// The tile's rows are rows of the matrix, of which a lane has sums.
+  bool is_transposed_result() const { return loop() != Loop::many; }
+};
+
+/// The product of an op of the order tiled_linear or tiled_codes, without what its epilogue asks.
+Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
+
+/// An operand as rows of neighbouring elements that a tensor map can describe: rows begin at
+/// multiples of 16 bytes. nullopt: it has to be copied first.
+std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
+                                             llvm::ArrayRef<Symbol> symbols);
+/// The same of a matrix whose columns are neighbouring elements: as the rows of its transpose.
+std::optional<StridedMatrix> tensor_map_columns(const Graph& graph, ValueId id,
+                                                llvm::ArrayRef<Symbol> symbols);
+
+}  // namespace sinter
