@@ -19,6 +19,8 @@ namespace sinter {
 
 constexpr int kCodeChunk = 8, kCodeRound = 256;  // codes
 constexpr int kCodeLanes = 32;
+/// Lanes of a half of a packed step, and the columns that they have in a round.
+constexpr int kCodesHalfLanes = kCodeLanes / 2, kCodesRun = kCodesHalfLanes * kCodeChunk;
 constexpr int kCodeTail = 16;  // bytes: the scale at 0, the zero at 4, the minimum at 8
 
 /// The layout of a packed matrix follows from these.
@@ -127,4 +129,5 @@ struct e2m1 {
 };
 
 }  // namespace codes
+
 }  // namespace sinter

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/attention_backward/gradient_scores.cuh"
-#include "kernels/tile/warp_product.cuh"
+#include "kernels/tile/sums/mma.cuh"
 
 namespace sinter {
 

@@ -3,7 +3,7 @@
 // as a balanced tree over neighbours. A warp has the rows of two lanes.
 #pragma once
 
-#include "kernels/tile/fragment.cuh"
+#include "kernels/tile/sums/fragment.cuh"
 
 namespace sinter {
 

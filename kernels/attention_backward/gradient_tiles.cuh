@@ -18,9 +18,9 @@
 #include "kernels/common/attention_operands.cuh"
 #include "kernels/common/placed_result.cuh"
 #include "kernels/isa/bar.cuh"
-#include "kernels/tile/cached_lists.cuh"
-#include "kernels/tile/fragment.cuh"
 #include "kernels/tile/loaders/cache_rows.cuh"
+#include "kernels/tile/sums/fragment.cuh"
+#include "kernels/tile/tiles/cached_lists.cuh"
 
 namespace sinter {
 

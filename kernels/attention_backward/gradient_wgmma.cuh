@@ -5,8 +5,8 @@
 
 #include "kernels/attention_backward/gradient_scores.cuh"
 #include "kernels/tile/pipeline.cuh"
-#include "kernels/tile/product.cuh"
 #include "kernels/tile/roles.cuh"
+#include "kernels/tile/sums/wgmma.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {

@@ -3,7 +3,7 @@
 
 #include "kernels/common/attention_operands.cuh"
 #include "kernels/float_attention/layout.h"
-#include "kernels/tile/ports.cuh"
+#include "kernels/tile/epilogue/ports.cuh"
 
 namespace sinter {
 

@@ -41,7 +41,7 @@ TensorMap map_of(const EmitContext& context, ValueId id, const StridedMatrix& ro
           .dims = {length, count},
           .strides = {rows.row_stride},
           .box = {},
-          .swizzle = kFewTokensPanelRow};
+          .swizzle = kPanelRow};
 }
 
 tl::unexpected<Error> undescribed() {
@@ -71,8 +71,6 @@ Result<TensorMap> matrix_columns(const EmitContext& context) {
 /// "Narrow products with epilogues" and "Epilogues").
 constexpr int64_t kLongEpilogue = 20;
 
-constexpr int64_t kPanel = kFewTokensPanelRow / 2;  // elements of 16 bits
-
 /// The text and launch of a kernel around tiled_linear or tiled_codes.
 class ProductKernel {
  public:
@@ -88,7 +86,7 @@ class ProductKernel {
     if (sections_ && sections_->rows().units == 2)
       product_.epilogue.pairs = sections_->rows().stride;
     if (product_.loop() == Product::Loop::many)
-      product_.epilogue.is_long = !sections_ && product_.matrix.rows % kFewTokensChunk == 0 &&
+      product_.epilogue.is_long = !sections_ && product_.matrix.rows % kRowChunk == 0 &&
                                   dtype_info(op_.type.dtype).bits == 16 &&
                                   (has_long_epilogue() || has_sums());
     const auto config = product_config(product_, context_.device);
@@ -194,14 +192,14 @@ class ProductKernel {
     for (size_t i = 0; i < config.forms.size(); ++i) {
       const ProductTile& tile = config.forms[i].tile;
       SINTER_LET(x, panels_map(0, tile.tokens, tile.depth));
-      const int64_t box = std::min<int64_t>(tile.matrix_rows, kFewTokensBox);
+      const int64_t box = std::min<int64_t>(tile.matrix_rows, kMatrixBox);
       SINTER_LET(w, product_.epilogue.pairs > 0 ? paired_map(box) : panels_map(1, box, tile.depth));
       const std::string of_x = map_name(std::move(x)), of_w = map_name(std::move(w));
       calls += call_of_form(i, config.forms, "multiply_few_tokens", early,
                             form_text(i, tile).constant("kDepth", tile.depth), {of_x, of_w});
     }
     write_branches(early, "int", calls);
-    set_launch(config, kFewTokensBarrierBytes);
+    set_launch(config, kFewBarrierBytes);
     return {};
   }
   /// Whether the matrix is read before the wait, which the body then says.
@@ -244,8 +242,8 @@ class ProductKernel {
     for (size_t i = 0; i < config.forms.size(); ++i) {
       const ProductTile& tile = config.forms[i].tile;
       SINTER_LET(x, rows_map(0, tile.tokens));
-      const int64_t box = std::min<int64_t>(tile.matrix_rows, kFewTokensBox);
-      SINTER_LET(codes, packed_map(kCodesPanelRow, kCodesPanelRow, box));
+      const int64_t box = std::min<int64_t>(tile.matrix_rows, kMatrixBox);
+      SINTER_LET(codes, packed_map(kPanelRow, kPanelRow, box));
       std::vector<std::string> operands = {map_name(std::move(x)), map_name(std::move(codes))};
       // Rows with one scale have it in their tail.
       const int scale_bytes = codes_scale_bytes(format.layout());
@@ -291,7 +289,7 @@ class ProductKernel {
   /// An operand in boxes of `rows` rows and `depth` elements, in panels.
   Result<TensorMap> panels_map(size_t operand, int64_t rows, int64_t depth) const {
     SINTER_LET(map, operand_rows(context_, operand));
-    const bool panels = few_tokens_panels(product_.matrix.length);
+    const bool panels = has_whole_panels(product_.matrix.length);
     if (panels) map.dims[0] = SymExpr(kPanel);
     map.dims.push_back(SymExpr(panels ? product_.matrix.length / kPanel : 1));
     map.strides.push_back(SymExpr(kPanel));
@@ -318,7 +316,7 @@ class ProductKernel {
   /// The columns of the matrix in boxes of a panel of them and `depth` elements.
   Result<TensorMap> transposed_map(int64_t depth) const {
     SINTER_LET(map, matrix_columns(context_));
-    map.box = {kTransposedPanel, depth};
+    map.box = {kPanel, depth};
     return map;
   }
   /// Boxes of `box` rows of the matrix in pairs (PairedRows, layout.h) and of `elements` of each.
@@ -326,13 +324,12 @@ class ProductKernel {
   void interleave_pairs(TensorMap& map, int64_t box, int64_t elements) const {
     const int64_t apart = product_.epilogue.pairs;
     const SymExpr row = map.strides[0];
-    const int64_t of_run = apart / kFewTokensChunk, chunks = box / 2 / kFewTokensChunk,
+    const int64_t of_run = apart / kRowChunk, chunks = box / 2 / kRowChunk,
                   in_run = std::min(of_run, chunks);
-    map.dims = {map.dims[0], SymExpr(kFewTokensChunk), SymExpr(2), SymExpr(of_run),
+    map.dims = {map.dims[0], SymExpr(kRowChunk), SymExpr(2), SymExpr(of_run),
                 SymExpr(product_.matrix.rows / (2 * apart))};
-    map.strides = {row, row * SymExpr(apart), row * SymExpr(kFewTokensChunk),
-                   row * SymExpr(2 * apart)};
-    map.box = {elements, kFewTokensChunk, 2, in_run, chunks / in_run};
+    map.strides = {row, row * SymExpr(apart), row * SymExpr(kRowChunk), row * SymExpr(2 * apart)};
+    map.box = {elements, kRowChunk, 2, in_run, chunks / in_run};
   }
   /// The kernel's parameter with this map.
   std::string map_name(TensorMap map) {

@@ -84,7 +84,7 @@ int64_t summed_rows(const Graph&, const Op& op) {
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
   const Dim columns = op.type.dims.back();
   return tokens.is_constant() && tokens.constant() > Product::kFewTokens && columns.is_constant() &&
-                 columns.constant() % kFewTokensChunk == 0 && dtype_info(op.type.dtype).bits == 16
+                 columns.constant() % kRowChunk == 0 && dtype_info(op.type.dtype).bits == 16
              ? 64
              : 0;
 }

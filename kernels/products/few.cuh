@@ -11,29 +11,17 @@
 //   tokens:      | wait for earlier kernels | stage 0 | stage 1 | ...
 //   warpgroups:  | wait                               | multiply stage 0 | 1 | ... | store
 //
-// Config, the constants of a kernel:
-//   Element          of operands: f16 or bf16
-//   ResultElement    the same, or float
-//   kLength          elements of a row of both operands (K)
-//   kResultColumns   columns of the result: rows of the matrix
-//   kSharedBytes     of the stages
-//   kBias            the product has a bias
-//   kSections        the result is called with a token, the first of 8 rows of the matrix, and
-//                    their PortRows; else it is a port by chunk (kernels/tile/ports.cuh)
-//   kPairs           this epilogue needs pairs of rows so far apart; 0: none
-// And Form, the constants for some number of tokens:
-//   kRows            of the matrix in a tile: 32, or a multiple of 64
-//   kColumns         tokens in a tile: a multiple of 16
-//   kDepth           elements of K in a stage: a multiple of 64; 64 unless K is a multiple
+// Config and Form: config.cuh.
 #pragma once
 
-#include "kernels/isa/tensor_map.cuh"
 #include "kernels/products/layout.h"
-#include "kernels/products/transposed_result.cuh"
+#include "kernels/tile/epilogue/transposed.cuh"
+#include "kernels/tile/loaders/boxes.cuh"
 #include "kernels/tile/pipeline.cuh"
-#include "kernels/tile/product.cuh"
 #include "kernels/tile/roles.cuh"
-#include "kernels/tile/scheduler.cuh"
+#include "kernels/tile/sums/stages.cuh"
+#include "kernels/tile/sums/wgmma.cuh"
+#include "kernels/tile/tiles/cached.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
@@ -45,9 +33,10 @@ class FewTokens {
   static constexpr int kMatrixBytes = tile_bytes(kRows, kDepth);
   static constexpr int kTokenBytes = tile_bytes(kColumns, kDepth);
   static constexpr int kStageBytes = kMatrixBytes + kTokenBytes;
-  static constexpr int kStages = few_tokens_stages(Config::kSharedBytes, kStageBytes);
+  static constexpr int kStages = few_stages(Config::kSharedBytes, kStageBytes);
   static constexpr int kSteps = (Config::kLength + kDepth - 1) / kDepth;
-  static constexpr int kRowTiles = (Config::kResultColumns + kRows - 1) / kRows;
+  // Neighbouring blocks read the same rows of the matrix.
+  using Tiles = CachedTiles<kColumns, kRows, Config::kResultColumns, 0>;
   using Stored = TransposedResult<Config, kRows, kColumns>;
   static constexpr int kBox = Stored::kBox;
 
@@ -59,31 +48,24 @@ class FewTokens {
 
   // `shared`: the stages' tiles, at a multiple of 1024 bytes.
   SINTER_DEVICE FewTokens(Stages& stages, unsigned char* shared, int tokens)
-      : stage_(stages),
-        read_(stages),
-        shared_(shared),
-        tokens_(tokens),
-        token_tiles_((tokens + kColumns - 1) / kColumns),
-        tiles_(kRowTiles * token_tiles_) {}
+      : stage_(stages), read_(stages), shared_(shared), tokens_(tokens), tiles_(tokens) {}
 
   static SINTER_DEVICE void init(Stages& stages) { stages.init(2, 4 * kWarpgroups); }
 
   // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has kBox
   // rows, one of the tokens kColumns.
   SINTER_DEVICE void produce_matrix(const TensorMap& w) {
-    for_each_stage([&](const Tile& tile, int step) {
+    for_each_stage([&](const WorkTile& tile, int k) {
       stage_.producer_expect(kMatrixBytes);
 #pragma unroll
       for (int row = 0; row < kRows; row += kBox)
-        copy_box(matrix_tile() + row * kFewTokensPanelRow, w, step, tile.row + row);
+        copy_box(matrix_tile() + row * kPanelRow, w, k, tile.matrix_row + row);
     });
   }
   SINTER_DEVICE void produce_tokens(const TensorMap& x) {
-    for_each_stage([&](const Tile& tile, int step) {
+    for_each_stage([&](const WorkTile& tile, int k) {
       stage_.producer_expect(kTokenBytes);
-      const Corner corner = corner_of(step, tile.token);
-      cp_async_bulk_tensor_3d(cvta_to_shared(token_tile()), x, corner.element, corner.row,
-                              corner.panel, stage_.full());
+      copy_panels<Config::kLength>(token_tile(), x, k, tile.token, stage_.full());
     });
   }
 
@@ -92,88 +74,55 @@ class FewTokens {
   SINTER_DEVICE void multiply(int group, const T* bias, const Result& result) {
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
-      float sums[kColumns / 2];
+      float sums[1][kColumns / 2];
       multiply_tile(sums, group);
-      const Tile tile = tile_of(round);
-      Stored::store(sums, tile.row + 64 * group, tile.token, tokens_, bias, result);
+      const WorkTile tile = tiles_.tile(round);
+      Stored::store(sums[0], tile.matrix_row + 64 * group, tile.token, tokens_, bias, result);
     }
   }
 
  private:
-  // The first row of the matrix and the first token of a tile. Neighbouring blocks read the same
-  // rows.
-  struct Tile {
-    int row, token;
-  };
-  SINTER_DEVICE Tile tile_of(int round) const {
-    const int tile = tiles_.tile(round);
-    return {tile / token_tiles_ * kRows, tile % token_tiles_ * kColumns};
-  }
-  // Where a box begins, by the dimensions of its tensor map (few_tokens_panels in layout.h).
-  struct Corner {
-    int element, row, panel;
-  };
-  static SINTER_DEVICE Corner corner_of(int step, int row) {
-    if constexpr (few_tokens_panels(Config::kLength))
-      return {0, row, step * (kDepth / 64)};
+  SINTER_DEVICE void copy_box(unsigned char* to, const TensorMap& w, int k, int position) const {
+    if constexpr (Stored::kPaired)
+      copy_pairs_once<Config::kPairs, kBox, kDepth>(to, w, k, position, stage_.full());
     else
-      return {step * kDepth, row, 0};
-  }
-  SINTER_DEVICE void copy_box(unsigned char* to, const TensorMap& w, int step, int position) const {
-    if constexpr (Stored::kPaired) {
-      const int pair = position / 2;
-#pragma unroll
-      for (int panel = 0; panel < kDepth / 64; ++panel)
-        cp_async_bulk_tensor_5d_evict_first(
-            cvta_to_shared(to + panel * kBox * kFewTokensPanelRow), w, step * kDepth + panel * 64,
-            0, 0, pair % Config::kPairs / kFewTokensChunk, pair / Config::kPairs, stage_.full());
-    } else {
-      const Corner corner = corner_of(step, position);
-      cp_async_bulk_tensor_3d_evict_first(cvta_to_shared(to), w, corner.element, corner.row,
-                                          corner.panel, stage_.full());
-    }
+      copy_panels_once<Config::kLength>(to, w, k, position, stage_.full());
   }
   SINTER_DEVICE unsigned char* matrix_tile() const {
     return shared_ + stage_.stage() * kStageBytes;
   }
   SINTER_DEVICE unsigned char* token_tile() const { return matrix_tile() + kMatrixBytes; }
 
-  // Calls fill(tile, step) for each stage, when it may be overwritten.
+  // Calls fill(tile, k) for each stage, when it may be overwritten; k: its first element of K.
   template <typename Fill>
   SINTER_DEVICE void for_each_stage(Fill fill) {
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
-      const Tile tile = tile_of(round);
+      const WorkTile tile = tiles_.tile(round);
 #pragma unroll 1
       for (int step = 0; step < kSteps; ++step) {
         stage_.producer_acquire();
-        fill(tile, step);
+        fill(tile, step * kDepth);
         stage_.advance();
       }
     }
   }
 
-  // The sums of 64 rows. A stage is given back when the products of the next one are issued.
-  SINTER_DEVICE void multiply_tile(float (&sums)[kColumns / 2], int group) {
-#pragma unroll 1
-    for (int step = 0; step < kSteps; ++step) {
-      stage_.consumer_wait();
-      multiply_tiles<T, kRows, kColumns, kDepth>(sums, matrix_tile(), 64 * group, token_tile(),
-                                                 step > 0);
-      wgmma_commit_group();
-      stage_.advance();
-      wgmma_wait_group<1>(sums);
-      if (step > 0) read_.consumer_release();
-    }
-    wgmma_wait_group<0>(sums);
+  // The sums of 64 rows.
+  SINTER_DEVICE void multiply_tile(float (&sums)[1][kColumns / 2], int group) {
+    sum_stages_ahead<kSteps, 1>(sums, stage_, read_, [&](bool adds) {
+      multiply_slabs<T, kRows, kColumns, kDepth>(sums, matrix_tile(), 64 * group, token_tile(),
+                                                 adds);
+    });
+    wait_for_all_but<0>(sums);
     read_.consumer_release();
   }
 
   PipelineState<kStages> stage_;  // that is filled, or multiplied, next
   PipelineState<kStages> read_;   // that is given back next
   unsigned char* shared_;
-  int tokens_, token_tiles_;
-  RoundRobinTiles tiles_;
+  int tokens_;
+  Tiles tiles_;
 };
 
 // result = x wᵀ + bias, of `tokens` rows. wait() waits for earlier kernels; `early`: the matrix may

@@ -24,9 +24,6 @@ namespace sinter {
 
 constexpr int kTiledLinearStep = 16;  // elements
 
-/// Lanes of a half of a packed step, and the columns that they have in a round.
-constexpr int kCodesHalfLanes = kCodeLanes / 2, kCodesRun = kCodesHalfLanes * kCodeChunk;
-
 // Tensor maps take rows of a multiple of 16 bytes.
 constexpr int kTiledLinearMultiple = 8;  // elements of a row
 SINTER_DEVICE constexpr bool is_tiled_linear_length(long long length) {

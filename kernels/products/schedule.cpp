@@ -45,7 +45,7 @@ constexpr int64_t kBetweenTiles = int64_t{4000} * 2048;
 /// Rows of the matrix in a tile of few tokens, or of codes.
 constexpr int64_t kFewRows[] = {64, 32, 128, 192};
 /// Rows of the matrix in a box of its tensor map: of the smallest tiles, and of the others.
-constexpr int64_t kBoxes[] = {32, kFewTokensBox};
+constexpr int64_t kBoxes[] = {32, kMatrixBox};
 /// A warpgroup's sums of 256 tokens leave registers for two such warpgroups.
 constexpr int64_t kTwoWarpgroupTokens = 256;
 /// Tokens in a tile of codes.
@@ -63,7 +63,7 @@ int64_t bytes_of_tile(int64_t rows, int64_t length) {
 
 /// Whether a box of `box` rows of the matrix has whole runs of pairs `apart` (PairedRows).
 bool has_whole_runs(int64_t box, int64_t apart) {
-  const int64_t chunks = box / 2 / kFewTokensChunk, of_stride = apart / kFewTokensChunk;
+  const int64_t chunks = box / 2 / kRowChunk, of_stride = apart / kRowChunk;
   return chunks % of_stride == 0 || of_stride % chunks == 0;
 }
 
@@ -92,7 +92,7 @@ std::optional<ProductConfig> many_config(const Product& product, const DeviceDes
     return clusters ? kTileCluster : 1;
   };
   const auto cost = [&](const ManyTile& tile) -> std::optional<double> {
-    if ((transposed && tile.matrix_rows % kTransposedPanel != 0) || (is_long && !tile.in_turns) ||
+    if ((transposed && tile.matrix_rows % kPanel != 0) || (is_long && !tile.in_turns) ||
         (pairs > 0 && !(llvm::is_contained(kPairedRows, tile.matrix_rows) &&
                         has_whole_runs(tile.matrix_rows, pairs))))
       return std::nullopt;
@@ -163,7 +163,7 @@ std::optional<ProductForm> few_form(int64_t most, const Product& product, int64_
   for (int64_t tokens = most; tokens >= std::min<int64_t>(most, 32); tokens /= 2)
     for (const int64_t rows : kFewRows) {
       const bool deep =
-          rows <= 64 && tokens < 256 && few_tokens_panels(static_cast<int>(product.matrix.length));
+          rows <= 64 && tokens < 256 && has_whole_panels(static_cast<int>(product.matrix.length));
       if (is_few_tile(rows, tokens, most_rows))
         candidates.push_back({most, {tokens, rows, deep ? 2 * kDepth : kDepth}});
     }
@@ -186,7 +186,7 @@ std::optional<ProductConfig> few_config(const Product& product, const DeviceDesc
     stage = std::max(stage, bytes_of_tile(tile.tokens + tile.matrix_rows, tile.depth));
   // One warpgroup for 64 rows, and two warps that copy.
   config.threads = config.most_matrix_rows() * 2 + 64;
-  config.shared_bytes = stage_bytes(device, kFewTokensBarrierBytes);
+  config.shared_bytes = stage_bytes(device, kFewBarrierBytes);
   config.blocks = blocks_of(config.forms, product, device.multiprocessors);
   if (config.shared_bytes < kLeastStages * stage) return std::nullopt;
   return config;
@@ -278,7 +278,7 @@ std::optional<ProductConfig> product_config(const Product& product,
 }
 
 bool takes_rows(const Product& product, const ColocatedRows& rows) {
-  const auto whole = [](int64_t of_rows) { return of_rows % kFewTokensChunk == 0; };
+  const auto whole = [](int64_t of_rows) { return of_rows % kRowChunk == 0; };
   for (const ColocatedRows::Section& section : rows.sections)
     if (!whole(section.first) || !whole(section.width)) return false;
   if (rows.units == 1) return true;

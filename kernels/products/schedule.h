@@ -28,8 +28,8 @@ struct ProductForm {
 
 struct ProductConfig {
   std::vector<ProductForm> forms = {};  // by most_tokens, ascending; one of many tokens
-  int64_t threads = 0;             // of a block
-  int64_t shared_bytes = 0;        // of the stages, and of rounded results on their way
+  int64_t threads = 0;                  // of a block
+  int64_t shared_bytes = 0;             // of the stages, and of rounded results on their way
   // Many tokens.
   bool in_turns = false;        // two warpgroups take tiles in turns; else all share a tile
   int64_t epilogue_groups = 0;  // warpgroups that compute the epilogue alone

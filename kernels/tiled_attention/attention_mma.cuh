@@ -8,7 +8,7 @@
 // Warps beyond the rows of the block only load (a plan for warpgroups on a device without them).
 #pragma once
 
-#include "kernels/tile/warp_product.cuh"
+#include "kernels/tile/sums/mma.cuh"
 #include "kernels/tiled_attention/attention_softmax.cuh"
 #include "kernels/tiled_attention/attention_work_tiles.cuh"
 

@@ -4,9 +4,9 @@
 
 #include "kernels/common/attention_operands.cuh"
 #include "kernels/isa/tensor_map.cuh"
-#include "kernels/tile/fragment.cuh"
 #include "kernels/tile/loaders/cache_rows.cuh"
 #include "kernels/tile/loaders/dense.cuh"
+#include "kernels/tile/sums/fragment.cuh"
 #include "kernels/tiled_attention/order.h"
 
 namespace sinter {

@@ -13,8 +13,8 @@
 #pragma once
 
 #include "kernels/tile/pipeline.cuh"
-#include "kernels/tile/product.cuh"
 #include "kernels/tile/roles.cuh"
+#include "kernels/tile/sums/wgmma.cuh"
 #include "kernels/tiled_attention/attention_softmax.cuh"
 #include "kernels/tiled_attention/attention_work_tiles.cuh"
 

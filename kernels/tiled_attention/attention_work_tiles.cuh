@@ -1,9 +1,9 @@
 // The work tiles of a launch of tiled_attention: a tile of rows of a head. Tiles of rows are sorted
 // by the number of keys that they see, most first, and assigned to the blocks by PairedTiles
-// (kernels/tile/scheduler.cuh).
+// (kernels/tile/tiles/paired.cuh).
 #pragma once
 
-#include "kernels/tile/scheduler.cuh"
+#include "kernels/tile/tiles/paired.cuh"
 #include "kernels/tiled_attention/attention_tiles.cuh"
 
 namespace sinter {

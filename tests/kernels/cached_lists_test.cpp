@@ -1,5 +1,5 @@
 // The order of work tiles whose inputs the L2 cache has to keep.
-#include "kernels/tile/cached_lists.cuh"
+#include "kernels/tile/tiles/cached_lists.cuh"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // Loads a tile of an operand behind an accessor: from memory, or computed by a prologue.
 #pragma once
 
+#include "kernels/tile/epilogue/ports.cuh"
 #include "kernels/tile/layout.h"
-#include "kernels/tile/ports.cuh"
 
 namespace sinter {
 

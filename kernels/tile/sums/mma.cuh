@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/isa/ldmatrix.cuh"
-#include "kernels/tile/fragment.cuh"
+#include "kernels/tile/sums/fragment.cuh"
 
 namespace sinter {
 

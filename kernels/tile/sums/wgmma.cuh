@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/isa/wgmma.cuh"
-#include "kernels/tile/fragment.cuh"
 #include "kernels/tile/layout.h"
+#include "kernels/tile/sums/fragment.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {

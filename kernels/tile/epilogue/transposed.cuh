@@ -4,10 +4,10 @@
 #pragma once
 
 #include "kernels/products/layout.h"
-#include "kernels/products/port_rows.cuh"
-#include "kernels/tile/fragment.cuh"
-#include "kernels/tile/ports.cuh"
+#include "kernels/tile/epilogue/port_rows.cuh"
+#include "kernels/tile/epilogue/ports.cuh"
 #include "kernels/tile/roles.cuh"
+#include "kernels/tile/sums/fragment.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
@@ -16,7 +16,7 @@ namespace sinter {
 // 32 or a multiple of 64. A box has the rows of a warpgroup.
 template <typename Config, int kRows, int kColumns>
 struct TransposedResult {
-  static constexpr int kBox = kRows < kFewTokensBox ? kRows : kFewTokensBox;
+  static constexpr int kBox = kRows < kMatrixBox ? kRows : kMatrixBox;
   static constexpr bool kPaired = Config::kPairs > 0;
   using Pairs = PairedRows<kPaired ? Config::kPairs : kBox, kBox>;
 

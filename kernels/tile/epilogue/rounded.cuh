@@ -1,19 +1,21 @@
 // Tiles of a product's result in shared memory: the warpgroups that multiply round their sums and
-// leave them there, a tile each, and the warpgroups of the epilogue take them (many.cuh).
+// leave them there, a tile each, and the warpgroups of the epilogue take them
+// (kernels/products/many.cuh).
 #pragma once
 
 #include "kernels/common/ahead_loads.cuh"
 #include "kernels/isa/bar.cuh"
-#include "kernels/products/result_tiles.cuh"
-#include "kernels/tile/fragment.cuh"
 #include "kernels/tile/pipeline.cuh"
 #include "kernels/tile/roles.cuh"
+#include "kernels/tile/sums/fragment.cuh"
+#include "kernels/tile/tiles/work_tile.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
-// Config: as of TiledLinear, whose kEpilogueGroups warpgroups follow two that multiply in turns.
-template <typename Config>
+// Config: as of ManyTokens, whose kEpilogueGroups warpgroups follow two that multiply in turns.
+// Tiles: the order of the tiles, such as CachedTiles.
+template <typename Config, typename Tiles>
 class RoundedTiles {
   using Rounded = typename Config::ResultElement;
   static constexpr int kTiles = Config::kInTurns ? 2 : 1;
@@ -30,8 +32,8 @@ class RoundedTiles {
   }
 
   // `shared`: memory of two tiles. `rows`: of the result.
-  SINTER_DEVICE RoundedTiles(Barriers& barriers, unsigned char* shared,
-                             const ResultTiles<Config>& tiles, long long rows)
+  SINTER_DEVICE RoundedTiles(Barriers& barriers, unsigned char* shared, const Tiles& tiles,
+                             long long rows)
       : stage_(barriers), shared_(shared), tiles_(tiles), rows_(rows) {}
 
   // For warpgroup `group` of those that multiply, before its first tile.
@@ -76,7 +78,7 @@ class RoundedTiles {
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
       const bool has_next = tiles_.has(round + 1);
-      const Tile of_next = tiles_.tile(has_next ? round + 1 : round);
+      const WorkTile of_next = tiles_.tile(has_next ? round + 1 : round);
       Part next = part_of(of_next, own_row, chunk);
       if (has_next)
         prefetch_inputs(thread, of_next, result);
@@ -108,8 +110,6 @@ class RoundedTiles {
   }
 
  private:
-  using Tile = typename ResultTiles<Config>::Tile;
-
   SINTER_DEVICE unsigned char* stage_tile() const {
     return shared_ + stage_.stage() * tile_bytes(Config::kRows, Config::kColumns);
   }
@@ -123,8 +123,8 @@ class RoundedTiles {
       return first + static_cast<long long>(row) * Config::kResultColumns;
     }
   };
-  SINTER_DEVICE Part part_of(const Tile& tile, int own_row, int chunk) const {
-    const int row = tile.row + own_row, column = tile.column + 8 * chunk;
+  SINTER_DEVICE Part part_of(const WorkTile& tile, int own_row, int chunk) const {
+    const int row = tile.token + own_row, column = tile.matrix_row + 8 * chunk;
     const long long left = column < Config::kResultColumns ? rows_ - row : 0;
     return {static_cast<long long>(row) * Config::kResultColumns + column,
             static_cast<int>(left < kOwnRows ? left : kOwnRows)};
@@ -136,12 +136,12 @@ class RoundedTiles {
   }
   // Each thread brings lines of 64 elements.
   template <typename Result>
-  SINTER_DEVICE void prefetch_inputs(int thread, const Tile& tile, const Result& result) const {
+  SINTER_DEVICE void prefetch_inputs(int thread, const WorkTile& tile, const Result& result) const {
     constexpr int of_row = Config::kColumns / 64, lines = Config::kRows * of_row;
 #pragma unroll
     for (int line = 0; line < lines; line += kThreads) {
-      const int row = tile.row + (thread + line) / of_row;
-      const int column = tile.column + (thread + line) % of_row * 64;
+      const int row = tile.token + (thread + line) / of_row;
+      const int column = tile.matrix_row + (thread + line) % of_row * 64;
       if (row < rows_ && column < Config::kResultColumns)
         result.prefetch(static_cast<long long>(row) * Config::kResultColumns + column);
     }
@@ -150,12 +150,12 @@ class RoundedTiles {
   // (ir/reduction_order.h); lanes combine as a balanced tree over neighbours. A warpgroup has 64
   // rows, and a warp uses the memory of its rows of the tile, which it has read.
   template <typename Result>
-  SINTER_DEVICE void store_sums(int thread, Chunk& sums, unsigned char* tile, const Tile& at,
+  SINTER_DEVICE void store_sums(int thread, Chunk& sums, unsigned char* tile, const WorkTile& at,
                                 const Result& result) const {
     static_assert(kChunks == 16 && kOwnRows == 8, "a warp has the rows of two lanes");
     constexpr int of_warp = 16 * tile_panel_row(Config::kColumns);  // bytes of its rows
     const int lane = thread % 32, column = thread % kWarpgroupThreads;
-    const int group = thread / kWarpgroupThreads, block = at.row / 64 + group;
+    const int group = thread / kWarpgroupThreads, block = at.token / 64 + group;
 #pragma unroll
     for (int e = 0; e < 8; ++e)
       sums[e] = math::add(sums[e], __shfl_xor_sync(0xffffffffu, sums[e], 16));
@@ -168,15 +168,15 @@ class RoundedTiles {
     const auto sum_of = [&](int warp) {
       return reinterpret_cast<const float*>(tile + (4 * group + warp) * of_warp)[column];
     };
-    if (block < rows_ / 64 && at.column + column < Config::kResultColumns)
-      result.sums_of_blocks()[static_cast<long long>(block) * Config::kResultColumns + at.column +
-                              column] =
+    if (block < rows_ / 64 && at.matrix_row + column < Config::kResultColumns)
+      result.sums_of_blocks()[static_cast<long long>(block) * Config::kResultColumns +
+                              at.matrix_row + column] =
           math::add(math::add(sum_of(0), sum_of(1)), math::add(sum_of(2), sum_of(3)));
   }
 
   PipelineState<kTiles> stage_;
   unsigned char* shared_;
-  ResultTiles<Config> tiles_;
+  Tiles tiles_;
   long long rows_;
 };
 

@@ -1,28 +1,12 @@
-// Which work tiles a block of a persistent launch computes, one after the other. A launch with
-// fewer blocks than work tiles has as many as the device runs at a time.
+// Which work tiles that differ in cost a block of a persistent launch computes, one after the
+// other.
 #pragma once
 
 #include "ir/scalar_math.h"
 
 namespace sinter {
 
-// Work tiles of about the same cost: block b of n computes the tiles b, b + n, b + 2n, ..., or
-// cluster b of n clusters of `cluster` blocks.
-class RoundRobinTiles {
- public:
-  SINTER_DEVICE explicit RoundRobinTiles(int tiles, int cluster = 1)
-      : tiles_(tiles),
-        first_(static_cast<int>(blockIdx.x) / cluster),
-        step_(static_cast<int>(gridDim.x) / cluster) {}
-
-  SINTER_DEVICE bool has(int round) const { return tile(round) < tiles_; }
-  SINTER_DEVICE int tile(int round) const { return first_ + round * step_; }
-
- private:
-  int tiles_, first_, step_;
-};
-
-// Work tiles that differ in cost: `heads` lists of the same `tiles`, sorted by cost, the costliest
+// `heads` lists of the same `tiles`, sorted by cost, the costliest
 // first. All blocks get about the same cost, and blocks compute tiles of the same head at the same
 // time, so that the L2 cache keeps what they read.
 //
