@@ -21,7 +21,7 @@ from history_kinds import KINDS
 
 from sinter import SinterError
 
-SECONDS = 300  # more: a process hangs
+SECONDS = 200  # more: a process hangs, and says where
 CHUNK = 6
 
 
@@ -93,9 +93,9 @@ def chunk_in_a_process(first: int, count: int, kind: str | None) -> list[str]:
     command = [sys.executable, __file__, "--here", "--seed", str(first), "--count", str(count)]
     command += ["--kind", kind] if kind else []
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS + 30)
     except subprocess.TimeoutExpired:
-        return [f"histories from {first}: still running after {SECONDS} s"]
+        return [f"histories from {first}: still running after {SECONDS + 30} s"]
     said = run.stdout.splitlines()
     if run.returncode != 0 or run.stderr:
         said.append(f"histories from {first}: exit code {run.returncode}: {run.stderr[-3000:]}")
@@ -125,6 +125,7 @@ def main() -> int:
         import faulthandler
 
         faulthandler.enable()
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
         for seed in range(options.seed, options.seed + options.count):
             for line in run_history(seed, options.kind):
                 print(line, flush=True)
