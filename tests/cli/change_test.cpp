@@ -79,9 +79,10 @@ TEST_CASE("a library call: the entry in which its product takes neighbours") {
   CHECK(holds(answer("pre_ln_block.sir", "norm1", "qkv"),
               "  qkv is a call of cuBLASLt, which neighbours can join only as a gemv of at most 8 "
               "tokens\n"));
-  CHECK(holds(answer("llama-2-7b.json", "l0.k_append", "l0.attn", {"--phase", "prefill"}),
-              "  l0.attn is a kernel of the family attention, which would have to open a port for "
-              "it\n"));
+  CHECK(
+      holds(answer("llama-2-7b.json", "l0.k_append", "l0.attn", {"--phase", "prefill"}),
+            "  l0.attn is a kernel of the family tiled_attention, which would have to open a port "
+            "for it\n"));
   // With fast numerics a call holds a residual, and is still a call.
   CHECK(holds(answer("pre_ln_block.sir", "res1", "norm2", {"--numerics", "fast"}),
               "  attn_out is a call of cuBLASLt, which neighbours"));

@@ -395,21 +395,19 @@ TEST_CASE_FIXTURE(Fixture, "what a manifest says of the compilation belongs to i
 TEST_CASE_FIXTURE(Fixture, "a manifest of another format names both versions") {
   Json manifest = Json::parse(read_whole(folder + "/manifest.json"));
   manifest["sinter"] = "7.8.9";
-  const auto check_refused = [&] {
+  const auto check_refused = [&](const char* format) {
     const auto read = read_manifest(with_hash(manifest.dump(2)), "manifest.json");
     REQUIRE_FALSE(read);
     const std::string message = read.error().message();
-    for (const char* part : {"format 99", "7.8.9", "reads format 1", "compile the model again"})
+    for (const char* part : {format, "7.8.9", "reads format 2", "compile the model again"})
       CHECK(message.find(part) != std::string::npos);
   };
   manifest["version"] = 99;
-  check_refused();
+  check_refused("format 99");
   // The older header: the version instead of the name.
   manifest.erase("version");
-  manifest["format"] = 99;
-  check_refused();
   manifest["format"] = 1;
-  CHECK(read_manifest(with_hash(manifest.dump(2)), "manifest.json").has_value());
+  check_refused("format 1 of");
   manifest["format"] = "sinter.plan";
   const auto other = read_manifest(with_hash(manifest.dump(2)), "manifest.json");
   REQUIRE_FALSE(other);
