@@ -21,6 +21,7 @@ struct RoleColumn {
   static Role first(int rows_of = Role::kNoRows) { return {Role::first, rows_of}; }
   static Role last(int rows_of = Role::kNoRows) { return {Role::last, rows_of}; }
   static Role target() { return {Role::target, Role::kResult}; }
+  static Role group(int rows_of) { return {Role::group, rows_of}; }
 
   /// The operands after the list's are values.
   static llvm::ArrayRef<OperandRole> of(OpKind kind, std::optional<Order> order) {

@@ -22,6 +22,7 @@ struct OperandRole {
     first,
     last,
     target,
+    group,
   };
   static constexpr int kNoRows = -1;
   static constexpr int kResult = -2;

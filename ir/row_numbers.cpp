@@ -52,14 +52,35 @@ std::vector<RowNumbers> row_numbers(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
     for (size_t k = 0; k < op.operands.size(); ++k)
-      if (const std::optional<Dim> rows = named_rows(graph, op, k))
-        found.push_back({{i}, op.operands[k], *rows, operand_role(op, k).is_address()});
+      if (const std::optional<Dim> rows = named_rows(graph, op, k)) {
+        const OperandRole role = operand_role(op, k);
+        found.push_back(
+            {{i}, op.operands[k], *rows, role.is_address(), role.kind == OperandRole::group});
+      }
   }
   return found;
 }
 
-bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> symbols) {
+std::optional<size_t> find_outside(llvm::ArrayRef<int32_t> values, int64_t rows, bool ends) {
+  int32_t least = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < least || values[i] >= rows + (ends ? 1 : 0)) return i;
+    if (ends) least = values[i];
+  }
+  return std::nullopt;
+}
+
+bool are_known(const Graph& graph, ValueId id, Dim rows, bool ends,
+               llvm::ArrayRef<Symbol> symbols) {
   const Op& op = graph[root_of(graph, id)];
+  if (ends) {
+    // A view may change the order of the values.
+    if (op.kind != OpKind::literal || root_of(graph, id) != id) return false;
+    std::vector<int32_t> values;
+    for (const Number& number : op.attrs.get<std::vector<Number>>(AttrName::values))
+      values.push_back(number.to_i32());
+    return !find_outside(values, least(rows, symbols), true);
+  }
   const auto names_row = [&](const Number& number) {
     const int32_t row = number.to_i32();
     return row >= 0 && row < least(rows, symbols);
@@ -89,7 +110,7 @@ std::vector<RowNumbers> numbers_to_check(const Graph& graph, llvm::ArrayRef<Symb
   std::vector<RowNumbers> found = row_numbers(graph);
   std::erase_if(found, [&](const RowNumbers& numbers) {
     return !is_checked(graph[numbers.op]) || are_given(graph, numbers) ||
-           are_known(graph, numbers.values, numbers.rows, symbols);
+           are_known(graph, numbers.values, numbers.rows, numbers.ends, symbols);
   });
   return found;
 }

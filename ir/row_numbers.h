@@ -1,4 +1,4 @@
-// Operands whose values name rows: the roles id, slot, first, last and target of ops.def.
+// Operands whose values name rows: the roles id, slot, first, last, target and group of ops.def.
 #pragma once
 
 #include "ir/graph.h"
@@ -17,6 +17,7 @@ struct RowNumbers {
   ValueId values;  // the operand
   Dim rows;        // 0 .. rows - 1 name rows
   bool address;    // false: they are only compared
+  bool ends;       // they are ends of runs: ascending, 0 .. rows
 };
 
 /// The axis of `table`, an operand of the op, whose rows the op's numbers name.
@@ -24,15 +25,19 @@ size_t named_axis(const Op& op, const TensorType& table);
 /// Where a gather reads the number that the element `coords` of its result is taken by.
 IndexMap number_coords(const Op& gather, const IndexMap& coords);
 
+/// The first of the values that is no number of `rows` rows, or no end of a run of them that is
+/// followed by others.
+std::optional<size_t> find_outside(llvm::ArrayRef<int32_t> values, int64_t rows, bool ends);
+
 /// The number of rows among which the operand's values name one; nullopt: they name none.
 std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand);
 
 /// The row numbers of all ops of the graph, in order.
 std::vector<RowNumbers> row_numbers(const Graph& graph);
 
-/// The values of `id` come from a generator, perhaps through views, and are numbers of `rows` rows
-/// for all values of the symbols.
-bool are_known(const Graph& graph, ValueId id, Dim rows, llvm::ArrayRef<Symbol> symbols);
+/// The values of `id` come from a generator, perhaps through views, and are numbers of `rows` rows,
+/// or ends of runs of them, for all values of the symbols.
+bool are_known(const Graph& graph, ValueId id, Dim rows, bool ends, llvm::ArrayRef<Symbol> symbols);
 
 /// The values come from an `input`, perhaps through views. An entry's inputs are checked before the
 /// call.

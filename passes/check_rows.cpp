@@ -77,9 +77,9 @@ class RowChecks {
   bool known(const RowNumbers& numbers, bool checked) const {
     const Op& root = from_[root_of(from_, numbers.values)];
     if (root.kind != OpKind::weight || checked)
-      return are_known(from_, numbers.values, numbers.rows, symbols_);
+      return are_known(from_, numbers.values, numbers.rows, numbers.ends, symbols_);
     const Graph& init = module_.find_weight(root.name)->init;
-    return are_known(init, init.outputs[0], numbers.rows, symbols_);
+    return are_known(init, init.outputs[0], numbers.rows, numbers.ends, symbols_);
   }
 
   /// A value of its own with the numbers, which stays as it is until the call ends: no view or

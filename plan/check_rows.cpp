@@ -41,13 +41,13 @@ class RowWalk {
     for (const RowNumbers& numbers : row_numbers(group)) {
       const bool checked = is_checked(group[numbers.op]);
       if (!numbers.address && !checked) continue;
-      if (are_known(group, numbers.values, numbers.rows, program_.symbols)) continue;
+      if (are_known(group, numbers.values, numbers.rows, numbers.ends, program_.symbols)) continue;
       const std::optional<uint32_t> buffer = buffer_of(step, group, numbers.values);
-      if (buffer && is_given_or_known(entry_.buffers[*buffer], numbers.rows)) continue;
+      if (buffer && is_given_or_known(entry_.buffers[*buffer], numbers)) continue;
       if (!checked)
         return bad(group, numbers, "row numbers that nothing has checked, and is not checked");
       if (!buffer || llvm::none_of(entry_.row_checks, [&](const RowCheck& check) {
-            return check.buffer == *buffer &&
+            return check.buffer == *buffer && check.ends == numbers.ends &&
                    never_less(SymExpr(numbers.rows), check.rows, program_.symbols);
           }))
         return bad(group, numbers, "row numbers that nothing looks at after the call");
@@ -56,11 +56,12 @@ class RowWalk {
   }
 
   /// An input of the entry, or a weight whose function says which rows it names.
-  bool is_given_or_known(const Buffer& buffer, Dim rows) const {
+  bool is_given_or_known(const Buffer& buffer, const RowNumbers& numbers) const {
     if (buffer.place == Buffer::Place::input) return true;
     if (buffer.place != Buffer::Place::weight) return false;
     const Graph& init = program_.weights[buffer.index].init;
-    return init.outputs.size() == 1 && are_known(init, init.outputs[0], rows, program_.symbols);
+    return init.outputs.size() == 1 &&
+           are_known(init, init.outputs[0], numbers.rows, numbers.ends, program_.symbols);
   }
 
   /// Where the values stand that a group's value reads through views; nullopt: nowhere.

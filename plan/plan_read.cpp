@@ -356,6 +356,7 @@ class PlanReader {
   Status row_check(const Node& node, RowCheck& out) const {
     SINTER_TRY(read(node["buffer"], out.buffer));
     SINTER_TRY(expr(node["rows"], out.rows));
+    if (node["ends"].present()) SINTER_TRY(read(node["ends"], out.ends));
     return read(node["op"], out.op);
   }
 

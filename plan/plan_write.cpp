@@ -252,9 +252,12 @@ class PlanWriter {
     json["inputs"] = entry.inputs;
     json["outputs"] = entry.outputs;
     json["output_names"] = entry.output_names;
-    for (const RowCheck& check : entry.row_checks)
-      json["row_checks"].push_back(
-          {{"buffer", check.buffer}, {"rows", text(check.rows)}, {"op", check.op}});
+    for (const RowCheck& check : entry.row_checks) {
+      OrderedJson& item = json["row_checks"].emplace_back();
+      item = {{"buffer", check.buffer}, {"rows", text(check.rows)}};
+      if (check.ends) item["ends"] = true;
+      item["op"] = check.op;
+    }
     json["buffers"] = OrderedJson::array();
     for (const Buffer& b : entry.buffers) json["buffers"].push_back(buffer(b));
     json["steps"] = OrderedJson::array();

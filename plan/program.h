@@ -134,11 +134,13 @@ bool follows_stated_order(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_v
 std::optional<double> host_tolerance(const Kernel& kernel);
 
 /// Row numbers that a call computes, or is given on a device, and that may name no row: after the
-/// call they are looked at, and one outside 0 .. rows - 1 is an error.
+/// call they are looked at, and one outside 0 .. rows - 1 is an error; or such ends of runs of
+/// rows.
 struct RowCheck {
   uint32_t buffer = 0;  // of i32; keeps its value until the call ends
   SymExpr rows;
-  std::string op;  // that uses them
+  std::string op;     // that uses them
+  bool ends = false;  // ends of runs of the rows: ascending, and `rows` is one
 };
 
 /// An entry point, or one of its variants (ir/variants.h), which stand one after the other.

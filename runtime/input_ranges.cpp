@@ -21,16 +21,13 @@ Result<std::string> computed_text(int32_t value, size_t i, WideNumber wide) {
   return fmt::format("{} or {}", value, value == INT32_MAX ? "more" : "less");
 }
 
-/// The first of the values that is no number of `rows` rows.
-std::optional<size_t> find_outside(llvm::ArrayRef<int32_t> values, int64_t rows) {
-  const auto at = llvm::find_if(values, [&](int32_t value) { return value < 0 || value >= rows; });
-  if (at == values.end()) return std::nullopt;
-  return static_cast<size_t>(at - values.begin());
-}
-
-/// Element `i` of %`name`, `number`, is no number of `rows` rows.
+/// Element `i` of %`name`, `number`, is no number of `rows` rows, or no end of a run of them.
 tl::unexpected<Error> outside(std::string_view name, size_t i, std::string_view number,
-                              int64_t rows, std::string where, std::string hint) {
+                              int64_t rows, bool ends, std::string where, std::string hint) {
+  if (ends)
+    return fail(fmt::format("%{}[{}] is {}; ends of runs of {} rows ascend from 0 to {}",
+                            printable(name), i, number, rows, rows),
+                std::move(where), std::move(hint));
   return fail(fmt::format("%{}[{}] is {}, outside the 0 .. {} that it points into", printable(name),
                           i, number, rows - 1),
               std::move(where), std::move(hint));
@@ -50,7 +47,7 @@ Status check_truth_values(const HostTensor& input, std::string_view name, const 
 Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<int64_t> symbol_values,
                           llvm::ArrayRef<const HostTensor*> inputs) {
-  std::vector<int64_t> rows(inputs.size(), INT64_MAX);
+  std::vector<int64_t> rows(inputs.size(), INT64_MAX), ends = rows;
   for (const Step& step : entry.steps) {
     const StepFacts facts = step_facts(program, step);
     if (!facts.kernel) continue;
@@ -65,17 +62,22 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
         if (buffer.place != Buffer::Place::input) continue;
         const int64_t count =
             named->is_constant() ? named->constant() : symbol_values[named->symbol().index];
-        rows[buffer.index] = std::min(rows[buffer.index], count);
+        const bool is_end = operand_role(op, i).kind == OperandRole::group;
+        int64_t& least = (is_end ? ends : rows)[buffer.index];
+        least = std::min(least, count);
       }
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string& name = entry.buffers[entry.inputs[i]].value;
     SINTER_TRY(check_truth_values(*inputs[i], name, entry));
-    if (rows[i] == INT64_MAX) continue;
-    const auto values = inputs[i]->elements<int32_t>();
-    if (const auto bad = find_outside(values, rows[i]))
-      return outside(name, *bad, std::to_string(values[*bad]), rows[i],
-                     "entry " + printable(entry.name), "check the inputs");
+    for (const bool are_ends : {false, true}) {
+      const int64_t count = (are_ends ? ends : rows)[i];
+      if (count == INT64_MAX) continue;
+      const auto values = inputs[i]->elements<int32_t>();
+      if (const auto bad = find_outside(values, count, are_ends))
+        return outside(name, *bad, std::to_string(values[*bad]), count, are_ends,
+                       "entry " + printable(entry.name), "check the inputs");
+    }
   }
   return {};
 }
@@ -106,15 +108,15 @@ Status check_computed_rows(const EntryPlan& entry, size_t index,
   const std::optional<int64_t> rows = check.rows.evaluate(symbol_values);
   if (!rows) return fail("a number of rows exceeds 63 bits", "entry " + printable(entry.name));
   const Buffer& buffer = entry.buffers[check.buffer];
-  const auto bad = find_outside(values, *rows);
+  const auto bad = find_outside(values, *rows, check.ends);
   if (!bad) return {};
   const std::string where =
       fmt::format("entry {}, %{}", printable(entry.name), printable(check.op));
   if (buffer.place == Buffer::Place::input)
-    return outside(buffer.value, *bad, std::to_string(values[*bad]), *rows, where,
+    return outside(buffer.value, *bad, std::to_string(values[*bad]), *rows, check.ends, where,
                    "check the inputs");
   SINTER_LET(number, computed_text(values[*bad], *bad, wide));
-  return outside(buffer.value, *bad, number, *rows, where,
+  return outside(buffer.value, *bad, number, *rows, check.ends, where,
                  "the module computes it: check the module and the inputs");
 }
 

@@ -11,7 +11,8 @@
 namespace sinter {
 
 /// An error where an i32 input whose values name rows of an operand (`id`, `slot`, `first`, `last`,
-/// `target`) points outside of that operand, and where a byte of an i1 input is neither 0 nor 1.
+/// `target`, `group`) points outside of that operand or has ends that do not ascend, and where a
+/// byte of an i1 input is neither 0 nor 1.
 Status check_input_ranges(const Program& program, const EntryPlan& entry,
                           llvm::ArrayRef<int64_t> symbol_values,
                           llvm::ArrayRef<const HostTensor*> inputs);
@@ -24,8 +25,8 @@ std::optional<size_t> wide_input(const Program& program, const EntryPlan& entry,
 using WideNumber = llvm::function_ref<Result<std::optional<int64_t>>(size_t i)>;
 
 /// An error where one of the values that a call has left for check `index` of the entry's
-/// `row_checks` names no row. Executors look at the checks in order. `wide` is asked about a value
-/// at an end of i32.
+/// `row_checks` names no row, or does not ascend where they are ends. Executors look at the checks
+/// in order. `wide` is asked about a value at an end of i32.
 Status check_computed_rows(const EntryPlan& entry, size_t index,
                            llvm::ArrayRef<int64_t> symbol_values, llvm::ArrayRef<int32_t> values,
                            WideNumber wide = {});

@@ -39,7 +39,7 @@ class Random {
 
 // The uses of an integer input.
 struct Role {
-  bool slots = false, last = false, first = false;
+  bool slots = false, last = false, first = false, ends = false;
   int64_t rows = INT64_MAX;  // of the smallest table or state that it points into
 };
 
@@ -58,6 +58,7 @@ class InputMaker {
     if (op.type.dtype != DType::i32)
       return random_tensor(op.type.dtype, std::move(dims), seed, {1, 0, kOtherIntegers - 1});
     const Role role = role_of(input);
+    if (role.ends) return ends(std::move(dims), seed, role.rows);
     if (!role.slots && !role.last && !role.first) {
       const int64_t rows = role.rows == INT64_MAX ? kOtherIntegers : role.rows;
       if (rows == 0 && !llvm::is_contained(dims, 0))
@@ -82,6 +83,17 @@ class InputMaker {
   }
 
  private:
+  /// Ends of runs of `rows` rows, some of them empty.
+  static Result<HostTensor> ends(std::vector<int64_t> dims, uint64_t seed, int64_t rows) {
+    SINTER_LET(tensor, make_tensor(DType::i32, std::move(dims)));
+    Random random(seed);
+    int32_t* const data = tensor.data<int32_t>();
+    for (int64_t i = 0; i < tensor.volume(); ++i)
+      data[i] = static_cast<int32_t>(random.integer(0, rows));
+    std::sort(data, data + tensor.volume());
+    return std::move(tensor);
+  }
+
   int64_t extent(Dim dim) const {
     return dim.is_constant() ? dim.constant() : values_[dim.symbol().index];
   }
@@ -96,6 +108,7 @@ class InputMaker {
         role.slots |= as.kind == OperandRole::slot;
         role.last |= as.kind == OperandRole::last;
         role.first |= as.kind == OperandRole::first;
+        role.ends |= as.kind == OperandRole::group;
         role.rows = std::min(role.rows, extent(*named));
       }
     return role;

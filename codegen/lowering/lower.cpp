@@ -231,9 +231,10 @@ class EntryLowering {
   void add_row_check(const RowNumbers& numbers) {
     const ValueId root =
         are_given(graph_, numbers) ? root_of(graph_, numbers.values) : numbers.values;
-    const RowCheck check{buffer(root), SymExpr(numbers.rows), graph_[numbers.op].name};
+    const RowCheck check{buffer(root), SymExpr(numbers.rows), graph_[numbers.op].name,
+                         numbers.ends};
     const auto same = [&](const RowCheck& other) {
-      return other.buffer == check.buffer && other.rows == check.rows;
+      return other.buffer == check.buffer && other.rows == check.rows && other.ends == check.ends;
     };
     if (llvm::any_of(plan_.row_checks, same)) return;
     plan_.buffers[check.buffer].last_step = static_cast<uint32_t>(plan_.steps.size());

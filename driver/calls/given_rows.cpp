@@ -15,11 +15,11 @@ const Buffer* entry_input(const EntryPlan& entry, const StepFacts& step, ValueId
   return buffer.place == Buffer::Place::input ? &buffer : nullptr;
 }
 
-bool is_looked_at(const EntryPlan& entry, const Buffer& input, Dim rows) {
+bool is_looked_at(const EntryPlan& entry, const Buffer& input, const RowNumbers& numbers) {
   return llvm::any_of(entry.row_checks, [&](const RowCheck& check) {
     const Buffer& buffer = entry.buffers[check.buffer];
     return buffer.place == Buffer::Place::input && buffer.index == input.index &&
-           check.rows == SymExpr(rows);
+           check.rows == SymExpr(numbers.rows) && check.ends == numbers.ends;
   });
 }
 
@@ -34,7 +34,7 @@ Status require_checked_inputs(const Program& program, const EntryPlan& entry) {
       if (!numbers.address) continue;
       const Buffer* input = entry_input(entry, facts, numbers.values);
       if (!input) continue;
-      if (!is_checked(group[numbers.op]) || !is_looked_at(entry, *input, numbers.rows))
+      if (!is_checked(group[numbers.op]) || !is_looked_at(entry, *input, numbers))
         return fail(
             fmt::format("kernel {} takes the row numbers of input {} for addresses, and nothing "
                         "checks them in device memory",

@@ -19,7 +19,10 @@ std::optional<Verdict> admits_product_epilogue(const GroupView& group, GroupShap
   const auto& rows = std::get<ColocatedRows>(deal);
   Product product = product_of(problem.graph(), op, problem.symbols());
   if (rows.units == 2) product.epilogue.pairs = rows.stride;
-  if (!takes_rows(product, rows) || !product_config(product, problem.device()))
+  // Boxes of pairs begin at the first row of a run's matrix.
+  const bool splits_pairs =
+      product.groups.count > 0 && rows.units == 2 && product.matrix.rows % (2 * rows.stride) != 0;
+  if (splits_pairs || !takes_rows(product, rows) || !product_config(product, problem.device()))
     return refuse(Reason::profit_configuration,
                   fmt::format("the sums of {} rows of {}", op.type.dims.back().constant(),
                               problem.name(anchor)));

@@ -17,12 +17,14 @@
 // Config and Form: config.cuh.
 #pragma once
 
+#include "kernels/products/layout.h"
 #include "kernels/tile/epilogue/transposed.cuh"
 #include "kernels/tile/loaders/boxes.cuh"
 #include "kernels/tile/loaders/codes.cuh"
 #include "kernels/tile/pipeline.cuh"
 #include "kernels/tile/roles.cuh"
 #include "kernels/tile/sums/codes.cuh"
+#include "kernels/tile/sums/stages.cuh"
 #include "kernels/tile/tiles/cached.cuh"
 
 #if SINTER_HAS_WGMMA
@@ -62,7 +64,7 @@ class TiledCodes {
         shared_(shared),
         matrix_(matrix),
         tokens_(static_cast<int>(tokens)),
-        tiles_(tokens_) {}
+        tiles_(nullptr, tokens_) {}
 
   static SINTER_DEVICE void init(Stages& stages) {
     stages.codes.init(1, 4 * kWarpgroups);
@@ -165,8 +167,7 @@ class TiledCodes {
     const int row = 64 * group + (warp * 16 + lane / 4) % Stored::kBox;
     Group scales[2] = {};
     if constexpr (Matrix::kRowScale) load_row_scales(scales, position);
-#pragma unroll
-    for (float& sum : sums) sum = 0.0f;
+    clear_sums(sums);
     Runs::for_each_half(MultiplyHalf{*this, sums, scales, row});
     if constexpr (Matrix::kRowScale)
 #pragma unroll

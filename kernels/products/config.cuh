@@ -10,6 +10,8 @@
 //                    their PortRows; else it is a port by chunk
 //                    (kernels/tile/epilogue/ports.cuh)
 //   kPairs           the epilogue needs pairs of rows of the matrix so far apart; 0: none
+//   kGroups          the tokens are in so many runs, each with a matrix of its own; 0: one matrix.
+//                    Not of codes
 //
 // Of many tokens (many.cuh), whose tiles have tokens as rows:
 //   kRows, kColumns  of a tile of the result; rows: a multiple of 64

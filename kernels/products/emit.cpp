@@ -1,6 +1,7 @@
-// The kernel of a group around tiled_linear or tiled_codes: tensor maps of both operands, and an
-// accessor of the result that holds the text of the epilogue. Where an epilogue has other elements
-// than the product, or needs pairs of its rows, the accessor is called for chunks of 8 elements:
+// The kernel of a group around tiled_linear, tiled_codes or grouped_linear: tensor maps of both
+// operands, and an accessor of the result that holds the text of the epilogue. Where an epilogue
+// has other elements than the product, or needs pairs of its rows, the accessor is called for
+// chunks of 8 elements:
 //
 //   struct SectionsResult : PortMemory {
 //     template <typename Rows>
@@ -71,7 +72,7 @@ Result<TensorMap> matrix_columns(const EmitContext& context) {
 /// "Narrow products with epilogues" and "Epilogues").
 constexpr int64_t kLongEpilogue = 20;
 
-/// The text and launch of a kernel around tiled_linear or tiled_codes.
+/// The text and launch of a kernel around such an op.
 class ProductKernel {
  public:
   explicit ProductKernel(const EmitContext& context)
@@ -86,9 +87,9 @@ class ProductKernel {
     if (sections_ && sections_->rows().units == 2)
       product_.epilogue.pairs = sections_->rows().stride;
     if (product_.loop() == Product::Loop::many)
-      product_.epilogue.is_long = !sections_ && product_.matrix.rows % kRowChunk == 0 &&
-                                  dtype_info(op_.type.dtype).bits == 16 &&
-                                  (has_long_epilogue() || has_sums());
+      product_.epilogue.is_long =
+          !sections_ && product_.groups.count == 0 && product_.matrix.rows % kRowChunk == 0 &&
+          dtype_info(op_.type.dtype).bits == 16 && (has_long_epilogue() || has_sums());
     const auto config = product_config(product_, context_.device);
     if (!config)
       return fail(fmt::format("Sinter's own product on tensor cores does not run on {}",
@@ -133,14 +134,15 @@ class ProductKernel {
             .constant("kTransposed", transposed)
             .constant("kSums", has_sums()),
         true));
-    body_.text =
-        tile_text(ports_, call_text("multiply_matrices<Config>",
-                                    {"t0", "t1", bias_, rows_code(),
-                                     fmt::format("{}{{memory}}", result_type()), "shared_memory"}));
+    body_.text = tile_text(ports_, call_text("multiply_matrices<Config>",
+                                             with_ends({"t0", "t1", bias_, rows_code(),
+                                                        fmt::format("{}{{memory}}", result_type()),
+                                                        "shared_memory"})));
     set_tile_launch(
         body_, context_.device,
-        {.work_tiles = (product_.tokens.count + SymExpr(tile.tokens - 1)) *
-                       SymExpr(ceil_div(product_.matrix.rows, tile.matrix_rows * config.cluster)),
+        {.work_tiles =
+             (product_.tokens.count + SymExpr((product_.groups.count + 1) * tile.tokens - 1)) *
+             SymExpr(ceil_div(product_.matrix.rows, tile.matrix_rows * config.cluster)),
          .cluster = config.cluster,
          .units_per_tile = tile.tokens,
          .threads = config.threads,
@@ -274,8 +276,8 @@ class ProductKernel {
                            bool early, const ConfigText& form, std::vector<std::string> operands) {
     body_.globals += form.text();
     llvm::append_values(operands, bias_, "tokens", "result", "shared_memory", "wait");
-    const std::string call =
-        call_text(fmt::format("{}<Config, Form{}, {}>", function, i, early), operands);
+    const std::string call = call_text(fmt::format("{}<Config, Form{}, {}>", function, i, early),
+                                       with_ends(std::move(operands)));
     if (i + 1 == forms.size()) return call;
     return fmt::format("if (tokens <= {}) {}else ", forms[i].most_tokens, call);
   }
@@ -326,8 +328,9 @@ class ProductKernel {
     const SymExpr row = map.strides[0];
     const int64_t of_run = apart / kRowChunk, chunks = box / 2 / kRowChunk,
                   in_run = std::min(of_run, chunks);
+    const int64_t rows = product_.matrix.rows * std::max<int64_t>(1, product_.groups.count);
     map.dims = {map.dims[0], SymExpr(kRowChunk), SymExpr(2), SymExpr(of_run),
-                SymExpr(product_.matrix.rows / (2 * apart))};
+                SymExpr(rows / (2 * apart))};
     map.strides = {row, row * SymExpr(apart), row * SymExpr(kRowChunk), row * SymExpr(2 * apart)};
     map.box = {elements, kRowChunk, 2, in_run, chunks / in_run};
   }
@@ -349,7 +352,7 @@ class ProductKernel {
                       bool loads_ahead = false) {
     if (op_.operands.size() == 3) {
       SINTER_LET(pointer, OperandRows(context_).pointer(2));
-      bias_ = std::move(pointer);
+      (has_bias() ? bias_ : ends_) = std::move(pointer);
     }
     SINTER_LET(ports, sections_ ? emit_operand_ports(context_, threads)
                                 : emit_ports(context_, threads, loads_ahead));
@@ -362,7 +365,8 @@ class ProductKernel {
                          .constant("kLength", product_.matrix.length)
                          .constant("kResultColumns", product_.matrix.rows)
                          .constant("kPairs", product_.epilogue.pairs)
-                         .constant("kBias", op_.operands.size() == 3)
+                         .constant("kGroups", product_.groups.count)
+                         .constant("kBias", has_bias())
                          .constant("kSections", sections_ != nullptr)
                          .text() +
                      "\n";
@@ -382,6 +386,12 @@ class ProductKernel {
         sections.inputs(), indented(indented(sections.of_matrix_row(text.sections))));
     return {};
   }
+  bool has_bias() const { return op_.operands.size() == 3 && product_.groups.count == 0; }
+  /// The arguments of a kernel's function, and the ends of runs behind them.
+  std::vector<std::string> with_ends(std::vector<std::string> arguments) const {
+    if (product_.groups.count > 0) arguments.push_back(ends_);
+    return arguments;
+  }
   std::string_view result_type() const { return sections_ ? "SectionsResult" : "PortResult"; }
   std::string rows_code() const {
     return size_code(product_.tokens.count, context_.parameters, false);
@@ -391,7 +401,7 @@ class ProductKernel {
   const Op& op_;
   Product product_;
   const SumsEpilogue* sections_ = nullptr;  // nullptr: the epilogue takes the result by chunk
-  std::string bias_ = "nullptr";
+  std::string bias_ = "nullptr", ends_;
   PortText ports_;
   KernelBody body_;
 };

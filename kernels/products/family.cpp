@@ -21,6 +21,7 @@ std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens token
 
 namespace {
 
+constexpr OpKind kAnchors[] = {OpKind::grouped_linear};
 constexpr Order kOrders[] = {Order::tiled_linear}, kCodesOrders[] = {Order::tiled_codes};
 
 /// Operands come from memory, by tensor maps; the result goes to the epilogue by tile, or
@@ -73,17 +74,19 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   const Op& op = group[anchor];
   const std::optional<uint32_t> matrix = input_of(group, op.operands[1]);
   EarlyWish wish;
-  if (matrix && product_of(group, op, symbols).loop() != Product::Loop::many &&
+  const Product product = product_of(group, op, symbols);
+  if (matrix && product.loop() != Product::Loop::many && product.groups.count == 0 &&
       is_never_empty(group, symbols))
     wish.needed.push_back(*matrix);
   return wish;
 }
 
-/// A warpgroup of the epilogue has 64 rows (rounded_tiles.cuh).
+/// A warpgroup of the epilogue has 64 rows (kernels/tile/epilogue/rounded.cuh).
 int64_t summed_rows(const Graph&, const Op& op) {
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
   const Dim columns = op.type.dims.back();
-  return tokens.is_constant() && tokens.constant() > Product::kFewTokens && columns.is_constant() &&
+  return op.kind == OpKind::linear && tokens.is_constant() &&
+                 tokens.constant() > Product::kFewTokens && columns.is_constant() &&
                  columns.constant() % kRowChunk == 0 && dtype_info(op.type.dtype).bits == 16
              ? 64
              : 0;
@@ -122,6 +125,7 @@ extern const KernelFamily tiled_linear_family;
 constinit const KernelFamily tiled_linear_family{
     .name = "tiled_linear",
     .kind = KernelFamily::Kind::anchored,
+    .anchors = kAnchors,
     .orders = kOrders,
     .make = emit_product,
     .cost = cost_of,

@@ -21,7 +21,7 @@
 #include "kernels/tile/roles.cuh"
 #include "kernels/tile/sums/stages.cuh"
 #include "kernels/tile/sums/wgmma.cuh"
-#include "kernels/tile/tiles/cached.cuh"
+#include "kernels/tile/tiles/grouped.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
@@ -36,7 +36,8 @@ class FewTokens {
   static constexpr int kStages = few_stages(Config::kSharedBytes, kStageBytes);
   static constexpr int kSteps = (Config::kLength + kDepth - 1) / kDepth;
   // Neighbouring blocks read the same rows of the matrix.
-  using Tiles = CachedTiles<kColumns, kRows, Config::kResultColumns, 0>;
+  using Tiles =
+      typename ProductTiles<kColumns, kRows, Config::kResultColumns, Config::kGroups, 0>::Type;
   using Stored = TransposedResult<Config, kRows, kColumns>;
   static constexpr int kBox = Stored::kBox;
 
@@ -46,9 +47,9 @@ class FewTokens {
   static constexpr int kWarpgroups = (kRows + 63) / 64;
   using Stages = Pipeline<kStages>;
 
-  // `shared`: the stages' tiles, at a multiple of 1024 bytes.
-  SINTER_DEVICE FewTokens(Stages& stages, unsigned char* shared, int tokens)
-      : stage_(stages), read_(stages), shared_(shared), tokens_(tokens), tiles_(tokens) {}
+  // `shared`: the stages' tiles, at a multiple of 1024 bytes. `ends`: of the runs.
+  SINTER_DEVICE FewTokens(Stages& stages, unsigned char* shared, int tokens, const int* ends)
+      : stage_(stages), read_(stages), shared_(shared), tokens_(tokens), tiles_(ends, tokens) {}
 
   static SINTER_DEVICE void init(Stages& stages) { stages.init(2, 4 * kWarpgroups); }
 
@@ -59,7 +60,7 @@ class FewTokens {
       stage_.producer_expect(kMatrixBytes);
 #pragma unroll
       for (int row = 0; row < kRows; row += kBox)
-        copy_box(matrix_tile() + row * kPanelRow, w, k, tile.matrix_row + row);
+        copy_box(matrix_tile() + row * kPanelRow, w, k, Tiles::first_matrix_row(tile) + row);
     });
   }
   SINTER_DEVICE void produce_tokens(const TensorMap& x) {
@@ -75,9 +76,13 @@ class FewTokens {
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
       float sums[1][kColumns / 2];
-      multiply_tile(sums, group);
+      if (Tiles::has_matrix(tiles_.tile(round)))
+        multiply_tile(sums, group);
+      else
+        clear_sums(sums[0]);
       const WorkTile tile = tiles_.tile(round);
-      Stored::store(sums[0], tile.matrix_row + 64 * group, tile.token, tokens_, bias, result);
+      Stored::store(sums[0], tile.matrix_row + 64 * group, tile.token, Tiles::end(tile, tokens_),
+                    bias, result);
     }
   }
 
@@ -99,6 +104,7 @@ class FewTokens {
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
       const WorkTile tile = tiles_.tile(round);
+      if (!Tiles::has_matrix(tile)) continue;
 #pragma unroll 1
       for (int step = 0; step < kSteps; ++step) {
         stage_.producer_acquire();
@@ -127,11 +133,13 @@ class FewTokens {
 
 // result = x wᵀ + bias, of `tokens` rows. wait() waits for earlier kernels; `early`: the matrix may
 // be read before. `shared`: kSharedBytes for tiles, then the barriers. The block has two warps more
-// than warpgroups of any Form.
+// than warpgroups of any Form. `ends`: of runs of x's rows, which have a matrix each (kGroups);
+// else null.
 template <typename Config, typename Form, bool early, typename Wait, typename Result>
 SINTER_DEVICE void multiply_few_tokens(const TensorMap& x, const TensorMap& w,
                                        const typename Config::Element* bias, int tokens,
-                                       const Result& result, unsigned char* shared, Wait wait) {
+                                       const Result& result, unsigned char* shared, Wait wait,
+                                       const int* ends = nullptr) {
   using Product = FewTokens<Config, Form>;
   auto& stages = *reinterpret_cast<typename Product::Stages*>(shared + Config::kSharedBytes);
   if (threadIdx.x == 0) {
@@ -139,7 +147,7 @@ SINTER_DEVICE void multiply_few_tokens(const TensorMap& x, const TensorMap& w,
     fence_mbarrier_init();
   }
   __syncthreads();
-  Product product(stages, shared, tokens);
+  Product product(stages, shared, tokens, ends);
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
   const bool leads = threadIdx.x % 32 == 0;

@@ -1,8 +1,9 @@
-// tiled_linear and tiled_codes in the orders of kernels/products/order.h; in precise evaluation the
-// same sums in float64.
+// tiled_linear, tiled_codes and grouped_linear in the orders of kernels/products/order.h; in
+// precise evaluation the same sums in float64.
 #include <algorithm>
 #include <cmath>
 
+#include "ir/row_numbers.h"
 #include "kernels/products/order.h"
 #include "runtime/evaluate/linear_rows.h"
 #include "runtime/evaluate/packed_product.h"
@@ -101,6 +102,33 @@ void multiply_codes(const OpCall& call, std::byte* out) {
   store_run(results.data(), tokens * rows, call.storage, out);
 }
 
+/// The rows of each run by its matrix; of a checked op an end that is out of order, or beyond the
+/// rows, is the nearest that is not.
+template <typename T>
+Status multiply_runs(const OpCall& call, std::byte* out) {
+  std::vector<T> x_scratch, w_scratch;
+  std::vector<int32_t> ends_scratch;
+  const T* x = dense_elements(call.operands[0], x_scratch);
+  const T* w = dense_elements(call.operands[1], w_scratch);
+  const int32_t* ends = dense_elements(call.operands[2], ends_scratch);
+  const int64_t rows = call.operands[0].dims[0], runs = call.operands[1].dims[0];
+  const int64_t columns = call.operands[1].dims[1], length = call.operands[1].dims[2];
+  if (!is_checked(call.op))
+    if (const auto bad = find_outside({ends, static_cast<size_t>(runs)}, rows, true))
+      return call.error(
+          fmt::format("end {} at position {} is none of a run of {} rows", ends[*bad], *bad, rows),
+          "check the inputs");
+  std::vector<T> sums(static_cast<size_t>(rows * columns));
+  int64_t row = 0;
+  for (int64_t run = 0; run < runs; ++run)
+    for (const int64_t end = std::min<int64_t>(ends[run], rows); row < end; ++row)
+      for (int64_t m = 0; m < columns; ++m)
+        sums[static_cast<size_t>(row * columns + m)] =
+            element_sum(x + row * length, w + (run * columns + m) * length, length);
+  store_run(sums.data(), rows * columns, call.storage, out);
+  return {};
+}
+
 template <typename T>
 void multiply_tokens(const OpCall& call, std::byte* out) {
   evaluate_linear_rows<T>(call, element_sum<T>, out);
@@ -119,6 +147,13 @@ Result<HostView> evaluate_tiled_codes(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   if (value.view.volume() > 0)
     (call.options.precise ? multiply_codes<double> : multiply_codes<float>)(call, value.out);
+  return value.view;
+}
+
+Result<HostView> evaluate_grouped_linear(const OpCall& call) {
+  SINTER_LET(value, allocate(call.dims, call.storage));
+  SINTER_TRY(call.options.precise ? multiply_runs<double>(call, value.out)
+                                  : multiply_runs<float>(call, value.out));
   return value.view;
 }
 

@@ -1,23 +1,17 @@
-// tiled_linear; kernels/products/order.h states its order of operations.
+// tiled_linear of many tokens; kernels/products/order.h states its order of operations.
 //
-// A block computes tiles of the result, one after the other. One thread of the first warpgroup
-// copies tiles of both operands through the stages of a pipeline, by tensor maps, which write zeros
-// where a tile reaches beyond its operand. The other warpgroups share a tile, 64 rows each, or two
-// of them take whole tiles in turns: then one multiplies while the other computes its epilogue.
-//
-//   in turns, warpgroup 0: | multiply tile 0 | epilogue        | multiply tile 2 | epilogue
-//             warpgroup 1:                   | multiply tile 1 | epilogue        | multiply tile 3
-//
-// A long epilogue has warpgroups of its own (kEpilogueGroups). Those that multiply in turns round
-// their sums and leave them in shared memory, a tile each:
+// One thread of a block copies tiles of both operands through the stages of a pipeline, by tensor
+// maps, which write zeros where a tile reaches beyond its operand. The other warpgroups share a
+// tile of the result, 64 rows each, or two of them take tiles in turns, so that one multiplies
+// while the other computes its epilogue. A long epilogue has warpgroups of its own
+// (kEpilogueGroups), to which those that multiply in turns hand rounded tiles:
 //
 //   warpgroup 0: | multiply tile 0 | round |         | multiply tile 2 | round |
 //             1:                   | multiply tile 1 | round |         | multiply tile 3
 //          2, 3:                           | epilogue of 0   | epilogue of 1   | epilogue of 2
 //
-// The blocks of a cluster compute tiles that are neighbours in a row: each copies its part of the
-// rows' tile into the shared memory of all of them, so that the L2 cache is read less. A stage is
-// free when the warpgroups of all blocks have read it.
+// The blocks of a cluster compute neighbouring tiles of the same tokens: each copies its part of
+// them into the shared memory of all, and a stage is free when all of them have read it.
 //
 // Config: config.cuh.
 #pragma once
@@ -30,7 +24,7 @@
 #include "kernels/tile/roles.cuh"
 #include "kernels/tile/sums/stages.cuh"
 #include "kernels/tile/sums/wgmma.cuh"
-#include "kernels/tile/tiles/cached.cuh"
+#include "kernels/tile/tiles/grouped.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
@@ -47,29 +41,33 @@ class ManyTokens {
   static constexpr int kSlabs = Config::kInTurns ? Config::kRows / 64 : 1;
   static constexpr int kReadingWarps = Config::kRows / 16 / kSlabs;
   static constexpr bool kHandsOver = Config::kEpilogueGroups > 0;
+  static_assert(Config::kGroups == 0 || (!Config::kInTurns && !Config::kBias),
+                "not with runs of tokens");
   // The L2 cache keeps the operands of 2,048 tokens.
-  using Tiles = CachedTiles<Config::kRows, Config::kColumns, Config::kResultColumns,
-                            2048 / Config::kRows, kCluster>;
+  using Tiles = typename ProductTiles<Config::kRows, Config::kColumns, Config::kResultColumns,
+                                      Config::kGroups, 2048 / Config::kRows, kCluster>::Type;
   using Rounded = RoundedTiles<Config, Tiles>;
 
  public:
-  // The barriers of a block. A phase of multiplied[i] ends when warpgroup i has issued the products
-  // of a tile, where warpgroups take turns.
-  struct Barriers {
+  struct Barriers {  // of a block
     Pipeline<Config::kStages> stages;
-    Barrier multiplied[kTurns];
+    Turns<kTurns> turns;
     typename Rounded::Barriers rounded;
   };
 
   // `shared`: the stages' tiles, at a multiple of 1024 bytes, then the tiles of rounded results.
-  // `rows`: of the result.
-  SINTER_DEVICE ManyTokens(Barriers& barriers, unsigned char* shared, long long rows)
-      : barriers_(barriers), stage_(barriers.stages), shared_(shared), rows_(rows), tiles_(rows) {}
+  // `rows`: of the result. `ends`: of the runs.
+  SINTER_DEVICE ManyTokens(Barriers& barriers, unsigned char* shared, long long rows,
+                           const int* ends)
+      : barriers_(barriers),
+        stage_(barriers.stages),
+        shared_(shared),
+        rows_(rows),
+        tiles_(ends, rows) {}
 
   static SINTER_DEVICE void init(Barriers& barriers) {
     barriers.stages.init(1, kReadingWarps * kCluster);
-    for (Barrier& multiplied : barriers.multiplied)
-      mbarrier_init(cvta_to_shared(&multiplied), kReadingWarps);
+    barriers.turns.init(kReadingWarps);
     if constexpr (kHandsOver) Rounded::init(barriers.rounded);
   }
 
@@ -78,6 +76,7 @@ class ManyTokens {
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
       const WorkTile tile = tiles_.tile(round);
+      if (!Tiles::has_matrix(tile)) continue;
 #pragma unroll 1
       for (int step = 0; step < kSteps; ++step) {
         stage_.producer_acquire();
@@ -85,7 +84,7 @@ class ManyTokens {
         const int k = step * Config::kDepth;
         copy_shared_rows<Config::kRows, kCluster>(row_tile(), x, k, tile.token, tiles_.rank(),
                                                   stage_.full());
-        copy_matrix(w, k, tile.matrix_row);
+        copy_matrix(w, k, Tiles::first_matrix_row(tile));
         stage_.advance();
       }
     }
@@ -102,7 +101,10 @@ class ManyTokens {
     for (int round = turn; tiles_.has(round); round += kTurns) {
       Sums sums[kSlabs];
       if constexpr (Config::kInTurns)
-        multiply_in_turn(turn, round / kTurns, sums);
+        sum_in_turn<kSteps, kCluster>(sums, barriers_.turns, turn, round / kTurns, stage_,
+                                      [&](bool adds) { multiply_stage(0, sums, adds); });
+      else if (!Tiles::has_matrix(tiles_.tile(round)))
+        clear_sums(sums[0]);
       else
         sum_stages<kSteps, kCluster>(sums, stage_,
                                      [&](bool adds) { multiply_stage(first_row, sums, adds); });
@@ -113,7 +115,7 @@ class ManyTokens {
         if constexpr (Config::kBias) Chunks::add_bias_to_tile(sums, bias, tile.matrix_row);
         rounded.produce(sums);
       } else {
-        Chunks(rows_).store_slabs(sums, row, tile.matrix_row, bias, result);
+        Chunks(Tiles::end(tile, rows_)).store_slabs(sums, row, tile.matrix_row, bias, result);
       }
     }
   }
@@ -128,19 +130,6 @@ class ManyTokens {
   using Chunks = ChunkedResult<Config>;
   using Sums = typename Chunks::Sums;
 
-  // A whole tile, the warpgroup's `count`-th. It begins when the other warpgroup has waited for all
-  // stages of the tile before: a wait for a stage tells apart its last two phases only.
-  SINTER_DEVICE void multiply_in_turn(int turn, int count, Sums (&sums)[kSlabs]) {
-    const unsigned phase = static_cast<unsigned>(count % 2);
-    mbarrier_try_wait_parity(cvta_to_shared(&barriers_.multiplied[1 - turn]),
-                             turn == 0 ? phase ^ 1 : phase);
-    PipelineState<Config::kStages> read = stage_;
-    sum_stages_ahead<kSteps, kCluster>(sums, stage_, read,
-                                       [&](bool adds) { multiply_stage(0, sums, adds); });
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(cvta_to_shared(&barriers_.multiplied[turn]));
-    wait_for_all_but<0>(sums);
-    read.template consumer_release_cluster<kCluster>();
-  }
   // Issues the products of the stage's tiles, for the rows from `first_row` on.
   SINTER_DEVICE void multiply_stage(int first_row, Sums (&sums)[kSlabs], bool adds) const {
     multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth, Config::kTransposed>(
@@ -171,18 +160,20 @@ class ManyTokens {
   Tiles tiles_;
 };
 
-// result = x wᵀ + bias. `result` takes elements by set(at, x) and set_chunk(at, values).
+// result = x wᵀ + bias. `result` takes elements by set(at, x) and set_chunk(at, values). `ends`: of
+// runs of x's rows, which have a matrix each (kGroups); else null.
 template <typename Config, typename Result>
 SINTER_DEVICE void multiply_matrices(const TensorMap& x, const TensorMap& w,
                                      const typename Config::Element* bias, long long rows,
-                                     const Result& result, unsigned char* shared) {
+                                     const Result& result, unsigned char* shared,
+                                     const int* ends = nullptr) {
   __shared__ typename ManyTokens<Config>::Barriers barriers;
   if (threadIdx.x == 0) {
     ManyTokens<Config>::init(barriers);
     fence_mbarrier_init();
   }
   meet_cluster<Config::kCluster>();
-  ManyTokens<Config> product(barriers, shared, rows);
+  ManyTokens<Config> product(barriers, shared, rows, ends);
   const int warpgroup = warpgroup_index();
   constexpr int multiplying = Config::kInTurns ? 2 : Config::kRows / 64;
   constexpr int registers = tiled_linear_registers(multiplying, Config::kEpilogueGroups);

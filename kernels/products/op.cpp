@@ -1,9 +1,12 @@
-// tiled_linear and tiled_codes. Constraints:
+// tiled_linear, tiled_codes and grouped_linear. Constraints:
 //   C26  operands of 16-bit elements of one type, rows of a multiple of 8 elements, at least one of
 //   each
 //   C32  tiled_codes: x of 16-bit elements, a format without minima, no splits
+//   C35  grouped_linear: x [N, K], w [G, M, K] of one type of 16 bits and ends i32 [G], at least
+//   one run and one row of a matrix; rows as C26; fewer than 2^31 of N and of G * M
 #include "ir/code_format.h"
 #include "ir/inference.h"
+#include "ir/sym_expr.h"
 #include "kernels/products/order.h"
 
 namespace sinter {
@@ -29,6 +32,28 @@ Status check_tiled_codes(const Inference& op, const TensorType&) {
   if (code_format(op.attrs).minima) return op.reject(32, "codes with minima, must have none");
   if (op.attrs.has(AttrName::splits)) return op.reject(32, "splits, must have none");
   return {};
+}
+
+Result<TensorType> infer_grouped_linear(const Inference& op) {
+  const TensorType &x = op.operands[0], &w = op.operands[1], &ends = op.operands[2];
+  const bool fits = x.rank() == 2 && w.rank() == 3 && dtype_info(x.dtype).bits == 16 &&
+                    is_float(x.dtype) && w.dtype == x.dtype && w.dims[2] == x.dims[1] &&
+                    ends == TensorType{DType::i32, {w.dims[0]}};
+  if (!fits || !w.dims[0].is_constant() || !w.dims[1].is_constant() || !w.dims[2].is_constant())
+    return op.reject(35,
+                     fmt::format("needs x [N, K] and w [G, M, K] of one type of 16 bits, all but "
+                                 "N constant, and ends i32[G], got {}, {} and {}",
+                                 op.show(x), op.show(w), op.show(ends)));
+  if (w.dims[0].is(0) || w.dims[1].is(0) || !is_tiled_linear_length(w.dims[2].constant()))
+    return op.reject(35, fmt::format("w {}: at least one matrix, whose rows have a multiple of {} "
+                                     "elements",
+                                     op.show(w), kTiledLinearMultiple));
+  constexpr int64_t kMost = (int64_t{1} << 31) - 1;
+  if (SymExpr(x.dims[0]).upper_bound(op.symbols) > kMost ||
+      w.dims[0].constant() > kMost / w.dims[1].constant())
+    return op.reject(35, fmt::format("x {}, w {}: at most 2^31 - 1 rows of x, and of all matrices",
+                                     op.show(x), op.show(w)));
+  return TensorType{x.dtype, {x.dims[0], w.dims[1]}};
 }
 
 }  // namespace sinter

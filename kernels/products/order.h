@@ -1,11 +1,13 @@
-// The orders of operations of tiled_linear and tiled_codes, the same text on host and device.
+// The orders of operations of tiled_linear, tiled_codes and grouped_linear, the same text on host
+// and device.
 //
 // tiled_linear: an element of the result is one float32 sum over K, a step of 16 elements after the
 // other, ascending; K is filled up with zeros to a whole number of steps. The bias is added to the
 // sum, which is rounded once to the type of the result. The order in which tensor cores add the
 // products of a step is their own; the host, and the CPU of the tests, add them in float64,
 // elements ascending, and round once a step. Neither the tile that computes an element nor the
-// other rows and columns change its bits.
+// other rows and columns change its bits. grouped_linear has this order with the matrix of the
+// row's run.
 //
 // tiled_codes: the matrix is packed (ir/packed_codes.h), and w a code less its zero, exactly where
 // the operand's type has it: up to 256 in bf16 and 2048 in f16, which no zero among the codes' own

@@ -21,6 +21,8 @@ Product::Matrix matrix_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbo
   if (op.kind == OpKind::quantized_linear)
     return {Form::codes, dims[0].constant(), op.attrs.get<Dim>(AttrName::size).constant(),
             code_format(op.attrs)};
+  if (op.kind == OpKind::grouped_linear)
+    return {Form::dense, dims[1].constant(), dims[2].constant(), {}};
   const bool has_rows = tensor_map_rows(graph, id, symbols).has_value();
   return {has_rows ? Form::dense : Form::transposed, dims[0].constant(), dims[1].constant(), {}};
 }
@@ -29,9 +31,12 @@ Product::Matrix matrix_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbo
 
 Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
-  return {.elements = graph[op.operands[0]].type.dtype,
-          .tokens = {tokens, std::max<int64_t>(1, tokens.upper_bound(symbols))},
-          .matrix = matrix_of(graph, op, symbols)};
+  return {
+      .elements = graph[op.operands[0]].type.dtype,
+      .tokens = {tokens, std::max<int64_t>(1, tokens.upper_bound(symbols))},
+      .matrix = matrix_of(graph, op, symbols),
+      .groups = {op.kind == OpKind::grouped_linear ? graph[op.operands[1]].type.dims[0].constant()
+                                                   : 0}};
 }
 
 std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,

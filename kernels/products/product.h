@@ -24,6 +24,10 @@ struct Product {
     int64_t rows = 0, length = 0;  // length: elements of a row
     CodeFormat format = {};        // of codes
   };
+  /// Runs of tokens, each with a matrix of its own.
+  struct Groups {
+    int64_t count = 0;  // 0: none, one matrix for all tokens
+  };
   /// What the ops that share the kernel ask of it.
   struct Epilogue {
     int64_t pairs = 0;     // rows of the matrix so far apart together; 0: none
@@ -38,24 +42,31 @@ struct Product {
 
   DType elements = DType::f16;  // of the tokens
   Tokens tokens = {};
-  Matrix matrix = {};
+  Matrix matrix = {};  // with groups: one of them
+  Groups groups = {};
   Epilogue epilogue = {};
 
   /// More tokens than this take longer than reading the matrix.
   static constexpr int64_t kFewTokens = 256;
+  /// The same of a run, whose tiles have no rows of the matrix to spare.
+  static constexpr int64_t kFewTokensOfRun = 64;
+  /// Of equal runs; groups.count is not 0.
+  int64_t tokens_of_run() const { return (tokens.most + groups.count - 1) / groups.count; }
   Loop loop() const {
     if (matrix.form == Matrix::Form::codes) return Loop::codes;
+    if (groups.count > 0) return tokens_of_run() <= kFewTokensOfRun ? Loop::few : Loop::many;
     return tokens.most <= kFewTokens ? Loop::few : Loop::many;
   }
   /// The tile's rows are rows of the matrix, of which a lane has sums.
   bool is_transposed_result() const { return loop() != Loop::many; }
 };
 
-/// The product of an op of the order tiled_linear or tiled_codes, without what its epilogue asks.
+/// The product of a grouped_linear, or of an op of the order tiled_linear or tiled_codes, without
+/// what its epilogue asks.
 Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
 
-/// An operand as rows of neighbouring elements that a tensor map can describe: rows begin at
-/// multiples of 16 bytes. nullopt: it has to be copied first.
+/// An operand of any rank as rows of neighbouring elements that a tensor map can describe: rows
+/// begin at multiples of 16 bytes. nullopt: it has to be copied first.
 std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
                                              llvm::ArrayRef<Symbol> symbols);
 /// The same of a matrix whose columns are neighbouring elements: as the rows of its transpose.

@@ -71,7 +71,8 @@ bool has_whole_runs(int64_t box, int64_t apart) {
 /// time between tiles.
 int64_t many_cost(const ManyTile& tile, int64_t cluster, const Product& product,
                   int64_t multiprocessors) {
-  const int64_t tiles = ceil_div(product.tokens.most, tile.tokens) *
+  // Each run has about half a tile that is not filled.
+  const int64_t tiles = (ceil_div(product.tokens.most, tile.tokens) + product.groups.count / 2) *
                         ceil_div(product.matrix.rows, tile.matrix_rows * cluster);
   const int64_t rounds = ceil_div(tiles, multiprocessors / cluster);
   const int64_t of_tile =
@@ -93,6 +94,7 @@ std::optional<ProductConfig> many_config(const Product& product, const DeviceDes
   };
   const auto cost = [&](const ManyTile& tile) -> std::optional<double> {
     if ((transposed && tile.matrix_rows % kPanel != 0) || (is_long && !tile.in_turns) ||
+        (product.groups.count > 0 && tile.in_turns) ||
         (pairs > 0 && !(llvm::is_contained(kPairedRows, tile.matrix_rows) &&
                         has_whole_runs(tile.matrix_rows, pairs))))
       return std::nullopt;
@@ -139,7 +141,10 @@ std::vector<ProductForm> forms_up_to(int64_t tokens, FormOf form_of) {
 int64_t blocks_of(const std::vector<ProductForm>& forms, const Product& product,
                   int64_t multiprocessors) {
   int64_t blocks = 0;
-  for (const ProductForm& form : forms) blocks = std::max(blocks, form.tiles(product.matrix.rows));
+  for (const ProductForm& form : forms)
+    blocks = std::max(
+        blocks, form.tiles(product.matrix.rows) +
+                    product.groups.count * ceil_div(product.matrix.rows, form.tile.matrix_rows));
   return std::min(blocks, multiprocessors);
 }
 
@@ -174,7 +179,14 @@ std::optional<ProductForm> few_form(int64_t most, const Product& product, int64_
 }
 
 std::optional<ProductConfig> few_config(const Product& product, const DeviceDescription& device) {
-  const auto forms_of = [&](int64_t most_rows) {
+  const auto forms_of = [&](int64_t most_rows) -> std::vector<ProductForm> {
+    // The number of tokens says little of the runs' lengths.
+    if (product.groups.count > 0) {
+      int64_t tokens = 16;
+      while (tokens < product.tokens_of_run()) tokens *= 2;
+      const int64_t depth = has_whole_panels(product.matrix.length) ? 2 * kDepth : kDepth;
+      return {{product.tokens.most, {tokens, kFewRows[0], depth}}};
+    }
     return forms_up_to(product.tokens.most, [&](int64_t most) {
       return few_form(most, product, most_rows, device.multiprocessors);
     });

@@ -165,6 +165,7 @@ TEST_CASE("every op of the table is a function of Graph") {
                                         "pack_codes",
                                         "dequantize",
                                         "quantized_linear",
+                                        "grouped_linear",
                                         "mask_tiles",
                                         "place",
                                         "attention_log_sum",

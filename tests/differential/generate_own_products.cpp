@@ -56,8 +56,15 @@ class ProductsText {
   }
   std::string rows(int64_t width) const { return fmt::format("{}, {}", tokens_, width); }
 
-  /// A product of the last value, by a matrix or by its transpose.
+  /// A product of the last value, by a matrix or by its transpose, or of runs of its rows by a
+  /// matrix each.
   std::string product(int64_t width) {
+    if (random_.chance(15)) {
+      const int64_t runs = random_.between(1, 6);
+      const std::string w = weight(fmt::format("{}, {}, {}", runs, width, width_));
+      const std::string ends = input(fmt::format("{}", runs), "i32");
+      return line(fmt::format("grouped_linear {}, {}, {}", last_, w, ends), rows(width));
+    }
     if (random_.chance(30)) {
       const std::string m = weight(fmt::format("{}, {}", width_, width));
       // A result of another 16-bit type is no result of an own product.

@@ -113,6 +113,16 @@ void GraphGenerator::tiled_linear() {
   if (dtype_info(main_dtype_).bits != 16) return;
   const int64_t inner = 8 * mostly({1, 8, 9}, 1, 20), width = mostly({8, 17, 136}, 1, 140);
   const TensorType matrix{main_dtype_, {Dim(width), Dim(inner)}};
+  if (random_.chance(40)) {
+    const int64_t runs = mostly({1, 3}, 1, 9);
+    const TensorType matrices{main_dtype_, {Dim(runs), Dim(width), Dim(inner)}};
+    op(OpKind::grouped_linear,
+       {value_of({main_dtype_, {rows_, Dim(inner)}}),
+        random_.chance(80) ? weight(matrices) : value_of(matrices),
+        input({DType::i32, {Dim(runs)}})},
+       {});
+    return;
+  }
   llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {rows_, Dim(inner)}}),
                                          random_.chance(80) ? weight(matrix) : value_of(matrix)};
   if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));

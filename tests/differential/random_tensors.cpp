@@ -23,6 +23,8 @@ constexpr int kSpecialPercent = 4;  // of the elements, in a case that has any
 struct Rows {
   int64_t limit = -1;              // values are 0 .. limit-1; -1: any integer
   bool distinct = false;           // slots of an append
+  bool ends = false;               // of runs: ascending
+  int64_t last_end = -1;           // how large they may be; values that also name rows: limit-1
   std::optional<ValueId> at_most;  // the first key of a token: seldom after this other value's
 };
 
@@ -49,9 +51,9 @@ class DataMaker {
         const TensorType& type = graph_[graph_.inputs[i]].type;
         const Rows rows = rows_read_by(graph_.inputs[i]);
         if (rows.at_most.has_value() != dependent) continue;
-        Result<HostTensor> tensor = rows.at_most      ? first_keys(type, rows, data.inputs)
-                                    : rows.limit >= 0 ? row_numbers(type, rows)
-                                                      : numbers(type);
+        Result<HostTensor> tensor = rows.at_most ? first_keys(type, rows, data.inputs)
+                                    : rows.limit >= 0 || rows.ends ? row_numbers(type, rows)
+                                                                   : numbers(type);
         if (!tensor) return tl::make_unexpected(std::move(tensor.error()));
         data.inputs[i] = std::move(*tensor);
       }
@@ -75,18 +77,20 @@ class DataMaker {
 
 Rows DataMaker::rows_read_by(ValueId input) const {
   Rows rows;
-  const auto limit = [&](Dim extent) {
+  const auto limit = [&](int64_t& least, Dim extent) {
     const int64_t n =
         extent.is_constant() ? extent.constant() : test_.symbol_values[extent.symbol().index];
-    rows.limit = rows.limit < 0 ? n : std::min(rows.limit, n);
+    least = least < 0 ? n : std::min(least, n);
   };
   for (const Op& op : graph_.ops())
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const OperandRole role = operand_role(op, i);
       const std::optional<Dim> named = named_rows(graph_, op, i);
       if (root_of(graph_, op.operands[i]) != input || !named) continue;
-      limit(*named);
+      const bool is_end = role.kind == OperandRole::group;
+      limit(is_end ? rows.last_end : rows.limit, *named);
       rows.distinct = rows.distinct || role.kind == OperandRole::slot;
+      rows.ends = rows.ends || is_end;
       if (role.kind == OperandRole::first)
         rows.at_most = root_of(graph_, operand_with(op, OperandRole::last));
     }
@@ -140,16 +144,21 @@ Result<HostTensor> DataMaker::numbers(const TensorType& type) {
 Result<HostTensor> DataMaker::row_numbers(const TensorType& type, const Rows& rows) {
   SINTER_LET(tensor, empty(type));
   const int64_t count = tensor.volume();
-  if (count > 0 && (rows.limit == 0 || (rows.distinct && rows.limit < count)))
-    return fail(fmt::format("{} row numbers below {}", count, rows.limit));
-  std::vector<int32_t> all(static_cast<size_t>(rows.limit));
+  // Ends that name no rows may be the number of rows.
+  const int64_t limit = !rows.ends       ? rows.limit
+                        : rows.limit < 0 ? rows.last_end + 1
+                                         : std::min(rows.limit, rows.last_end + 1);
+  if (count > 0 && (limit == 0 || (rows.distinct && limit < count)))
+    return fail(fmt::format("{} row numbers below {}", count, limit));
+  std::vector<int32_t> all(static_cast<size_t>(limit));
   std::iota(all.begin(), all.end(), 0);
+  int32_t* const numbers = tensor.data<int32_t>();
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t at =
-        rows.distinct ? random_.between(i, rows.limit - 1) : random_.below(rows.limit);
-    tensor.data<int32_t>()[i] = all[at];
+    const int64_t at = rows.distinct ? random_.between(i, limit - 1) : random_.below(limit);
+    numbers[i] = all[at];
     if (rows.distinct) std::swap(all[i], all[at]);
   }
+  if (rows.ends) std::sort(numbers, numbers + count);
   return std::move(tensor);
 }
 

@@ -499,6 +499,16 @@ constexpr OpExample kExamples[] = {
   entry @e(%x: bf16[N, 1024]) -> (%y) {
     %y = quantized_linear %x, %w {size = 1024, codes = "int4 g128 f16", order = tiled_codes}
   })"},
+    {{OpKind::grouped_linear},
+     "grouped_linear(x [N, K], matrices [G, M, K], ends i32[G]) -> [N, M]",
+     "`linear` of runs of rows, each with a matrix of its own, of a 16-bit type: run g has the "
+     "rows "
+     "ends[g - 1] .. ends[g] - 1, from 0 for the first, and rows behind the last run are 0. The "
+     "ends ascend and are at most N. Each element is summed in the order `tiled_linear`.",
+     R"(  weight %w : bf16[8, 256, 64] = file {tensor = "experts"}
+  entry @e(%x: bf16[N, 64], %ends: i32[8]) -> (%y) {
+    %y = grouped_linear %x, %w, %ends
+  })"},
     {{OpKind::custom},
      "custom(operands ...) -> what the registered op says",
      "An op that the program which reads the module has registered under the name `op`, with its "

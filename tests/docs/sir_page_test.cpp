@@ -94,7 +94,7 @@ std::string roles_of(const test::Algorithm& algorithm) {
 #define ROLE(name) #name
       ROLE(value), ROLE(row),    ROLE(matrix), ROLE(stream), ROLE(bias), ROLE(table),
       ROLE(state), ROLE(update), ROLE(base),   ROLE(cache),  ROLE(id),   ROLE(slot),
-      ROLE(first), ROLE(last),   ROLE(target)
+      ROLE(first), ROLE(last),   ROLE(target), ROLE(group)
 #undef ROLE
   };
   std::string text;
@@ -189,7 +189,7 @@ std::string tables() {
       "fusion, costs and checks may assume. Operands are counted from 0.\n\n| role | meaning |\n"
       "| --- | --- |\n";
   const auto roles = test::role_texts();
-  CHECK(roles.size() == 15);
+  CHECK(roles.size() == 16);
   for (const auto& [name, meaning] : roles) text += fmt::format("| {} | {} |\n", name, meaning);
   text +=
       "\n## Constraints of ops\n\nAn error names the number: `%y: add: shapes [N, 8] and [N, 9] do "

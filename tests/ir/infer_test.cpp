@@ -803,6 +803,22 @@ TEST_CASE("C32 tiled_codes") {
   rejects(32, order, {f16({kN, 1024}), i32({5, 136})}, attrs("int4 g128 f16 minima"));
 }
 
+TEST_CASE("C35 grouped_linear") {
+  const OpKind kind = OpKind::grouped_linear;
+  gives(kind, {f16({kN, 16}), f16({3, 5, 16}), i32({3})}, {}, f16({kN, 5}));
+  rejects(35, kind, {f16({kN, 16}), f16({3, 5, 16}), i32({2})});
+  rejects(35, kind, {f16({kN, 16}), f16({3, 5, 16}), i32({3, 1})});
+  rejects(35, kind, {f16({kN, 16}), f16({3, 5, 16}), f16({3})});
+  rejects(35, kind, {f16({kN, 16}), f16({5, 16}), i32({5})});
+  rejects(35, kind, {f16({2, kN, 16}), f16({3, 5, 16}), i32({3})});
+  rejects(35, kind, {f16({kN, 16}), f16({3, 5, 24}), i32({3})});
+  rejects(35, kind, {f16({kN, 12}), f16({3, 5, 12}), i32({3})});
+  rejects(35, kind, {f32({kN, 16}), f32({3, 5, 16}), i32({3})});
+  rejects(35, kind, {f16({kN, 16}), f16({0, 5, 16}), i32({0})});
+  rejects(35, kind, {f16({kN, 16}), f16({3, 0, 16}), i32({3})});
+  rejects(35, kind, {f16({kN, 16}), f16({1 << 16, 1 << 15, 16}), i32({1 << 16})});
+}
+
 TEST_CASE("C21 sample") {
   const Types good = {f16({kN, 100}), f32({kN}), i32({kN}), f32({kN}), i32({kN}), i32({kN})};
   gives(OpKind::sample, good, {}, i32({kN}));

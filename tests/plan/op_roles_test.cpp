@@ -98,6 +98,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"pack_codes", "value value value value"},
     {"dequantize", "value"},
     {"quantized_linear", "row stream bias"},
+    {"grouped_linear", "row matrix group(0)"},
     {"custom", "8 value"},
     {"gemv", "row stream bias"},
     {"tiled_linear", "row matrix bias"},
@@ -109,9 +110,9 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
 };
 
 std::string role_text(OperandRole role) {
-  constexpr std::string_view kNames[] = {"value", "row",   "matrix", "stream", "bias",
-                                         "table", "state", "update", "base",   "cache",
-                                         "id",    "slot",  "first",  "last",   "target"};
+  constexpr std::string_view kNames[] = {"value", "row",    "matrix", "stream", "bias", "table",
+                                         "state", "update", "base",   "cache",  "id",   "slot",
+                                         "first", "last",   "target", "group"};
   const std::string name(kNames[role.kind]);
   if (role.kind < OperandRole::id) return name;
   if (role.rows_of == OperandRole::kResult) return name + "()";
@@ -169,6 +170,7 @@ TEST_CASE("the comparison finds every wrong role") {
         all.push_back({static_cast<OperandRole::Kind>(kind), rows_of});
       }
     all.push_back({OperandRole::target, OperandRole::kResult});
+    all.push_back({OperandRole::group, 1});
     return all;
   }();
   for (const test::Algorithm& algorithm : test::all_algorithms()) {

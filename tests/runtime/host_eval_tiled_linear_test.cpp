@@ -68,4 +68,24 @@ TEST_CASE("tiled_linear sums in steps of 16, adds the bias and rounds once") {
     }
 }
 
+TEST_CASE("grouped_linear multiplies each run of rows by a matrix of its own, the rest by none") {
+  constexpr int64_t kLength = 24, kRows = 7;
+  const Module module = module_of("%x: bf16[7, 24], %w: bf16[4, 5, 24], %e: i32[4]",
+                                  "%y = grouped_linear %x, %w, %e : bf16[7, 5]");
+  const HostTensor x = random_tensor(DType::bf16, {kRows, kLength}, -2, 2, 1),
+                   w = random_tensor(DType::bf16, {4, kColumns, kLength}, -1, 1, 2);
+  const std::vector<double> rows = values_of(x), matrices = values_of(w);
+  const std::vector<double> given =
+      values_of(evaluated(module, {x, w, tensor(DType::i32, {4}, {2, 2, 3, 6})}));
+  constexpr int kRunOfRow[kRows] = {0, 0, 2, 3, 3, 3, 4};
+  for (int64_t n = 0; n < kRows; ++n)
+    for (int64_t m = 0; m < kColumns; ++m) {
+      const int64_t run = kRunOfRow[n];
+      const float sum = run == 4 ? 0
+                                 : in_order(&rows[n * kLength],
+                                            &matrices[(run * kColumns + m) * kLength], kLength);
+      CHECK(given[n * kColumns + m] == stored(sum, DType::bf16));
+    }
+}
+
 }  // namespace sinter::host_eval_tiled_linear_test

@@ -8,6 +8,7 @@
 #include "driver/host_kernels.h"
 #include "ir/row_numbers.h"
 #include "ir/text.h"
+#include "plan/checker.h"
 #include "plan/plan_file.h"
 #include "runtime/host/executor.h"
 #include "runtime/random_inputs.h"
@@ -139,8 +140,52 @@ TEST_CASE("a constant names the row that its value is rounded to") {
                     "  %y = embedding %t, %i : f32[3, 16]\n}}\n",
                     number),
         "graph", {}));
-    CHECK(are_known(graph, graph.find("i"), Dim(10), {}) == is_row);
+    CHECK(are_known(graph, graph.find("i"), Dim(10), false, {}) == is_row);
   }
+}
+
+constexpr const char* kRuns = R"(module @runs {
+  symbol N in [0, 64]
+  weight %w : bf16[3, 8, 16] = constant {value = 1}
+  entry @main(%x: bf16[N, 16], %lengths: i32[3]) -> (%y) {
+    %ends = cumulative_sum %lengths {axis = 0} : i32[3]
+    %y = grouped_linear %x, %w, %ends : bf16[N, 8]
+  }
+}
+)";
+
+TEST_CASE("ends of runs that a module computes are looked at after the call") {
+  const Module module = value(parse_module(kRuns, "runs.sir"));
+  for (const bool fuse : {true, false}) {
+    const Compiled plan = compiled(module, fuse);
+    const auto model =
+        std::make_shared<const HostModel>(value(HostModel::load(plan.program, nullptr)));
+    const auto said = [&](const std::vector<int32_t>& lengths) {
+      const std::vector<int64_t> symbols = {5};
+      const HostTensor x = value(random_tensor(DType::bf16, {5, 16}, 1)), l = i32_tensor(lengths);
+      const auto result =
+          value(model->new_session(symbols))->run("main", symbols, std::vector{&x, &l}, {});
+      return result ? "fine" : result.error().message();
+    };
+    CHECK(said({0, 2, 3}) == "fine");
+    CHECK(said({1, 0, 1}) == "fine");
+    const std::string tail =
+        "; ends of runs of 5 rows ascend from 0 to 5; the module computes it: check the module and "
+        "the inputs";
+    CHECK(said({4, -1, 2}) == "entry main, %y: %ends[1] is 3" + tail);
+    CHECK(said({4, 0, 2}) == "entry main, %y: %ends[2] is 6" + tail);
+    CHECK(said({-1, 2, 2}) == "entry main, %y: %ends[0] is -1" + tail);
+  }
+}
+
+TEST_CASE("ends of runs that nothing looks at as such are refused") {
+  Program program = *compiled(value(parse_module(kRuns, "runs.sir")), true).program;
+  CHECK(check(program));
+  program.entries[0].row_checks[0].ends = false;
+  const Status refused = check(program);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message().find("that nothing looks at after the call") !=
+        std::string::npos);
 }
 
 TEST_CASE("ids of every spelling: an embedding of numbers outside its table is an error") {

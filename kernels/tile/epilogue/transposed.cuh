@@ -3,7 +3,7 @@
 // Config: ResultElement, kResultColumns, kBias, kSections and kPairs, as few.cuh says.
 #pragma once
 
-#include "kernels/products/layout.h"
+#include "kernels/tile/layout.h"
 #include "kernels/tile/epilogue/port_rows.cuh"
 #include "kernels/tile/epilogue/ports.cuh"
 #include "kernels/tile/roles.cuh"

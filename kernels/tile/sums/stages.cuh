@@ -7,6 +7,13 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
+// The sums of no products.
+template <int count>
+SINTER_DEVICE void clear_sums(float (&sums)[count]) {
+#pragma unroll
+  for (float& sum : sums) sum = 0.0f;
+}
+
 // Waits until at most the last `groups` groups of the warpgroup's products have not ended.
 template <int groups, int slabs, int count>
 SINTER_DEVICE void wait_for_all_but(float (&sums)[slabs][count]) {
@@ -46,6 +53,32 @@ SINTER_DEVICE void sum_stages_ahead(float (&sums)[slabs][count], PipelineState<s
     wait_for_all_but<1>(sums);
     if (step > 0) read.template consumer_release_cluster<cluster>();
   }
+}
+
+// Warpgroups that multiply in turns, two, or one alone: a phase of multiplied[i] ends when
+// warpgroup i has issued the products of a tile.
+template <int warpgroups>
+struct Turns {
+  Barrier multiplied[warpgroups];
+
+  SINTER_DEVICE void init(unsigned warps) {
+    for (Barrier& barrier : multiplied) mbarrier_init(cvta_to_shared(&barrier), warps);
+  }
+};
+
+// All sums of warpgroup `turn`'s `tile`-th tile. They begin when the other warpgroup has waited for
+// all stages of the tile before: a wait for a stage tells apart its last two phases only.
+template <int steps, int cluster, int stages, int slabs, int count, typename Issue>
+SINTER_DEVICE void sum_in_turn(float (&sums)[slabs][count], Turns<2>& turns, int turn, int tile,
+                               PipelineState<stages>& stage, Issue issue) {
+  const unsigned phase = static_cast<unsigned>(tile % 2);
+  mbarrier_try_wait_parity(cvta_to_shared(&turns.multiplied[1 - turn]),
+                           turn == 0 ? phase ^ 1 : phase);
+  PipelineState<stages> read = stage;
+  sum_stages_ahead<steps, cluster>(sums, stage, read, issue);
+  if (threadIdx.x % 32 == 0) mbarrier_arrive(cvta_to_shared(&turns.multiplied[turn]));
+  wait_for_all_but<0>(sums);
+  read.template consumer_release_cluster<cluster>();
 }
 
 }  // namespace sinter

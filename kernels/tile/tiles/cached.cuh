@@ -16,12 +16,20 @@ class CachedTiles {
   static constexpr int kRowTiles = (matrix_rows + kClusterRows - 1) / kClusterRows;
 
  public:
-  // `count`: of tokens, int or long long.
+  // `count`: of tokens, int or long long. The pointer is that of GroupedTiles.
   template <typename Count>
-  explicit SINTER_DEVICE CachedTiles(Count count)
+  SINTER_DEVICE CachedTiles(const int*, Count count)
       : token_tiles_(static_cast<int>((count + tokens - 1) / tokens)),
         rank_(static_cast<int>(blockIdx.x) % cluster),
         tiles_(kRowTiles * token_tiles_, cluster) {}
+
+  // As of GroupedTiles: there is one matrix.
+  static SINTER_DEVICE bool has_matrix(const WorkTile&) { return true; }
+  static SINTER_DEVICE int first_matrix_row(const WorkTile& tile) { return tile.matrix_row; }
+  template <typename Count>
+  static SINTER_DEVICE Count end(const WorkTile&, Count count) {
+    return count;
+  }
 
   // The block's rank in its cluster.
   SINTER_DEVICE int rank() const { return rank_; }

@@ -1,0 +1,119 @@
+// Kernels of grouped_linear have the bits of each run's product alone: runs without rows, of one
+// row and about a tile, rows behind the last run, ends that are out of order where the op is
+// checked, and runs of NaN, none of which reaches a neighbour. The kernel's text runs on the CPU,
+// with NaN behind every operand.
+//
+// SINTER_TRIES=N tries N kernels of each loop, each in five calls (3); SINTER_SEED=S draws others
+// (7).
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "codegen/kernel_trials.h"
+#include "kernels/products/schedule.h"
+
+namespace sinter::grouped_products_test {
+namespace {
+
+int number(const char* name, int usual) {
+  const char* given = std::getenv(name);
+  return given ? std::atoi(given) : usual;
+}
+
+int64_t between(std::mt19937& random, int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
+}
+template <typename List>
+auto pick(std::mt19937& random, const List& list) {
+  return list[random() % std::size(list)];
+}
+
+/// One product, and ops that join its kernel. `tokens`: N, of which there are many, or F.
+std::string text_of(std::mt19937& random, const char* tokens) {
+  constexpr int64_t kRuns[] = {1, 2, 3, 8, 33, 64};
+  const int64_t length = 8 * between(random, 1, 12);
+  const bool gated = random() % 3 == 0;
+  constexpr int64_t kHalves[] = {8, 16, 32, 64, 96, 128};  // pairs that boxes have whole runs of
+  const int64_t half = pick(random, kHalves);
+  const int64_t columns = gated ? 2 * half : between(random, 1, 150);
+  std::string body = fmt::format("  %p = grouped_linear %x, %w, %e{} : DTYPE[{}, {}]\n",
+                                 random() % 2 == 0 ? "" : " {checked = 1}", tokens, columns);
+  std::string result = "p", more;
+  if (gated) {
+    body += fmt::format(
+        "  %g = slice %p {{axis = 1, begin = 0, size = {1}}} : DTYPE[{0}, {1}]\n"
+        "  %u = slice %p {{axis = 1, begin = {1}, size = {1}}} : DTYPE[{0}, {1}]\n"
+        "  %s = silu %g : DTYPE[{0}, {1}]\n  %y = mul %s, %u : DTYPE[{0}, {1}]\n",
+        tokens, half);
+    result = "y";
+  } else if (random() % 2 == 0) {
+    more = fmt::format(", %r: DTYPE[{}, {}]", tokens, columns);
+    body += fmt::format("  %y = add %p, %r : DTYPE[{}, {}]\n", tokens, columns);
+    result = "y";
+  }
+  const int64_t runs = pick(random, kRuns);
+  return fmt::format(
+      "graph(%x: DTYPE[{0}, {1}], %w: DTYPE[{2}, {3}, {1}], %e: i32[{2}]{4}) -> (%{5}) {{\n{6}}}",
+      tokens, length, runs, columns, more, result, body);
+}
+
+/// Lengths about the tiles' and ends behind them; the rows of some runs are NaN.
+void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inputs) {
+  constexpr int64_t kLengths[] = {0, 0, 1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 130};
+  HostTensor &x = inputs[0], &ends = inputs[2];
+  const int64_t rows = x.dims[0], length = x.dims[1];
+  const bool checked = op.attrs.is_set(AttrName::checked);
+  int64_t end = 0;
+  for (int64_t run = 0; run < ends.volume(); ++run) {
+    const int64_t begin = end;
+    end = std::min(rows, end + pick(random, kLengths));
+    const bool last = run + 1 == ends.volume();
+    if (last && random() % 2 == 0) end = rows;
+    ends.data<int32_t>()[run] = static_cast<int32_t>(end);
+    if (random() % 4 == 0)
+      std::fill_n(x.data<uint16_t>() + begin * length, (end - begin) * length, uint16_t{0x7fff});
+  }
+  if (checked && random() % 2 == 0)
+    ends.data<int32_t>()[random() % static_cast<uint64_t>(ends.volume())] = pick(
+        random, std::vector<int32_t>{INT32_MIN, -1, 0, static_cast<int32_t>(rows) + 1, INT32_MAX});
+}
+
+/// Tries random products in calls with these values of N and F.
+void try_products(const char* tokens, const std::vector<std::vector<int64_t>>& symbol_values) {
+  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  Trials trials;
+  trials.played = {.mma = true, .wgmma = true};
+  trials.special_values = false;
+  trials.every_order = false;
+  for (int i = 0; i < number("SINTER_TRIES", 3); ++i) {
+    DeviceDescription device = *find_device("sm_90a");
+    device.multiprocessors = between(random, 1, 5);
+    const std::string text = text_of(random, tokens);
+    CAPTURE(text);
+    trials.add({"runs", 1, text.c_str()}, random() % 2 == 0 ? DType::f16 : DType::bf16, 0, device);
+  }
+  run_trials(trials, symbol_values,
+             [&](const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
+               const Op& op = *llvm::find_if(kernel.group.ops(), [](const Op& one) {
+                 return one.kind == OpKind::grouped_linear;
+               });
+               draw_runs(random, op, inputs);
+             });
+}
+
+}  // namespace
+
+TEST_CASE("runs of many tokens") {
+  std::vector<std::vector<int64_t>> values;
+  for (const int64_t tokens : {0, 1, 65, 333, 700}) values.push_back({tokens});
+  try_products("N", values);
+}
+
+TEST_CASE("runs of few tokens") {
+  std::vector<std::vector<int64_t>> values;
+  for (const int64_t tokens : {0, 1, 63, 65, 256}) values.push_back({0, 0, 0, 0, 0, tokens});
+  try_products("F", values);
+}
+
+}  // namespace sinter::grouped_products_test
