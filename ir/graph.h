@@ -134,8 +134,8 @@ enum class Tokens : uint8_t {
 struct Entry {
   std::string name;  // prefill, decode, ...
   Graph graph;
-  /// The names of a run's results: the outputs' names before any pass replaced the outputs. Set by
-  /// canonicalize; empty: the outputs' own names.
+  /// The names of a run's results: the outputs' names before any pass replaced the outputs. Set
+  /// before the first pass (run_pass); empty: the outputs' own names.
   std::vector<std::string> output_names = {};
   Tokens tokens = Tokens::any;
   /// The entry's calls have these values of a symbol alone. Entries of the same name are its

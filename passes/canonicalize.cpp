@@ -193,8 +193,6 @@ bool drop_unused(Module& module) {
 bool canonicalize(Module& module) {
   bool changed = false;
   for (Entry& entry : module.entries) {
-    if (entry.output_names.empty())
-      for (ValueId id : entry.graph.outputs) entry.output_names.push_back(entry.graph[id].name);
     changed |= hoist_literals(module, entry.graph);
     changed |= Canonicalizer(entry.graph).run();
   }

@@ -76,6 +76,9 @@ constexpr Pass kPipeline[] = {
 llvm::ArrayRef<Pass> pipeline() { return kPipeline; }
 
 void run_pass(const Pass& pass, Module& module, const PassOptions& options) {
+  for (Entry& entry : module.entries)
+    if (entry.output_names.empty())
+      for (ValueId id : entry.graph.outputs) entry.output_names.push_back(entry.graph[id].name);
   pass.run(module, options);
   const Status valid = verify(module);
   SINTER_CHECK(valid.has_value(), "after {}: {}", pass.name, valid.error().message());

@@ -25,7 +25,8 @@ struct Pass {
 llvm::ArrayRef<Pass> pipeline();
 
 /// Runs a pass on a verified module and verifies the result. A verifier failure after a pass is a
-/// bug of that pass and ends the program.
+/// bug of that pass and ends the program. The first pass of a module finds its entries' outputs by
+/// the names that they keep (Entry::output_names).
 void run_pass(const Pass& pass, Module& module, const PassOptions& options = {});
 
 /// Called after each pass with its name and the module as it left it.

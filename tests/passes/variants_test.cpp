@@ -98,6 +98,30 @@ TEST_CASE("an entry whose types depend on the largest value of its symbol stays 
 )")) == "main all; ");
 }
 
+TEST_CASE("results keep their names, whichever pass comes first") {
+  const Module read = module_of(R"(module @m {
+  symbol N in [1, 12]
+  state %keys : f32[1, 2]
+  entry @main(%q: f32[N, 2], %first: i32[N]) -> (%y, %z) {
+    %last = constant {value = 0} : i32[N]
+    %y = attention %q, %keys, %keys, %first, %last {heads = 2, kv_heads = 2, scale = 1} : f32[N, 2]
+    %i = iota {axis = 0} : i32[N]
+    %zero = constant {value = 0} : i32[]
+    %z = maximum %i, %zero : i32[N]
+  }
+}
+)");
+  for (const Pass& first : pipeline()) {
+    CAPTURE(first.name);
+    Module module = read;
+    run_pass(first, module);
+    run_passes(module);
+    CHECK(module.entries.size() > 1);
+    for (const Entry& entry : module.entries)
+      CHECK(entry.output_names == std::vector<std::string>{"y", "z"});
+  }
+}
+
 TEST_CASE("rewrites that would need a ninth axis are left out") {
   constexpr const char* kModules[] = {
       R"(module @concatenated {
