@@ -3,9 +3,9 @@
 // Config: ResultElement, kResultColumns, kBias, kSections and kPairs, as few.cuh says.
 #pragma once
 
-#include "kernels/tile/layout.h"
 #include "kernels/tile/epilogue/port_rows.cuh"
 #include "kernels/tile/epilogue/ports.cuh"
+#include "kernels/tile/layout.h"
 #include "kernels/tile/roles.cuh"
 #include "kernels/tile/sums/fragment.cuh"
 
