@@ -93,7 +93,7 @@ Status explain_model(const ExplainCommand& options) {
   const ReportHeader header{model_line(built), command_line, only};
   SINTER_LET(inputs, report_inputs(options, compiled));
   for (const std::string* output : {&options.html, &options.dot})
-    SINTER_TRY(check_output_file(*output));
+    if (*output != "-") SINTER_TRY(check_output_file(*output));
   std::vector<ComparedEntry> compared;
   if (options.compares()) {
     SINTER_LET(there, other_ledgers(options, inputs));
@@ -172,7 +172,8 @@ void add_explain(CLI::App& program, Action& action) {
                           ->type_name("FILE");
   command.add_flag("--with-text", options->with_text, "put the module's text into the page, too")
       ->needs(html);
-  command.add_option("--dot", options->dot, "write the kernels as a Graphviz graph")
+  command
+      .add_option("--dot", options->dot, "write the kernels as a Graphviz graph; -: as the result")
       ->type_name("FILE");
   add_phase(command, *options);
   add_compiling(command, *options);

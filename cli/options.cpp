@@ -7,6 +7,7 @@
 #include "cli/integer_options.h"
 #include "cli/output.h"
 #include "driver/streaming.h"
+#include "driver/text_table.h"
 
 namespace sinter {
 namespace {
@@ -329,13 +330,12 @@ Result<std::shared_ptr<Backend>> open_backend(const CommandOptions& options, boo
       progress("running");
       return true;
     }
-    constexpr double kGigabyte = 1e9;
     constexpr size_t kWidth = 30;
     const auto filled =
         static_cast<size_t>(kWidth * (static_cast<double>(done) / static_cast<double>(total)));
-    progress(fmt::format("weights [{}{}] {:.2f} of {:.2f} GB", std::string(filled, '#'),
-                         std::string(kWidth - filled, '.'), static_cast<double>(done) / kGigabyte,
-                         static_cast<double>(total) / kGigabyte));
+    progress(fmt::format(
+        "weights [{}{}] {} of {}", std::string(filled, '#'), std::string(kWidth - filled, '.'),
+        with_unit(static_cast<double>(done), "B"), with_unit(static_cast<double>(total), "B")));
     return true;
   };
   SINTER_LET(opened, Backend::open(backend));

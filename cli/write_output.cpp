@@ -6,6 +6,10 @@
 namespace sinter {
 
 Status write_output(std::string_view what, const std::string& path, std::string_view text) {
+  if (path == "-") {
+    print_result(text);
+    return {};
+  }
   SINTER_TRY(write_text(path, text));
   note(fmt::format("{} → {}", what, path));
   return {};

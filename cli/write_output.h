@@ -9,7 +9,7 @@
 namespace sinter {
 
 /// Writes the file, as a whole or not at all, and says so on stderr: "page → FILE". `what`: the
-/// content.
+/// content. "-": the text is the command's result.
 Status write_output(std::string_view what, const std::string& path, std::string_view text);
 
 }  // namespace sinter

@@ -240,7 +240,7 @@ bool has_templates(const std::filesystem::path& folder) {
 Result<ChatFormat> recognized(std::string_view jinja, const std::string& where) {
   if (auto format = recognize_chat_format(jinja)) return std::move(*format);
   return fail("the program knows a few chat templates by heart, and this is none of them", where,
-              "`python -m sinter generate` renders every template, with the same options; or give "
+              "`python -m sinter generate --chat --prompt TEXT` renders every template; or give "
               "--chat-template NAME: " +
                   chat_template_names());
 }

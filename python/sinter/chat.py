@@ -116,7 +116,8 @@ def _templates_of(folder: Path, config: dict[str, Any]) -> dict[str, str]:
             "the model has no chat template: neither chat_template.jinja nor chat_template in "
             "tokenizer_config.json",
             str(folder),
-            "use generate() with a prompt in the model's format",
+            "use generate() with a prompt in the model's format, or `sinter generate --chat "
+            "--chat-template NAME`",
         )
     return templates
 

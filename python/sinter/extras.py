@@ -7,12 +7,18 @@ from typing import Any
 
 from sinter.errors import usage
 
-# The extra of pyproject.toml that has a package.
-EXTRAS = {"numpy": "numpy", "jinja2": "chat", "torch": "torch", "safetensors": "torch"}
+# What pip is asked for, as in pyproject.toml. The error names these and no extra of this package:
+# the package index has another one by its name.
+REQUIREMENTS = {
+    "numpy": "numpy",
+    "jinja2": "jinja2>=3.1",
+    "torch": "torch>=2.11",
+    "safetensors": "safetensors",
+}
 
 
-def needed(module: str, where: str = "", extra: str | None = None) -> Any:
-    """A module of such a package. extra: that of the caller, where several have the package."""
+def needed(module: str, where: str = "") -> Any:
+    """A module of such a package."""
     package = module.partition(".")[0]
     try:
         return importlib.import_module(module)
@@ -20,7 +26,5 @@ def needed(module: str, where: str = "", extra: str | None = None) -> Any:
         if (error.name or package).partition(".")[0] != package:
             raise  # it is there, and something of its own fails
         raise usage(
-            f"{package} is not installed",
-            where,
-            f"pip install 'sinter[{extra or EXTRAS[package]}]'",
+            f"{package} is not installed", where, f"pip install '{REQUIREMENTS[package]}'"
         ) from None

@@ -154,8 +154,7 @@ class LanguageModel(Handle):
         """The model's answer to a conversation, by the chat template that its folder brings.
 
         messages: [{"role": "user", "content": "Hello"}, ...]. Options: as generate(), and
-        `template_options`, a dict of further variables of the template. Needs jinja2: pip install
-        'sinter[chat]'.
+        `template_options`, a dict of further variables of the template. Needs jinja2.
         """
         template_options = options.pop("template_options", {})
         if self._chat is None:

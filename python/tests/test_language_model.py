@@ -296,6 +296,6 @@ def test_without_jinja2_the_error_says_how_to_get_it(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2.sandbox", None)
     with sinter.LanguageModel(folder, "cpu") as model:
         with pytest.raises(
-            sinter.SinterError, match=r"jinja2 is not installed; pip install 'sinter\[chat\]'"
+            sinter.SinterError, match=r"jinja2 is not installed; pip install 'jinja2>=3\.1'"
         ):
             model.chat([{"role": "user", "content": "x"}])

@@ -313,9 +313,10 @@ TEST_CASE("the JSON ledger is complete") {
 TEST_CASE("the graph has the repeating layer once") {
   const TemporaryDirectory place;
   const std::string graph = place.path() + "/graph.dot";
-  REQUIRE(run_program({"explain", SINTER_SAMPLES_DIR "/llama-2-7b.json", "--dot", graph}).code ==
-          0);
+  const std::string model = SINTER_SAMPLES_DIR "/llama-2-7b.json";
+  REQUIRE(run_program({"explain", model, "--dot", graph}).code == 0);
   const std::string text = read_whole(graph);
+  CHECK(run_program({"explain", model, "--dot", "-"}).out == text);
   CHECK(text.find("layers 1–30: as layer 0") != std::string::npos);
   CHECK(text.find("l0.attn_out") != std::string::npos);
   CHECK(text.find("l5.attn_out") == std::string::npos);

@@ -275,7 +275,8 @@ TEST_CASE("chats that cannot be say what is possible") {
   check(
       {"--chat", "--prompt", "a"}, 4,
       "tokenizer_config.json: /chat_template: the program knows a few chat templates by heart, and "
-      "this is none of them; `python -m sinter generate` renders every template");
+      "this is none of them; `python -m sinter generate --chat --prompt TEXT` renders every "
+      "template");
   model.set("tokenizer_config.json", "chat_template",
             "{{ '<|im_start|>system\\nYou are kind.<|im_end|>\\n<|im_start|>' + text }}");
   check({"--chat", "--prompt", "a"}, 2,

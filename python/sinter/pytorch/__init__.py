@@ -3,7 +3,7 @@
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError("torch is not installed; pip install 'sinter[torch]'") from error
+    raise ImportError("torch is not installed; pip install 'torch>=2.11'") from error
 
 from .backend import OPTIONS, compile_graph, register
 from .bisection import Bisection, WrongFusion, WrongOp, bisect

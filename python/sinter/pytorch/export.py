@@ -60,7 +60,7 @@ class TorchModel:
         """Writes model.sir and model.safetensors. Every command of the program `sinter` takes the
         folder, which must be absent, empty or hold these files of another module. Lines of the module
         end with the place in the user's source."""
-        needed("numpy", "save", "torch")  # by safetensors
+        needed("numpy", "save")  # by safetensors
         save_file = needed("safetensors.torch", "save").save_file
         path = Path(folder)
         check_module_folder(path)
