@@ -74,41 +74,13 @@ class TiledCodes {
   // One thread copies the codes and their scales, another one the tokens.
   SINTER_DEVICE void produce_codes(const TensorMap& codes, const TensorMap& scales) {
 #pragma unroll 1
-    for (int round = 0; tiles_.has(round); ++round) {
-      const int first_row = tiles_.tile(round).matrix_row;
-      Runs::for_each_half([&](auto kind, int step, int half) {
-        codes_.producer_acquire();
-        codes_.producer_expect(Codes::kBytes);
-        code_tile().template fill<decltype(kind)::kStepRounds>(
-            codes, scales, step, half,
-            [&](unsigned char* to, const TensorMap& map, int byte, int row) {
-              if constexpr (Stored::kPaired)
-                copy_pairs<Config::kPairs>(to, map, byte / 4, first_row + row, codes_.full());
-              else
-                cp_async_bulk_tensor_2d(cvta_to_shared(to), map, byte / 4, first_row + row,
-                                        codes_.full());
-            });
-        codes_.advance();
-      });
-    }
+    for (int round = 0; tiles_.has(round); ++round)
+      Runs::for_each_half(CopyCodes{*this, codes, scales, tiles_.tile(round).matrix_row});
   }
   SINTER_DEVICE void produce_tokens(const TensorMap& x) {
 #pragma unroll 1
-    for (int round = 0; tiles_.has(round); ++round) {
-      const int token = tiles_.tile(round).token;
-      Runs::for_each_half([&](auto kind, int step, int half) {
-        Runs::for_each_run(kind, step, half, [&](int, int column, int left) {
-#pragma unroll 1
-          for (int in_run = 0; in_run < left && in_run < kCodesRun; in_run += kCodesWindow) {
-            window_.producer_acquire();
-            window_.producer_expect(kTokenStage);
-            cp_async_bulk_tensor_2d(cvta_to_shared(token_tile()), x, column + in_run, token,
-                                    window_.full());
-            window_.advance();
-          }
-        });
-      });
-    }
+    for (int round = 0; tiles_.has(round); ++round)
+      Runs::for_each_half(CopyTokens{*this, x, tiles_.tile(round).token});
   }
 
   // Warpgroup `group` of the multiplying ones.
@@ -125,6 +97,46 @@ class TiledCodes {
   }
 
  private:
+  struct CopyCodes {
+    TiledCodes& product;
+    const TensorMap &codes, &scales;
+    int first_row;  // of the tile
+
+    template <typename Kind>
+    SINTER_DEVICE void operator()(Kind, int step, int half) const {
+      product.codes_.producer_acquire();
+      product.codes_.producer_expect(Codes::kBytes);
+      product.code_tile().template fill<Kind::kStepRounds>(
+          codes, scales, step, half,
+          [&](unsigned char* to, const TensorMap& map, int byte, int row) {
+            if constexpr (Stored::kPaired)
+              copy_pairs<Config::kPairs>(to, map, byte / 4, first_row + row, product.codes_.full());
+            else
+              cp_async_bulk_tensor_2d(cvta_to_shared(to), map, byte / 4, first_row + row,
+                                      product.codes_.full());
+          });
+      product.codes_.advance();
+    }
+  };
+  struct CopyTokens {
+    TiledCodes& product;
+    const TensorMap& x;
+    int token;
+
+    template <typename Kind>
+    SINTER_DEVICE void operator()(Kind, int step, int half) const {
+      Runs::for_each_run(Kind(), step, half, [&](int, int column, int left) {
+#pragma unroll 1
+        for (int in_run = 0; in_run < left && in_run < kCodesRun; in_run += kCodesWindow) {
+          product.window_.producer_acquire();
+          product.window_.producer_expect(kTokenStage);
+          cp_async_bulk_tensor_2d(cvta_to_shared(product.token_tile()), x, column + in_run, token,
+                                  product.window_.full());
+          product.window_.advance();
+        }
+      });
+    }
+  };
   struct MultiplyHalf {
     TiledCodes& product;
     float (&sums)[kColumns / 2];
