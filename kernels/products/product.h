@@ -46,9 +46,10 @@ struct Product {
   Groups groups = {};
   Epilogue epilogue = {};
 
-  /// More tokens than this take longer than reading the matrix.
+  /// Up to so many tokens a product takes about as long as reading its matrix.
   static constexpr int64_t kFewTokens = 256;
-  /// The same of a run, whose tiles have no rows of the matrix to spare.
+  /// Runs of up to so many tokens, on average, take the kernel of few tokens: a tile of it has
+  /// 16 to 64 tokens, one of many tokens 128 or more. Not measured.
   static constexpr int64_t kFewTokensOfRun = 64;
   /// Of equal runs; groups.count is not 0.
   int64_t tokens_of_run() const { return (tokens.most + groups.count - 1) / groups.count; }
