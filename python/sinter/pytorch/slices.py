@@ -30,6 +30,10 @@ ELEMENTWISE = {*chunks.ELEMENTWISE, aten.alias.default, aten.clone.default, aten
 LAST = 2**31 - 1  # an end of a slice from here on is the end of the axis
 
 
+class MayBeEmpty(Exception):
+    """An axis of which an element is read may have none."""
+
+
 class Window(NamedTuple):
     """A slice of a tensor along an axis that is known: a number or a size of the graph for each end."""
 
@@ -72,8 +76,11 @@ def replace(graph: fx.Graph, node: fx.Node, make: Callable[[Emit, fx.Node], fx.N
     A slice, which shares memory, is no result of the graph. The function adds nodes by calling `emit` with
     an op and its arguments."""
     with graph.inserting_before(node):
-        made = make(lambda target, *arguments, **options: call(graph, node, target, *arguments, **options),
-                    node)
+        try:
+            made = make(lambda target, *arguments, **options: call(graph, node, target, *arguments, **options),
+                        node)
+        except MayBeEmpty:
+            made = None
     if made is None:
         return
     is_slice = made.target is aten.slice.Tensor
@@ -108,11 +115,13 @@ def joined_padding(emit: Emit, node: fx.Node) -> fx.Node | None:
 
 def filled(emit: Emit, x: fx.Node, axis: int, size: int, value=0) -> fx.Node | None:
     """A number in the shape of x but for one axis. It reads one element of this axis, because the others
-    may be a sum."""
+    may be a sum. MayBeEmpty: there may be no element."""
     if size == 0:
         return None
     window = window_of(emit, x, axis)
     one = emit(aten.slice.Tensor, window.source if window else x, axis, 0, 1)
+    if expression_of(one.meta["val"].shape[axis]) != 1:
+        raise MayBeEmpty
     sizes = [size if i == axis else -1 for i in range(x.meta["val"].dim())]
     return emit(aten.full_like.default, emit(aten.expand.default, one, sizes), value)
 

@@ -59,6 +59,20 @@ class TestSums(unittest.TestCase):
         reset()
         self.assertEqual(compiled(lambda x: torch.cat([x, x]) * 2)(randn(3, 0, 1)).shape, (6, 0, 1))
 
+    def test_the_gradient_of_a_slice_that_has_no_elements_in_some_calls(self):
+        def function(x, number):
+            return (torch.zeros(number % 3 + 1, 2) @ x)[1:, 0]
+
+        reset()
+        call = compiled(function, dynamic=True)
+        for number in (-3, -2, -1, 5, 0):
+            with self.subTest(number=number):
+                x = randn(2, 1).requires_grad_()
+                result = call(x, number)
+                self.assertEqual(result.shape, function(x, number).shape)
+                result.sum().backward()
+                self.assertEqual(x.grad.tolist(), [[0.0], [0.0]])
+
     def test_elements_by_index_of_each_row_have_gradients(self):
         n = torch.tensor([1, 3, -2, 0])
         for name, function in {

@@ -308,8 +308,16 @@ def padded_unknown(c: Conversion, x: Tensor, axis: int, before, value) -> Tensor
         return x
     places = c.g.iota(c.shape[axis]) - c.number(before, "i32")
     is_inside = places.greater_equal(0) & places.less(x.extent(axis))
-    taken = gather(x, along(x, inside_of(x, axis, places), axis), axis)
+    taken = at_places(c, x, axis, places)
     return c.g.where(along(x, is_inside, axis), taken, c.number(value, x.dtype))
+
+
+def at_places(c: Conversion, x: Tensor, axis: int, places: Tensor) -> Tensor:
+    """The elements of an axis at these places; at places outside, any of its elements."""
+    product = x.product(axis)
+    if product.number == 0 or any(c.g.extents.symbols[name].low == 0 for name in product.symbols):
+        raise Unsupported("an axis that may have no elements, in a place of one that has")
+    return gather(x, along(x, inside_of(x, axis, places), axis), axis)
 
 
 def inside_of(x: Tensor, axis: int, places: Tensor) -> Tensor:
@@ -355,7 +363,7 @@ def scattered_at(c: Conversion, x: Tensor, source: Tensor, axis: int, begin, end
     if step != 1:
         is_written = is_written & c.g.map("mod_floor", places, step).equals(0)
         places = c.g.map("div_floor", places, step)
-    taken = gather(source.to(c.dtype), along(x, inside_of(source, axis, places), axis), axis)
+    taken = at_places(c, source.to(c.dtype), axis, places)
     return c.g.where(along(x, is_written, axis), taken, x)
 
 
