@@ -16,7 +16,7 @@ Ports attention_ports(const Graph& graph, const Op& op);
 bool attention_addresses(const Graph& graph, const Op& op, size_t operand,
                          llvm::ArrayRef<Symbol> symbols);
 
-/// Of the families of many tokens.
+/// The permission of the families of many tokens.
 Permission attention_permission(const Recipe& recipe);
 
 }  // namespace sinter

@@ -125,8 +125,8 @@ struct KernelFamily {
   /// result that goes out by tile, admits_epilogue is asked where the epilogue does not take it so.
   std::optional<Verdict> (*admits_prologue)(const GroupView&) = nullptr;
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
-  /// Whether it may choose ops under a recipe; where_it_gains: those of which `gains` says that its
-  /// kernel is the faster one. null: always.
+  /// Whether the family may choose ops under a recipe. where_it_gains: only an op for which `gains`
+  /// says that the family's kernel is the faster one. null: always.
   Permission (*permission)(const Recipe&) = nullptr;
   bool (*gains)(const Graph&, ValueId, Readers) = nullptr;
   /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The

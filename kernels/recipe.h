@@ -37,7 +37,7 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
-/// What a recipe allows a family.
+/// How far a recipe lets a family choose ops.
 enum class Permission : uint8_t {
   never,
   where_it_gains,  // where KernelFamily::gains says so

@@ -1,5 +1,5 @@
-// The epilogue of a product may need pairs of rows of the matrix: a block computes
-// both, and a lane has the sums of both.
+// The epilogue of a product may need pairs of rows of the matrix: a block computes both, and a
+// lane has the sums of both.
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/block_sums.h"
@@ -7,6 +7,7 @@
 #include "kernels/products/schedule.h"
 
 namespace sinter {
+
 std::optional<Verdict> admits_product_epilogue(const GroupView& group, GroupShape&) {
   const FusionProblem& problem = group.problem;
   const ValueId anchor = group.anchor();

@@ -1,5 +1,5 @@
-// Config, the constants of a product's kernel, and Form, those of its branch for some number of
-// tokens.
+// Config: the constants of a product's kernel. Form: the constants of a branch of the kernel for
+// some number of tokens.
 //
 //   Element          of the tokens and of a matrix that is not packed: f16 or bf16
 //   ResultElement    the same, or float
@@ -10,10 +10,10 @@
 //                    their PortRows; else it is a port by chunk
 //                    (kernels/tile/epilogue/ports.cuh)
 //   kPairs           the epilogue needs pairs of rows of the matrix so far apart; 0: none
-//   kGroups          the tokens are in so many runs, each with a matrix of its own; 0: one matrix.
-//                    Not of codes
+//   kGroups          the number of runs of tokens, each with a matrix of its own; 0: one matrix.
+//                    The kernel of codes has no runs
 //
-// Of many tokens (many.cuh), whose tiles have tokens as rows:
+// Constants of many tokens (many.cuh), whose tiles have tokens as rows:
 //   kRows, kColumns  of a tile of the result; rows: a multiple of 64
 //   kDepth           elements of K in a stage
 //   kStages          of the pipeline
@@ -26,7 +26,8 @@
 //   kSums            the result's text adds the rows of a value, whose sums of 64 rows are stored
 // Its port by chunk has inputs that are loaded ahead (codegen/emission/element_ports.h).
 //
-// Of few tokens (few.cuh) and codes (codes.cuh), whose tiles have rows of the matrix as rows:
+// Constants of few tokens (few.cuh) and codes (codes.cuh), whose tiles have rows of the matrix as
+// rows:
 //   kSharedBytes     of the stages
 //   Matrix           of codes: a PackedMatrix
 //   kMostRows        of codes: of the matrix in a tile of any Form, 64 for each multiplying

@@ -56,17 +56,18 @@ class FewTokens {
   // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has kBox
   // rows, one of the tokens kColumns.
   SINTER_DEVICE void produce_matrix(const TensorMap& w) {
-    for_each_stage([&](const WorkTile& tile, int k) {
+    fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
       stage_.producer_expect(kMatrixBytes);
 #pragma unroll
       for (int row = 0; row < kRows; row += kBox)
-        copy_box(matrix_tile() + row * kPanelRow, w, k, Tiles::first_matrix_row(tile) + row);
+        copy_box(matrix_tile() + row * kPanelRow, w, step * kDepth,
+                 Tiles::first_matrix_row(tile) + row);
     });
   }
   SINTER_DEVICE void produce_tokens(const TensorMap& x) {
-    for_each_stage([&](const WorkTile& tile, int k) {
+    fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
       stage_.producer_expect(kTokenBytes);
-      copy_panels<Config::kLength>(token_tile(), x, k, tile.token, stage_.full());
+      copy_panels<Config::kLength>(token_tile(), x, step * kDepth, tile.token, stage_.full());
     });
   }
 
@@ -97,22 +98,6 @@ class FewTokens {
     return shared_ + stage_.stage() * kStageBytes;
   }
   SINTER_DEVICE unsigned char* token_tile() const { return matrix_tile() + kMatrixBytes; }
-
-  // Calls fill(tile, k) for each stage, when it may be overwritten; k: its first element of K.
-  template <typename Fill>
-  SINTER_DEVICE void for_each_stage(Fill fill) {
-#pragma unroll 1
-    for (int round = 0; tiles_.has(round); ++round) {
-      const WorkTile tile = tiles_.tile(round);
-      if (!Tiles::has_matrix(tile)) continue;
-#pragma unroll 1
-      for (int step = 0; step < kSteps; ++step) {
-        stage_.producer_acquire();
-        fill(tile, step * kDepth);
-        stage_.advance();
-      }
-    }
-  }
 
   // The sums of 64 rows.
   SINTER_DEVICE void multiply_tile(float (&sums)[1][kColumns / 2], int group) {

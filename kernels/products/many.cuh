@@ -73,21 +73,13 @@ class ManyTokens {
 
   // One thread copies the tiles of both operands. A box of x has the rows of the block's part.
   SINTER_DEVICE void produce(const TensorMap& x, const TensorMap& w) {
-#pragma unroll 1
-    for (int round = 0; tiles_.has(round); ++round) {
-      const WorkTile tile = tiles_.tile(round);
-      if (!Tiles::has_matrix(tile)) continue;
-#pragma unroll 1
-      for (int step = 0; step < kSteps; ++step) {
-        stage_.producer_acquire();
-        stage_.producer_expect(kRowBytes + kColumnBytes);
-        const int k = step * Config::kDepth;
-        copy_shared_rows<Config::kRows, kCluster>(row_tile(), x, k, tile.token, tiles_.rank(),
-                                                  stage_.full());
-        copy_matrix(w, k, Tiles::first_matrix_row(tile));
-        stage_.advance();
-      }
-    }
+    fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
+      stage_.producer_expect(kRowBytes + kColumnBytes);
+      const int k = step * Config::kDepth;
+      copy_shared_rows<Config::kRows, kCluster>(row_tile(), x, k, tile.token, tiles_.rank(),
+                                                stage_.full());
+      copy_matrix(w, k, Tiles::first_matrix_row(tile));
+    });
   }
 
   // Warpgroup `group` of the multiplying ones.

@@ -48,9 +48,9 @@ Result<TensorType> infer_grouped_linear(const Inference& op) {
     return op.reject(35, fmt::format("w {}: at least one matrix, whose rows have a multiple of {} "
                                      "elements",
                                      op.show(w), kTiledLinearMultiple));
-  constexpr int64_t kMost = (int64_t{1} << 31) - 1;
-  if (SymExpr(x.dims[0]).upper_bound(op.symbols) > kMost ||
-      w.dims[0].constant() > kMost / w.dims[1].constant())
+  constexpr int64_t kMaxRows = (int64_t{1} << 31) - 1;
+  if (SymExpr(x.dims[0]).upper_bound(op.symbols) > kMaxRows ||
+      w.dims[0].constant() > kMaxRows / w.dims[1].constant())
     return op.reject(35, fmt::format("x {}, w {}: at most 2^31 - 1 rows of x, and of all matrices",
                                      op.show(x), op.show(w)));
   return TensorType{x.dtype, {x.dims[0], w.dims[1]}};

@@ -28,7 +28,7 @@ struct Product {
   struct Groups {
     int64_t count = 0;  // 0: none, one matrix for all tokens
   };
-  /// What the ops that share the kernel ask of it.
+  /// Demands of the ops that share the kernel.
   struct Epilogue {
     int64_t pairs = 0;     // rows of the matrix so far apart together; 0: none
     bool is_long = false;  // computed by warpgroups of its own
@@ -46,12 +46,12 @@ struct Product {
   Groups groups = {};
   Epilogue epilogue = {};
 
-  /// Up to so many tokens a product takes about as long as reading its matrix.
+  /// A product of at most this many tokens takes about as long as reading its matrix.
   static constexpr int64_t kFewTokens = 256;
-  /// Runs of up to so many tokens, on average, take the kernel of few tokens: a tile of it has
+  /// Runs of at most this many tokens, on average, take the kernel of few tokens: its tile has
   /// 16 to 64 tokens, one of many tokens 128 or more. Not measured.
   static constexpr int64_t kFewTokensOfRun = 64;
-  /// Of equal runs; groups.count is not 0.
+  /// The tokens of a run, if all runs are equal; groups.count is not 0.
   int64_t tokens_of_run() const { return (tokens.most + groups.count - 1) / groups.count; }
   Loop loop() const {
     if (matrix.form == Matrix::Form::codes) return Loop::codes;

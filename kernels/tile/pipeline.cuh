@@ -93,5 +93,22 @@ class PipelineState {
   unsigned phase_ = 0;
 };
 
+// The producer's side of the tiles that a block takes: calls fill(tile, step) for each of `steps`
+// stages of a tile that has a matrix, when the stage may be overwritten.
+template <int steps, int stages, typename Tiles, typename Fill>
+SINTER_DEVICE void fill_stages(PipelineState<stages>& stage, Tiles& tiles, Fill fill) {
+#pragma unroll 1
+  for (int round = 0; tiles.has(round); ++round) {
+    const auto tile = tiles.tile(round);
+    if (!Tiles::has_matrix(tile)) continue;
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+      stage.producer_acquire();
+      fill(tile, step);
+      stage.advance();
+    }
+  }
+}
+
 }  // namespace sinter
 #endif

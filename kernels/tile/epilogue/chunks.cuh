@@ -2,7 +2,7 @@
 // chunks of 8 columns of its two rows.
 //
 // Config: Element, ResultElement, kColumns, kResultColumns, kLoops, kBias, kSections and kPairs, as
-// kernels/products/many.cuh says.
+// kernels/products/config.cuh says.
 #pragma once
 
 #include "kernels/common/ahead_loads.cuh"
@@ -23,7 +23,7 @@ class ChunkedResult {
   static constexpr int kAheadTurns = 4;  // of an epilogue, whose inputs are in registers
 
  public:
-  // Of 64 rows and the tile's columns, by a warpgroup.
+  // A warpgroup's sums of 64 rows and the tile's columns.
   using Sums = float[Config::kColumns / 2];
 
   // `rows`: of the result.

@@ -1,6 +1,7 @@
 // The result of products whose rows are rows of a matrix and whose columns are tokens.
 //
-// Config: ResultElement, kResultColumns, kBias, kSections and kPairs, as few.cuh says.
+// Config: ResultElement, kResultColumns, kBias, kSections and kPairs, as
+// kernels/products/config.cuh says.
 #pragma once
 
 #include "kernels/tile/epilogue/port_rows.cuh"

@@ -16,7 +16,8 @@ class CachedTiles {
   static constexpr int kRowTiles = (matrix_rows + kClusterRows - 1) / kClusterRows;
 
  public:
-  // `count`: of tokens, int or long long. The pointer is that of GroupedTiles.
+  // `count`: the number of tokens, an int or a long long. The pointer is not used: GroupedTiles
+  // takes the same arguments.
   template <typename Count>
   SINTER_DEVICE CachedTiles(const int*, Count count)
       : token_tiles_(static_cast<int>((count + tokens - 1) / tokens)),
