@@ -9,7 +9,6 @@
 #include "cli/output.h"
 #include "cli/write_output.h"
 #include "driver/bench/report.h"
-#include "driver/text_file.h"
 
 namespace sinter {
 namespace {
@@ -50,7 +49,7 @@ Status bench_command(const BenchCommand& options) {
   SINTER_LET(bench_with, bench_options(options));
   SINTER_LET(backend, open_backend(options, options.tune));
   for (const std::string* output : {&options.html, &options.save_record})
-    SINTER_TRY(check_output_file(*output));
+    SINTER_TRY(check_output(*output));
   bench_with.backend = backend;
   bench_with.tuned = options.tune;
   SINTER_LET(report, bench(options.model, bench_with));

@@ -11,7 +11,6 @@
 #include "driver/explain/against.h"
 #include "driver/explain/relaxed_attention.h"
 #include "driver/explain/why.h"
-#include "driver/text_file.h"
 
 namespace sinter {
 namespace {
@@ -92,8 +91,7 @@ Status explain_model(const ExplainCommand& options) {
   if (!only.empty()) SINTER_TRY(check_entry_names(compiled.module, only));
   const ReportHeader header{model_line(built), command_line, only};
   SINTER_LET(inputs, report_inputs(options, compiled));
-  for (const std::string* output : {&options.html, &options.dot})
-    if (*output != "-") SINTER_TRY(check_output_file(*output));
+  for (const std::string* output : {&options.html, &options.dot}) SINTER_TRY(check_output(*output));
   std::vector<ComparedEntry> compared;
   if (options.compares()) {
     SINTER_LET(there, other_ledgers(options, inputs));

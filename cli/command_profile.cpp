@@ -7,7 +7,6 @@
 #include "cli/output.h"
 #include "cli/write_output.h"
 #include "driver/profile/report.h"
-#include "driver/text_file.h"
 
 namespace sinter {
 namespace {
@@ -46,7 +45,7 @@ Status profile_command(const ProfileCommand& options) {
   request.load.sequences = std::max(options.batch, kUsualSequences);
   SINTER_LET(model, open_model(request.path, request.load));
   for (const std::string* output : {&options.html, &options.trace})
-    SINTER_TRY(check_output_file(*output));
+    SINTER_TRY(check_output(*output));
   SINTER_LET(profiled, profile(model, profiling));
   // Files come last: what was printed stands even if they cannot be written.
   print_result(options.json ? profile_json(profiled) : profile_text(profiled));

@@ -5,6 +5,10 @@
 
 namespace sinter {
 
+Status check_output(const std::string& path) {
+  return path == "-" ? Status() : check_output_file(path);
+}
+
 Status write_output(std::string_view what, const std::string& path, std::string_view text) {
   if (path == "-") {
     print_result(text);

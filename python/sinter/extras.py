@@ -7,8 +7,8 @@ from typing import Any
 
 from sinter.errors import usage
 
-# What pip is asked for, as in pyproject.toml. The error names these and no extra of this package:
-# the package index has another one by its name.
+# Requirements of pyproject.toml. Errors name them and no extra of this package, since the package
+# index has another package called sinter.
 REQUIREMENTS = {
     "numpy": "numpy",
     "jinja2": "jinja2>=3.1",

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "codegen/attention_trials.h"
 #include "kernels/tiled_attention/order.h"
@@ -124,10 +123,8 @@ class RandomGroup {
 }  // namespace
 
 TEST_CASE("random attention problems") {
-  const char* wanted = std::getenv("SINTER_TRIES");
-  const size_t tries = wanted ? static_cast<size_t>(std::atoi(wanted)) : 3;
-  const char* seed = std::getenv("SINTER_SEED");
-  std::mt19937 random(seed ? static_cast<uint32_t>(std::atoi(seed)) : 11);
+  const auto tries = static_cast<size_t>(number_from("SINTER_TRIES", 3));
+  std::mt19937 random(static_cast<uint32_t>(number_from("SINTER_SEED", 11)));
   size_t neighbours = 0, problems = 0;
   for (size_t begin = 0; begin < tries; begin += kKernels) {
     Trials trials;

@@ -7,7 +7,6 @@
 // (7).
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <random>
 
 #include "codegen/kernel_trials.h"
@@ -15,11 +14,6 @@
 
 namespace sinter::grouped_products_test {
 namespace {
-
-int number(const char* name, int usual) {
-  const char* given = std::getenv(name);
-  return given ? std::atoi(given) : usual;
-}
 
 int64_t between(std::mt19937& random, int64_t low, int64_t high) {
   return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
@@ -81,12 +75,12 @@ void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inpu
 
 /// Tries random products in calls with these values of N and F.
 void try_products(const char* tokens, const std::vector<std::vector<int64_t>>& symbol_values) {
-  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  std::mt19937 random(static_cast<uint32_t>(number_from("SINTER_SEED", 7)));
   Trials trials;
   trials.played = {.mma = true, .wgmma = true};
   trials.special_values = false;
   trials.every_order = false;
-  for (int i = 0; i < number("SINTER_TRIES", 3); ++i) {
+  for (int i = 0; i < number_from("SINTER_TRIES", 3); ++i) {
     DeviceDescription device = *find_device("sm_90a");
     device.multiprocessors = between(random, 1, 5);
     const std::string text = text_of(random, tokens);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "ir/in_place.h"
 #include "ir/scalar_math.h"
@@ -66,6 +67,11 @@ std::vector<InPlace> outputs_in_place(const Graph& group) {
 }
 
 }  // namespace
+
+int number_from(const char* variable, int usual) {
+  const char* given = std::getenv(variable);
+  return given ? std::atoi(given) : usual;
+}
 
 void Trials::add(const GroupText& group, DType dtype, int64_t width,
                  const DeviceDescription& device, const TunedForms& forms) {

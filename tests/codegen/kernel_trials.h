@@ -25,6 +25,9 @@ struct Trials {
            const TunedForms& forms = {});
 };
 
+/// The number in an environment variable; `usual` where the variable is not set.
+int number_from(const char* variable, int usual);
+
 /// Changes the inputs of a kernel's group, which random_inputs made.
 using InputEditor = std::function<void(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
                                        std::vector<HostTensor>& inputs)>;

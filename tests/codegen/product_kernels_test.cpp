@@ -5,7 +5,6 @@
 // SINTER_TRIES=N tries N kernels, each in two calls (6); SINTER_SEED=S draws others (7).
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <random>
 #include <set>
 #include <tuple>
@@ -148,11 +147,6 @@ class SectionedProduct {
   int64_t length_;
 };
 
-int number(const char* name, int usual) {
-  const char* given = std::getenv(name);
-  return given ? std::atoi(given) : usual;
-}
-
 /// Tries random products, of `tokens` in their turns, in calls with these values of N.
 template <typename Product>
 void try_products(std::mt19937& random, size_t tries, llvm::ArrayRef<std::string> tokens,
@@ -176,10 +170,11 @@ void try_products(std::mt19937& random, size_t tries, llvm::ArrayRef<std::string
 }  // namespace
 
 TEST_CASE("random products on tensor cores with neighbours") {
-  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  std::mt19937 random(static_cast<uint32_t>(number_from("SINTER_SEED", 7)));
   // The tiles depend on the tokens, where their number is known.
   const std::string any[] = {"N", "N", "300", "N", "N", "257"};
-  try_products<RandomProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 6)), any, [&] {
+  try_products<
+      RandomProduct>(random, static_cast<size_t>(number_from("SINTER_TRIES", 6)), any, [&] {
     const auto few = static_cast<int64_t>(1 + random() % 130);
     return std::vector<std::vector<int64_t>>{{few}, {few + static_cast<int64_t>(random() % 200)}};
   });
@@ -259,29 +254,30 @@ TEST_CASE("products whose epilogue's rows are summed") {
 }
 
 TEST_CASE("products of few tokens") {
-  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  std::mt19937 random(static_cast<uint32_t>(number_from("SINTER_SEED", 7)));
   const std::string tokens[] = {"9", "16", "17", "64", "100", "128", "255", "256", "1"};
-  try_products<RandomProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 9)), tokens,
+  try_products<RandomProduct>(random, static_cast<size_t>(number_from("SINTER_TRIES", 9)), tokens,
                               [] { return std::vector<std::vector<int64_t>>{{}}; });
 }
 
 TEST_CASE("products whose epilogue needs pairs of rows") {
-  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  std::mt19937 random(static_cast<uint32_t>(number_from("SINTER_SEED", 7)));
   const std::string tokens[] = {"9", "64", "100", "17", "256", "257", "300"};
-  try_products<SectionedProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 7)), tokens,
-                                 [] { return std::vector<std::vector<int64_t>>{{}}; });
+  try_products<SectionedProduct>(random, static_cast<size_t>(number_from("SINTER_TRIES", 7)),
+                                 tokens, [] { return std::vector<std::vector<int64_t>>{{}}; });
 }
 
 // A kernel for a range has a form for each of several numbers of tokens.
 TEST_CASE("products of up to 256 tokens") {
-  std::mt19937 random(static_cast<uint32_t>(number("SINTER_SEED", 7)));
+  std::mt19937 random(static_cast<uint32_t>(number_from("SINTER_SEED", 7)));
   const std::string up_to[] = {"F"};
-  try_products<RandomProduct>(random, static_cast<size_t>(number("SINTER_TRIES", 3)), up_to, [] {
-    std::vector<std::vector<int64_t>> values;
-    for (const int64_t tokens : {0, 1, 31, 33, 64, 65, 129, 256})
-      values.push_back({0, 0, 0, 0, 0, tokens});
-    return values;
-  });
+  try_products<RandomProduct>(random, static_cast<size_t>(number_from("SINTER_TRIES", 3)), up_to,
+                              [] {
+                                std::vector<std::vector<int64_t>> values;
+                                for (const int64_t tokens : {0, 1, 31, 33, 64, 65, 129, 256})
+                                  values.push_back({0, 0, 0, 0, 0, tokens});
+                                return values;
+                              });
 }
 
 }  // namespace sinter::product_kernels_test

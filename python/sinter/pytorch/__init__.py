@@ -3,7 +3,9 @@
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError("torch is not installed; pip install 'torch>=2.11'") from error
+    from ..extras import REQUIREMENTS
+
+    raise ImportError(f"torch is not installed; pip install '{REQUIREMENTS['torch']}'") from error
 
 from .backend import OPTIONS, compile_graph, register
 from .bisection import Bisection, WrongFusion, WrongOp, bisect
