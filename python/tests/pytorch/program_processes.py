@@ -4,8 +4,10 @@ the seed of its program, and its other seeds run in a new process."""
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,15 +39,18 @@ def run_part(command: list[str], begin: int, end: int, file: Path) -> tuple[bool
     """Whether a process found a failure, exit code 1, in the programs of seeds begin .. end - 1, and the seeds at which
     processes died."""
     failed, died = False, []
+    # An unbuffered process writes each argument of a print by itself, and lines of two processes would mix.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     while begin < end:
         file.write_text(str(begin))
         seeds = ["--seed", str(begin), "--count", str(end - begin)]
-        status = subprocess.run([*command, *seeds, "--mark", str(file)]).returncode
+        status = subprocess.run([*command, *seeds, "--mark", str(file)], env=environment).returncode
         failed |= status == 1
         if status in (0, 1):
             break
         died.append(int(file.read_text()))
-        print(f"seed {died[-1]}: the process died, {ending(status)}", flush=True)
+        sys.stdout.write(f"seed {died[-1]}: the process died, {ending(status)}\n")
+        sys.stdout.flush()
         begin = died[-1] + 1
     return failed, died
 
