@@ -39,7 +39,7 @@
 //        [N]
 //   C33  place: begin + the part's extent along `axis` is at most size, all constants; a base of
 //        the type of the result
-// Constraints C22 to C32, C34 and C35 are listed with the rules of the families' ops,
+// Constraints C22 to C32 and C34 to C36 are listed with the rules of the families' ops,
 // kernels/*/op.cpp.
 #include "ir/infer.h"
 

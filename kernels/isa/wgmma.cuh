@@ -136,6 +136,17 @@ struct Wgmma;
                    : SINTER_OUT_##columns(sums)                                                    \
                    : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));          \
     }                                                                                              \
+    /* The same with both MN-major. */                                                             \
+    static SINTER_DEVICE void mma_async_ss_both_mn_major(float (&sums)[columns / 2],               \
+                                                         MatrixDescriptor first,                   \
+                                                         MatrixDescriptor second, bool adds) {     \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                         \
+                   ", 0;\n"                                                                        \
+                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type           \
+                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 1, 1;\n}"             \
+                   : SINTER_OUT_##columns(sums)                                                    \
+                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));          \
+    }                                                                                              \
     /* K-major, with A in registers. */                                                            \
     static SINTER_DEVICE void mma_async_rs_k_major(float (&sums)[columns / 2],                     \
                                                    const unsigned* first, MatrixDescriptor second, \

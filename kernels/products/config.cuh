@@ -23,6 +23,7 @@
 //                    those that multiply compute it
 //   kLoops           the epilogue is a loop whose text stands once
 //   kTransposed      the matrix's columns, not its rows, are contiguous in memory
+//   kSummedRows      rows of the result of a run that is summed; 0: a run's rows are the result's
 //   kSums            the result's text adds the rows of a value, whose sums of 64 rows are stored
 // Its port by chunk has inputs that are loaded ahead (codegen/emission/element_ports.h).
 //

@@ -1,5 +1,5 @@
-// The kernel of a group around tiled_linear, tiled_codes or grouped_linear: tensor maps of both
-// operands, and an accessor of the result that holds the text of the epilogue. Where an epilogue
+// The kernel of a group around tiled_linear, tiled_codes, grouped_linear or grouped_outer: tensor
+// maps of both operands, and an accessor of the result that holds the text of the epilogue. Where an epilogue
 // has other elements than the product, or needs pairs of its rows, the accessor is called for
 // chunks of 8 elements:
 //
@@ -113,8 +113,10 @@ class ProductKernel {
   Status write_many(const ProductConfig& config) {
     const ProductTile& tile = config.tile();
     const bool transposed = product_.matrix.form == Product::Matrix::Form::transposed;
-    SINTER_LET(x, rows_map(0, tile.tokens / config.cluster));
-    SINTER_LET(w, transposed                    ? transposed_map(tile.depth)
+    const int64_t summed_rows = product_.groups.summed_rows;
+    SINTER_LET(x, rows_map(0, summed_rows > 0 ? tile.depth : tile.tokens / config.cluster));
+    SINTER_LET(w, summed_rows > 0               ? rows_map(1, tile.depth)
+                  : transposed                  ? transposed_map(tile.depth)
                   : product_.epilogue.pairs > 0 ? paired_map(tile.matrix_rows)
                                                 : rows_map(1, tile.matrix_rows));
     body_.tensor_maps = {std::move(x), std::move(w)};
@@ -132,6 +134,7 @@ class ProductKernel {
             .constant("kLoops",
                       config.in_turns && config.epilogue_groups == 0 && has_long_epilogue())
             .constant("kTransposed", transposed)
+            .constant("kSummedRows", summed_rows)
             .constant("kSums", has_sums()),
         true));
     body_.text = tile_text(ports_, call_text("multiply_matrices<Config>",
@@ -393,8 +396,10 @@ class ProductKernel {
     return arguments;
   }
   std::string_view result_type() const { return sections_ ? "SectionsResult" : "PortResult"; }
+  /// The number of rows of the first operand.
   std::string rows_code() const {
-    return size_code(product_.tokens.count, context_.parameters, false);
+    const Dims& dims = context_.group[op_.operands[0]].type.dims;
+    return size_code(volume(DimsRef(dims).drop_back()), context_.parameters, false);
   }
 
   const EmitContext& context_;

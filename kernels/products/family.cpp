@@ -21,7 +21,7 @@ std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens token
 
 namespace {
 
-constexpr OpKind kAnchors[] = {OpKind::grouped_linear};
+constexpr OpKind kAnchors[] = {OpKind::grouped_linear, OpKind::grouped_outer};
 constexpr Order kOrders[] = {Order::tiled_linear}, kCodesOrders[] = {Order::tiled_codes};
 
 /// Operands come from memory, by tensor maps; the result goes to the epilogue by tile, or
@@ -55,7 +55,7 @@ std::optional<KernelCost> cost_of(const GroupView& group, int64_t) {
       group,
       {.blocks = tiles,
        .slowest = slowest_tiles(problem.device(), product.elements, tiles, of_tokens, of_rows,
-                                static_cast<double>(product.matrix.length)),
+                                static_cast<double>(product.sum_length())),
        .stores_behind = !config->in_turns},
       config->threads);
 }
@@ -64,8 +64,10 @@ bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<
   const ValueId id = op.operands[operand];
   if (operand == 2) return is_dense(graph, id);
   if (tensor_map_rows(graph, id, symbols)) return true;
-  // The kernels of few tokens and of codes stream the matrix's rows.
-  return operand == 1 && product_of(graph, op, symbols).loop() == Product::Loop::many &&
+  // The kernels of few tokens and of codes stream the matrix's rows, and so does one of sums over
+  // runs.
+  const Product product = product_of(graph, op, symbols);
+  return operand == 1 && product.loop() == Product::Loop::many && product.groups.count == 0 &&
          tensor_map_columns(graph, id, symbols);
 }
 

@@ -77,7 +77,7 @@ class FewTokens {
 #pragma unroll 1
     for (int round = 0; tiles_.has(round); ++round) {
       float sums[1][kColumns / 2];
-      if (Tiles::has_matrix(tiles_.tile(round)))
+      if (Tiles::template steps_of<kSteps>(tiles_.tile(round)) > 0)
         multiply_tile(sums, group);
       else
         clear_sums(sums[0]);
@@ -101,9 +101,9 @@ class FewTokens {
 
   // The sums of 64 rows.
   SINTER_DEVICE void multiply_tile(float (&sums)[1][kColumns / 2], int group) {
-    sum_stages_ahead<kSteps, 1>(sums, stage_, read_, [&](bool adds) {
+    sum_stages_ahead<kSteps, 1>(sums, stage_, read_, [&](int step) {
       multiply_slabs<T, kRows, kColumns, kDepth>(sums, matrix_tile(), 64 * group, token_tile(),
-                                                 adds);
+                                                 step > 0);
     });
     wait_for_all_but<0>(sums);
     read_.consumer_release();

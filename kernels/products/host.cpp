@@ -1,4 +1,4 @@
-// tiled_linear, tiled_codes and grouped_linear in the orders of kernels/products/order.h; in
+// tiled_linear, tiled_codes, grouped_linear and grouped_outer in the orders of kernels/products/order.h; in
 // precise evaluation the same sums in float64.
 #include <algorithm>
 #include <cmath>
@@ -102,30 +102,73 @@ void multiply_codes(const OpCall& call, std::byte* out) {
   store_run(results.data(), tokens * rows, call.storage, out);
 }
 
-/// The rows of each run by its matrix; of a checked op an end that is out of order, or beyond the
-/// rows, is the nearest that is not.
+/// The ends of the `count` runs of an op's rows; of a checked op an end that is out of order, or
+/// beyond the rows, is the nearest that is not.
+Result<std::vector<int64_t>> run_ends(const OpCall& call, int64_t count) {
+  std::vector<int32_t> scratch;
+  const int32_t* given = dense_elements(call.operands[2], scratch);
+  const int64_t rows = call.operands[0].dims[0];
+  if (!is_checked(call.op))
+    if (const auto bad = find_outside({given, static_cast<size_t>(count)}, rows, true))
+      return call.error(
+          fmt::format("end {} at position {} is none of a run of {} rows", given[*bad], *bad, rows),
+          "check the inputs");
+  std::vector<int64_t> ends;
+  for (int64_t run = 0, end = 0; run < count; ++run)
+    ends.push_back(end = std::clamp<int64_t>(given[run], end, rows));
+  return ends;
+}
+
+/// The rows of each run by its matrix.
 template <typename T>
 Status multiply_runs(const OpCall& call, std::byte* out) {
   std::vector<T> x_scratch, w_scratch;
-  std::vector<int32_t> ends_scratch;
   const T* x = dense_elements(call.operands[0], x_scratch);
   const T* w = dense_elements(call.operands[1], w_scratch);
-  const int32_t* ends = dense_elements(call.operands[2], ends_scratch);
   const int64_t rows = call.operands[0].dims[0], runs = call.operands[1].dims[0];
   const int64_t columns = call.operands[1].dims[1], length = call.operands[1].dims[2];
-  if (!is_checked(call.op))
-    if (const auto bad = find_outside({ends, static_cast<size_t>(runs)}, rows, true))
-      return call.error(
-          fmt::format("end {} at position {} is none of a run of {} rows", ends[*bad], *bad, rows),
-          "check the inputs");
+  SINTER_LET(ends, run_ends(call, runs));
   std::vector<T> sums(static_cast<size_t>(rows * columns));
   int64_t row = 0;
   for (int64_t run = 0; run < runs; ++run)
-    for (const int64_t end = std::min<int64_t>(ends[run], rows); row < end; ++row)
+    for (; row < ends[run]; ++row)
       for (int64_t m = 0; m < columns; ++m)
         sums[static_cast<size_t>(row * columns + m)] =
             element_sum(x + row * length, w + (run * columns + m) * length, length);
   store_run(sums.data(), rows * columns, call.storage, out);
+  return {};
+}
+
+/// The transpose of a dense operand [rows, columns].
+template <typename T>
+std::vector<T> transposed(const HostView& operand) {
+  std::vector<T> scratch;
+  const T* elements = dense_elements(operand, scratch);
+  const int64_t rows = operand.dims[0], columns = operand.dims[1];
+  std::vector<T> result(static_cast<size_t>(rows * columns));
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      result[static_cast<size_t>(column * rows + row)] = elements[row * columns + column];
+  return result;
+}
+
+/// The sums over the rows of each run.
+template <typename T>
+Status sum_runs(const OpCall& call, std::byte* out) {
+  const std::vector<T> x = transposed<T>(call.operands[0]), y = transposed<T>(call.operands[1]);
+  const int64_t rows = call.operands[0].dims[0];
+  const int64_t of_x = call.operands[0].dims[1], of_y = call.operands[1].dims[1];
+  SINTER_LET(ends, run_ends(call, call.operands[2].dims[0]));
+  std::vector<T> sums;
+  int64_t begin = 0;
+  for (const int64_t end : ends) {
+    for (int64_t i = 0; i < of_x; ++i)
+      for (int64_t j = 0; j < of_y; ++j)
+        sums.push_back(
+            element_sum(x.data() + i * rows + begin, y.data() + j * rows + begin, end - begin));
+    begin = end;
+  }
+  store_run(sums.data(), static_cast<int64_t>(sums.size()), call.storage, out);
   return {};
 }
 
@@ -147,6 +190,13 @@ Result<HostView> evaluate_tiled_codes(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   if (value.view.volume() > 0)
     (call.options.precise ? multiply_codes<double> : multiply_codes<float>)(call, value.out);
+  return value.view;
+}
+
+Result<HostView> evaluate_grouped_outer(const OpCall& call) {
+  SINTER_LET(value, allocate(call.dims, call.storage));
+  SINTER_TRY(call.options.precise ? sum_runs<double>(call, value.out)
+                                  : sum_runs<float>(call, value.out));
   return value.view;
 }
 

@@ -19,7 +19,7 @@
 #include "kernels/products/layout.h"
 #include "kernels/tile/epilogue/chunks.cuh"
 #include "kernels/tile/epilogue/rounded.cuh"
-#include "kernels/tile/loaders/boxes.cuh"
+#include "kernels/tile/loaders/operand_tiles.cuh"
 #include "kernels/tile/pipeline.cuh"
 #include "kernels/tile/roles.cuh"
 #include "kernels/tile/sums/stages.cuh"
@@ -32,8 +32,6 @@ namespace sinter {
 template <typename Config>
 class ManyTokens {
   using T = typename Config::Element;
-  static constexpr int kRowBytes = tile_bytes(Config::kRows, Config::kDepth);
-  static constexpr int kColumnBytes = tile_bytes(Config::kColumns, Config::kDepth);
   static constexpr int kSteps = (Config::kLength + Config::kDepth - 1) / Config::kDepth;
   static constexpr int kCluster = Config::kCluster;
   static constexpr int kTurns = Config::kInTurns ? 2 : 1;
@@ -45,7 +43,9 @@ class ManyTokens {
                 "not with runs of tokens");
   // The L2 cache keeps the operands of 2,048 tokens.
   using Tiles = typename ProductTiles<Config::kRows, Config::kColumns, Config::kResultColumns,
-                                      Config::kGroups, 2048 / Config::kRows, kCluster>::Type;
+                                      Config::kGroups, 2048 / Config::kRows, kCluster,
+                                      Config::kSummedRows, Config::kDepth>::Type;
+  using Operands = OperandTiles<Config, Tiles>;
   using Rounded = RoundedTiles<Config, Tiles>;
 
  public:
@@ -56,7 +56,7 @@ class ManyTokens {
   };
 
   // `shared`: the stages' tiles, at a multiple of 1024 bytes, then the tiles of rounded results.
-  // `rows`: of the result. `ends`: of the runs.
+  // `rows`: of x. `ends`: of the runs.
   SINTER_DEVICE ManyTokens(Barriers& barriers, unsigned char* shared, long long rows,
                            const int* ends)
       : barriers_(barriers),
@@ -71,14 +71,11 @@ class ManyTokens {
     if constexpr (kHandsOver) Rounded::init(barriers.rounded);
   }
 
-  // One thread copies the tiles of both operands. A box of x has the rows of the block's part.
+  // One thread copies the tiles of both operands.
   SINTER_DEVICE void produce(const TensorMap& x, const TensorMap& w) {
     fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
-      stage_.producer_expect(kRowBytes + kColumnBytes);
-      const int k = step * Config::kDepth;
-      copy_shared_rows<Config::kRows, kCluster>(row_tile(), x, k, tile.token, tiles_.rank(),
-                                                stage_.full());
-      copy_matrix(w, k, Tiles::first_matrix_row(tile));
+      stage_.producer_expect(Operands::kBytes);
+      operands().fill(x, w, tile, step, tiles_.rank(), stage_.full());
     });
   }
 
@@ -94,12 +91,14 @@ class ManyTokens {
       Sums sums[kSlabs];
       if constexpr (Config::kInTurns)
         sum_in_turn<kSteps, kCluster>(sums, barriers_.turns, turn, round / kTurns, stage_,
-                                      [&](bool adds) { multiply_stage(0, sums, adds); });
-      else if (!Tiles::has_matrix(tiles_.tile(round)))
-        clear_sums(sums[0]);
+                                      [&](int step) { multiply_stage(0, sums, step); });
+      else if (const int steps = Tiles::template steps_of<kSteps>(tiles_.tile(round)); steps > 0)
+        sum_stages<kCluster>(sums, stage_, steps, [&](int step) {
+          operands().clear_neighbours(tiles_.tile(round), step);
+          multiply_stage(first_row, sums, step);
+        });
       else
-        sum_stages<kSteps, kCluster>(sums, stage_,
-                                     [&](bool adds) { multiply_stage(first_row, sums, adds); });
+        clear_sums(sums[0]);
       stage_.advance((kTurns - 1) * kSteps);  // the other warpgroup's tile
       const WorkTile tile = tiles_.tile(round);
       const int row = tile.token + first_row + first_row_in_warpgroup();
@@ -123,26 +122,17 @@ class ManyTokens {
   using Sums = typename Chunks::Sums;
 
   // Issues the products of the stage's tiles, for the rows from `first_row` on.
-  SINTER_DEVICE void multiply_stage(int first_row, Sums (&sums)[kSlabs], bool adds) const {
-    multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth, Config::kTransposed>(
-        sums, row_tile(), first_row, column_tile(), adds);
+  SINTER_DEVICE void multiply_stage(int first_row, Sums (&sums)[kSlabs], int step) const {
+    const Operands tiles = operands();
+    multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth, (Config::kSummedRows > 0),
+                   Config::kTransposed>(sums, tiles.rows(), first_row, tiles.columns(), step > 0);
+  }
+  SINTER_DEVICE Operands operands() const {
+    return Operands(shared_ + stage_.stage() * Operands::kBytes);
   }
 
   SINTER_DEVICE Rounded rounded_tiles() const {
-    unsigned char* const shared = shared_ + Config::kStages * (kRowBytes + kColumnBytes);
-    return {barriers_.rounded, shared, tiles_, rows_};
-  }
-  SINTER_DEVICE unsigned char* row_tile() const {
-    return shared_ + stage_.stage() * (kRowBytes + kColumnBytes);
-  }
-  SINTER_DEVICE unsigned char* column_tile() const { return row_tile() + kRowBytes; }
-  SINTER_DEVICE void copy_matrix(const TensorMap& w, int k, int row) const {
-    if constexpr (Config::kTransposed)
-      copy_transposed<Config::kColumns, Config::kDepth>(column_tile(), w, k, row, stage_.full());
-    else if constexpr (Config::kPairs > 0)
-      copy_pairs<Config::kPairs>(column_tile(), w, k, row, stage_.full());
-    else
-      cp_async_bulk_tensor_2d(cvta_to_shared(column_tile()), w, k, row, stage_.full());
+    return {barriers_.rounded, shared_ + Config::kStages * Operands::kBytes, tiles_, rows_};
   }
 
   Barriers& barriers_;

@@ -1,9 +1,11 @@
-// tiled_linear, tiled_codes and grouped_linear. Constraints:
+// tiled_linear, tiled_codes, grouped_linear and grouped_outer. Constraints:
 //   C26  operands of 16-bit elements of one type, rows of a multiple of 8 elements, at least one of
 //   each
 //   C32  tiled_codes: x of 16-bit elements, a format without minima, no splits
 //   C35  grouped_linear: x [N, K], w [G, M, K] of one type of 16 bits and ends i32 [G], at least
 //   one run and one row of a matrix; rows as C26; fewer than 2^31 of N and of G * M
+//   C36  grouped_outer: x [N, M] and y [N, K] of one type of 16 bits and ends i32 [G], at least one
+//   run; rows as C26; fewer than 2^31 of N and of G * M
 #include "ir/code_format.h"
 #include "ir/inference.h"
 #include "ir/sym_expr.h"
@@ -34,6 +36,17 @@ Status check_tiled_codes(const Inference& op, const TensorType&) {
   return {};
 }
 
+namespace {
+
+constexpr int64_t kMaxRows = (int64_t{1} << 31) - 1;
+
+/// So many operand rows, and rows of `groups` matrices of `rows` rows, have 31-bit numbers.
+bool have_numbers(Dim tokens, int64_t groups, int64_t rows, llvm::ArrayRef<Symbol> symbols) {
+  return SymExpr(tokens).upper_bound(symbols) <= kMaxRows && groups <= kMaxRows / rows;
+}
+
+}  // namespace
+
 Result<TensorType> infer_grouped_linear(const Inference& op) {
   const TensorType &x = op.operands[0], &w = op.operands[1], &ends = op.operands[2];
   const bool fits = x.rank() == 2 && w.rank() == 3 && dtype_info(x.dtype).bits == 16 &&
@@ -48,12 +61,31 @@ Result<TensorType> infer_grouped_linear(const Inference& op) {
     return op.reject(35, fmt::format("w {}: at least one matrix, whose rows have a multiple of {} "
                                      "elements",
                                      op.show(w), kTiledLinearMultiple));
-  constexpr int64_t kMaxRows = (int64_t{1} << 31) - 1;
-  if (SymExpr(x.dims[0]).upper_bound(op.symbols) > kMaxRows ||
-      w.dims[0].constant() > kMaxRows / w.dims[1].constant())
+  if (!have_numbers(x.dims[0], w.dims[0].constant(), w.dims[1].constant(), op.symbols))
     return op.reject(35, fmt::format("x {}, w {}: at most 2^31 - 1 rows of x, and of all matrices",
                                      op.show(x), op.show(w)));
   return TensorType{x.dtype, {x.dims[0], w.dims[1]}};
+}
+
+Result<TensorType> infer_grouped_outer(const Inference& op) {
+  const TensorType &x = op.operands[0], &y = op.operands[1], &ends = op.operands[2];
+  const bool fits = x.rank() == 2 && y.rank() == 2 && dtype_info(x.dtype).bits == 16 &&
+                    is_float(x.dtype) && y.dtype == x.dtype && y.dims[0] == x.dims[0] &&
+                    ends.dtype == DType::i32 && ends.rank() == 1;
+  if (!fits || !x.dims[1].is_constant() || !y.dims[1].is_constant() || !ends.dims[0].is_constant())
+    return op.reject(36,
+                     fmt::format("needs x [N, M] and y [N, K] of one type of 16 bits and ends "
+                                 "i32[G], all but N constant, got {}, {} and {}",
+                                 op.show(x), op.show(y), op.show(ends)));
+  if (ends.dims[0].is(0) || !is_tiled_linear_length(x.dims[1].constant()) ||
+      !is_tiled_linear_length(y.dims[1].constant()))
+    return op.reject(36, fmt::format("x {}, y {}, ends {}: at least one run, and rows of a multiple "
+                                     "of {} elements",
+                                     op.show(x), op.show(y), op.show(ends), kTiledLinearMultiple));
+  if (!have_numbers(x.dims[0], ends.dims[0].constant(), x.dims[1].constant(), op.symbols))
+    return op.reject(36, fmt::format("x {}, ends {}: at most 2^31 - 1 rows of x, and of all results",
+                                     op.show(x), op.show(ends)));
+  return TensorType{x.dtype, {ends.dims[0], x.dims[1], y.dims[1]}};
 }
 
 }  // namespace sinter

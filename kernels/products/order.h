@@ -1,5 +1,5 @@
-// The orders of operations of tiled_linear, tiled_codes and grouped_linear, the same text on host
-// and device.
+// The orders of operations of tiled_linear, tiled_codes, grouped_linear and grouped_outer, the same
+// text on host and device.
 //
 // tiled_linear: an element of the result is one float32 sum over K, a step of 16 elements after the
 // other, ascending; K is filled up with zeros to a whole number of steps. The bias is added to the
@@ -7,7 +7,7 @@
 // products of a step is their own; the host, and the CPU of the tests, add them in float64,
 // elements ascending, and round once a step. Neither the tile that computes an element nor the
 // other rows and columns change its bits. grouped_linear has this order with the matrix of the
-// row's run.
+// row's run, grouped_outer with the run's rows in the place of K, from the run's first one on.
 //
 // tiled_codes: the matrix is packed (ir/packed_codes.h), and w a code less its zero, exactly where
 // the operand's type has it: up to 256 in bf16 and 2048 in f16, which no zero among the codes' own

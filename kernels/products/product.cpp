@@ -31,6 +31,14 @@ Product::Matrix matrix_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbo
 
 Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
+  if (op.kind == OpKind::grouped_outer) {
+    const TensorType& y = graph[op.operands[1]].type;
+    const int64_t rows = SymExpr(y.dims[0]).upper_bound(symbols);
+    return {.elements = y.dtype,
+            .tokens = {tokens, tokens.constant()},
+            .matrix = {Product::Matrix::Form::transposed, y.dims[1].constant(), 0, {}},
+            .groups = {op.type.dims[0].constant(), op.type.dims[1].constant(), rows}};
+  }
   return {
       .elements = graph[op.operands[0]].type.dtype,
       .tokens = {tokens, std::max<int64_t>(1, tokens.upper_bound(symbols))},

@@ -8,7 +8,8 @@
 namespace sinter {
 
 /// result[t, m] = sum over k of x[t, k] · w[m, k] + bias[m]. t counts tokens, the rows of the
-/// result; m the rows of the matrix.
+/// result; m the rows of the matrix. Of runs that are summed, result[g, i, j] = sum over the rows k
+/// of run g of x[k, i] · w[k, j]: t counts g and i, m counts j.
 struct Product {
   struct Tokens {
     SymExpr count;
@@ -24,9 +25,11 @@ struct Product {
     int64_t rows = 0, length = 0;  // length: elements of a row
     CodeFormat format = {};        // of codes
   };
-  /// Runs of tokens, each with a matrix of its own.
+  /// Runs of tokens, each with a matrix of its own, or each with a result of its own.
   struct Groups {
-    int64_t count = 0;  // 0: none, one matrix for all tokens
+    int64_t count = 0;        // 0: none, one matrix for all tokens
+    int64_t summed_rows = 0;  // of the result of a run that is summed; 0: runs have matrices
+    int64_t summed = 0;       // the most rows that all sums have
   };
   /// Demands of the ops that share the kernel.
   struct Epilogue {
@@ -53,8 +56,14 @@ struct Product {
   static constexpr int64_t kFewTokensOfRun = 64;
   /// The tokens of a run, if all runs are equal; groups.count is not 0.
   int64_t tokens_of_run() const { return (tokens.most + groups.count - 1) / groups.count; }
+  /// Elements of a sum; of runs that are summed, if all are equal.
+  int64_t sum_length() const {
+    return groups.summed_rows > 0 ? (groups.summed + groups.count - 1) / groups.count
+                                  : matrix.length;
+  }
   Loop loop() const {
     if (matrix.form == Matrix::Form::codes) return Loop::codes;
+    if (groups.summed_rows > 0) return Loop::many;
     if (groups.count > 0) return tokens_of_run() <= kFewTokensOfRun ? Loop::few : Loop::many;
     return tokens.most <= kFewTokens ? Loop::few : Loop::many;
   }
@@ -62,7 +71,7 @@ struct Product {
   bool is_transposed_result() const { return loop() != Loop::many; }
 };
 
-/// The product of a grouped_linear, or of an op of the order tiled_linear or tiled_codes, without
+/// The product of a grouped_linear or grouped_outer, or of an op of the order tiled_linear or tiled_codes, without
 /// what its epilogue asks.
 Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
 

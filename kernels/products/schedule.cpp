@@ -71,13 +71,16 @@ bool has_whole_runs(int64_t box, int64_t apart) {
 /// time between tiles.
 int64_t many_cost(const ManyTile& tile, int64_t cluster, const Product& product,
                   int64_t multiprocessors) {
-  // Each run has about half a tile that is not filled.
-  const int64_t tiles = (ceil_div(product.tokens.most, tile.tokens) + product.groups.count / 2) *
-                        ceil_div(product.matrix.rows, tile.matrix_rows * cluster);
+  const Product::Groups& groups = product.groups;
+  // A run with a matrix has about half a tile that is not filled.
+  const int64_t row_tiles =
+      groups.summed_rows > 0 ? groups.count * ceil_div(groups.summed_rows, tile.tokens)
+                             : ceil_div(product.tokens.most, tile.tokens) + groups.count / 2;
+  const int64_t tiles = row_tiles * ceil_div(product.matrix.rows, tile.matrix_rows * cluster);
   const int64_t rounds = ceil_div(tiles, multiprocessors / cluster);
   const int64_t of_tile =
       (tile.tokens * tile.matrix_rows + kElementsOfRow * (tile.tokens + tile.matrix_rows)) *
-      product.matrix.length;
+      product.sum_length();
   if (!tile.in_turns) return rounds * (of_tile + kBetweenTiles);
   // One warpgroup multiplies while the other is between tiles.
   return rounds * std::max(of_tile, (of_tile + kBetweenTiles) / 2) + kBetweenTiles;
@@ -88,8 +91,9 @@ std::optional<ProductConfig> many_config(const Product& product, const DeviceDes
   const auto& [pairs, is_long] = product.epilogue;
   if (pairs > 0 && transposed) return std::nullopt;
   const auto cluster_of = [&](const ManyTile& tile) {
-    const bool clusters =
-        product.matrix.rows > tile.matrix_rows && device.multiprocessors >= kTileCluster;
+    const bool clusters = product.matrix.rows > tile.matrix_rows &&
+                          device.multiprocessors >= kTileCluster &&
+                          product.groups.summed_rows == 0;
     return clusters ? kTileCluster : 1;
   };
   const auto cost = [&](const ManyTile& tile) -> std::optional<double> {

@@ -94,15 +94,15 @@ class PipelineState {
 };
 
 // The producer's side of the tiles that a block takes: calls fill(tile, step) for each of `steps`
-// stages of a tile that has a matrix, when the stage may be overwritten.
+// stages of a tile, as many as it has of them, when the stage may be overwritten.
 template <int steps, int stages, typename Tiles, typename Fill>
 SINTER_DEVICE void fill_stages(PipelineState<stages>& stage, Tiles& tiles, Fill fill) {
 #pragma unroll 1
   for (int round = 0; tiles.has(round); ++round) {
     const auto tile = tiles.tile(round);
-    if (!Tiles::has_matrix(tile)) continue;
+    const int of_tile = Tiles::template steps_of<steps>(tile);
 #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < of_tile; ++step) {
       stage.producer_acquire();
       fill(tile, step);
       stage.advance();

@@ -166,6 +166,7 @@ TEST_CASE("every op of the table is a function of Graph") {
                                         "dequantize",
                                         "quantized_linear",
                                         "grouped_linear",
+                                        "grouped_outer",
                                         "mask_tiles",
                                         "place",
                                         "attention_log_sum",

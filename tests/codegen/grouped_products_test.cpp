@@ -1,6 +1,6 @@
-// Kernels of grouped_linear have the bits of each run's product alone: runs without rows, of one
-// row and about a tile, rows behind the last run, ends that are out of order where the op is
-// checked, and runs of NaN, none of which reaches a neighbour. The kernel's text runs on the CPU,
+// Kernels of grouped_linear and grouped_outer have the bits of each run's product alone: runs
+// without rows, of one row and about a tile, rows behind the last run, ends that are out of order
+// where the op is checked, and runs of NaN, none of which reaches a neighbour. The kernel's text runs on the CPU,
 // with NaN behind every operand.
 //
 // SINTER_TRIES=N tries N kernels of each loop, each in five calls (3); SINTER_SEED=S draws others
@@ -52,11 +52,26 @@ std::string text_of(std::mt19937& random, const char* tokens) {
       tokens, length, runs, columns, more, result, body);
 }
 
+/// Sums over runs, and an op that joins their kernel.
+std::string sums_text_of(std::mt19937& random, const char* tokens) {
+  constexpr int64_t kRuns[] = {1, 2, 3, 7};
+  const int64_t runs = pick(random, kRuns);
+  const int64_t rows = 8 * between(random, 1, 20), columns = 8 * between(random, 1, 20);
+  const std::string dims = fmt::format("{}, {}, {}", runs, rows, columns);
+  const bool joins = random() % 2 == 0;
+  return fmt::format(
+      "graph(%x: DTYPE[{0}, {1}], %y: DTYPE[{0}, {2}], %e: i32[{3}]{4}) -> (%{5}) {{\n"
+      "  %p = grouped_outer %x, %y, %e{6} : DTYPE[{7}]\n{8}}}",
+      tokens, rows, columns, runs, joins ? fmt::format(", %r: DTYPE[{}]", dims) : "",
+      joins ? "z" : "p", random() % 2 == 0 ? "" : " {checked = 1}", dims,
+      joins ? fmt::format("  %z = add %p, %r : DTYPE[{}]\n", dims) : "");
+}
+
 /// Lengths about the tiles' and ends behind them; the rows of some runs are NaN.
 void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inputs) {
   constexpr int64_t kLengths[] = {0, 0, 1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 130};
-  HostTensor &x = inputs[0], &ends = inputs[2];
-  const int64_t rows = x.dims[0], length = x.dims[1];
+  HostTensor& ends = inputs[2];
+  const int64_t rows = inputs[0].dims[0];
   const bool checked = op.attrs.is_set(AttrName::checked);
   int64_t end = 0;
   for (int64_t run = 0; run < ends.volume(); ++run) {
@@ -65,8 +80,10 @@ void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inpu
     const bool last = run + 1 == ends.volume();
     if (last && random() % 2 == 0) end = rows;
     ends.data<int32_t>()[run] = static_cast<int32_t>(end);
-    if (random() % 4 == 0)
-      std::fill_n(x.data<uint16_t>() + begin * length, (end - begin) * length, uint16_t{0x7fff});
+    for (size_t i = 0; i < (op.kind == OpKind::grouped_outer ? 2 : 1); ++i)
+      if (const int64_t length = inputs[i].dims[1]; random() % 4 == 0)
+        std::fill_n(inputs[i].data<uint16_t>() + begin * length, (end - begin) * length,
+                    uint16_t{0x7fff});
   }
   if (checked && random() % 2 == 0)
     ends.data<int32_t>()[random() % static_cast<uint64_t>(ends.volume())] = pick(
@@ -74,7 +91,8 @@ void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inpu
 }
 
 /// Tries random products in calls with these values of N and F.
-void try_products(const char* tokens, const std::vector<std::vector<int64_t>>& symbol_values) {
+void try_products(std::string (*text_of)(std::mt19937& random, const char* tokens),
+                  const char* tokens, const std::vector<std::vector<int64_t>>& symbol_values) {
   std::mt19937 random(static_cast<uint32_t>(number_from("SINTER_SEED", 7)));
   Trials trials;
   trials.played = {.mma = true, .wgmma = true};
@@ -90,7 +108,7 @@ void try_products(const char* tokens, const std::vector<std::vector<int64_t>>& s
   run_trials(trials, symbol_values,
              [&](const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
                const Op& op = *llvm::find_if(kernel.group.ops(), [](const Op& one) {
-                 return one.kind == OpKind::grouped_linear;
+                 return one.kind == OpKind::grouped_linear || one.kind == OpKind::grouped_outer;
                });
                draw_runs(random, op, inputs);
              });
@@ -101,13 +119,19 @@ void try_products(const char* tokens, const std::vector<std::vector<int64_t>>& s
 TEST_CASE("runs of many tokens") {
   std::vector<std::vector<int64_t>> values;
   for (const int64_t tokens : {0, 1, 65, 333, 700}) values.push_back({tokens});
-  try_products("N", values);
+  try_products(text_of, "N", values);
 }
 
 TEST_CASE("runs of few tokens") {
   std::vector<std::vector<int64_t>> values;
   for (const int64_t tokens : {0, 1, 63, 65, 256}) values.push_back({0, 0, 0, 0, 0, tokens});
-  try_products("F", values);
+  try_products(text_of, "F", values);
+}
+
+TEST_CASE("sums over runs") {
+  std::vector<std::vector<int64_t>> values;
+  for (const int64_t tokens : {0, 1, 63, 65, 200}) values.push_back({tokens});
+  try_products(sums_text_of, "N", values);
 }
 
 }  // namespace sinter::grouped_products_test

@@ -115,6 +115,14 @@ void GraphGenerator::tiled_linear() {
   const TensorType matrix{main_dtype_, {Dim(width), Dim(inner)}};
   if (random_.chance(40)) {
     const int64_t runs = mostly({1, 3}, 1, 9);
+    if (random_.chance(30)) {
+      op(OpKind::grouped_outer,
+         {value_of({main_dtype_, {rows_, Dim(inner)}}),
+          value_of({main_dtype_, {rows_, Dim(8 * mostly({1, 9}, 1, 12))}}),
+          input({DType::i32, {Dim(runs)}})},
+         {});
+      return;
+    }
     const TensorType matrices{main_dtype_, {Dim(runs), Dim(width), Dim(inner)}};
     op(OpKind::grouped_linear,
        {value_of({main_dtype_, {rows_, Dim(inner)}}),

@@ -509,6 +509,15 @@ constexpr OpExample kExamples[] = {
   entry @e(%x: bf16[N, 64], %ends: i32[8]) -> (%y) {
     %y = grouped_linear %x, %w, %ends
   })"},
+    {{OpKind::grouped_outer},
+     "grouped_outer(x [N, M], y [N, K], ends i32[G]) -> [G, M, K]",
+     "The sum of the outer products of the rows of x and y, over each run of rows, of a 16-bit "
+     "type; the gradient of the matrices of `grouped_linear`. Runs as of `grouped_linear`; one "
+     "without rows has zeros. Each element is summed in the order `tiled_linear`, from the run's "
+     "first row on.",
+     R"(  entry @e(%x: bf16[N, 256], %y: bf16[N, 64], %ends: i32[8]) -> (%z) {
+    %z = grouped_outer %x, %y, %ends
+  })"},
     {{OpKind::custom},
      "custom(operands ...) -> what the registered op says",
      "An op that the program which reads the module has registered under the name `op`, with its "

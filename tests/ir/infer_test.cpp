@@ -819,6 +819,21 @@ TEST_CASE("C35 grouped_linear") {
   rejects(35, kind, {f16({kN, 16}), f16({1 << 16, 1 << 15, 16}), i32({1 << 16})});
 }
 
+TEST_CASE("C36 grouped_outer") {
+  const OpKind kind = OpKind::grouped_outer;
+  gives(kind, {f16({kN, 16}), f16({kN, 24}), i32({3})}, {}, f16({3, 16, 24}));
+  rejects(36, kind, {f16({kN, 16}), f16({5, 24}), i32({3})});
+  rejects(36, kind, {f16({kN, 16}), f16({kN, 24}), i32({3, 1})});
+  rejects(36, kind, {f16({kN, 16}), f16({kN, 24}), f16({3})});
+  rejects(36, kind, {f16({2, kN, 16}), f16({kN, 24}), i32({3})});
+  rejects(36, kind, {f16({kN, 12}), f16({kN, 24}), i32({3})});
+  rejects(36, kind, {f16({kN, 16}), f16({kN, 20}), i32({3})});
+  rejects(36, kind, {f32({kN, 16}), f32({kN, 24}), i32({3})});
+  rejects(36, kind, {f16({kN, 16}), f16({kN, 24}), i32({0})});
+  rejects(36, kind, {f16({kN, kN}), f16({kN, 24}), i32({3})});
+  rejects(36, kind, {f16({kN, 1 << 15}), f16({kN, 24}), i32({1 << 16})});
+}
+
 TEST_CASE("C21 sample") {
   const Types good = {f16({kN, 100}), f32({kN}), i32({kN}), f32({kN}), i32({kN}), i32({kN})};
   gives(OpKind::sample, good, {}, i32({kN}));

@@ -99,6 +99,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"dequantize", "value"},
     {"quantized_linear", "row stream bias"},
     {"grouped_linear", "row matrix group(0)"},
+    {"grouped_outer", "row row group(0)"},
     {"custom", "8 value"},
     {"gemv", "row stream bias"},
     {"tiled_linear", "row matrix bias"},

@@ -88,4 +88,28 @@ TEST_CASE("grouped_linear multiplies each run of rows by a matrix of its own, th
     }
 }
 
+TEST_CASE("grouped_outer sums the products of each run's columns over the run's rows") {
+  constexpr int64_t kRows = 37, kOfX = 8, kOfY = 16;
+  constexpr int64_t kEnds[] = {0, 20, 20, 36};
+  const Module module = module_of("%x: bf16[37, 8], %y: bf16[37, 16], %e: i32[4]",
+                                  "%z = grouped_outer %x, %y, %e : bf16[4, 8, 16]");
+  const HostTensor x = random_tensor(DType::bf16, {kRows, kOfX}, -2, 2, 1),
+                   y = random_tensor(DType::bf16, {kRows, kOfY}, -1, 1, 2);
+  const std::vector<double> of_x = values_of(x), of_y = values_of(y);
+  const std::vector<double> given =
+      values_of(evaluated(module, {x, y, tensor(DType::i32, {4}, {0, 20, 20, 36})}));
+  for (int64_t run = 0, begin = 0; run < 4; begin = kEnds[run++])
+    for (int64_t i = 0; i < kOfX; ++i)
+      for (int64_t j = 0; j < kOfY; ++j) {
+        std::vector<double> first, second;
+        for (int64_t row = begin; row < kEnds[run]; ++row) {
+          first.push_back(of_x[row * kOfX + i]);
+          second.push_back(of_y[row * kOfY + j]);
+        }
+        const float sum =
+            in_order(first.data(), second.data(), static_cast<int64_t>(first.size()));
+        CHECK(given[(run * kOfX + i) * kOfY + j] == stored(sum, DType::bf16));
+      }
+}
+
 }  // namespace sinter::host_eval_tiled_linear_test

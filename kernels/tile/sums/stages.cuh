@@ -22,23 +22,23 @@ SINTER_DEVICE void wait_for_all_but(float (&sums)[slabs][count]) {
   for (int slab = 1; slab < slabs; ++slab) warpgroup_fence_operand(sums[slab]);
 }
 
-// Adds the products of `steps` stages, which issue(adds) issues for `stage`; adds: to sums that are
-// there. Each step's products end before the next step's begin: other warpgroups multiply
+// Adds the products of `steps` stages, which issue(step) issues for `stage`; from step 1 on to sums
+// that are there. Each step's products end before the next step's begin: other warpgroups multiply
 // meanwhile.
-template <int steps, int cluster, int stages, int slabs, int count, typename Issue>
-SINTER_DEVICE void sum_stages(float (&sums)[slabs][count], PipelineState<stages>& stage,
+template <int cluster, int stages, int slabs, int count, typename Issue>
+SINTER_DEVICE void sum_stages(float (&sums)[slabs][count], PipelineState<stages>& stage, int steps,
                               Issue issue) {
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     stage.consumer_wait();
-    issue(step > 0);
+    issue(step);
     wgmma_commit_group();
     wait_for_all_but<0>(sums);
     stage.template consumer_release_cluster<cluster>();
   }
 }
 
-// The same, where a step's products are issued before the previous step's have ended: a stage is
+// The same of a number of steps that the text knows, where a step's products are issued before the previous step's have ended: a stage is
 // given back a step later, through `read`. The last step's products may not have ended, and its
 // stage is not given back.
 template <int steps, int cluster, int stages, int slabs, int count, typename Issue>
@@ -47,7 +47,7 @@ SINTER_DEVICE void sum_stages_ahead(float (&sums)[slabs][count], PipelineState<s
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     stage.consumer_wait();
-    issue(step > 0);
+    issue(step);
     wgmma_commit_group();
     stage.advance();
     wait_for_all_but<1>(sums);

@@ -10,21 +10,26 @@ namespace sinter {
 
 // Issues sums = A Bᵀ, or sums += A Bᵀ if `adds`: A has 64 rows for each of the sums, from row
 // `first_row` of a tile of `a_rows` on, B is a tile of `columns` rows; both of `width` elements a
-// row, padded. Or B is `transposed`: its tile has `width` rows of `columns` elements, in panels of
-// 64. A step of 16 elements follows the other. The descriptors are made before the fence: the
+// row, padded. Or B is transposed, `b_transposed`: its tile has `width` rows of `columns` elements,
+// in panels of 64; or both are, and there is one slab. A step of 16 elements follows the other. The descriptors are made before the fence: the
 // compiler moves no instruction across it, and the first product would wait for them.
 // wgmma_commit_group() comes after.
-template <typename T, int a_rows, int columns, int width, bool transposed = false, int slabs>
+template <typename T, int a_rows, int columns, int width, bool a_transposed = false,
+          bool b_transposed = false, int slabs>
 SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsigned char* a,
                                   int first_row, const unsigned char* b, bool adds) {
   constexpr int row_bytes = tile_panel_row(width);
   constexpr int panel = row_bytes / 2;  // elements of a row of a panel
-  constexpr int b_row_bytes = transposed ? tile_panel_row(columns) : row_bytes;
-  static_assert(!transposed || b_row_bytes == 128, "panels of 64 elements");
-  const MatrixDescriptor first =
-      matrix_descriptor<row_bytes>(a + first_row * row_bytes, 8 * row_bytes, 16);
+  constexpr int b_row_bytes = b_transposed ? tile_panel_row(columns) : row_bytes;
+  static_assert(!b_transposed || b_row_bytes == 128, "panels of 64 elements");
+  static_assert(!a_transposed || (b_transposed && row_bytes == 128 && slabs == 1), "panels of 64");
+  // Of a transposed tile 64 rows of A are a panel of `width` rows.
+  constexpr int a_panel = tile_panel(width, kPanel);
+  const MatrixDescriptor first = matrix_descriptor<row_bytes>(
+      a + (a_transposed ? first_row / kPanel * a_panel : first_row * row_bytes), 8 * row_bytes,
+      a_transposed ? a_panel : 16);
   const MatrixDescriptor second = matrix_descriptor<b_row_bytes>(
-      b, 8 * b_row_bytes, transposed ? tile_panel(width, columns) : 16);
+      b, 8 * b_row_bytes, b_transposed ? tile_panel(width, columns) : 16);
 #pragma unroll
   for (int slab = 1; slab < slabs; ++slab) warpgroup_fence_operand(sums[slab]);
   wgmma_fence(sums[0]);
@@ -32,12 +37,15 @@ SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsig
   for (int k = 0; k < width; k += 16) {
     const int in_panel = k % panel * 2;
     const MatrixDescriptor of_b = second.advanced(
-        transposed ? k * b_row_bytes : k / panel * tile_panel(columns, width) + in_panel);
+        b_transposed ? k * b_row_bytes : k / panel * tile_panel(columns, width) + in_panel);
 #pragma unroll
     for (int slab = 0; slab < slabs; ++slab) {
-      const MatrixDescriptor of_a =
-          first.advanced(k / panel * tile_panel(a_rows, width) + in_panel + 64 * slab * row_bytes);
-      if constexpr (transposed)
+      const MatrixDescriptor of_a = first.advanced(
+          a_transposed ? k * row_bytes
+                       : k / panel * tile_panel(a_rows, width) + in_panel + 64 * slab * row_bytes);
+      if constexpr (a_transposed)
+        Wgmma<columns, T>::mma_async_ss_both_mn_major(sums[slab], of_a, of_b, adds || k > 0);
+      else if constexpr (b_transposed)
         Wgmma<columns, T>::mma_async_ss_mn_major(sums[slab], of_a, of_b, adds || k > 0);
       else
         Wgmma<columns, T>::mma_async_ss(sums[slab], of_a, of_b, adds || k > 0);

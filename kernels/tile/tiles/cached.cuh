@@ -25,7 +25,10 @@ class CachedTiles {
         tiles_(kRowTiles * token_tiles_, cluster) {}
 
   // As of GroupedTiles: there is one matrix.
-  static SINTER_DEVICE bool has_matrix(const WorkTile&) { return true; }
+  template <int steps>
+  static SINTER_DEVICE int steps_of(const WorkTile&) {
+    return steps;
+  }
   static SINTER_DEVICE int first_matrix_row(const WorkTile& tile) { return tile.matrix_row; }
   template <typename Count>
   static SINTER_DEVICE Count end(const WorkTile&, Count count) {

@@ -84,11 +84,15 @@ struct Wgmma {
   }
   static void mma_async_ss(float (&sums)[columns / 2], MatrixDescriptor first,
                            MatrixDescriptor second, bool adds) {
-    begin_product({multiply_shared<true>, sums, first, nullptr, second, adds});
+    begin_product({multiply_shared<true, true>, sums, first, nullptr, second, adds});
   }
   static void mma_async_ss_mn_major(float (&sums)[columns / 2], MatrixDescriptor first,
                                     MatrixDescriptor second, bool adds) {
-    begin_product({multiply_shared<false>, sums, first, nullptr, second, adds});
+    begin_product({multiply_shared<true, false>, sums, first, nullptr, second, adds});
+  }
+  static void mma_async_ss_both_mn_major(float (&sums)[columns / 2], MatrixDescriptor first,
+                                         MatrixDescriptor second, bool adds) {
+    begin_product({multiply_shared<false, false>, sums, first, nullptr, second, adds});
   }
   static void mma_async_rs(float (&sums)[columns / 2], const unsigned* first,
                            MatrixDescriptor second) {
@@ -100,14 +104,15 @@ struct Wgmma {
   }
 
  private:
-  template <bool k_major>
+  template <bool a_k_major, bool b_k_major>
   static void multiply_shared(float* sums, const MatrixDescriptor& first, const unsigned*,
                               const MatrixDescriptor& second, bool adds) {
     each(sums, [&](float& sum, int row, int column) {
       sum = multiply_step(
-          adds ? sum : 0.0f, [&](int k) { return element(first.k_major(row, k)); },
+          adds ? sum : 0.0f,
+          [&](int k) { return element(a_k_major ? first.k_major(row, k) : first.mn_major(row, k)); },
           [&](int k) {
-            return element(k_major ? second.k_major(column, k) : second.mn_major(column, k));
+            return element(b_k_major ? second.k_major(column, k) : second.mn_major(column, k));
           });
     });
   }
