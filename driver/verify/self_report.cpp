@@ -60,6 +60,9 @@ std::string precise_text(const SelfReport& report) {
       std::exp(found.fused), std::abs(found.fused - found.precise), found.allowed);
 }
 
+/// A guess among all tokens of a vocabulary has its size as perplexity, and none is this large.
+constexpr double kLargestVocabulary = 1e6;
+
 std::string memory_text(const SelfReport& report) {
   const auto bytes = [](int64_t count) { return with_unit(static_cast<double>(count), "B"); };
   return fmt::format(
@@ -100,6 +103,9 @@ std::string self_text(const SelfReport& report) {
   facts.add({"fused = unfused", comparison_text(report)});
   facts.add({"greedy tokens", generated_text(report)});
   facts.add({"against float64", precise_text(report)});
+  if (std::exp(report.fused.mean_loss()) > kLargestVocabulary)
+    facts.add({"", "a guess among all tokens is better: the model is not made for this text, which "
+                   "says nothing about the plans"});
   facts.add({"memory", memory_text(report)});
   facts.add({"time", times_text(report)});
   TextTable runs("lrrr");
