@@ -104,8 +104,9 @@ std::string self_text(const SelfReport& report) {
   facts.add({"greedy tokens", generated_text(report)});
   facts.add({"against float64", precise_text(report)});
   if (std::exp(report.fused.mean_loss()) > kLargestVocabulary)
-    facts.add({"", "a guess among all tokens is better: the model is not made for this text, which "
-                   "says nothing about the plans"});
+    facts.add({"",
+               "a guess among all tokens is better: the model is not made for this text, which "
+               "says nothing about the plans"});
   facts.add({"memory", memory_text(report)});
   facts.add({"time", times_text(report)});
   TextTable runs("lrrr");

@@ -62,7 +62,7 @@ std::optional<KernelCost> cost_of(const GroupView& group, int64_t) {
 
 bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol> symbols) {
   const ValueId id = op.operands[operand];
-  if (operand == 2) return is_dense(graph, id);
+  if (operand >= 2 || (operand == 0 && op.operands.size() == 4)) return is_dense(graph, id);
   if (tensor_map_rows(graph, id, symbols)) return true;
   // The kernels of few tokens and of codes stream the matrix's rows, and so does one of sums over
   // runs.

@@ -13,7 +13,8 @@ namespace sinter {
 struct Product {
   struct Tokens {
     SymExpr count;
-    int64_t most = 1;  // for all values of the symbols
+    int64_t most = 1;         // for all values of the symbols
+    bool are_listed = false;  // rows of x that a list names
   };
   struct Matrix {
     enum class Form : uint8_t {
@@ -71,8 +72,8 @@ struct Product {
   bool is_transposed_result() const { return loop() != Loop::many; }
 };
 
-/// The product of a grouped_linear or grouped_outer, or of an op of the order tiled_linear or tiled_codes, without
-/// what its epilogue asks.
+/// The product of a grouped_linear or grouped_outer, or of an op of the order tiled_linear or
+/// tiled_codes, without what its epilogue asks.
 Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
 
 /// An operand of any rank as rows of neighbouring elements that a tensor map can describe: rows

@@ -73,9 +73,9 @@ int64_t many_cost(const ManyTile& tile, int64_t cluster, const Product& product,
                   int64_t multiprocessors) {
   const Product::Groups& groups = product.groups;
   // A run with a matrix has about half a tile that is not filled.
-  const int64_t row_tiles =
-      groups.summed_rows > 0 ? groups.count * ceil_div(groups.summed_rows, tile.tokens)
-                             : ceil_div(product.tokens.most, tile.tokens) + groups.count / 2;
+  const int64_t row_tiles = groups.summed_rows > 0
+                                ? groups.count * ceil_div(groups.summed_rows, tile.tokens)
+                                : ceil_div(product.tokens.most, tile.tokens) + groups.count / 2;
   const int64_t tiles = row_tiles * ceil_div(product.matrix.rows, tile.matrix_rows * cluster);
   const int64_t rounds = ceil_div(tiles, multiprocessors / cluster);
   const int64_t of_tile =
@@ -93,7 +93,7 @@ std::optional<ProductConfig> many_config(const Product& product, const DeviceDes
   const auto cluster_of = [&](const ManyTile& tile) {
     const bool clusters = product.matrix.rows > tile.matrix_rows &&
                           device.multiprocessors >= kTileCluster &&
-                          product.groups.summed_rows == 0;
+                          product.groups.summed_rows == 0 && !product.tokens.are_listed;
     return clusters ? kTileCluster : 1;
   };
   const auto cost = [&](const ManyTile& tile) -> std::optional<double> {

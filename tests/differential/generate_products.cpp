@@ -124,11 +124,12 @@ void GraphGenerator::tiled_linear() {
       return;
     }
     const TensorType matrices{main_dtype_, {Dim(runs), Dim(width), Dim(inner)}};
-    op(OpKind::grouped_linear,
-       {value_of({main_dtype_, {rows_, Dim(inner)}}),
+    llvm::SmallVector<ValueId, 4> operands{
+        value_of({main_dtype_, {rows_, Dim(inner)}}),
         random_.chance(80) ? weight(matrices) : value_of(matrices),
-        input({DType::i32, {Dim(runs)}})},
-       {});
+        input({DType::i32, {Dim(runs)}})};
+    if (random_.chance(30)) operands.push_back(input({DType::i32, {rows_}}));
+    op(OpKind::grouped_linear, operands, {});
     return;
   }
   llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {rows_, Dim(inner)}}),

@@ -38,9 +38,9 @@ SINTER_DEVICE void sum_stages(float (&sums)[slabs][count], PipelineState<stages>
   }
 }
 
-// The same of a number of steps that the text knows, where a step's products are issued before the previous step's have ended: a stage is
-// given back a step later, through `read`. The last step's products may not have ended, and its
-// stage is not given back.
+// The same of a number of steps that the text knows, where a step's products are issued before the
+// previous step's have ended: a stage is given back a step later, through `read`. The last step's
+// products may not have ended, and its stage is not given back.
 template <int steps, int cluster, int stages, int slabs, int count, typename Issue>
 SINTER_DEVICE void sum_stages_ahead(float (&sums)[slabs][count], PipelineState<stages>& stage,
                                     PipelineState<stages>& read, Issue issue) {

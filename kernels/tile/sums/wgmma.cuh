@@ -11,9 +11,9 @@ namespace sinter {
 // Issues sums = A Bᵀ, or sums += A Bᵀ if `adds`: A has 64 rows for each of the sums, from row
 // `first_row` of a tile of `a_rows` on, B is a tile of `columns` rows; both of `width` elements a
 // row, padded. Or B is transposed, `b_transposed`: its tile has `width` rows of `columns` elements,
-// in panels of 64; or both are, and there is one slab. A step of 16 elements follows the other. The descriptors are made before the fence: the
-// compiler moves no instruction across it, and the first product would wait for them.
-// wgmma_commit_group() comes after.
+// in panels of 64; or both are, and there is one slab. A step of 16 elements follows the other. The
+// descriptors are made before the fence: the compiler moves no instruction across it, and the first
+// product would wait for them. wgmma_commit_group() comes after.
 template <typename T, int a_rows, int columns, int width, bool a_transposed = false,
           bool b_transposed = false, int slabs>
 SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsigned char* a,

@@ -110,7 +110,9 @@ struct Wgmma {
     each(sums, [&](float& sum, int row, int column) {
       sum = multiply_step(
           adds ? sum : 0.0f,
-          [&](int k) { return element(a_k_major ? first.k_major(row, k) : first.mn_major(row, k)); },
+          [&](int k) {
+            return element(a_k_major ? first.k_major(row, k) : first.mn_major(row, k));
+          },
           [&](int k) {
             return element(b_k_major ? second.k_major(column, k) : second.mn_major(column, k));
           });
