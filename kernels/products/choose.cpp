@@ -31,7 +31,6 @@
 
 #include "ir/builder.h"
 #include "ir/cheap_ops.h"
-#include "ir/code_format.h"
 #include "ir/contraction.h"
 #include "ir/fault.h"
 #include "ir/infer.h"
@@ -170,8 +169,7 @@ std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens) {
   const Graph& graph = b.graph();
   const Op& matrix = graph[op.operands[1]];
   if (matrix.kind != OpKind::dequantize || dtype_info(b.type(op.operands[0]).dtype).bits != 16 ||
-      code_format(matrix.attrs).minima || matrix.type.dims[0].is(0) ||
-      !is_tiled_linear_length(matrix.type.dims[1].constant()) ||
+      matrix.type.dims[0].is(0) || !is_tiled_linear_length(matrix.type.dims[1].constant()) ||
       !can_be_streamed(graph, matrix.operands[0]))
     return std::nullopt;
   llvm::SmallVector<ValueId, 3> operands = op.operands;

@@ -4,7 +4,8 @@
 // few.cuh, for any number of tokens. The codes of a tile come into shared memory as they are
 // packed; a warpgroup turns the codes of its 64 rows into pairs of 16-bit floats, the operand that
 // wgmma takes from registers. A thread has two sets of sums: the sums of a group are multiplied by
-// the scales of the thread's two rows and added to the sums of the whole rows.
+// the scales of the thread's two rows and added to the sums of the whole rows. Formats with minima
+// have one more set: of the tokens' elements.
 //
 //   codes, scales │ half of a step │ half of a step │ ...       one thread, does not wait
 //   tokens        │ 64 columns │ 64 columns │ ...               one thread
@@ -139,7 +140,8 @@ class TiledCodes {
   };
   struct MultiplyHalf {
     TiledCodes& product;
-    float (&sums)[kColumns / 2];
+    typename Summed::Sums& sums;
+    typename Summed::TokenSums& s2;
     Group (&scales)[2];
     int row;
 
@@ -148,7 +150,7 @@ class TiledCodes {
       product.codes_.consumer_wait();
       Runs::for_each_run(Kind(), step, half, [&](int round, int, int left) {
         Summed::template add_run<Kind::kStepRounds, Kind::kWhole>(
-            sums, scales, product.code_tile(), row, half, round, left, product.window_,
+            sums, s2, scales, product.code_tile(), row, half, round, left, product.window_,
             product.read_, [&] { return product.token_tile(); });
       });
       product.codes_.consumer_release();
@@ -168,11 +170,10 @@ class TiledCodes {
     Group scales[2] = {};
     if constexpr (Matrix::kRowScale) load_row_scales(scales, position);
     clear_sums(sums);
-    Runs::for_each_half(MultiplyHalf{*this, sums, scales, row});
-    if constexpr (Matrix::kRowScale)
-#pragma unroll
-      for (int i = 0; i < kColumns / 2; ++i)
-        sums[i] = math::fma(scales[i / 2 % 2].scale, sums[i], 0.0f);
+    typename Summed::TokenSums s2;
+    clear_sums(s2);
+    Runs::for_each_half(MultiplyHalf{*this, sums, s2, scales, row});
+    if constexpr (Matrix::kRowScale) Summed::scale_rows(sums, scales, s2);
   }
   SINTER_DEVICE void load_row_scales(Group (&out)[2], int position) const {
     const int first = Stored::first_row(position) + static_cast<int>(threadIdx.x) % 32 / 4;

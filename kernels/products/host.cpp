@@ -55,11 +55,13 @@ void packed_sums(T (&sums)[kTokens], const UnpackedRow<T>& row, const CodeFormat
                  const T* x, int64_t length) {
   const int64_t step_length = format.layout().step_length();
   const int64_t group = format.group == 0 ? kCodesRun : format.group;
-  T of_group[kTokens] = {};
+  T ones[kCodesRun], s1[kTokens] = {}, s2[kTokens] = {};
+  std::fill_n(ones, kCodesRun, T{1});
   const auto scale = [&](size_t index) {
     for (int64_t n = 0; n < kTokens; ++n) {
-      sums[n] = std::fma(row.scales[index], of_group[n], sums[n]);
-      of_group[n] = 0;
+      sums[n] = std::fma(row.scales[index], s1[n], sums[n]);
+      if (format.minima) sums[n] = std::fma(-row.minima[index], s2[n], sums[n]);
+      s1[n] = s2[n] = 0;
     }
   };
   for (T& sum : sums) sum = 0;
@@ -67,8 +69,9 @@ void packed_sums(T (&sums)[kTokens], const UnpackedRow<T>& row, const CodeFormat
     for (int64_t half = step; half < step + kCodeRound; half += kCodesRun)
       for (int64_t run = half; run < std::min(length, step + step_length); run += kCodeRound)
         for (int64_t k = run; k < std::min<int64_t>(length, run + kCodesRun); k += group) {
-          add_products_of_tokens(of_group, x + k * kTokens, &row.codes[static_cast<size_t>(k)],
-                                 std::min(group, length - k));
+          const int64_t count = std::min(group, length - k);
+          add_products_of_tokens(s1, x + k * kTokens, &row.codes[static_cast<size_t>(k)], count);
+          if (format.minima) add_products_of_tokens(s2, x + k * kTokens, ones, count);
           if (format.group > 0) scale(static_cast<size_t>(k / group));
         }
   if (format.group == 0) scale(0);

@@ -1,12 +1,11 @@
 // tiled_linear, tiled_codes, grouped_linear and grouped_outer. Constraints:
 //   C26  operands of 16-bit elements of one type, rows of a multiple of 8 elements, at least one of
 //   each
-//   C32  tiled_codes: x of 16-bit elements, a format without minima, no splits
+//   C32  tiled_codes: x of 16-bit elements, no splits
 //   C35  grouped_linear: x [N, K], w [G, M, K] of one type of 16 bits, ends i32 [G], rows i32 [P],
 //   at least one run and one row of a matrix; rows as C26; fewer than 2^31 of N, of P and of G * M
 //   C36  grouped_outer: x [N, M] and y [N, K] of one type of 16 bits and ends i32 [G], at least one
 //   run; rows as C26; fewer than 2^31 of N and of G * M
-#include "ir/code_format.h"
 #include "ir/inference.h"
 #include "ir/sym_expr.h"
 #include "kernels/products/order.h"
@@ -31,7 +30,6 @@ Status check_tiled_codes(const Inference& op, const TensorType&) {
   const DType elements = op.operands[0].dtype;
   if (dtype_info(elements).bits != 16)
     return op.reject(32, fmt::format("{} elements, must have 16 bits", to_string(elements)));
-  if (code_format(op.attrs).minima) return op.reject(32, "codes with minima, must have none");
   if (op.attrs.has(AttrName::splits)) return op.reject(32, "splits, must have none");
   return {};
 }

@@ -15,8 +15,9 @@
 // round. A step's runs of the first 16 lanes come first, by round, then the runs of the other
 // lanes: with 4 rounds the columns from 0, 256, 512, 768, 128, 384, 640 and 896 on. A group of a
 // run, ascending, has the sum s1 of its products in steps of 16 as above, from +0; then sum =
-// fma(scale, s1, sum), from +0. Where a row has one scale, s1 is one sum of all its runs. Bias and
-// rounding as above.
+// fma(scale, s1, sum), from +0. With minima it has the sum s2 of the elements of x, added as s1 is;
+// then sum = fma(-minimum, s2, sum). Where a row has one scale, s1 and s2 are one sum each of all
+// its runs. Bias and rounding as above.
 #pragma once
 
 #include "ir/packed_codes.h"

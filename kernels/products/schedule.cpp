@@ -51,8 +51,9 @@ constexpr int64_t kTwoWarpgroupTokens = 256;
 /// Tokens in a tile of codes.
 constexpr int64_t kCodesTokens[] = {16, 32, 64, 128, 160, 192, 256};
 /// The times of codes_clocks(): of a window, and in it of a warpgroup and of each of its tokens;
-/// bytes that a multiprocessor gets in a clock.
-constexpr double kWindowClocks = 272, kPairClocks = 78, kTokenClocks = 1.75;
+/// bytes that a multiprocessor gets in a clock. The sums of tokens that minima take, at the tensor
+/// cores' rate, are not measured.
+constexpr double kWindowClocks = 272, kPairClocks = 78, kTokenClocks = 1.75, kTokenSumClocks = 1;
 constexpr double kMemoryBytesPerClock = 14, kCacheBytesPerClock = 40;
 /// A larger tile of codes that gains less is left out.
 constexpr double kWorthwhileShare = 0.99;
@@ -212,6 +213,7 @@ std::optional<ProductConfig> few_config(const Product& product, const DeviceDesc
 /// warpgroups, or the copies. A matrix that is read once comes from memory.
 double codes_clocks(const ProductForm& form, const Product& product, int64_t multiprocessors) {
   const auto tokens = static_cast<double>(form.tile.tokens);
+  const double of_token = kTokenClocks + (product.matrix.format.minima ? kTokenSumClocks : 0);
   const auto warpgroups = static_cast<double>(ceil_div(form.tile.matrix_rows, int64_t{64}));
   const bool once = form.most_tokens <= form.tile.tokens;
   const int64_t code_bytes = form.tile.matrix_rows * 8 * product.matrix.format.bits();
@@ -219,14 +221,17 @@ double codes_clocks(const ProductForm& form, const Product& product, int64_t mul
       static_cast<double>(code_bytes) / (once ? kMemoryBytesPerClock : kCacheBytesPerClock) +
       128 * tokens / kCacheBytesPerClock;
   const double of_tile =
-      std::max(kWindowClocks + warpgroups * (kPairClocks + kTokenClocks * tokens), copies);
+      std::max(kWindowClocks + warpgroups * (kPairClocks + of_token * tokens), copies);
   return static_cast<double>(ceil_div(form.tiles(product.matrix.rows), multiprocessors)) * of_tile;
 }
 
-/// The most tokens of a tile in a kernel with tiles of up to `rows` rows: the sums, two sets of
-/// them for groups, are in registers.
+/// The most tokens of a tile in a kernel with tiles of up to `rows` rows: the sums are in
+/// registers, a set of whole rows, one more for groups, and one more for minima.
 int64_t most_codes_tokens(int64_t rows, const CodeLayout& layout) {
-  return rows > 128 ? 128 : layout.group > 0 ? 192 : 256;
+  if (rows > 128) return layout.minima ? 64 : 128;
+  const bool groups = layout.group > 0;
+  if (layout.minima) return groups ? 128 : 160;
+  return groups ? 192 : 256;
 }
 
 /// The least stages fit into `bytes`.

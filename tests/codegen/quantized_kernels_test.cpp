@@ -164,12 +164,14 @@ TEST_CASE("tiles of several tokens have every product once") {
   all.trials.played = {.mma = true, .fp8_conversion = true, .bulk_copy = true};
   all.trials.every_order = all.trials.special_values = false;
   size_t turn = 0;
-  for (const CodeFormat& format : test::code_formats())
-    for (int64_t width : {turn % 4 == 0 ? 8 : 2056, 5000}) {
-      all.add(kProducts[turn % 2 * 2], format, turn % 3 == 0 ? 22 : 70, width,
-              kFloats[turn / 2 % 2 + 1], device_of("sm_90a", 1 + static_cast<int64_t>(turn % 2)));
-      ++turn;
-    }
+  for (const CodeFormat& format : test::code_formats()) {
+    const DType dtype = kFloats[turn % 2 + 1];
+    const DeviceDescription device = device_of("sm_90a", 1 + static_cast<int64_t>(turn / 2 % 2));
+    const char* product = kProducts[turn / 2 % 2 * 2];
+    all.add(product, format, turn % 3 == 0 ? 22 : 70, turn % 3 == 1 ? 2056 : 5000, dtype, device);
+    if (turn % 3 == 0) all.add(product, format, 70, 8, dtype, device);
+    ++turn;
+  }
   all.run({kTokens[1], kTokens[3]}, test::Numbers::few_digits);
 }
 
@@ -180,16 +182,17 @@ TEST_CASE("products of many tokens") {
   all.trials.every_order = all.trials.special_values = false;
   size_t turn = 0;
   for (const CodeFormat& format : test::code_formats()) {
-    if (format.minima) continue;
-    // Rows that end inside of their first step, and rows of whole steps; one block, and several.
+    // Rows of whole steps, and of some formats rows that end inside of their first step; one block,
+    // and several.
     constexpr int64_t kShort[] = {8, 264, 72}, kLong[] = {2056, 1096, 1024};
     constexpr int64_t kRows[] = {70, 22, 32};
-    for (const bool is_long : {false, true}) {
-      all.add(kManyTokens[turn % 3], format, is_long ? 256 : kRows[turn % 3],
-              is_long ? kLong[turn / 2 % 3] : kShort[turn / 2 % 3], kFloats[turn / 2 % 2 + 1],
-              device_of("sm_90a", 1 + static_cast<int64_t>(turn % 3)));
-      ++turn;
-    }
+    const DType dtype = kFloats[turn % 2 + 1];
+    const size_t third = turn / 3 % 3;
+    const DeviceDescription device = device_of("sm_90a", 1 + static_cast<int64_t>(turn / 2 % 3));
+    all.add(kManyTokens[turn % 3], format, 192, kLong[third], dtype, device);
+    if (turn % 3 == 0)
+      all.add(kManyTokens[third], format, kRows[third], kShort[third], dtype, device);
+    ++turn;
   }
   all.run({kManyCalls[0], kManyCalls[1]});
 }
@@ -215,7 +218,7 @@ TEST_CASE("kernels of packed matrices compile" * doctest::test_suite("nvrtc")) {
     for (const CodeFormat& format : test::code_formats()) {
       all.add(kProducts[turn % 3], format, 22, 2056, kFloats[turn % 3], *find_device(arch));
       all.add(kMatrixWithReaders, format, 5, 264, DType::f32, *find_device(arch));
-      if (arch == std::string_view("sm_90a") && !format.minima && turn % 3 == 0)
+      if (arch == std::string_view("sm_90a") && turn % 3 == 0)
         all.add(kManyTokens[turn / 3 % 3], format, 4096, 2056, kFloats[turn % 2 + 1],
                 *find_device(arch));
       ++turn;

@@ -800,7 +800,7 @@ TEST_CASE("C32 tiled_codes") {
   rejects(31, order, {f16({kN, 1024}), i32({5, 131})}, int4);
   rejects(32, order, {f32({kN, 1024}), i32({5, 132})}, int4);
   rejects(32, order, {f16({kN, 1024}), i32({5, 132})}, with_more(AttrName::splits, int64_t{1}));
-  rejects(32, order, {f16({kN, 1024}), i32({5, 136})}, attrs("int4 g128 f16 minima"));
+  gives(order, {f16({kN, 1024}), i32({5, 136})}, attrs("int4 g128 f16 minima"), f16({kN, 5}));
 }
 
 TEST_CASE("C35 grouped_linear") {

@@ -78,7 +78,7 @@ TEST_CASE("products of packed rows are those of the dequantized matrix") {
         const HostTensor x = random_tensor(type, {3, length}, -1, 1, seed);
         const HostTensor bias = random_tensor(type, {5}, -1, 1, seed + 1);
         // A zero that is none of the codes' own values is rounded by the order of tensor cores.
-        const bool tiles = seed % 2 == 0 && type != DType::f32 && !format.minima &&
+        const bool tiles = seed % 2 == 0 && type != DType::f32 &&
                            (format.code != Code::uint8 || type == DType::f16);
         const std::string how =
             tiles ? "order = tiled_codes" : fmt::format("splits = {}", int64_t{1} << seed % 3);
@@ -141,29 +141,34 @@ TEST_CASE("each group is added by itself, in the order of lanes") {
 }
 
 TEST_CASE("tiled_codes adds the runs of each half of a step, and a group by itself") {
-  const StoredCodes stored = random_codes(*parse_code_format("uint4 g64 f32 zeros"), 1, 520, 9);
+  const StoredCodes stored =
+      random_codes(*parse_code_format("uint4 g64 f32 zeros minima"), 1, 520, 9);
   const HostTensor x = random_tensor(DType::f16, {3, 520}, -1, 1, 10);
   const HostTensor bias = tensor(DType::f16, {1}, {0.25});
   const Module module = product(stored, "f16", "dtype = f32, order = tiled_codes");
   const auto elements = values_of(x);
   const auto got = values_of(evaluated(module, {x, stored.packed(), bias}));
   const auto* scales = reinterpret_cast<const float*>(stored.scales.data());
+  const auto* minima = reinterpret_cast<const float*>(stored.minima.data());
   for (int n = 0; n < 3; ++n) {
     float sum = 0;
     for (const int run : {0, 256, 512, 128, 384})
       for (int group = run; group < std::min(run + 128, 520); group += 64) {
-        float s1 = 0;
+        float s1 = 0, s2 = 0;
         for (int step = group; step < std::min(group + 64, 520); step += 16) {
-          double exact = s1;
+          double exact = s1, elements_exact = s2;
           for (int k = step; k < std::min(step + 16, 520); ++k) {
             const auto code =
                 static_cast<uint32_t>(stored.words[static_cast<size_t>(k / 8)]) >> k % 8 * 4 & 15;
-            exact += (code - static_cast<double>(stored.zeros[static_cast<size_t>(k / 64)])) *
-                     elements[static_cast<size_t>(n * 520 + k)];
+            const double element = elements[static_cast<size_t>(n * 520 + k)];
+            exact +=
+                (code - static_cast<double>(stored.zeros[static_cast<size_t>(k / 64)])) * element;
+            elements_exact += element;
           }
-          s1 = static_cast<float>(exact);
+          s1 = static_cast<float>(exact), s2 = static_cast<float>(elements_exact);
         }
         sum = std::fma(scales[group / 64], s1, sum);
+        sum = std::fma(-minima[group / 64], s2, sum);
       }
     CHECK(got[static_cast<size_t>(n)] == sum + 0.25f);
   }

@@ -113,10 +113,10 @@ HostTensor StoredCodes::packed() const {
 
 std::vector<CodeFormat> code_formats() {
   std::vector<CodeFormat> formats;
-  for (const char* text :
-       {"int8 row f32", "e4m3 row bf16", "int4 g128 f16", "uint4 g128 f16 zeros", "e2m1 g16 f32",
-        "e2m1 g32 bf16", "uint8 g64 bf16 zeros minima", "uint4 g32 f16 minima",
-        "int4 row f32 minima", "uint8 row f16 zeros", "e4m3 g128 f32", "int8 g16 f32"})
+  for (const char* text : {"int8 row f32", "e4m3 row bf16", "int4 g128 f16", "uint4 g128 f16 zeros",
+                           "e2m1 g16 f32", "e2m1 g32 bf16", "uint8 g64 bf16 zeros minima",
+                           "uint4 g32 f16 minima", "int4 row f32 minima", "uint8 row f16 zeros",
+                           "e4m3 g128 f32 minima", "int8 g16 f32 minima"})
     formats.push_back(*parse_code_format(text));
   return formats;
 }

@@ -118,8 +118,9 @@ class CodesTile {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const unsigned char* own = scale_rows() + (row + 8 * r) * kScaleBytes;
-      out[r] = Matrix::group_at(own + entry * layout.scale_bytes,
-                                own + layout.zeros_at(rounds) - begin + 2 * entry, nullptr);
+      out[r] = Matrix::group_at(
+          own + entry * layout.scale_bytes, own + layout.zeros_at(rounds) - begin + 2 * entry,
+          own + layout.minima_at(rounds) - begin + entry * layout.scale_bytes);
     }
   }
 
