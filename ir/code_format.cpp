@@ -43,7 +43,7 @@ Result<CodeFormat> parse_code_format(std::string_view text) {
   if (words.size() < 3) return reject("must be a code, a group and the type of a scale");
   CodeFormat format;
   const std::optional<Code> code = parse_code(view(words[0]));
-  if (!code) return reject("the code must be int8, uint8, int4, uint4, e4m3 or e2m1");
+  if (!code) return reject("the code must be int8, uint8, int4, uint4, e4m3, e2m1 or iq4nl");
   format.code = *code;
   const std::optional<int64_t> group = parse_group(view(words[1]));
   if (!group) return reject("the group must be row, g16, g32, g64 or g128");

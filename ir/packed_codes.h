@@ -128,6 +128,24 @@ struct e2m1 {
   }
 };
 
+struct iq4nl {
+  /// Entries first .. first + 3 of the table, two's complement, the first in the lowest byte.
+  static SINTER_DEVICE constexpr math::u32 entries(int first) {
+    constexpr int table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                               1,    13,   25,  38,  53,  69,  89,  113};
+    math::u32 word = 0;
+    for (int i = 0; i < 4; ++i) word |= static_cast<math::u32>(table[first + i] & 0xff) << 8 * i;
+    return word;
+  }
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    constexpr math::u32 first = entries(0), second = entries(4), third = entries(8),
+                        last = entries(12);
+    const math::u32 n = word >> 4 * k & 0xfu;
+    return int8::value(n < 8 ? (n < 4 ? first : second) : (n < 12 ? third : last),
+                       static_cast<int>(n % 4));
+  }
+};
+
 }  // namespace codes
 
 }  // namespace sinter

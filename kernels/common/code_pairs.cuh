@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/packed_codes.h"
+#include "kernels/common/code_table.cuh"
 #include "kernels/isa/bits.cuh"
 #include "kernels/isa/pairs.cuh"
 
@@ -68,6 +69,10 @@ template <typename T>
 SINTER_DEVICE unsigned code_pair(codes::uint8, const T* type, unsigned word, int k) {
   return fma_rn(type, byte_pair(type, spread_bytes(word, k) ^ 0x00800080u), one_pair(type),
                 pack(type, 128.0f, 128.0f));
+}
+template <typename T>
+SINTER_DEVICE unsigned code_pair(codes::iq4nl, const T* type, unsigned word, int k) {
+  return code_pair(codes::int8(), type, iq4nl_entries(word >> 4 * k), 0);
 }
 #endif
 #if SINTER_HAS_FP8_CONVERSION

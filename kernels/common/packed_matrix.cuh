@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/packed_codes.h"
+#include "kernels/common/code_table.cuh"
 #include "kernels/isa/bits.cuh"
 #include "kernels/isa/pairs.cuh"
 
@@ -76,6 +77,11 @@ SINTER_DEVICE void widen_codes(codes::int8, float (&out)[kCodeChunk], const unsi
 SINTER_DEVICE void widen_codes(codes::uint8, float (&out)[kCodeChunk], const unsigned (&word)[2],
                                float less) {
   widen_bytes(out, word, 0, less);
+}
+SINTER_DEVICE void widen_codes(codes::iq4nl, float (&out)[kCodeChunk], const unsigned (&word)[1],
+                               float less) {
+  const unsigned entries[2] = {iq4nl_entries(word[0]), iq4nl_entries(word[0] >> 16)};
+  widen_codes(codes::int8(), out, entries, less);
 }
 #if SINTER_HAS_FP8_CONVERSION
 SINTER_DEVICE void widen_codes(codes::e4m3, float (&out)[kCodeChunk], const unsigned (&word)[2],

@@ -63,6 +63,16 @@ SINTER_DEVICE void code_pairs(codes::uint4, const T* type, unsigned (&out)[4],
                               const unsigned (&word)[1]) {
   nibble_pairs<less>(type, out, word[0]);
 }
+template <int less, typename T>
+SINTER_DEVICE void code_pairs(codes::iq4nl, const T* type, unsigned (&out)[4],
+                              const unsigned (&word)[1]) {
+  static_assert(less == 0, "the values have both signs");
+  const unsigned lower = iq4nl_entries(word[0]), upper = iq4nl_entries(word[0] >> 16);
+#pragma unroll
+  for (int j = 0; j < 4; ++j)  // elements j and j + 4, as bytes k and k + 1
+    out[j] =
+        code_pair(codes::int8(), type, prmt(lower, upper, j < 2 ? 0x5140u : 0x7362u), j % 2 * 2);
+}
 #if SINTER_HAS_FP8_CONVERSION
 template <int less, typename T>
 SINTER_DEVICE void code_pairs(codes::e4m3, const T* type, unsigned (&out)[4],

@@ -744,6 +744,7 @@ TEST_CASE("C30 pack_codes and dequantize") {
           codes(1024, "int4 g128 f16 zeros"));
   gives(OpKind::dequantize, {i32({5, 132})}, codes(1024, "int4 g128 f16"), f32({5, 1024}));
   gives(OpKind::dequantize, {i32({0, 68})}, codes(3, "e4m3 row bf16"), f32({0, 3}));
+  gives(OpKind::dequantize, {i32({5, 36})}, codes(256, "iq4nl g32 f16"), f32({5, 256}));
   rejects(30, OpKind::dequantize, {i32({5, 131})}, codes(1024, "int4 g128 f16"));
   rejects(30, OpKind::dequantize, {f32({5, 132})}, codes(1024, "int4 g128 f16"));
   gives(OpKind::dequantize, {i32({kN, 3, 132})}, codes(1024, "int4 g128 f16"), f32({kN, 3, 1024}));

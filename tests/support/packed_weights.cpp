@@ -1,5 +1,6 @@
 #include "support/packed_weights.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -51,6 +52,9 @@ double defined_value(Code code, uint32_t bits) {
       return (bits & 0x7f) == 0x7f ? NAN : floating(4, 3, 7);
     case Code::e2m1:
       return floating(2, 1, 1);
+    case Code::iq4nl:
+      return std::array{
+          -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}[bits];
   }
   return NAN;
 }
@@ -116,7 +120,7 @@ std::vector<CodeFormat> code_formats() {
   for (const char* text : {"int8 row f32", "e4m3 row bf16", "int4 g128 f16", "uint4 g128 f16 zeros",
                            "e2m1 g16 f32", "e2m1 g32 bf16", "uint8 g64 bf16 zeros minima",
                            "uint4 g32 f16 minima", "int4 row f32 minima", "uint8 row f16 zeros",
-                           "e4m3 g128 f32 minima", "int8 g16 f32 minima"})
+                           "e4m3 g128 f32 minima", "int8 g16 f32 minima", "iq4nl g32 f16"})
     formats.push_back(*parse_code_format(text));
   return formats;
 }
