@@ -90,9 +90,6 @@ struct KernelChoice {
   std::string why;        // "more than 8 tokens of f16"
 };
 
-/// By value of a graph: the ops that read it, and the value itself where it is an output.
-using Readers = llvm::ArrayRef<llvm::SmallVector<ValueId, 2>>;
-
 struct KernelFamily {
   std::string_view name;
   enum class Kind : uint8_t {
@@ -125,10 +122,13 @@ struct KernelFamily {
   /// result that goes out by tile, admits_epilogue is asked where the epilogue does not take it so.
   std::optional<Verdict> (*admits_prologue)(const GroupView&) = nullptr;
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
-  /// Whether the family may choose ops under a recipe. where_it_gains: only an op for which `gains`
-  /// says that the family's kernel is the faster one. null: always.
+  /// Whether the family may choose ops under a recipe. where_it_gains: only an op whose kernel
+  /// `gains` calls the faster one. null: always.
   Permission (*permission)(const Recipe&) = nullptr;
-  bool (*gains)(const Graph&, ValueId, Readers) = nullptr;
+  /// For where_it_gains: whether the family's kernel of an op could gain in some group, and whether
+  /// it does in this group, which is built around the op.
+  bool (*may_gain)(const Graph&, const Op&, llvm::ArrayRef<Symbol>) = nullptr;
+  bool (*gains)(const GroupView&) = nullptr;
   /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The
   /// operands of `op` are values of the builder's graph. nullopt: none of its orders fits.
   std::optional<ValueId> (*choose)(Builder&, const Op&, Tokens) = nullptr;

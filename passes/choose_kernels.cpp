@@ -1,24 +1,35 @@
 #include "passes/choose_kernels.h"
 
+#include <llvm/ADT/StringSet.h>
+
+#include "device/named_devices.h"
 #include "ir/builder.h"
 #include "ir/graph_rewriter.h"
 #include "ir/variants.h"
-#include "kernels/registry.h"
-#include "passes/rewrite_graph.h"
+#include "kernels/family.h"
+#include "passes/fusion_state.h"
+#include "passes/pipeline.h"
 
 namespace sinter {
 namespace {
 
-/// `op`, the value `id` of `from`, whose operands are values of the builder's graph.
-std::optional<ValueId> chosen(Builder& builder, const Op& op, const Entry& from, ValueId id,
-                              Readers readers, const Recipe& recipe) {
+Permission permission(const KernelFamily& family, const Recipe& recipe) {
+  return family.permission ? family.permission(recipe) : Permission::always;
+}
+
+/// `op`, whose operands are values of the builder's graph. `gaining`: the names of the ops that
+/// gain; null: all that may gain are tried.
+std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens, const Recipe& recipe,
+                              const llvm::StringSet<>* gaining) {
   for (const KernelFamily* family : kernel_families()) {
     if (!family->choose) continue;
-    const Permission may = family->permission ? family->permission(recipe) : Permission::always;
-    if (may == Permission::never ||
-        (may == Permission::where_it_gains && !family->gains(from.graph, id, readers)))
+    const Permission may = permission(*family, recipe);
+    if (may == Permission::never) continue;
+    if (may == Permission::where_it_gains &&
+        !(gaining ? gaining->contains(op.name)
+                  : family->may_gain(builder.graph(), op, builder.symbols())))
       continue;
-    if (const auto own = family->choose(builder, op, from.tokens)) return own;
+    if (const auto own = family->choose(builder, op, tokens)) return own;
   }
   return std::nullopt;
 }
@@ -49,19 +60,17 @@ std::optional<ValueId> of_one_type(Builder& b, const Op& op, const Recipe& recip
   return b.cast(b.op(OpKind::linear, operands, {}, op.name + ".wide"), op.type.dtype, op.name);
 }
 
-}  // namespace
-
-std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
-                                         const Recipe& recipe) {
+/// The entry's graph with chosen ops; nullopt: none is chosen.
+std::optional<Graph> rewritten(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
+                               const Recipe& recipe, const llvm::StringSet<>* gaining) {
   bool changed = false;
   Graph result;
   Builder builder(result, symbols);
   GraphRewriter rewriter(entry.graph, result);
-  const auto readers = readers_of(entry.graph);
-  rewriter.rewrite([&](ValueId id, Op op) {
+  rewriter.rewrite([&](ValueId, Op op) {
     if (recipe.codes == Recipe::Codes::unrounded)
       if (const auto matrix = unrounded_matrix(result, op)) op.operands[1] = *matrix;
-    std::optional<ValueId> own = chosen(builder, op, entry, id, readers, recipe);
+    std::optional<ValueId> own = chosen(builder, op, entry.tokens, recipe, gaining);
     if (!own) own = of_one_type(builder, op, recipe);
     changed |= own.has_value();
     return own ? *own : rewriter.add(std::move(op));
@@ -69,6 +78,71 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
   if (!changed) return std::nullopt;
   make_names_unique(result);
   return result;
+}
+
+/// Whether a family could gain by an op of the graph.
+bool may_gain(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const Recipe& recipe) {
+  return llvm::any_of(kernel_families(), [&](const KernelFamily* family) {
+    return permission(*family, recipe) == Permission::where_it_gains &&
+           llvm::any_of(graph.ops(),
+                        [&](const Op& op) { return family->may_gain(graph, op, symbols); });
+  });
+}
+
+/// The groups of a graph after the passes that follow this one. nullopt: it has an op that no
+/// kernel computes.
+std::optional<Fusion> groups_of(const Entry& entry, Graph graph, llvm::ArrayRef<Symbol> symbols) {
+  Module trial;
+  trial.symbols.assign(symbols.begin(), symbols.end());
+  trial.entries.push_back({.name = entry.name, .graph = std::move(graph), .tokens = entry.tokens});
+  const auto* choice =
+      llvm::find_if(pipeline(), [](const Pass& pass) { return pass.name == "choose_kernels"; });
+  for (const Pass& pass : llvm::ArrayRef(choice + 1, pipeline().end())) pass.run(trial, {});
+  const Graph& tried = trial.entries[0].graph;
+  if (llvm::any_of(tried.ops(),
+                   [](const Op& op) { return is_without_order(op, OpKind::attention); }))
+    return std::nullopt;
+  // A recipe knows no more of its target than that it has products of warpgroups.
+  const auto* device = llvm::find_if(
+      named_devices(), [](const DeviceDescription& device) { return device.has.wgmma; });
+  return fuse(tried, symbols, *device, {});
+}
+
+/// The names of the ops that gain in their groups of a trial, with the symbols at their largest.
+llvm::StringSet<> gaining(const Fusion& trial, llvm::ArrayRef<Symbol> symbols) {
+  std::vector<int64_t> sizes;
+  for (const Symbol& symbol : symbols) sizes.push_back(symbol.high);
+  const FusionProblem problem = trial.state->problem.at(sizes);
+  const Groups& groups = trial.state->groups;
+  llvm::StringSet<> names;
+  for (uint32_t i = 0; i < problem.graph().size(); ++i) {
+    const KernelFamily* family = problem.family({i});
+    if (!family || !family->gains) continue;
+    const uint32_t group = groups.find({i});
+    if (family->gains({problem, groups.members(group), groups.shape(group)}))
+      names.insert(problem.name({i}));
+  }
+  return names;
+}
+
+}  // namespace
+
+KernelChooser::KernelChooser(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
+                             const Recipe& recipe)
+    : entry_(entry), recipe_(recipe) {
+  if (!may_gain(entry.graph, symbols, recipe)) return;
+  if (auto tried = rewritten(entry, symbols, recipe, nullptr))
+    trial_ = groups_of(entry, std::move(*tried), symbols);
+}
+
+std::optional<Graph> KernelChooser::choose(llvm::ArrayRef<Symbol> symbols) const {
+  const llvm::StringSet<> names = trial_ ? gaining(*trial_, symbols) : llvm::StringSet<>();
+  return rewritten(entry_, symbols, recipe_, &names);
+}
+
+std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
+                                         const Recipe& recipe) {
+  return KernelChooser(entry, symbols, recipe).choose(symbols);
 }
 
 std::vector<ValueId> rounded_matrices(const Graph& graph) {

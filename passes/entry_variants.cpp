@@ -12,12 +12,8 @@ namespace {
 class OrderRanges {
  public:
   OrderRanges(const Entry& entry, llvm::ArrayRef<Symbol> symbols, SymbolId symbol,
-              const Recipe& recipe)
-      : entry_(entry),
-        symbols_(symbols),
-        id_(symbol),
-        symbol_(symbols[symbol.index]),
-        recipe_(recipe) {
+              const KernelChooser& chooser)
+      : chooser_(chooser), symbols_(symbols), id_(symbol), symbol_(symbols[symbol.index]) {
     for (const Op& op : entry.graph.ops())
       if (op_class(op) == OpClass::contraction) contractions_.insert(op.name);
   }
@@ -47,8 +43,7 @@ class OrderRanges {
 
   using Orders = std::vector<std::pair<OpKind, Attributes>>;
   Orders orders_up_to(int64_t low, int64_t high) const {
-    const auto graph =
-        with_chosen_kernels(entry_, narrowed(symbols_, SymbolRange{id_, low, high}), recipe_);
+    const auto graph = chooser_.choose(narrowed(symbols_, SymbolRange{id_, low, high}));
     Orders orders;
     if (!graph) return orders;
     for (const Op& op : graph->ops())
@@ -56,11 +51,10 @@ class OrderRanges {
     return orders;
   }
 
-  const Entry& entry_;
+  const KernelChooser& chooser_;
   llvm::ArrayRef<Symbol> symbols_;
   SymbolId id_;
   const Symbol& symbol_;
-  const Recipe& recipe_;
   llvm::StringSet<> contractions_;  // names, which the families' ops keep
 };
 
@@ -79,8 +73,9 @@ std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> sy
   const bool has_tiles =
       llvm::any_of(entry.graph.ops(), [](const Op& op) { return op.kind == OpKind::mask_tiles; });
   if (!has_orders || has_tiles || entry.tokens == Tokens::invariant || entry.range) return {};
+  const KernelChooser chooser(entry, symbols, recipe);
   for (uint32_t i = 0; i < symbols.size(); ++i) {
-    auto ranges = OrderRanges(entry, symbols, SymbolId{i}, recipe).find();
+    auto ranges = OrderRanges(entry, symbols, SymbolId{i}, chooser).find();
     if (ranges.size() == 1) continue;
     if (symbols[i].multiple == 1) split_off_one(ranges);
     return ranges;

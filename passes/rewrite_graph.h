@@ -8,6 +8,7 @@
 namespace sinter {
 
 /// By value of a graph: the ops that read it. An output is its own reader.
+using Readers = llvm::ArrayRef<llvm::SmallVector<ValueId, 2>>;
 std::vector<llvm::SmallVector<ValueId, 2>> readers_of(const Graph& graph);
 
 /// For each entry of which `concerns(op)` holds for some op: run(graph, builder, rewriter) makes a

@@ -26,16 +26,12 @@
 // tiled_codes.
 #include <llvm/ADT/STLExtras.h>
 
-#include <algorithm>
-#include <set>
-
+#include "ir/block_sums.h"
 #include "ir/builder.h"
-#include "ir/cheap_ops.h"
 #include "ir/contraction.h"
 #include "ir/fault.h"
 #include "ir/infer.h"
 #include "ir/op_flops.h"
-#include "ir/op_roles.h"
 #include "kernels/family.h"
 #include "kernels/products/order.h"
 #include "kernels/products/product.h"
@@ -87,48 +83,10 @@ bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
 }
 
 /// Bounds within which the own kernel with its epilogue was measured to be as fast as the library's
-/// call and a kernel, or faster (bench/log/products.md, "Epilogues").
+/// call and a kernel, or faster (bench/log/products.md, "Epilogues"). Symbols are at their largest.
 constexpr int64_t kLeastBytes = int64_t{24} << 20;  // of memory traffic that it saves
 constexpr double kLeastInstructions = 20;           // of the epilogue, for an element
 constexpr int64_t kMostLength = 1152;               // elements of a sum
-
-/// The epilogue that may join a product: ops that compute it by element, and ops by element that
-/// only those read.
-struct Epilogue {
-  double instructions = 0;  // for an element
-  bool keeps = false;       // others read the product, too
-};
-Epilogue epilogue_of(const Graph& graph, ValueId product, Readers readers) {
-  constexpr uint32_t kMostOps = 256;  // before and after the product
-  const Dims& dims = graph[product].type.dims;
-  const auto is_by_elements = [&](const Op& op) {
-    return op.type.dims == dims && (is_by_element(op) || is_activation(op));
-  };
-  std::set<uint32_t> joined = {product.index};
-  std::set<uint32_t> others;  // ops that read what is joined, or one another
-  const uint32_t end = std::min(static_cast<uint32_t>(graph.size()), product.index + kMostOps);
-  for (uint32_t i = product.index + 1; i < end; ++i) {
-    const Op& op = graph.ops()[i];
-    const auto reads = [&](const std::set<uint32_t>& values) {
-      return llvm::any_of(op.operands, [&](ValueId of) { return values.contains(of.index); });
-    };
-    if (!reads(joined) && !reads(others)) continue;
-    (is_by_elements(op) && !reads(others) ? joined : others).insert(i);
-  }
-  const uint32_t first = product.index > kMostOps ? product.index - kMostOps : 0;
-  for (uint32_t i = *joined.rbegin(); i-- > first;)
-    if (!others.contains(i) && is_by_elements(graph.ops()[i]) &&
-        llvm::all_of(readers[i], [&](ValueId reader) { return joined.contains(reader.index); }))
-      joined.insert(i);
-  Epilogue epilogue;
-  for (uint32_t i : joined)
-    if (i != product.index) epilogue.instructions += instructions(graph, graph.ops()[i], {});
-  epilogue.instructions /= static_cast<double>(volume(dims).constant());
-  epilogue.keeps = llvm::any_of(readers[product.index], [&](ValueId reader) {
-    return reader == product || !joined.contains(reader.index);
-  });
-  return epilogue;
-}
 
 }  // namespace
 
@@ -149,19 +107,35 @@ std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
   return b.op(OpKind::linear, operands, std::move(attrs), op.name);
 }
 
-bool gains_by_epilogue(const Graph& graph, ValueId id, Readers readers) {
-  const Op& op = graph[id];
+bool may_gain_by_epilogue(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
   if (op.kind != OpKind::linear && op.kind != OpKind::einsum) return false;
   const auto product = as_plain_product(graph, op);
-  if (!product || !is_tiled(graph, op, *product) || op.type.dtype != graph[product->w].type.dtype ||
-      !volume(op.type.dims).is_constant() ||
-      !is_tiled_linear_length(op.type.dims.back().constant()) ||
-      product->length(graph).constant() > kMostLength)
-    return false;
-  // The epilogue does not read the product; where nothing else does, it is not written either.
-  const Epilogue epilogue = epilogue_of(graph, id, readers);
-  const int64_t bytes = volume(op.type.dims).constant() * 2 * (epilogue.keeps ? 1 : 2);
-  return bytes >= kLeastBytes && epilogue.instructions >= kLeastInstructions;
+  return product && is_tiled(graph, op, *product) &&
+         op.type.dtype == graph[product->w].type.dtype &&
+         is_tiled_linear_length(op.type.dims.back().constant()) &&
+         product->length(graph).constant() <= kMostLength &&
+         // The product is neither written nor read.
+         volume(op.type.dims).upper_bound(symbols) >= kLeastBytes / 4;
+}
+
+bool gains_by_epilogue(const GroupView& group) {
+  const FusionProblem& problem = group.problem;
+  const Graph& graph = problem.graph();
+  const ValueId product = group.anchor();
+  const SymExpr elements = volume(graph[product].type.dims);
+  llvm::SmallVector<ValueId, 8> epilogue;
+  double count = 0;
+  for (ValueId member : group.members) {
+    if (member == product) continue;
+    epilogue.push_back(member);
+    if (as_block_sums(graph, member)) continue;
+    // Pairs of rows and sections have an epilogue without warpgroups of its own.
+    if (volume(graph[member].type.dims) != elements) return false;
+    count += instructions(graph, graph[member], {problem.symbols(), problem.sizes()});
+  }
+  const double saved = problem.traffic(product).total() + problem.traffic(epilogue).total() -
+                       problem.traffic(group.members).total();
+  return saved >= kLeastBytes && count >= kLeastInstructions * problem.count(elements);
 }
 
 std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens) {

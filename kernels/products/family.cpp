@@ -16,7 +16,8 @@ namespace sinter {
 EmitKernel emit_product;
 std::optional<Verdict> admits_product_epilogue(const GroupView& group, GroupShape& merged);
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens);
-bool gains_by_epilogue(const Graph& graph, ValueId id, Readers readers);
+bool may_gain_by_epilogue(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
+bool gains_by_epilogue(const GroupView& group);
 std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens tokens);
 
 namespace {
@@ -134,6 +135,7 @@ constinit const KernelFamily tiled_linear_family{
     .ports = ports,
     .admits_epilogue = admits_product_epilogue,
     .permission = permission,
+    .may_gain = may_gain_by_epilogue,
     .gains = gains_by_epilogue,
     .choose = choose_tiled_linear,
     .explain_choice = explain_choice,

@@ -86,6 +86,77 @@ TEST_CASE("products by Sinter's own kernels have results of the operands' type o
   }
 }
 
+/// The names of products by Sinter's own kernels, of all entries.
+std::string own_products(Module module) {
+  run_passes(module);
+  std::string names;
+  for (const Entry& entry : module.entries)
+    for (const Op& op : entry.graph.ops())
+      if (order_of(op) == Order::tiled_linear) names += op.name + " ";
+  return names;
+}
+
+/// Products of `tokens` tokens, with 8 elements of a sum.
+std::string products_text(const std::string& body, const std::string& tokens = "49152",
+                          const std::string& marker = "") {
+  return fmt::format(R"(module @m {{
+  symbol N in [9, 98304]
+  entry @main(%x: bf16[{0}, 8], %u: bf16[{0}, 8], %w: bf16[128, 8], %v: bf16[256, 8], %z: f32[4]) -> (%y) {1} {{
+{2}  }}
+}}
+)",
+                     tokens, marker, body);
+}
+
+TEST_CASE("a product is by Sinter's own kernel where the group that fusion gives it gains") {
+  const auto own = [](const std::string& body) {
+    return own_products(module_of(products_text(body)));
+  };
+  CHECK(own("%h = linear %x, %w\n%y = gelu_tanh %h\n") == "h ");
+  CHECK(own("%h = linear %x, %w\n%y = relu %h\n") == "");
+  std::string far;
+  for (int i = 0; i < 400; ++i)
+    far += fmt::format("%e{} = exp %{}\n", i, i ? fmt::format("e{}", i - 1) : "z");
+  far += "%s = reduce_sum %e399 {axes = [0]}\n%f = cast %s {dtype = bf16}\n";
+  CHECK(own("%h = linear %x, %w\n" + far + "%g = mul %h, %f\n%y = gelu_tanh %g\n") == "h ");
+  // The same rows in another shape, and other rows.
+  CHECK(own("%h = linear %x, %w\n%r = reshape %h : bf16[49152, 2, 64]\n%y = gelu_tanh %r\n") ==
+        "h ");
+  CHECK(own("%h = linear %x, %w\n%r = reshape %h : bf16[24576, 2, 128]\n%y = gelu_tanh %r\n") ==
+        "");
+  // The epilogue is in the kernel of one product.
+  CHECK(own("%h = linear %x, %w\n%p = linear %u, %w\n%g = gelu_tanh %h\n%y = mul %g, %p\n") ==
+        "h ");
+  // It waits for a reduction of the product.
+  CHECK(own("%h = linear %x, %w\n%s = reduce_max %h {axes = [0, 1]}\n%g = mul %h, %s\n%y = "
+            "gelu_tanh %g\n") == "");
+  // It needs pairs of rows of the matrix.
+  CHECK(own("%h = linear %x, %v\n%a = slice %h {axis = 1, begin = 0, size = 128}\n"
+            "%b = slice %h {axis = 1, begin = 128, size = 128}\n"
+            "%g = gelu_tanh %a\n%y = mul %g, %b\n") == "");
+}
+
+TEST_CASE("a product of tokens without a constant number gains where their largest number does") {
+  const std::string body = "%h = linear %x, %w\n%y = gelu_tanh %h\n";
+  CHECK(ranges(module_of(products_text(body, "N"))) == "main 9-49151; main 49152-98304; ");
+  CHECK(own_products(module_of(products_text(body, "N"))) == "h ");
+  CHECK(ranges(module_of(products_text(body, "N", "tokens invariant"))) == "main all; ");
+  CHECK(own_products(module_of(products_text(body, "N", "tokens invariant"))) == "h ");
+}
+
+TEST_CASE("orders do not depend on what a caller lets fusion do") {
+  const Module module = module_of(products_text("%h = linear %x, %w\n%y = gelu_tanh %h\n"));
+  CompileOptions usual, unfused, apart;
+  unfused.fusion.enabled = false;
+  apart.fusion.forbidden = {{"h", "y"}};
+  const auto frozen = [&](const CompileOptions& options) {
+    return print_module(value(freeze(module, {}, {}, pass_options(options))));
+  };
+  CHECK(frozen(usual).find("order = tiled_linear") != std::string::npos);
+  CHECK(frozen(unfused) == frozen(usual));
+  CHECK(frozen(apart) == frozen(usual));
+}
+
 TEST_CASE("an entry whose types depend on the largest value of its symbol stays one") {
   CHECK(ranges(module_of(R"(module @m {
   symbol N in [1, 300]
