@@ -3,6 +3,7 @@
 //
 //   Element          of the tokens and of a matrix that is not packed: f16 or bf16
 //   ResultElement    the same, or float
+//   Steps            the order of the steps of a sum, as AscendingSteps; not of codes
 //   kLength          elements of a row of both operands (K)
 //   kResultColumns   columns of the result: rows of the matrix
 //   kBias            the product has a bias

@@ -75,8 +75,9 @@ constexpr int64_t kLongEpilogue = 20;
 /// The text and launch of a kernel around such an op.
 class ProductKernel {
  public:
-  explicit ProductKernel(const EmitContext& context)
+  ProductKernel(const EmitContext& context, std::string_view steps)
       : context_(context),
+        steps_(steps),
         op_(context.anchor_op()),
         product_(product_of(context.group, op_, context.symbols)) {}
 
@@ -137,7 +138,8 @@ class ProductKernel {
                       config.in_turns && config.epilogue_groups == 0 && has_long_epilogue())
             .constant("kTransposed", transposed)
             .constant("kSummedRows", summed_rows)
-            .constant("kSums", has_sums()),
+            .constant("kSums", has_sums())
+            .type("Steps", steps_),
         true));
     body_.text = tile_text(ports_, call_text("multiply_matrices<Config>",
                                              with_ends({x, of_w, bias_, rows_code(),
@@ -192,8 +194,9 @@ class ProductKernel {
   }
 
   Status write_few(const ProductConfig& config) {
-    SINTER_TRY(write_common("few", config.threads,
-                            ConfigText().constant("kSharedBytes", config.shared_bytes)));
+    SINTER_TRY(write_common(
+        "few", config.threads,
+        ConfigText().constant("kSharedBytes", config.shared_bytes).type("Steps", steps_)));
     const bool early = write_early_matrix();
     std::string calls;
     for (size_t i = 0; i < config.forms.size(); ++i) {
@@ -423,6 +426,7 @@ class ProductKernel {
   }
 
   const EmitContext& context_;
+  std::string_view steps_;  // Config's Steps
   const Op& op_;
   Product product_;
   const SumsEpilogue* sections_ = nullptr;  // nullptr: the epilogue takes the result by chunk
@@ -433,8 +437,8 @@ class ProductKernel {
 
 }  // namespace
 
-Result<KernelBody> emit_product(const EmitContext& context) {
-  return ProductKernel(context).emit();
+Result<KernelBody> emit_product(const EmitContext& context, std::string_view steps) {
+  return ProductKernel(context, steps).emit();
 }
 
 }  // namespace sinter

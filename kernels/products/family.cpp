@@ -13,7 +13,8 @@
 
 namespace sinter {
 
-EmitKernel emit_product;
+/// `steps`: the order of a sum's steps, a struct of device text as AscendingSteps.
+Result<KernelBody> emit_product(const EmitContext& context, std::string_view steps);
 std::optional<Verdict> admits_product_epilogue(const GroupView& group, GroupShape& merged);
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens);
 bool may_gain_by_epilogue(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
@@ -113,6 +114,10 @@ Permission codes_permission(const Recipe& recipe) {
                                                                     : Permission::never;
 }
 
+Result<KernelBody> emit_ascending(const EmitContext& context) {
+  return emit_product(context, "AscendingSteps");
+}
+
 KernelChoice explain_choice(const Op& own) {
   return {"product", fmt::format("Sinter's own, of {}", to_string(own.type.dtype))};
 }
@@ -130,7 +135,7 @@ constinit const KernelFamily tiled_linear_family{
     .kind = KernelFamily::Kind::anchored,
     .anchors = kAnchors,
     .orders = kOrders,
-    .make = emit_product,
+    .make = emit_ascending,
     .cost = cost_of,
     .ports = ports,
     .admits_epilogue = admits_product_epilogue,
@@ -149,7 +154,7 @@ constinit const KernelFamily tiled_codes_family{
     .name = "tiled_codes",
     .kind = KernelFamily::Kind::anchored,
     .orders = kCodesOrders,
-    .make = emit_product,
+    .make = emit_ascending,
     .cost = cost_of,
     .ports = ports,
     .admits_epilogue = admits_product_epilogue,

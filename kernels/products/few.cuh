@@ -30,6 +30,7 @@ namespace sinter {
 template <typename Config, typename Form>
 class FewTokens {
   using T = typename Config::Element;
+  using Steps = typename Config::Steps;
   static constexpr int kRows = Form::kRows, kColumns = Form::kColumns, kDepth = Form::kDepth;
   static constexpr int kMatrixBytes = tile_bytes(kRows, kDepth);
   static constexpr int kTokenBytes = tile_bytes(kColumns, kDepth);
@@ -64,20 +65,21 @@ class FewTokens {
       stage_.producer_expect(kMatrixBytes);
 #pragma unroll
       for (int row = 0; row < kRows; row += kBox)
-        copy_box(matrix_tile() + row * kPanelRow, w, step * kDepth,
+        copy_box(matrix_tile() + row * kPanelRow, w, Steps::at(step, kSteps) * kDepth,
                  Tiles::first_matrix_row(tile) + row);
     });
   }
   template <typename Tokens>
   SINTER_DEVICE void produce_tokens(const Tokens& x) {
     fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
+      const int k = Steps::at(step, kSteps) * kDepth;
       if constexpr (Config::kListed) {
         x.template load<kColumns, kDepth, 32>(token_tile(), tile.token, Tiles::end(tile, tokens_),
-                                              step * kDepth, stage_.full(),
+                                              k, stage_.full(),
                                               static_cast<int>(threadIdx.x) % 32);
       } else {
         stage_.producer_expect(kTokenBytes);
-        copy_panels<Config::kLength>(token_tile(), x, step * kDepth, tile.token, stage_.full());
+        copy_panels<Config::kLength>(token_tile(), x, k, tile.token, stage_.full());
       }
     });
   }
@@ -114,8 +116,8 @@ class FewTokens {
   SINTER_DEVICE void multiply_tile(float (&sums)[1][kColumns / 2], int group) {
     sum_stages_ahead<kSteps, 1>(sums, stage_, read_, [&](int step) {
       if constexpr (Config::kListed) fence_proxy_async();  // copies by threads
-      multiply_slabs<T, kRows, kColumns, kDepth>(sums, matrix_tile(), 64 * group, token_tile(),
-                                                 step > 0);
+      multiply_slabs<T, kRows, kColumns, kDepth, Steps>(sums, matrix_tile(), 64 * group,
+                                                        token_tile(), step > 0);
     });
     wait_for_all_but<0>(sums);
     read_.consumer_release();

@@ -76,7 +76,8 @@ class ManyTokens {
   template <typename Tokens>
   SINTER_DEVICE void produce(const Tokens& x, const TensorMap& w) {
     fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
-      operands().fill(x, w, tile, step, tiles_.rank(), static_cast<int>(rows_), stage_.full());
+      operands().fill(x, w, tile, stage_of(tile, step), tiles_.rank(), static_cast<int>(rows_),
+                      stage_.full());
     });
   }
 
@@ -95,7 +96,7 @@ class ManyTokens {
                                       [&](int step) { multiply_stage(0, sums, step); });
       else if (const int steps = Tiles::template steps_of<kSteps>(tiles_.tile(round)); steps > 0)
         sum_stages<kCluster>(sums, stage_, steps, [&](int step) {
-          operands().prepare(tiles_.tile(round), step);
+          operands().prepare(tiles_.tile(round), stage_of(tiles_.tile(round), step));
           multiply_stage(first_row, sums, step);
         });
       else
@@ -125,8 +126,13 @@ class ManyTokens {
   // Issues the products of the stage's tiles, for the rows from `first_row` on.
   SINTER_DEVICE void multiply_stage(int first_row, Sums (&sums)[kSlabs], int step) const {
     const Operands tiles = operands();
-    multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth, (Config::kSummedRows > 0),
-                   Config::kTransposed>(sums, tiles.rows(), first_row, tiles.columns(), step > 0);
+    multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth, typename Config::Steps,
+                   (Config::kSummedRows > 0), Config::kTransposed>(sums, tiles.rows(), first_row,
+                                                                   tiles.columns(), step > 0);
+  }
+  // The stage of a tile's sums, of all that they have, that is step `step` of them.
+  static SINTER_DEVICE int stage_of(const WorkTile& tile, int step) {
+    return Config::Steps::at(step, Tiles::template steps_of<kSteps>(tile));
   }
   SINTER_DEVICE Operands operands() const {
     return Operands(shared_ + stage_.stage() * Operands::kBytes);

@@ -34,7 +34,7 @@ class OperandTiles {
   SINTER_DEVICE unsigned char* rows() const { return stage_; }
   SINTER_DEVICE unsigned char* columns() const { return stage_ + kRowBytes; }
 
-  // Copies step `step` of a tile's sums. Each block of a cluster, of which this is number `rank`,
+  // Copies the stage `step` of a tile's sums. Each block of a cluster, of which this is number `rank`,
   // copies its part of the rows to all of them; a box of x has the rows of a part. `count`: tokens.
   template <typename Tokens>
   SINTER_DEVICE void fill(const Tokens& x, const TensorMap& w, const WorkTile& tile, int step,

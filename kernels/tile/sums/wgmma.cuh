@@ -8,18 +8,25 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
+// The order in which a sum takes its steps: the `index`-th of `count`, both of the stages of a
+// pipeline and of the steps of 16 elements in a stage.
+struct AscendingSteps {
+  static SINTER_DEVICE constexpr int at(int index, int) { return index; }
+};
+
 // Issues sums = A Bᵀ, or sums += A Bᵀ if `adds`: A has 64 rows for each of the sums, from row
 // `first_row` of a tile of `a_rows` on, B is a tile of `columns` rows; both of `width` elements a
 // row, padded. Or B is transposed, `b_transposed`: its tile has `width` rows of `columns` elements,
-// in panels of 64; or both are, and there is one slab. A step of 16 elements follows the other. The
+// in panels of 64; or both are, and there is one slab. Steps of 16 elements follow one another. The
 // descriptors are made before the fence: the compiler moves no instruction across it, and the first
 // product would wait for them. wgmma_commit_group() comes after.
-template <typename T, int a_rows, int columns, int width, bool a_transposed = false,
-          bool b_transposed = false, int slabs>
+template <typename T, int a_rows, int columns, int width, typename Steps = AscendingSteps,
+          bool a_transposed = false, bool b_transposed = false, int slabs>
 SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsigned char* a,
                                   int first_row, const unsigned char* b, bool adds) {
   constexpr int row_bytes = tile_panel_row(width);
   constexpr int panel = row_bytes / 2;  // elements of a row of a panel
+  constexpr int steps = (width + 15) / 16;
   constexpr int b_row_bytes = b_transposed ? tile_panel_row(columns) : row_bytes;
   static_assert(!b_transposed || b_row_bytes == 128, "panels of 64 elements");
   static_assert(!a_transposed || (b_transposed && row_bytes == 128 && slabs == 1), "panels of 64");
@@ -34,7 +41,8 @@ SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsig
   for (int slab = 1; slab < slabs; ++slab) warpgroup_fence_operand(sums[slab]);
   wgmma_fence(sums[0]);
 #pragma unroll
-  for (int k = 0; k < width; k += 16) {
+  for (int step = 0; step < steps; ++step) {
+    const int k = 16 * Steps::at(step, steps);
     const int in_panel = k % panel * 2;
     const MatrixDescriptor of_b = second.advanced(
         b_transposed ? k * b_row_bytes : k / panel * tile_panel(columns, width) + in_panel);
@@ -44,11 +52,11 @@ SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsig
           a_transposed ? k * row_bytes
                        : k / panel * tile_panel(a_rows, width) + in_panel + 64 * slab * row_bytes);
       if constexpr (a_transposed)
-        Wgmma<columns, T>::mma_async_ss_both_mn_major(sums[slab], of_a, of_b, adds || k > 0);
+        Wgmma<columns, T>::mma_async_ss_both_mn_major(sums[slab], of_a, of_b, adds || step > 0);
       else if constexpr (b_transposed)
-        Wgmma<columns, T>::mma_async_ss_mn_major(sums[slab], of_a, of_b, adds || k > 0);
+        Wgmma<columns, T>::mma_async_ss_mn_major(sums[slab], of_a, of_b, adds || step > 0);
       else
-        Wgmma<columns, T>::mma_async_ss(sums[slab], of_a, of_b, adds || k > 0);
+        Wgmma<columns, T>::mma_async_ss(sums[slab], of_a, of_b, adds || step > 0);
     }
   }
 }
