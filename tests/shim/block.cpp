@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "shim/tensor_cores.h"
 
 namespace sinter {
 
@@ -125,6 +126,7 @@ void Block::exchange_values(unsigned first_thread, unsigned leader, unsigned pre
     if (values[lane]) ballot |= 1ull << lane;
   }
   const ExchangeKind kind = threads_[first_thread + leader]->kind;
+  if (kind >= ExchangeKind::product) play_instruction(first_thread, present);
   for (unsigned lane = 0; lane < kWarp; ++lane) {
     if (!(present >> lane & 1)) continue;
     Thread& thread = *threads_[first_thread + lane];
@@ -142,6 +144,25 @@ void Block::exchange_values(unsigned first_thread, unsigned leader, unsigned pre
     }
     thread.wait = Wait::none;
   }
+}
+
+void Block::play_instruction(unsigned first_thread, unsigned present) {
+  const Thread& first = *threads_[first_thread];
+  if (~present)
+    return set_error(first, first.site,
+                     fmt::format("lanes take no part in an instruction of the whole warp (present "
+                                 "{:#010x})",
+                                 present));
+  const auto play = [&]<typename Operands>(bool (*instruction)(const Operands* const(&)[kWarp])) {
+    const Operands* lanes[kWarp];
+    for (unsigned lane = 0; lane < kWarp; ++lane)
+      lanes[lane] = reinterpret_cast<const Operands*>(threads_[first_thread + lane]->value);
+    return instruction(lanes);
+  };
+  const bool played = first.kind == ExchangeKind::product ? play(multiply_warp)
+                      : first.kind == ExchangeKind::load  ? play(load_matrices)
+                                                          : play(multiply_warp_of_group);
+  if (!played) set_error(first, first.site, kOutsideMemory);
 }
 
 bool Block::release_phases() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "shim/cluster.h"
+#include "shim/tensor_cores.h"
 
 namespace sinter {
 namespace {
@@ -250,6 +251,13 @@ const sinter_shim::Calls* runner_calls() {
       },
       [](const void* own, unsigned long long bytes, int rank, Site site) -> void* {
         return runner().cluster().in_block(runner().thread(), own, bytes, rank, site);
+      },
+      [](const sinter_shim::WarpgroupProduct& product, Site site) {
+        Thread& thread = runner().thread();
+        if (!multiply_in_warpgroup(product, thread.number)) thread.fail(site, kOutsideMemory);
+      },
+      [](const sinter_shim::TensorMap& map, const int* coordinates, void* to, Site site) {
+        if (!copy_box(map, coordinates, to)) runner().thread().fail(site, kOutsideMemory);
       },
   };
   return &calls;

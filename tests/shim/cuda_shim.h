@@ -81,6 +81,12 @@ T shuffle(unsigned mask, T value, unsigned source, const char* file, int line) {
   return value;
 }
 
+// An instruction of all lanes of a warp, with the address of the lane's operands.
+static inline void whole_warp(ExchangeKind kind, const void* operands, const char* file, int line) {
+  sinter_shim_calls->exchange(kind, 0xffffffffu, reinterpret_cast<unsigned long long>(operands), 0,
+                              {file, line});
+}
+
 // Calls a kernel with arguments given by address, as a launch does.
 template <typename... P>
 void call_kernel(void (*kernel)(P...), void** arguments) {

@@ -27,7 +27,43 @@ struct TensorMap {
   int box[5];
 };
 
-enum class ExchangeKind : unsigned { sync, shuffle, ballot };
+/// A lane's part of mma.m16n8k16: the fragments a0 .. a3, b0 and b1.
+struct WarpProduct {
+  float* sums;
+  unsigned words[6];
+  bool is_bf16;
+};
+
+/// A lane's part of ldmatrix.x4.
+struct MatrixLoad {
+  const void* row;
+  unsigned* words;
+  bool is_transposed;
+};
+
+/// A matrix in swizzled shared memory (kernels/isa/wgmma.cuh).
+struct MatrixDescriptor {
+  const char* p;
+  int step, panel, row_bytes;
+
+  MatrixDescriptor advanced(int bytes) const { return {p + bytes, step, panel, row_bytes}; }
+};
+
+/// A thread's part of a product of a warpgroup.
+struct WarpgroupProduct {
+  float* sums;
+  int columns;
+  MatrixDescriptor first;
+  const unsigned* words;  // the fragment of a first operand in registers; null: `first` is it
+  MatrixDescriptor second;
+  bool is_k_major;  // the second operand
+  bool is_bf16, adds;
+  bool is_first_mn_major = false;  // the first operand in shared memory; else it is K-major
+};
+
+/// What lanes exchange. `product`, `load` and `warpgroup_product`: the value is the address of the
+/// lane's WarpProduct, MatrixLoad, or WarpgroupProduct with `words`, which is computed.
+enum class ExchangeKind : unsigned { sync, shuffle, ballot, product, load, warpgroup_product };
 
 /// A place in kernel text, for messages and to tell apart barriers that are not the same.
 struct Site {
@@ -59,6 +95,11 @@ struct Calls {
   void (*give)(float* own, int rank, float value, Site site);
   /// Where `own`, `bytes` bytes of the block's shared memory, lies in the block of that rank.
   void* (*in_block)(const void* own, unsigned long long bytes, int rank, Site site);
+  /// Computes a thread's part of a product of two operands in shared memory.
+  void (*multiply)(const WarpgroupProduct& product, Site site);
+  /// Copies the box of a tensor that begins at these coordinates to swizzled shared memory, zeros
+  /// outside the tensor.
+  void (*copy_box)(const TensorMap& map, const int* coordinates, void* to, Site site);
 };
 
 /// Runs the kernel for one thread; `arguments[i]` points to parameter i.

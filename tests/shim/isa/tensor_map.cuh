@@ -8,30 +8,9 @@ namespace sinter {
 
 using TensorMap = sinter_shim::TensorMap;
 
-// Copies the box that begins at the copy's coordinates. The swizzle depends on the address: bits 4
-// and up of an offset are combined by xor with its bits 7 and up.
 SINTER_DEVICE void copy_box(const CopyToBarrier& copy) {
-  const TensorMap& map = *static_cast<const TensorMap*>(copy.from);
-  long long elements = 1;
-  for (int d = 0; d < map.rank; ++d) elements *= map.box[d];
-  for (long long i = 0; i < elements; ++i) {
-    bool present = true;
-    long long rest = i, from = 0;
-    for (int d = 0; d < map.rank; ++d) {
-      const long long at = copy.coordinates[d] + rest % map.box[d];
-      rest /= map.box[d];
-      present = present && at >= 0 && at < map.dims[d];
-      from += at * map.strides[d];
-    }
-    SharedAddress to = copy.to + static_cast<SharedAddress>(i * map.element_bytes);
-    if (map.swizzle != 0) to ^= to >> 3 & static_cast<SharedAddress>(map.swizzle / 16 - 1) << 4;
-    if (present)
-      memcpy(reinterpret_cast<void*>(to),
-             static_cast<const char*>(map.base) + from * map.element_bytes,
-             static_cast<size_t>(map.element_bytes));
-    else
-      memset(reinterpret_cast<void*>(to), 0, static_cast<size_t>(map.element_bytes));
-  }
+  sinter_shim_calls->copy_box(*static_cast<const TensorMap*>(copy.from), copy.coordinates,
+                              reinterpret_cast<void*>(copy.to), {__FILE__, __LINE__});
 }
 template <int rank>
 CopyToBarrier box_copy(SharedAddress to, const TensorMap& map, const int (&coordinates)[rank],
