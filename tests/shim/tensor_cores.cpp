@@ -20,13 +20,17 @@ namespace {
 constexpr int kStep = 16;   // elements of the sum that an instruction multiplies
 constexpr int kChunk = 16;  // bytes that no swizzle tears apart
 
-double widen(uint16_t bits, bool is_bf16) {
-  static const std::vector<float> halves = [] {
-    std::vector<float> all(65536);
-    for (uint32_t i = 0; i < all.size(); ++i) all[i] = math::f16_to_float(static_cast<uint16_t>(i));
+/// The float32 numbers of all patterns of 16 bits.
+const float* widened(bool is_bf16) {
+  static const std::vector<float> numbers = [] {
+    std::vector<float> all;
+    for (uint32_t bits = 0; bits < 65536; ++bits)
+      all.push_back(math::f16_to_float(static_cast<uint16_t>(bits)));
+    for (uint32_t bits = 0; bits < 65536; ++bits)
+      all.push_back(math::bf16_to_float(static_cast<uint16_t>(bits)));
     return all;
   }();
-  return is_bf16 ? math::bf16_to_float(bits) : halves[bits];
+  return numbers.data() + (is_bf16 ? 65536 : 0);
 }
 
 /// sum + the products of a step: added in float64, elements ascending, and rounded once. (The
@@ -37,16 +41,16 @@ float multiply_step(float sum, const double (&a)[kStep], const double (&b)[kStep
   return static_cast<float>(exact);
 }
 
-void widen_pair(uint32_t word, bool is_bf16, double* pair) {
-  pair[0] = widen(static_cast<uint16_t>(word), is_bf16);
-  pair[1] = widen(static_cast<uint16_t>(word >> 16), is_bf16);
+void widen_pair(uint32_t word, const float* numbers, double* pair) {
+  pair[0] = numbers[word & 0xffff];
+  pair[1] = numbers[word >> 16];
 }
 
 /// A row of a fragment A, of whose words words_of(lane) has one lane's.
 template <typename WordsOf>
-void widen_row(WordsOf words_of, int row, bool is_bf16, double (&out)[kStep]) {
+void widen_row(WordsOf words_of, int row, const float* numbers, double (&out)[kStep]) {
   for (int k = 0; k < kStep; k += 2)
-    widen_pair(words_of(4 * (row % 8) + k % 8 / 2)[row / 8 + k / 8 * 2], is_bf16, out + k);
+    widen_pair(words_of(4 * (row % 8) + k % 8 / 2)[row / 8 + k / 8 * 2], numbers, out + k);
 }
 
 const char* swizzled(const char* address, int row_bytes) {
@@ -56,32 +60,32 @@ const char* swizzled(const char* address, int row_bytes) {
 }
 
 /// A row's elements of a step, which are contiguous but for the swizzle.
-bool read_k_major(const MatrixDescriptor& matrix, int row, bool is_bf16, double (&out)[kStep]) {
+bool read_k_major(const MatrixDescriptor& matrix, int row, const float* numbers,
+                  double (&out)[kStep]) {
   for (int k = 0; k < kStep; k += 8) {
     uint16_t chunk[8];
     const char* from = swizzled(
         matrix.p + row / 8 * matrix.step + row % 8 * matrix.row_bytes + 2 * k, matrix.row_bytes);
     if (is_poisoned(from, sizeof chunk)) return false;
     std::memcpy(chunk, from, sizeof chunk);
-    for (int i = 0; i < 8; ++i) out[k + i] = widen(chunk[i], is_bf16);
+    for (int i = 0; i < 8; ++i) out[k + i] = numbers[chunk[i]];
   }
   return true;
 }
 
 /// The elements of a step of two neighbouring columns, the first of which is even.
-bool read_mn_major(const MatrixDescriptor& matrix, int column, bool is_bf16,
+bool read_mn_major(const MatrixDescriptor& matrix, int column, const float* numbers,
                    double (&out)[2][kStep]) {
   const int in_panel = matrix.row_bytes / 2;
   for (int k = 0; k < kStep; ++k) {
     uint32_t word;
-    const char* from =
-        swizzled(matrix.p + column / in_panel * matrix.panel + k / 8 * matrix.step +
-                     k % 8 * matrix.row_bytes + 2 * (column % in_panel),
-                 matrix.row_bytes);
+    const char* from = swizzled(matrix.p + column / in_panel * matrix.panel + k / 8 * matrix.step +
+                                    k % 8 * matrix.row_bytes + 2 * (column % in_panel),
+                                matrix.row_bytes);
     if (is_poisoned(from, sizeof word)) return false;
     std::memcpy(&word, from, sizeof word);
     double pair[2];
-    widen_pair(word, is_bf16, pair);
+    widen_pair(word, numbers, pair);
     out[0][k] = pair[0];
     out[1][k] = pair[1];
   }
@@ -90,24 +94,24 @@ bool read_mn_major(const MatrixDescriptor& matrix, int column, bool is_bf16,
 
 /// A row of the first operand in shared memory.
 bool read_first(const WarpgroupProduct& product, int row, double (&out)[kStep]) {
-  if (!product.is_first_mn_major)
-    return read_k_major(product.first, row, product.is_bf16, out);
+  const float* numbers = widened(product.is_bf16);
+  if (!product.is_first_mn_major) return read_k_major(product.first, row, numbers, out);
   double pair[2][kStep];
-  if (!read_mn_major(product.first, row / 2 * 2, product.is_bf16, pair)) return false;
+  if (!read_mn_major(product.first, row / 2 * 2, numbers, pair)) return false;
   std::copy_n(pair[row % 2], kStep, out);
   return true;
 }
 
 /// The sums of a lane, whose two rows of the first operand are `a`.
 bool multiply_rows(const WarpgroupProduct& product, int lane, const double (&a)[2][kStep]) {
+  const float* numbers = widened(product.is_bf16);
   for (int chunk = 0; chunk < product.columns / 8; ++chunk) {
     const int column = 8 * chunk + 2 * (lane % 4);
     double b[2][kStep];
-    const bool read =
-        product.is_k_major
-            ? read_k_major(product.second, column, product.is_bf16, b[0]) &&
-                  read_k_major(product.second, column + 1, product.is_bf16, b[1])
-            : read_mn_major(product.second, column, product.is_bf16, b);
+    const bool read = product.is_k_major
+                          ? read_k_major(product.second, column, numbers, b[0]) &&
+                                read_k_major(product.second, column + 1, numbers, b[1])
+                          : read_mn_major(product.second, column, numbers, b);
     if (!read) return false;
     for (int i = 0; i < 4; ++i) {
       float& sum = product.sums[4 * chunk + i];
@@ -120,13 +124,13 @@ bool multiply_rows(const WarpgroupProduct& product, int lane, const double (&a)[
 }  // namespace
 
 bool multiply_warp(const WarpProduct* const (&lanes)[32]) {
-  const bool is_bf16 = lanes[0]->is_bf16;
+  const float* numbers = widened(lanes[0]->is_bf16);
   const auto words_of = [&](int lane) { return lanes[lane]->words; };
   double a[16][kStep], b[8][kStep];
-  for (int row = 0; row < 16; ++row) widen_row(words_of, row, is_bf16, a[row]);
+  for (int row = 0; row < 16; ++row) widen_row(words_of, row, numbers, a[row]);
   for (int column = 0; column < 8; ++column)
     for (int k = 0; k < kStep; k += 2)
-      widen_pair(words_of(4 * column + k % 8 / 2)[4 + k / 8], is_bf16, b[column] + k);
+      widen_pair(words_of(4 * column + k % 8 / 2)[4 + k / 8], numbers, b[column] + k);
   for (int lane = 0; lane < 32; ++lane)
     for (int i = 0; i < 4; ++i) {
       float& sum = lanes[lane]->sums[i];
@@ -163,8 +167,9 @@ bool multiply_in_warpgroup(const WarpgroupProduct& product, unsigned thread) {
 
 bool multiply_warp_of_group(const WarpgroupProduct* const (&lanes)[32]) {
   const auto words_of = [&](int lane) { return lanes[lane]->words; };
+  const float* numbers = widened(lanes[0]->is_bf16);
   double rows[16][kStep];
-  for (int row = 0; row < 16; ++row) widen_row(words_of, row, lanes[0]->is_bf16, rows[row]);
+  for (int row = 0; row < 16; ++row) widen_row(words_of, row, numbers, rows[row]);
   for (int lane = 0; lane < 32; ++lane) {
     double a[2][kStep];
     std::memcpy(a[0], rows[lane / 4], sizeof a[0]);

@@ -1,5 +1,5 @@
-// Instructions of tensor cores and their copies, computed here: in kernel text, which is compiled with
-// sanitizers and without optimization, they would take most of a test's time.
+// Instructions of tensor cores and their copies, computed here: in kernel text, which is compiled
+// with sanitizers and without optimization, they would take most of a test's time.
 #pragma once
 
 #include "shim/shim_interface.h"

@@ -30,7 +30,7 @@ inline Status compile_or_find(const NvrtcFile& nvrtc, llvm::ArrayRef<KernelSourc
   const KernelCache cache(kept ? kept : "");
   SINTER_LET(api, load_nvrtc(nvrtc.path));
   std::vector<std::string> options = nvrtc_options(arch), names, texts;
-  options.push_back("--Ofast-compile=mid");
+  options.push_back("--Ofast-compile=max");
   for (const EmbeddedHeader& header : kernel_library()) {
     names.emplace_back(header.name);
     texts.emplace_back(header.text);
