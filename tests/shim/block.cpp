@@ -126,7 +126,8 @@ void Block::exchange_values(unsigned first_thread, unsigned leader, unsigned pre
     if (values[lane]) ballot |= 1ull << lane;
   }
   const ExchangeKind kind = threads_[first_thread + leader]->kind;
-  if (kind >= ExchangeKind::product) play_instruction(first_thread, present);
+  if (kind >= ExchangeKind::product)
+    play_instruction(*threads_[first_thread + leader], first_thread, present);
   for (unsigned lane = 0; lane < kWarp; ++lane) {
     if (!(present >> lane & 1)) continue;
     Thread& thread = *threads_[first_thread + lane];
@@ -146,10 +147,9 @@ void Block::exchange_values(unsigned first_thread, unsigned leader, unsigned pre
   }
 }
 
-void Block::play_instruction(unsigned first_thread, unsigned present) {
-  const Thread& first = *threads_[first_thread];
+void Block::play_instruction(const Thread& leader, unsigned first_thread, unsigned present) {
   if (~present)
-    return set_error(first, first.site,
+    return set_error(leader, leader.site,
                      fmt::format("lanes take no part in an instruction of the whole warp (present "
                                  "{:#010x})",
                                  present));
@@ -159,10 +159,10 @@ void Block::play_instruction(unsigned first_thread, unsigned present) {
       lanes[lane] = reinterpret_cast<const Operands*>(threads_[first_thread + lane]->value);
     return instruction(lanes);
   };
-  const bool played = first.kind == ExchangeKind::product ? play(multiply_warp)
-                      : first.kind == ExchangeKind::load  ? play(load_matrices)
-                                                          : play(multiply_warp_of_group);
-  if (!played) set_error(first, first.site, kOutsideMemory);
+  const bool played = leader.kind == ExchangeKind::product ? play(multiply_warp)
+                      : leader.kind == ExchangeKind::load  ? play(load_matrices)
+                                                           : play(multiply_warp_of_group);
+  if (!played) set_error(leader, leader.site, kOutsideMemory);
 }
 
 bool Block::release_phases() {

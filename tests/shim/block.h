@@ -64,7 +64,7 @@ class Block {
   bool release_barrier();
   void exchange_values(unsigned first_thread, unsigned leader, unsigned present);
   /// Computes the instruction of a warp that all its lanes have come to.
-  void play_instruction(unsigned first_thread, unsigned present);
+  void play_instruction(const Thread& leader, unsigned first_thread, unsigned present);
 
   std::vector<std::unique_ptr<Thread>> threads_;
   unsigned number_ = 0, thread_count_ = 0;

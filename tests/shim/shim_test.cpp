@@ -105,6 +105,15 @@ extern "C" __global__ void absent_lane(float* y) {
   y[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 1);
 }
 )";
+constexpr const char* kPartProduct = R"(
+extern "C" __global__ void part_product(float* y) {
+  if (threadIdx.x == 5) return;
+  float sums[4] = {};
+  const sinter_shim::WarpProduct product = {sums, {}, false};
+  sinter_shim::whole_warp(sinter_shim::ExchangeKind::product, &product, __FILE__, __LINE__);
+  y[threadIdx.x] = sums[0];
+}
+)";
 constexpr const char* kBeyond = R"(
 extern "C" __global__ void beyond(float* y, long long n) {
   const long long i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -135,6 +144,7 @@ const ShimModule& kernels() {
                                   {"part_barrier", kPartBarrier},
                                   {"two_barriers", kTwoBarriers},
                                   {"part_shuffle", kPartShuffle},
+                                  {"part_product", kPartProduct},
                                   {"foreign_mask", kForeignMask},
                                   {"absent_lane", kAbsentLane},
                                   {"beyond", kBeyond},
@@ -252,6 +262,12 @@ TEST_CASE("a shuffle from a lane that returned, or that never was, is reported")
   CHECK(run_wrong("absent_lane", 32) ==
         "absent_lane, block 0 of 1: absent_lane.cu:4: thread 4: lane 4 reads lane 5, which takes "
         "no part (mask 0xffffffff, present 0xffffffdf)");
+}
+
+TEST_CASE("an instruction of the whole warp without one of its lanes is reported") {
+  CHECK(run_wrong("part_product", 32) ==
+        "part_product, block 0 of 1: part_product.cu:6: thread 0: lanes take no part in an "
+        "instruction of the whole warp (present 0xffffffdf)");
 }
 
 TEST_CASE("more shared memory than a block has is reported") {
