@@ -75,8 +75,7 @@ class FewTokens {
       const int k = Steps::at(step, kSteps) * kDepth;
       if constexpr (Config::kListed) {
         x.template load<kColumns, kDepth, 32>(token_tile(), tile.token, Tiles::end(tile, tokens_),
-                                              k, stage_.full(),
-                                              static_cast<int>(threadIdx.x) % 32);
+                                              k, stage_.full(), static_cast<int>(threadIdx.x) % 32);
       } else {
         stage_.producer_expect(kTokenBytes);
         copy_panels<Config::kLength>(token_tile(), x, k, tile.token, stage_.full());

@@ -32,20 +32,19 @@ namespace sinter {
 template <typename Config>
 class ManyTokens {
   using T = typename Config::Element;
-  static constexpr int kSteps = (Config::kLength + Config::kDepth - 1) / Config::kDepth;
   static constexpr int kCluster = Config::kCluster;
   static constexpr int kTurns = Config::kInTurns ? 2 : 1;
   // The products of 64 rows that a warpgroup computes of a tile, and the warps that read a stage.
   static constexpr int kSlabs = Config::kInTurns ? Config::kRows / 64 : 1;
   static constexpr int kReadingWarps = Config::kRows / 16 / kSlabs;
   static constexpr bool kHandsOver = Config::kEpilogueGroups > 0;
-  static_assert(Config::kGroups == 0 || (!Config::kInTurns && !Config::kBias),
-                "not with runs of tokens");
+  static_assert(Config::kGroups == 0 || (!Config::kInTurns && !Config::kBias), "not with runs");
   // The L2 cache keeps the operands of 2,048 tokens.
   using Tiles = typename ProductTiles<Config::kRows, Config::kColumns, Config::kResultColumns,
                                       Config::kGroups, 2048 / Config::kRows, kCluster,
                                       Config::kSummedRows, Config::kDepth>::Type;
   using Operands = OperandTiles<Config, Tiles>;
+  static constexpr int kSteps = Operands::kSteps;
   using Rounded = RoundedTiles<Config, Tiles>;
 
  public:
@@ -76,8 +75,7 @@ class ManyTokens {
   template <typename Tokens>
   SINTER_DEVICE void produce(const Tokens& x, const TensorMap& w) {
     fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
-      operands().fill(x, w, tile, stage_of(tile, step), tiles_.rank(), static_cast<int>(rows_),
-                      stage_.full());
+      operands().fill(x, w, tile, step, tiles_.rank(), static_cast<int>(rows_), stage_.full());
     });
   }
 
@@ -96,7 +94,7 @@ class ManyTokens {
                                       [&](int step) { multiply_stage(0, sums, step); });
       else if (const int steps = Tiles::template steps_of<kSteps>(tiles_.tile(round)); steps > 0)
         sum_stages<kCluster>(sums, stage_, steps, [&](int step) {
-          operands().prepare(tiles_.tile(round), stage_of(tiles_.tile(round), step));
+          operands().prepare(tiles_.tile(round), step);
           multiply_stage(first_row, sums, step);
         });
       else
@@ -129,10 +127,6 @@ class ManyTokens {
     multiply_slabs<T, Config::kRows, Config::kColumns, Config::kDepth, typename Config::Steps,
                    (Config::kSummedRows > 0), Config::kTransposed>(sums, tiles.rows(), first_row,
                                                                    tiles.columns(), step > 0);
-  }
-  // The stage of a tile's sums, of all that they have, that is step `step` of them.
-  static SINTER_DEVICE int stage_of(const WorkTile& tile, int step) {
-    return Config::Steps::at(step, Tiles::template steps_of<kSteps>(tile));
   }
   SINTER_DEVICE Operands operands() const {
     return Operands(shared_ + stage_.stage() * Operands::kBytes);

@@ -161,8 +161,8 @@ bool load_matrices(const MatrixLoad* const (&lanes)[32]) {
 bool multiply_in_warpgroup(const WarpgroupProduct& product, unsigned thread) {
   const int lane = static_cast<int>(thread % 32), row = static_cast<int>(thread / 32 % 4) * 16;
   double a[2][kStep];
-  return read_first(product, row + lane / 4, a[0]) && read_first(product, row + lane / 4 + 8, a[1]) &&
-         multiply_rows(product, lane, a);
+  return read_first(product, row + lane / 4, a[0]) &&
+         read_first(product, row + lane / 4 + 8, a[1]) && multiply_rows(product, lane, a);
 }
 
 bool multiply_warp_of_group(const WarpgroupProduct* const (&lanes)[32]) {

@@ -1,7 +1,7 @@
 // Tiles of both operands of a product in a stage: boxes of tensor maps, or rows that a list names.
 //
-// Config: Element, kRows, kColumns, kDepth, kCluster, kPairs, kTransposed, kSummedRows and kListed,
-// as kernels/products/config.cuh says.
+// Config: Element, Steps, kRows, kColumns, kDepth, kLength, kCluster, kPairs, kTransposed,
+// kSummedRows and kListed, as kernels/products/config.cuh says.
 #pragma once
 
 #include "kernels/isa/bar.cuh"
@@ -24,6 +24,8 @@ class OperandTiles {
 
  public:
   static constexpr int kBytes = kRowBytes + kColumnBytes;
+  // The steps of a sum over whole rows, a stage each.
+  static constexpr int kSteps = (Config::kLength + kDepth - 1) / kDepth;
   // The threads that copy: one, or the first warpgroup where a list names the rows. A stage is full
   // after kArrivals of them.
   static constexpr int kThreads = Config::kListed ? kWarpgroupThreads : 1;
@@ -34,12 +36,13 @@ class OperandTiles {
   SINTER_DEVICE unsigned char* rows() const { return stage_; }
   SINTER_DEVICE unsigned char* columns() const { return stage_ + kRowBytes; }
 
-  // Copies the stage `step` of a tile's sums. Each block of a cluster, of which this is number `rank`,
-  // copies its part of the rows to all of them; a box of x has the rows of a part. `count`: tokens.
+  // Copies what step `step` of a tile's sums takes. Each block of a cluster, of which this is
+  // number `rank`, copies its part of the rows to all of them; a box of x has the rows of a part.
+  // `count`: tokens.
   template <typename Tokens>
   SINTER_DEVICE void fill(const Tokens& x, const TensorMap& w, const WorkTile& tile, int step,
                           int rank, int count, SharedAddress full) const {
-    const int k = tile.first + step * kDepth, row = Tiles::first_matrix_row(tile);
+    const int k = tile.first + first_element(tile, step), row = Tiles::first_matrix_row(tile);
     if constexpr (Config::kListed) {
       x.template load<kRows, kDepth, kThreads>(rows(), tile.token, Tiles::end(tile, count), k, full,
                                                static_cast<int>(threadIdx.x));
@@ -64,7 +67,7 @@ class OperandTiles {
   SINTER_DEVICE void prepare(const WorkTile& tile, int step) const {
     if constexpr (Config::kListed) fence_proxy_async();
     if constexpr (!kSummed) return;
-    const int left = tile.last - tile.first - step * kDepth;
+    const int left = tile.last - tile.first - first_element(tile, step);
     if (left >= kDepth) return;
     constexpr int of_row = kPanelRow / 16, threads = kWarpgroupThreads * kRows / 64;
     for (int i = static_cast<int>(threadIdx.x) - kWarpgroupThreads; i < kBytes / 16; i += threads)
@@ -74,6 +77,11 @@ class OperandTiles {
   }
 
  private:
+  // The first element of step `step` of a sum.
+  static SINTER_DEVICE int first_element(const WorkTile& tile, int step) {
+    return Config::Steps::at(step, Tiles::template steps_of<kSteps>(tile)) * kDepth;
+  }
+
   unsigned char* stage_;
 };
 
