@@ -113,24 +113,17 @@ void GraphGenerator::tiled_linear() {
   if (dtype_info(main_dtype_).bits != 16) return;
   const int64_t inner = 8 * mostly({1, 8, 9}, 1, 20), width = mostly({8, 17, 136}, 1, 140);
   const TensorType matrix{main_dtype_, {Dim(width), Dim(inner)}};
-  if (random_.chance(40)) {
+  if (random_.chance(80)) {
     const int64_t runs = mostly({1, 3}, 1, 9);
-    if (random_.chance(30)) {
-      op(OpKind::grouped_outer,
-         {value_of({main_dtype_, {rows_, Dim(inner)}}),
-          value_of({main_dtype_, {rows_, Dim(8 * mostly({1, 9}, 1, 12))}}),
-          input({DType::i32, {Dim(runs)}})},
-         {});
-      return;
-    }
     const TensorType matrices{main_dtype_, {Dim(runs), Dim(width), Dim(inner)}};
+    const ValueId x = value_of({main_dtype_, {rows_, Dim(inner)}}),
+                  ends = input({DType::i32, {Dim(runs)}});
     llvm::SmallVector<ValueId, 4> operands{
-        value_of({main_dtype_, {rows_, Dim(inner)}}),
-        random_.chance(80) ? weight(matrices) : value_of(matrices),
-        input({DType::i32, {Dim(runs)}})};
+        x, random_.chance(80) ? weight(matrices) : value_of(matrices), ends};
     if (random_.chance(30)) operands.push_back(input({DType::i32, {rows_}}));
     op(OpKind::grouped_linear, operands, {});
-    return;
+    const ValueId y = value_of({main_dtype_, {rows_, Dim(8 * mostly({1, 9}, 1, 12))}});
+    op(OpKind::grouped_outer, {x, y, ends}, {});
   }
   llvm::SmallVector<ValueId, 3> operands{value_of({main_dtype_, {rows_, Dim(inner)}}),
                                          random_.chance(80) ? weight(matrix) : value_of(matrix)};
