@@ -27,8 +27,8 @@ class KernelChooser {
   /// `entry` and `recipe` outlive the chooser.
   KernelChooser(const Entry& entry, llvm::ArrayRef<Symbol> symbols, const Recipe& recipe);
 
-  /// The entry's graph with the families' ops where the symbols have these ranges, which lie in
-  /// those of the trial; nullopt: no family takes an op.
+  /// The entry's graph with the families' ops where the symbols have these ranges, each within the
+  /// trial's; nullopt: no family takes an op.
   std::optional<Graph> choose(llvm::ArrayRef<Symbol> symbols) const;
 
  private:

@@ -115,37 +115,18 @@ struct Wgmma;
 #define SINTER_WGMMA(columns, element, type, a, b, c, d, e, f)                                     \
   template <>                                                                                      \
   struct Wgmma<columns, element> {                                                                 \
-    /* sums = A B, or sums += A B if `adds`; A in shared memory, both K-major. */                  \
+    /* sums = A B, or sums += A B if `adds`; A in shared memory, each K-major or MN-major. */      \
+    template <bool first_mn_major = false, bool second_mn_major = false>                           \
     static SINTER_DEVICE void mma_async_ss(float (&sums)[columns / 2], MatrixDescriptor first,     \
                                            MatrixDescriptor second, bool adds) {                   \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                         \
                    ", 0;\n"                                                                        \
                    "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type           \
-                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 0;\n}"             \
+                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, %" #d ", %" #e ";\n}" \
                    : SINTER_OUT_##columns(sums)                                                    \
-                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));          \
-    }                                                                                              \
-    /* The same with B MN-major. */                                                                \
-    static SINTER_DEVICE void mma_async_ss_mn_major(float (&sums)[columns / 2],                    \
-                                                    MatrixDescriptor first,                        \
-                                                    MatrixDescriptor second, bool adds) {          \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                         \
-                   ", 0;\n"                                                                        \
-                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type           \
-                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 0, 1;\n}"             \
-                   : SINTER_OUT_##columns(sums)                                                    \
-                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));          \
-    }                                                                                              \
-    /* The same with both MN-major. */                                                             \
-    static SINTER_DEVICE void mma_async_ss_both_mn_major(float (&sums)[columns / 2],               \
-                                                         MatrixDescriptor first,                   \
-                                                         MatrixDescriptor second, bool adds) {     \
-      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #c                                         \
-                   ", 0;\n"                                                                        \
-                   "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type           \
-                   " {" SINTER_SUMS_##columns "}, %" #a ", %" #b ", p, 1, 1, 1, 1;\n}"             \
-                   : SINTER_OUT_##columns(sums)                                                    \
-                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)));          \
+                   : "l"(first.bits()), "l"(second.bits()), "r"(static_cast<int>(adds)),           \
+                     "n"(static_cast<int>(first_mn_major)),                                        \
+                     "n"(static_cast<int>(second_mn_major)));                                      \
     }                                                                                              \
     /* K-major, with A in registers. */                                                            \
     static SINTER_DEVICE void mma_async_rs_k_major(float (&sums)[columns / 2],                     \

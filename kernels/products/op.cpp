@@ -38,7 +38,7 @@ namespace {
 
 constexpr int64_t kMaxRows = (int64_t{1} << 31) - 1;
 
-/// So many operand rows, and rows of `groups` matrices of `rows` rows, have 31-bit numbers.
+/// Numbers of 31 bits name `tokens` rows, and the rows of `groups` matrices of `rows` rows.
 bool have_numbers(Dim tokens, int64_t groups, int64_t rows, llvm::ArrayRef<Symbol> symbols) {
   return SymExpr(tokens).upper_bound(symbols) <= kMaxRows && groups <= kMaxRows / rows;
 }

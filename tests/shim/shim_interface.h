@@ -61,8 +61,9 @@ struct WarpgroupProduct {
   bool is_first_mn_major = false;  // the first operand in shared memory; else it is K-major
 };
 
-/// What lanes exchange. `product`, `load` and `warpgroup_product`: the value is the address of the
-/// lane's WarpProduct, MatrixLoad, or WarpgroupProduct with `words`, which is computed.
+/// The kind of a value that lanes exchange. `product`, `load` and `warpgroup_product`: the value is
+/// the address of the lane's WarpProduct, MatrixLoad, or WarpgroupProduct with `words`, which is
+/// computed.
 enum class ExchangeKind : unsigned { sync, shuffle, ballot, product, load, warpgroup_product };
 
 /// A place in kernel text, for messages and to tell apart barriers that are not the same.

@@ -30,7 +30,7 @@ SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsig
   constexpr int b_row_bytes = b_transposed ? tile_panel_row(columns) : row_bytes;
   static_assert(!b_transposed || b_row_bytes == 128, "panels of 64 elements");
   static_assert(!a_transposed || (b_transposed && row_bytes == 128 && slabs == 1), "panels of 64");
-  // Of a transposed tile 64 rows of A are a panel of `width` rows.
+  // 64 rows of a transposed A are a panel of `width` rows.
   constexpr int a_panel = tile_panel(width, kPanel);
   const MatrixDescriptor first = matrix_descriptor<row_bytes>(
       a + (a_transposed ? first_row / kPanel * a_panel : first_row * row_bytes), 8 * row_bytes,
@@ -51,12 +51,8 @@ SINTER_DEVICE void multiply_slabs(float (&sums)[slabs][columns / 2], const unsig
       const MatrixDescriptor of_a = first.advanced(
           a_transposed ? k * row_bytes
                        : k / panel * tile_panel(a_rows, width) + in_panel + 64 * slab * row_bytes);
-      if constexpr (a_transposed)
-        Wgmma<columns, T>::mma_async_ss_both_mn_major(sums[slab], of_a, of_b, adds || step > 0);
-      else if constexpr (b_transposed)
-        Wgmma<columns, T>::mma_async_ss_mn_major(sums[slab], of_a, of_b, adds || step > 0);
-      else
-        Wgmma<columns, T>::mma_async_ss(sums[slab], of_a, of_b, adds || step > 0);
+      Wgmma<columns, T>::template mma_async_ss<a_transposed, b_transposed>(sums[slab], of_a, of_b,
+                                                                           adds || step > 0);
     }
   }
 }

@@ -82,7 +82,7 @@ class GroupedTiles {
   Runs<groups> runs_;
   int rank_;
   RoundRobinTiles tiles_;
-  // Of the run that the last tile is of: tiles of tokens, and the number of its first tile.
+  // The tiles of tokens of the last tile's run, and the number of the run's first tile.
   int token_tiles_ = 0, first_ = 0;
 };
 

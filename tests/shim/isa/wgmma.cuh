@@ -50,17 +50,10 @@ SINTER_DEVICE void wgmma_wait_group(float (&)[count]) {
 
 template <int columns, typename T>
 struct Wgmma {
+  template <bool first_mn_major = false, bool second_mn_major = false>
   static void mma_async_ss(float (&sums)[columns / 2], MatrixDescriptor first,
                            MatrixDescriptor second, bool adds) {
-    begin({sums, columns, first, nullptr, second, true, false, adds});
-  }
-  static void mma_async_ss_mn_major(float (&sums)[columns / 2], MatrixDescriptor first,
-                                    MatrixDescriptor second, bool adds) {
-    begin({sums, columns, first, nullptr, second, false, false, adds});
-  }
-  static void mma_async_ss_both_mn_major(float (&sums)[columns / 2], MatrixDescriptor first,
-                                         MatrixDescriptor second, bool adds) {
-    begin({sums, columns, first, nullptr, second, false, false, adds, true});
+    begin({sums, columns, first, nullptr, second, !second_mn_major, false, adds, first_mn_major});
   }
   static void mma_async_rs(float (&sums)[columns / 2], const unsigned* first,
                            MatrixDescriptor second) {
