@@ -16,7 +16,6 @@ struct RoleColumn {
                                          bias = Role::bias, table = Role::table,
                                          state = Role::state, update = Role::update,
                                          base = Role::base, cache = Role::cache;
-  [[maybe_unused]] static constexpr int result = Role::kResult;
   static Role id(int rows_of) { return {Role::id, rows_of}; }
   static Role slot(int rows_of) { return {Role::slot, rows_of}; }
   static Role first(int rows_of = Role::kNoRows) { return {Role::first, rows_of}; }

@@ -13,7 +13,6 @@
 //   kPairs           the epilogue needs pairs of rows of the matrix so far apart; 0: none
 //   kGroups          the number of runs of tokens, each with a matrix of its own; 0: one matrix.
 //                    The kernel of codes has no runs
-//   kListed          tokens are rows of x that a list names: x is ListedRows, else a tensor map
 //
 // Constants of many tokens (many.cuh), whose tiles have tokens as rows:
 //   kRows, kColumns  of a tile of the result; rows: a multiple of 64

@@ -115,14 +115,12 @@ class ProductKernel {
     const ProductTile& tile = config.tile();
     const bool transposed = product_.matrix.form == Product::Matrix::Form::transposed;
     const int64_t summed_rows = product_.groups.summed_rows;
-    SINTER_LET(x, tokens_argument([&] {
-                 return rows_map(0, summed_rows > 0 ? tile.depth : tile.tokens / config.cluster);
-               }));
+    SINTER_LET(x, rows_map(0, summed_rows > 0 ? tile.depth : tile.tokens / config.cluster));
     SINTER_LET(w, summed_rows > 0               ? rows_map(1, tile.depth)
                   : transposed                  ? transposed_map(tile.depth)
                   : product_.epilogue.pairs > 0 ? paired_map(tile.matrix_rows)
                                                 : rows_map(1, tile.matrix_rows));
-    const std::string of_w = map_name(std::move(w));
+    body_.tensor_maps = {std::move(x), std::move(w)};
     body_.moves_registers = true;
     SINTER_TRY(write_common(
         "many", config.threads,
@@ -142,7 +140,7 @@ class ProductKernel {
             .type("Steps", steps_),
         true));
     body_.text = tile_text(ports_, call_text("multiply_matrices<Config>",
-                                             with_ends({x, of_w, bias_, rows_code(),
+                                             with_ends({"t0", "t1", bias_, rows_code(),
                                                         fmt::format("{}{{memory}}", result_type()),
                                                         "shared_memory"})));
     set_tile_launch(
@@ -201,10 +199,10 @@ class ProductKernel {
     std::string calls;
     for (size_t i = 0; i < config.forms.size(); ++i) {
       const ProductTile& tile = config.forms[i].tile;
-      SINTER_LET(of_x, tokens_argument([&] { return panels_map(0, tile.tokens, tile.depth); }));
+      SINTER_LET(x, panels_map(0, tile.tokens, tile.depth));
       const int64_t box = std::min<int64_t>(tile.matrix_rows, kMatrixBox);
       SINTER_LET(w, product_.epilogue.pairs > 0 ? paired_map(box) : panels_map(1, box, tile.depth));
-      const std::string of_w = map_name(std::move(w));
+      const std::string of_x = map_name(std::move(x)), of_w = map_name(std::move(w));
       calls += call_of_form(i, config.forms, "multiply_few_tokens", early,
                             form_text(i, tile).constant("kDepth", tile.depth), {of_x, of_w});
     }
@@ -290,21 +288,6 @@ class ProductKernel {
     return fmt::format("if (tokens <= {}) {}else ", forms[i].most_tokens, call);
   }
 
-  /// The tokens as the kernel takes them: the name of the tensor map that `map` gives, or the rows
-  /// that a list names.
-  template <typename Map>
-  Result<std::string> tokens_argument(Map map) {
-    if (!product_.tokens.are_listed) {
-      SINTER_LET(of_x, map());
-      return map_name(std::move(of_x));
-    }
-    const OperandRows rows(context_);
-    SINTER_LET(table, rows.pointer(0));
-    SINTER_LET(numbers, rows.pointer(3));
-    const Dim count = context_.group[op_.operands[0]].type.dims[0];
-    return fmt::format("ListedRows<Config::Element, Config::kLength>{{{}, {}, {}}}", table, numbers,
-                       size_code(SymExpr(count), context_.parameters, false));
-  }
   /// An operand in boxes of `rows` rows and a panel.
   Result<TensorMap> rows_map(size_t operand, int64_t rows) const {
     SINTER_LET(map, operand_rows(context_, operand));
@@ -373,7 +356,7 @@ class ProductKernel {
   /// kernels have.
   Status write_common(std::string_view file, int64_t threads, ConfigText constants,
                       bool loads_ahead = false) {
-    if (op_.operands.size() >= 3) {
+    if (op_.operands.size() == 3) {
       SINTER_LET(pointer, OperandRows(context_).pointer(2));
       (has_bias() ? bias_ : ends_) = std::move(pointer);
     }
@@ -389,7 +372,6 @@ class ProductKernel {
                          .constant("kResultColumns", product_.matrix.rows)
                          .constant("kPairs", product_.epilogue.pairs)
                          .constant("kGroups", product_.groups.count)
-                         .constant("kListed", product_.tokens.are_listed)
                          .constant("kBias", has_bias())
                          .constant("kSections", sections_ != nullptr)
                          .text() +
@@ -417,12 +399,10 @@ class ProductKernel {
     return arguments;
   }
   std::string_view result_type() const { return sections_ ? "SectionsResult" : "PortResult"; }
-  /// The number of tokens; where runs are summed, of all that they may have.
+  /// The number of rows of the first operand.
   std::string rows_code() const {
-    const SymExpr count = product_.groups.summed_rows > 0
-                              ? SymExpr(context_.group[op_.operands[0]].type.dims[0])
-                              : product_.tokens.count;
-    return size_code(count, context_.parameters, false);
+    const Dims& dims = context_.group[op_.operands[0]].type.dims;
+    return size_code(volume(DimsRef(dims).drop_back()), context_.parameters, false);
   }
 
   const EmitContext& context_;

@@ -17,7 +17,6 @@
 #include "kernels/products/layout.h"
 #include "kernels/tile/epilogue/transposed.cuh"
 #include "kernels/tile/loaders/boxes.cuh"
-#include "kernels/tile/loaders/listed_rows.cuh"
 #include "kernels/tile/pipeline.cuh"
 #include "kernels/tile/roles.cuh"
 #include "kernels/tile/sums/stages.cuh"
@@ -53,12 +52,9 @@ class FewTokens {
   SINTER_DEVICE FewTokens(Stages& stages, unsigned char* shared, int tokens, const int* ends)
       : stage_(stages), read_(stages), shared_(shared), tokens_(tokens), tiles_(ends, tokens) {}
 
-  static SINTER_DEVICE void init(Stages& stages) {
-    stages.init(Config::kListed ? 1 + 32 : 2, 4 * kWarpgroups);
-  }
+  static SINTER_DEVICE void init(Stages& stages) { stages.init(2, 4 * kWarpgroups); }
 
-  // One thread copies the matrix's tiles, another one, or a warp where a list names them, the
-  // tokens'. A box of the matrix has kBox
+  // One thread copies the matrix's tiles, another one the tokens'. A box of the matrix has kBox
   // rows, one of the tokens kColumns.
   SINTER_DEVICE void produce_matrix(const TensorMap& w) {
     fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
@@ -69,17 +65,11 @@ class FewTokens {
                  Tiles::first_matrix_row(tile) + row);
     });
   }
-  template <typename Tokens>
-  SINTER_DEVICE void produce_tokens(const Tokens& x) {
+  SINTER_DEVICE void produce_tokens(const TensorMap& x) {
     fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
-      const int k = Steps::at(step, kSteps) * kDepth;
-      if constexpr (Config::kListed) {
-        x.template load<kColumns, kDepth, 32>(token_tile(), tile.token, Tiles::end(tile, tokens_),
-                                              k, stage_.full(), static_cast<int>(threadIdx.x) % 32);
-      } else {
-        stage_.producer_expect(kTokenBytes);
-        copy_panels<Config::kLength>(token_tile(), x, k, tile.token, stage_.full());
-      }
+      stage_.producer_expect(kTokenBytes);
+      copy_panels<Config::kLength>(token_tile(), x, Steps::at(step, kSteps) * kDepth, tile.token,
+                                   stage_.full());
     });
   }
 
@@ -114,7 +104,6 @@ class FewTokens {
   // The sums of 64 rows.
   SINTER_DEVICE void multiply_tile(float (&sums)[1][kColumns / 2], int group) {
     sum_stages_ahead<kSteps, 1>(sums, stage_, read_, [&](int step) {
-      if constexpr (Config::kListed) fence_proxy_async();  // copies by threads
       multiply_slabs<T, kRows, kColumns, kDepth, Steps>(sums, matrix_tile(), 64 * group,
                                                         token_tile(), step > 0);
     });
@@ -131,11 +120,10 @@ class FewTokens {
 
 // result = x wᵀ + bias, of `tokens` rows. wait() waits for earlier kernels; `early`: the matrix may
 // be read before. `shared`: kSharedBytes for tiles, then the barriers. The block has two warps more
-// than warpgroups of any Form. `x`: a tensor map, or ListedRows. `ends`: of runs of tokens, which
-// have a matrix each (kGroups); else null.
-template <typename Config, typename Form, bool early, typename Tokens, typename Wait,
-          typename Result>
-SINTER_DEVICE void multiply_few_tokens(const Tokens& x, const TensorMap& w,
+// than warpgroups of any Form. `ends`: of runs of x's rows, which have a matrix each (kGroups);
+// else null.
+template <typename Config, typename Form, bool early, typename Wait, typename Result>
+SINTER_DEVICE void multiply_few_tokens(const TensorMap& x, const TensorMap& w,
                                        const typename Config::Element* bias, int tokens,
                                        const Result& result, unsigned char* shared, Wait wait,
                                        const int* ends = nullptr) {
@@ -157,7 +145,7 @@ SINTER_DEVICE void multiply_few_tokens(const Tokens& x, const TensorMap& w,
     __syncwarp();
     if (early) wait();
   } else if (copies_tokens) {
-    if (leads || Config::kListed) product.produce_tokens(x);
+    if (leads) product.produce_tokens(x);
   } else if (warp < 4 * Product::kWarpgroups) {
     product.multiply(warp / 4, bias, result);
   }

@@ -2,7 +2,6 @@
 // kernels/products/order.h; in precise evaluation the same sums in float64.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "ir/row_numbers.h"
 #include "kernels/products/order.h"
@@ -111,7 +110,7 @@ void multiply_codes(const OpCall& call, std::byte* out) {
 Result<std::vector<int64_t>> run_ends(const OpCall& call, int64_t count) {
   std::vector<int32_t> scratch;
   const int32_t* given = dense_elements(call.operands[2], scratch);
-  const int64_t rows = call.operands[call.operands.size() == 4 ? 3 : 0].dims[0];
+  const int64_t rows = call.operands[0].dims[0];
   if (!is_checked(call.op))
     if (const auto bad = find_outside({given, static_cast<size_t>(count)}, rows, true))
       return call.error(
@@ -123,45 +122,22 @@ Result<std::vector<int64_t>> run_ends(const OpCall& call, int64_t count) {
   return ends;
 }
 
-/// The numbers of the rows of x that are tokens; -1: none. Without a list, all in order.
-Result<std::vector<int64_t>> token_rows(const OpCall& call) {
-  const int64_t of_x = call.operands[0].dims[0];
-  std::vector<int64_t> rows(static_cast<size_t>(call.dims[0]));
-  std::iota(rows.begin(), rows.end(), int64_t{0});
-  if (call.operands.size() < 4) return rows;
-  std::vector<int32_t> scratch;
-  const int32_t* numbers = dense_elements(call.operands[3], scratch);
-  if (!is_checked(call.op))
-    if (const auto bad = find_outside({numbers, rows.size()}, of_x, false))
-      return call.error(
-          fmt::format("row {} at position {} is none of {}", numbers[*bad], *bad, of_x),
-          "check the inputs");
-  for (size_t i = 0; i < rows.size(); ++i)
-    rows[i] = numbers[i] >= 0 && numbers[i] < of_x ? numbers[i] : -1;
-  return rows;
-}
-
 /// The rows of each run by its matrix.
 template <typename T>
 Status multiply_runs(const OpCall& call, std::byte* out) {
   std::vector<T> x_scratch, w_scratch;
   const T* x = dense_elements(call.operands[0], x_scratch);
   const T* w = dense_elements(call.operands[1], w_scratch);
-  const int64_t rows = call.dims[0], runs = call.operands[1].dims[0];
+  const int64_t rows = call.operands[0].dims[0], runs = call.operands[1].dims[0];
   const int64_t columns = call.operands[1].dims[1], length = call.operands[1].dims[2];
   SINTER_LET(ends, run_ends(call, runs));
-  SINTER_LET(numbers, token_rows(call));
-  const std::vector<T> zeros(static_cast<size_t>(length));
   std::vector<T> sums(static_cast<size_t>(rows * columns));
   int64_t row = 0;
   for (int64_t run = 0; run < runs; ++run)
-    for (; row < ends[run]; ++row) {
-      const int64_t number = numbers[static_cast<size_t>(row)];
-      const T* const token = number < 0 ? zeros.data() : x + number * length;
+    for (; row < ends[run]; ++row)
       for (int64_t m = 0; m < columns; ++m)
         sums[static_cast<size_t>(row * columns + m)] =
-            element_sum(token, w + (run * columns + m) * length, length);
-    }
+            element_sum(x + row * length, w + (run * columns + m) * length, length);
   store_run(sums.data(), rows * columns, call.storage, out);
   return {};
 }

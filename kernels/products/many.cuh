@@ -65,17 +65,16 @@ class ManyTokens {
         tiles_(ends, rows) {}
 
   static SINTER_DEVICE void init(Barriers& barriers) {
-    barriers.stages.init(Operands::kArrivals, kReadingWarps * kCluster);
+    barriers.stages.init(1, kReadingWarps * kCluster);
     barriers.turns.init(kReadingWarps);
     if constexpr (kHandsOver) Rounded::init(barriers.rounded);
   }
 
-  // The first kThreads threads copy the tiles of both operands.
-  static constexpr int kThreads = Operands::kThreads;
-  template <typename Tokens>
-  SINTER_DEVICE void produce(const Tokens& x, const TensorMap& w) {
+  // One thread copies the tiles of both operands.
+  SINTER_DEVICE void produce(const TensorMap& x, const TensorMap& w) {
     fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
-      operands().fill(x, w, tile, step, tiles_.rank(), static_cast<int>(rows_), stage_.full());
+      stage_.producer_expect(Operands::kBytes);
+      operands().fill(x, w, tile, step, tiles_.rank(), stage_.full());
     });
   }
 
@@ -94,7 +93,7 @@ class ManyTokens {
                                       [&](int step) { multiply_stage(0, sums, step); });
       else if (const int steps = Tiles::template steps_of<kSteps>(tiles_.tile(round)); steps > 0)
         sum_stages<kCluster>(sums, stage_, steps, [&](int step) {
-          operands().prepare(tiles_.tile(round), step);
+          operands().clear_neighbours(tiles_.tile(round), step);
           multiply_stage(first_row, sums, step);
         });
       else
@@ -143,10 +142,10 @@ class ManyTokens {
   Tiles tiles_;
 };
 
-// result = x wᵀ + bias. `result` takes elements by set(at, x) and set_chunk(at, values). `x`: a
-// tensor map, or ListedRows. `ends`: of runs of its rows (kGroups); else null.
-template <typename Config, typename Tokens, typename Result>
-SINTER_DEVICE void multiply_matrices(const Tokens& x, const TensorMap& w,
+// result = x wᵀ + bias. `result` takes elements by set(at, x) and set_chunk(at, values). `ends`: of
+// runs of x's rows, which have a matrix each (kGroups); else null.
+template <typename Config, typename Result>
+SINTER_DEVICE void multiply_matrices(const TensorMap& x, const TensorMap& w,
                                      const typename Config::Element* bias, long long rows,
                                      const Result& result, unsigned char* shared,
                                      const int* ends = nullptr) {
@@ -171,7 +170,7 @@ SINTER_DEVICE void multiply_matrices(const Tokens& x, const TensorMap& w,
     product.multiply(warpgroup - 1, bias, result);
   } else {
     setmaxnreg_dec<kTiledLinearCopyRegisters>();
-    if (threadIdx.x < ManyTokens<Config>::kThreads) product.produce(x, w);
+    if (threadIdx.x == 0) product.produce(x, w);
   }
   if constexpr (Config::kCluster > 1) meet_cluster<Config::kCluster>();
 }

@@ -2,8 +2,8 @@
 //   C26  operands of 16-bit elements of one type, rows of a multiple of 8 elements, at least one of
 //   each
 //   C32  tiled_codes: x of 16-bit elements, no splits
-//   C35  grouped_linear: x [N, K], w [G, M, K] of one type of 16 bits, ends i32 [G], rows i32 [P],
-//   at least one run and one row of a matrix; rows as C26; fewer than 2^31 of N, of P and of G * M
+//   C35  grouped_linear: x [N, K], w [G, M, K] of one type of 16 bits and ends i32 [G], at least
+//   one run and one row of a matrix; rows as C26; fewer than 2^31 of N and of G * M
 //   C36  grouped_outer: x [N, M] and y [N, K] of one type of 16 bits and ends i32 [G], at least one
 //   run; rows as C26; fewer than 2^31 of N and of G * M
 #include "ir/inference.h"
@@ -50,10 +50,6 @@ Result<TensorType> infer_grouped_linear(const Inference& op) {
   const bool fits = x.rank() == 2 && w.rank() == 3 && dtype_info(x.dtype).bits == 16 &&
                     is_float(x.dtype) && w.dtype == x.dtype && w.dims[2] == x.dims[1] &&
                     ends == TensorType{DType::i32, {w.dims[0]}};
-  const TensorType* const rows = op.operands.size() == 4 ? &op.operands[3] : nullptr;
-  if (rows && (rows->dtype != DType::i32 || rows->rank() != 1))
-    return op.reject(35, fmt::format("rows {}, must be i32[P]", op.show(*rows)));
-  const Dim tokens = rows ? rows->dims[0] : x.dims[0];
   if (!fits || !w.dims[0].is_constant() || !w.dims[1].is_constant() || !w.dims[2].is_constant())
     return op.reject(35,
                      fmt::format("needs x [N, K] and w [G, M, K] of one type of 16 bits, all but "
@@ -63,12 +59,10 @@ Result<TensorType> infer_grouped_linear(const Inference& op) {
     return op.reject(35, fmt::format("w {}: at least one matrix, whose rows have a multiple of {} "
                                      "elements",
                                      op.show(w), kTiledLinearMultiple));
-  for (const Dim dim : {x.dims[0], tokens})
-    if (!have_numbers(dim, w.dims[0].constant(), w.dims[1].constant(), op.symbols))
-      return op.reject(35, fmt::format("x {}, w {}: at most 2^31 - 1 rows of x, of the result, and "
-                                       "of all matrices",
-                                       op.show(x), op.show(w)));
-  return TensorType{x.dtype, {tokens, w.dims[1]}};
+  if (!have_numbers(x.dims[0], w.dims[0].constant(), w.dims[1].constant(), op.symbols))
+    return op.reject(35, fmt::format("x {}, w {}: at most 2^31 - 1 rows of x, and of all matrices",
+                                     op.show(x), op.show(w)));
+  return TensorType{x.dtype, {x.dims[0], w.dims[1]}};
 }
 
 Result<TensorType> infer_grouped_outer(const Inference& op) {

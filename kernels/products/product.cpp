@@ -41,8 +41,7 @@ Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symb
   }
   return {
       .elements = graph[op.operands[0]].type.dtype,
-      .tokens = {tokens, std::max<int64_t>(1, tokens.upper_bound(symbols)),
-                 op.operands.size() == 4},
+      .tokens = {tokens, std::max<int64_t>(1, tokens.upper_bound(symbols))},
       .matrix = matrix_of(graph, op, symbols),
       .groups = {op.kind == OpKind::grouped_linear ? graph[op.operands[1]].type.dims[0].constant()
                                                    : 0}};

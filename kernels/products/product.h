@@ -13,8 +13,7 @@ namespace sinter {
 struct Product {
   struct Tokens {
     SymExpr count;
-    int64_t most = 1;         // for all values of the symbols
-    bool are_listed = false;  // rows of x that a list names
+    int64_t most = 1;  // for all values of the symbols
   };
   struct Matrix {
     enum class Form : uint8_t {

@@ -31,11 +31,9 @@ std::string text_of(std::mt19937& random, const char* tokens) {
   constexpr int64_t kHalves[] = {8, 16, 32, 64, 96, 128};  // pairs that boxes have whole runs of
   const int64_t half = pick(random, kHalves);
   const int64_t columns = gated ? 2 * half : between(random, 1, 150);
-  const bool listed = random() % 3 == 0;
-  std::string body =
-      fmt::format("  %p = grouped_linear %x, %w, %e{}{} : DTYPE[{}, {}]\n", listed ? ", %l" : "",
-                  random() % 2 == 0 ? "" : " {checked = 1}", tokens, columns);
-  std::string result = "p", more = listed ? fmt::format(", %l: i32[{}]", tokens) : "";
+  std::string body = fmt::format("  %p = grouped_linear %x, %w, %e{} : DTYPE[{}, {}]\n",
+                                 random() % 2 == 0 ? "" : " {checked = 1}", tokens, columns);
+  std::string result = "p", more;
   if (gated) {
     body += fmt::format(
         "  %g = slice %p {{axis = 1, begin = 0, size = {1}}} : DTYPE[{0}, {1}]\n"
@@ -44,14 +42,14 @@ std::string text_of(std::mt19937& random, const char* tokens) {
         tokens, half);
     result = "y";
   } else if (random() % 2 == 0) {
-    more += fmt::format(", %r: DTYPE[{}, {}]", tokens, columns);
+    more = fmt::format(", %r: DTYPE[{}, {}]", tokens, columns);
     body += fmt::format("  %y = add %p, %r : DTYPE[{}, {}]\n", tokens, columns);
     result = "y";
   }
   const int64_t runs = pick(random, kRuns);
   return fmt::format(
       "graph(%x: DTYPE[{0}, {1}], %w: DTYPE[{2}, {3}, {1}], %e: i32[{2}]{4}) -> (%{5}) {{\n{6}}}",
-      listed ? "91" : tokens, length, runs, columns, more, result, body);
+      tokens, length, runs, columns, more, result, body);
 }
 
 /// Sums over runs, and an op that joins their kernel.
@@ -69,13 +67,11 @@ std::string sums_text_of(std::mt19937& random, const char* tokens) {
       joins ? fmt::format("  %z = add %p, %r : DTYPE[{}]\n", dims) : "");
 }
 
-/// Lengths about the tiles' and ends behind them; the rows of some runs, or some of those that a
-/// list names, are NaN.
+/// Lengths about the tiles' and ends behind them; the rows of some runs are NaN.
 void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inputs) {
   constexpr int64_t kLengths[] = {0, 0, 1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 130};
   HostTensor& ends = inputs[2];
-  const bool listed = op.operands.size() == 4;
-  const int64_t rows = listed ? inputs[3].volume() : inputs[0].dims[0];
+  const int64_t rows = inputs[0].dims[0];
   const bool checked = op.attrs.is_set(AttrName::checked);
   int64_t end = 0;
   for (int64_t run = 0; run < ends.volume(); ++run) {
@@ -85,16 +81,9 @@ void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inpu
     if (last && random() % 2 == 0) end = rows;
     ends.data<int32_t>()[run] = static_cast<int32_t>(end);
     for (size_t i = 0; i < (op.kind == OpKind::grouped_outer ? 2 : 1); ++i)
-      if (const int64_t length = inputs[i].dims[1]; !listed && random() % 4 == 0)
+      if (const int64_t length = inputs[i].dims[1]; random() % 4 == 0)
         std::fill_n(inputs[i].data<uint16_t>() + begin * length, (end - begin) * length,
                     uint16_t{0x7fff});
-  }
-  if (listed) {
-    const int64_t of_x = inputs[0].dims[0], low = checked ? -1 : 0;
-    for (int64_t i = 0; i < rows; ++i)
-      inputs[3].data<int32_t>()[i] = static_cast<int32_t>(between(random, low, of_x - 1 - low));
-    const int64_t length = inputs[0].dims[1], nan = between(random, 0, of_x - 1);
-    std::fill_n(inputs[0].data<uint16_t>() + nan * length, length, uint16_t{0x7fff});
   }
   if (checked && random() % 2 == 0)
     ends.data<int32_t>()[random() % static_cast<uint64_t>(ends.volume())] = pick(

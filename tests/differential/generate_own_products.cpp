@@ -63,8 +63,7 @@ class ProductsText {
       const int64_t runs = random_.between(1, 6);
       const std::string w = weight(fmt::format("{}, {}, {}", runs, width, width_));
       const std::string ends = input(fmt::format("{}", runs), "i32");
-      const std::string list = random_.chance(30) ? ", " + input(std::string(tokens_), "i32") : "";
-      return line(fmt::format("grouped_linear {}, {}, {}{}", last_, w, ends, list), rows(width));
+      return line(fmt::format("grouped_linear {}, {}, {}", last_, w, ends), rows(width));
     }
     if (random_.chance(30)) {
       const std::string m = weight(fmt::format("{}, {}", width_, width));

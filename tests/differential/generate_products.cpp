@@ -118,10 +118,8 @@ void GraphGenerator::tiled_linear() {
     const TensorType matrices{main_dtype_, {Dim(runs), Dim(width), Dim(inner)}};
     const ValueId x = value_of({main_dtype_, {rows_, Dim(inner)}}),
                   ends = input({DType::i32, {Dim(runs)}});
-    llvm::SmallVector<ValueId, 4> operands{
-        x, random_.chance(80) ? weight(matrices) : value_of(matrices), ends};
-    if (random_.chance(30)) operands.push_back(input({DType::i32, {rows_}}));
-    op(OpKind::grouped_linear, operands, {});
+    op(OpKind::grouped_linear,
+       {x, random_.chance(80) ? weight(matrices) : value_of(matrices), ends}, {});
     const ValueId y = value_of({main_dtype_, {rows_, Dim(8 * mostly({1, 9}, 1, 12))}});
     op(OpKind::grouped_outer, {x, y, ends}, {});
   }

@@ -501,12 +501,11 @@ constexpr OpExample kExamples[] = {
     %y = quantized_linear %x, %w {size = 1024, codes = "int4 g128 f16", order = tiled_codes}
   })"},
     {{OpKind::grouped_linear},
-     "grouped_linear(x [N, K], matrices [G, M, K], ends i32[G], rows i32[P]?) -> [N, M] or [P, M]",
+     "grouped_linear(x [N, K], matrices [G, M, K], ends i32[G]) -> [N, M]",
      "`linear` of runs of rows, each with a matrix of its own, of a 16-bit type: run g has the "
      "rows "
      "ends[g - 1] .. ends[g] - 1, from 0 for the first, and rows behind the last run are 0. The "
-     "ends ascend and are at most N. With `rows`, row p of the result is that of row rows[p] of x, "
-     "and runs are of such rows. Each element is summed in the order `tiled_linear`.",
+     "ends ascend and are at most N. Each element is summed in the order `tiled_linear`.",
      R"(  weight %w : bf16[8, 256, 64] = file {tensor = "experts"}
   entry @e(%x: bf16[N, 64], %ends: i32[8]) -> (%y) {
     %y = grouped_linear %x, %w, %ends

@@ -333,8 +333,6 @@ TEST_CASE("every op takes empty tensors") {
        "f32[N, 4]"},
       {"%x: f16[N, 8], %w: f16[3, 8]", "%y = linear %x, %w {order = tiled_linear} : f16[N, 3]"},
       {"%x: f16[N, 8], %w: f16[2, 3, 8], %e: i32[2]", "%y = grouped_linear %x, %w, %e : f16[N, 3]"},
-      {"%x: f16[M, 8], %w: f16[2, 3, 8], %e: i32[2], %r: i32[N]",
-       "%y = grouped_linear %x, %w, %e, %r : f16[N, 3]"},
       {"%x: f16[N, 8], %w: f16[N, 16], %e: i32[2]", "%y = grouped_outer %x, %w, %e : f16[2, 8, 16]",
        256},
       {"%x: f16[N, 8], %w: i32[3, 68]",

@@ -88,29 +88,11 @@ TEST_CASE("grouped_linear multiplies each run of rows by a matrix of its own, th
     }
 }
 
-TEST_CASE("grouped_linear takes the rows that a list names, and zeros where it names none") {
-  const Module listed = module_of("%x: bf16[5, 8], %w: bf16[2, 3, 8], %e: i32[2], %r: i32[6]",
-                                  "%y = grouped_linear %x, %w, %e, %r {checked = 1} : bf16[6, 3]"),
-               gathered = module_of("%x: bf16[6, 8], %w: bf16[2, 3, 8], %e: i32[2]",
-                                    "%y = grouped_linear %x, %w, %e : bf16[6, 3]");
-  constexpr int kNumbers[] = {4, 0, 0, -1, 5, 2};
-  const HostTensor x = random_tensor(DType::bf16, {5, 8}, -2, 2, 1),
-                   w = random_tensor(DType::bf16, {2, 3, 8}, -1, 1, 2),
-                   ends = tensor(DType::i32, {2}, {3, 6});
-  const std::vector<double> rows = values_of(x);
-  std::vector<double> taken;
-  for (const int number : kNumbers)
-    for (int k = 0; k < 8; ++k)
-      taken.push_back(number >= 0 && number < 5 ? rows[static_cast<size_t>(number * 8 + k)] : 0);
-  CHECK(values_of(evaluated(listed, {x, w, ends, tensor(DType::i32, {6}, {4, 0, 0, -1, 5, 2})})) ==
-        values_of(evaluated(gathered, {tensor(DType::bf16, {6, 8}, taken), w, ends})));
-}
-
 TEST_CASE("grouped_outer sums the products of each run's columns over the run's rows") {
   constexpr int64_t kRows = 37, kOfX = 8, kOfY = 16;
   constexpr int64_t kEnds[] = {0, 20, 20, 36};
-  const Module module = module_of("%x: bf16[37, 8], %d: bf16[37, 16], %e: i32[4]",
-                                  "%y = grouped_outer %x, %d, %e : bf16[4, 8, 16]");
+  const Module module = module_of("%x: bf16[37, 8], %y: bf16[37, 16], %e: i32[4]",
+                                  "%z = grouped_outer %x, %y, %e : bf16[4, 8, 16]");
   const HostTensor x = random_tensor(DType::bf16, {kRows, kOfX}, -2, 2, 1),
                    y = random_tensor(DType::bf16, {kRows, kOfY}, -1, 1, 2);
   const std::vector<double> of_x = values_of(x), of_y = values_of(y);

@@ -1,13 +1,12 @@
-// Tiles of both operands of a product in a stage: boxes of tensor maps, or rows that a list names.
+// Tiles of both operands of a product in a stage, as boxes of their tensor maps bring them.
 //
-// Config: Element, Steps, kRows, kColumns, kDepth, kLength, kCluster, kPairs, kTransposed,
-// kSummedRows and kListed, as kernels/products/config.cuh says.
+// Config: Element, Steps, kRows, kColumns, kDepth, kLength, kCluster, kPairs, kTransposed and
+// kSummedRows, as kernels/products/config.cuh says.
 #pragma once
 
 #include "kernels/isa/bar.cuh"
 #include "kernels/isa/wgmma.cuh"
 #include "kernels/tile/loaders/boxes.cuh"
-#include "kernels/tile/loaders/listed_rows.cuh"
 #include "kernels/tile/roles.cuh"
 #include "kernels/tile/tiles/work_tile.cuh"
 
@@ -20,16 +19,11 @@ class OperandTiles {
   static constexpr int kRows = Config::kRows, kColumns = Config::kColumns, kDepth = Config::kDepth;
   static constexpr bool kSummed = Config::kSummedRows > 0;
   static constexpr int kRowBytes = tile_bytes(kRows, kDepth);
-  static constexpr int kColumnBytes = tile_bytes(kColumns, kDepth);
 
  public:
-  static constexpr int kBytes = kRowBytes + kColumnBytes;
+  static constexpr int kBytes = kRowBytes + tile_bytes(kColumns, kDepth);
   // The steps of a sum over whole rows, a stage each.
   static constexpr int kSteps = (Config::kLength + kDepth - 1) / kDepth;
-  // The threads that copy: one, or the first warpgroup where a list names the rows. A stage is full
-  // after kArrivals of them.
-  static constexpr int kThreads = Config::kListed ? kWarpgroupThreads : 1;
-  static constexpr int kArrivals = Config::kListed ? 1 + kThreads : 1;
 
   explicit SINTER_DEVICE OperandTiles(unsigned char* stage) : stage_(stage) {}
 
@@ -38,20 +32,12 @@ class OperandTiles {
 
   // Copies what step `step` of a tile's sums takes. Each block of a cluster, of which this is
   // number `rank`, copies its part of the rows to all of them; a box of x has the rows of a part.
-  // `count`: tokens.
-  template <typename Tokens>
-  SINTER_DEVICE void fill(const Tokens& x, const TensorMap& w, const WorkTile& tile, int step,
-                          int rank, int count, SharedAddress full) const {
+  SINTER_DEVICE void fill(const TensorMap& x, const TensorMap& w, const WorkTile& tile, int step,
+                          int rank, SharedAddress full) const {
     const int k = tile.first + first_element(tile, step), row = Tiles::first_matrix_row(tile);
-    if constexpr (Config::kListed) {
-      x.template load<kRows, kDepth, kThreads>(rows(), tile.token, Tiles::end(tile, count), k, full,
-                                               static_cast<int>(threadIdx.x));
-      if (threadIdx.x != 0) return;
-    }
-    mbarrier_arrive_expect_tx(full, Config::kListed ? kColumnBytes : kBytes);
     if constexpr (kSummed)
       copy_transposed<kRows, kDepth>(rows(), x, k, Tiles::first_row(tile), full);
-    else if constexpr (!Config::kListed)
+    else
       copy_shared_rows<kRows, Config::kCluster>(rows(), x, k, tile.token, rank, full);
     if constexpr (Config::kTransposed)
       copy_transposed<kColumns, kDepth>(columns(), w, k, row, full);
@@ -61,11 +47,9 @@ class OperandTiles {
       cp_async_bulk_tensor_2d(cvta_to_shared(columns()), w, k, row, full);
   }
 
-  // Makes the tiles of a full stage ready for products: copies by threads are no writes of their
-  // kind, and rows behind the last of a run that is summed are zeroed, since 0 times a neighbour's
-  // NaN is NaN. The warpgroups behind the first, which multiply, call it.
-  SINTER_DEVICE void prepare(const WorkTile& tile, int step) const {
-    if constexpr (Config::kListed) fence_proxy_async();
+  // Zeroes what the tiles have of rows behind the last of a run that is summed: 0 times a
+  // neighbour's NaN is NaN. The warpgroups behind the first, which multiply, call it.
+  SINTER_DEVICE void clear_neighbours(const WorkTile& tile, int step) const {
     if constexpr (!kSummed) return;
     const int left = tile.last - tile.first - first_element(tile, step);
     if (left >= kDepth) return;
