@@ -1489,9 +1489,9 @@ struct SamplingOptions {
 /// caches. What a sequence is continued by does not depend on its place, unless a stored plan's
 /// caches have no room for places of whole steps of 128 rows. It depends on the others only through
 /// the number of sequences of a step, which decides how products round: with the usual options 1 to
-/// 8 are alike on a CPU and 2 to 8 on a GPU; above 8 a library's products may round each number and
-/// each row differently. The batches of a model, and the model where it generates,
-/// serve one thread at a time.
+/// 8 are alike on a CPU and 2 to 8 on a GPU, and so are 9 to 64 of a 16-bit model on a Hopper GPU;
+/// above, a library's products may round each number and each row differently. The batches of a
+/// model, and the model where it generates, serve one thread at a time.
 class Batch {
  public:
   struct Token {

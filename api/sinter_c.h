@@ -213,7 +213,7 @@ typedef struct sinter_decision sinter_decision;
  *  of the compilation are refused then.
  *  Options: target (a device: "sm_90a", the default; sinter_device_target), fuse (flag, true),
  *  numerics (strict, the default, or fast), attention (tiled, the default, composed or relaxed),
- *  products (of more than eight tokens: auto, the default, library or own), entries
+ *  products (of more than four tokens: auto, the default, library or own), entries
  *  ("prefill,decode"; the default: all), overwrite (pairs OUTPUT=INPUT, "p_1=p,m_1=m": calls want
  *  to bind the output to the input's memory; sinter_plan_may_share says whether they may),
  *  device-inputs (flag, true for modules: row numbers in inputs are checked by the kernels, so that
@@ -570,9 +570,9 @@ SINTER_API void sinter_language_model_free(sinter_language_model* model);
  *  caches. What a sequence is continued by does not depend on its place, unless a stored plan's
  *  caches have no room for places of whole steps of 128 rows. It depends on the others only through
  *  the number of sequences of a step, which decides how products round: with the usual options 1 to
- *  8 are alike on a CPU and 2 to 8 on a GPU; above 8 a library's products may round each number and
- *  each row differently. A model with its batches serves one thread at a time. The
- *  model may be freed before it. */
+ *  8 are alike on a CPU and 2 to 8 on a GPU, and so are 9 to 64 of a 16-bit model on a Hopper GPU;
+ *  above, a library's products may round each number and each row differently. A model with its
+ *  batches serves one thread at a time. The model may be freed before it. */
 typedef struct sinter_batch sinter_batch;
 
 /** `places` sequences at a time, as many at most as the model was opened for (option `sequences`),

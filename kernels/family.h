@@ -84,6 +84,13 @@ struct Tuning {
   Status (&check)(const TunedForm&);
 };
 
+/// Whether a family's kernel of an op is faster than what would compute the op otherwise.
+enum class Gain : uint8_t {
+  never,
+  in_some_groups,  // KernelFamily::gains_in says in which
+  always,
+};
+
 /// An op's way of being computed, where several families could take the op.
 struct KernelChoice {
   std::string_view what;  // "attention"
@@ -122,13 +129,13 @@ struct KernelFamily {
   /// result that goes out by tile, admits_epilogue is asked where the epilogue does not take it so.
   std::optional<Verdict> (*admits_prologue)(const GroupView&) = nullptr;
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
-  /// Whether the family may choose ops under a recipe. where_it_gains: only an op whose kernel
-  /// `gains` calls the faster one. null: always.
+  /// Whether the family may choose ops under a recipe. where_it_gains: only an op whose kernel is
+  /// the faster one. null: always.
   Permission (*permission)(const Recipe&) = nullptr;
-  /// For where_it_gains: whether the family's kernel of an op could gain in some group, and whether
-  /// it does in this group, which is built around the op.
-  bool (*may_gain)(const Graph&, const Op&, llvm::ArrayRef<Symbol>) = nullptr;
-  bool (*gains)(const GroupView&) = nullptr;
+  /// For where_it_gains: whether the family's kernel of an op, in an entry with such tokens, gains,
+  /// and whether it does in this group, which is built around the op.
+  Gain (*gain)(const Graph&, const Op&, llvm::ArrayRef<Symbol>, Tokens) = nullptr;
+  bool (*gains_in)(const GroupView&) = nullptr;
   /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The
   /// operands of `op` are values of the builder's graph. nullopt: none of its orders fits.
   std::optional<ValueId> (*choose)(Builder&, const Op&, Tokens) = nullptr;

@@ -18,17 +18,18 @@ Permission permission(const KernelFamily& family, const Recipe& recipe) {
 }
 
 /// `op`, whose operands are values of the builder's graph. `gaining`: the names of the ops that
-/// gain; null: all that may gain are tried.
+/// gain in their groups; null: all that gain in some groups are tried.
 std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens, const Recipe& recipe,
                               const llvm::StringSet<>* gaining) {
   for (const KernelFamily* family : kernel_families()) {
     if (!family->choose) continue;
     const Permission may = permission(*family, recipe);
     if (may == Permission::never) continue;
-    if (may == Permission::where_it_gains &&
-        !(gaining ? gaining->contains(op.name)
-                  : family->may_gain(builder.graph(), op, builder.symbols())))
-      continue;
+    if (may == Permission::where_it_gains) {
+      const Gain gain = family->gain(builder.graph(), op, builder.symbols(), tokens);
+      if (gain == Gain::never) continue;
+      if (gain == Gain::in_some_groups && gaining && !gaining->contains(op.name)) continue;
+    }
     if (const auto own = family->choose(builder, op, tokens)) return own;
   }
   return std::nullopt;
@@ -80,12 +81,13 @@ std::optional<Graph> rewritten(const Entry& entry, llvm::ArrayRef<Symbol> symbol
   return result;
 }
 
-/// Whether a family could gain by an op of the graph.
-bool may_gain(const Graph& graph, llvm::ArrayRef<Symbol> symbols, const Recipe& recipe) {
+/// Whether a family's gain by an op of the entry depends on the op's group.
+bool needs_trial(const Entry& entry, llvm::ArrayRef<Symbol> symbols, const Recipe& recipe) {
   return llvm::any_of(kernel_families(), [&](const KernelFamily* family) {
     return permission(*family, recipe) == Permission::where_it_gains &&
-           llvm::any_of(graph.ops(),
-                        [&](const Op& op) { return family->may_gain(graph, op, symbols); });
+           llvm::any_of(entry.graph.ops(), [&](const Op& op) {
+             return family->gain(entry.graph, op, symbols, entry.tokens) == Gain::in_some_groups;
+           });
   });
 }
 
@@ -117,9 +119,9 @@ llvm::StringSet<> gaining(const Fusion& trial, llvm::ArrayRef<Symbol> symbols) {
   llvm::StringSet<> names;
   for (uint32_t i = 0; i < problem.graph().size(); ++i) {
     const KernelFamily* family = problem.family({i});
-    if (!family || !family->gains) continue;
+    if (!family || !family->gains_in) continue;
     const uint32_t group = groups.find({i});
-    if (family->gains({problem, groups.members(group), groups.shape(group)}))
+    if (family->gains_in({problem, groups.members(group), groups.shape(group)}))
       names.insert(problem.name({i}));
   }
   return names;
@@ -130,7 +132,7 @@ llvm::StringSet<> gaining(const Fusion& trial, llvm::ArrayRef<Symbol> symbols) {
 KernelChooser::KernelChooser(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
                              const Recipe& recipe)
     : entry_(entry), recipe_(recipe) {
-  if (!may_gain(entry.graph, symbols, recipe)) return;
+  if (!needs_trial(entry, symbols, recipe)) return;
   if (auto tried = rewritten(entry, symbols, recipe, nullptr))
     trial_ = groups_of(entry, std::move(*tried), symbols);
 }

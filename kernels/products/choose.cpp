@@ -4,8 +4,9 @@
 //   =>
 //   %y = linear %x, %w, %b {order = tiled_linear}
 //
-// where it was asked for, or where its kernel is faster than a call of the library and a kernel of
-// the epilogue (gains_by_epilogue). The gradient of its input is such a product, too, whose
+// where it was asked for, or where its kernel is faster: of few tokens than a call of the library
+// (is_faster_of_few_tokens), of many tokens than such a call and a kernel of the epilogue
+// (gains_by_epilogue). The gradient of its input is such a product, too, whose
 // kernel reads the columns of w where they are:
 //
 //   %dx = einsum %dy, %w {spec = "nak,km->nam"}
@@ -33,6 +34,7 @@
 #include "ir/infer.h"
 #include "ir/op_flops.h"
 #include "kernels/family.h"
+#include "kernels/gemv/order.h"
 #include "kernels/products/order.h"
 #include "kernels/products/product.h"
 
@@ -82,6 +84,22 @@ bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
   return !product.transposed || is_tiled_linear_length(columns.constant());
 }
 
+/// Up to so many tokens the own kernel was measured to be faster than a gemv and the library's call
+/// (bench/log/sequences.md, "Chosen without an option").
+constexpr int64_t kMostFasterTokens = 64;
+
+/// Where no call changes the number of tokens, and of a token of each sequence above the numbers
+/// that one gemv serves. Elsewhere a range of few tokens would be one more variant to compile, and
+/// one more number of sequences at which bits change.
+bool is_faster_of_few_tokens(const Graph& graph, const PlainProduct& product, const SymExpr& count,
+                             llvm::ArrayRef<Symbol> symbols, Tokens tokens) {
+  if (product.transposed || !can_be_streamed(graph, product.w)) return false;
+  if (!count.is_constant() && tokens != Tokens::one_each) return false;
+  const int64_t most = count.upper_bound(symbols);
+  return most > (count.is_constant() ? kMostGemvTokens : kMaxGemvTokens) &&
+         most <= kMostFasterTokens;
+}
+
 /// Bounds within which the own kernel with its epilogue was measured to be as fast as the library's
 /// call and a kernel, or faster (bench/log/products.md, "Epilogues"). Symbols are at their largest.
 constexpr int64_t kLeastBytes = int64_t{24} << 20;  // of memory traffic that it saves
@@ -107,15 +125,21 @@ std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
   return b.op(OpKind::linear, operands, std::move(attrs), op.name);
 }
 
-bool may_gain_by_epilogue(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
-  if (op.kind != OpKind::linear && op.kind != OpKind::einsum) return false;
+Gain gain_of_tiled_linear(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols,
+                          Tokens tokens) {
+  if (op.kind != OpKind::linear && op.kind != OpKind::einsum) return Gain::never;
   const auto product = as_plain_product(graph, op);
-  return product && is_tiled(graph, op, *product) &&
-         op.type.dtype == graph[product->w].type.dtype &&
-         is_tiled_linear_length(op.type.dims.back().constant()) &&
-         product->length(graph).constant() <= kMostLength &&
-         // The product is neither written nor read.
-         volume(op.type.dims).upper_bound(symbols) >= kLeastBytes / 4;
+  if (!product || !is_tiled(graph, op, *product)) return Gain::never;
+  const SymExpr count = volume(DimsRef(op.type.dims).drop_back());
+  if (is_faster_of_few_tokens(graph, *product, count, symbols, tokens)) return Gain::always;
+  // One order for every number: a prefill of 16 to 1,000 tokens loses what a longer one gains.
+  if (tokens == Tokens::invariant && !count.is_constant()) return Gain::never;
+  const bool may_gain_by_epilogue = op.type.dtype == graph[product->w].type.dtype &&
+                                    is_tiled_linear_length(op.type.dims.back().constant()) &&
+                                    product->length(graph).constant() <= kMostLength &&
+                                    // The product is neither written nor read.
+                                    volume(op.type.dims).upper_bound(symbols) >= kLeastBytes / 4;
+  return may_gain_by_epilogue ? Gain::in_some_groups : Gain::never;
 }
 
 bool gains_by_epilogue(const GroupView& group) {

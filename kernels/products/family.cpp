@@ -1,5 +1,5 @@
-// Products on tensor cores, with an epilogue: of 16-bit elements where they are requested or gain
-// by a long epilogue, and of matrices of codes.
+// Products on tensor cores, with an epilogue: of 16-bit elements where they are requested or
+// faster, and of matrices of codes.
 #include "kernels/family.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace sinter {
 Result<KernelBody> emit_product(const EmitContext& context, std::string_view steps);
 std::optional<Verdict> admits_product_epilogue(const GroupView& group, GroupShape& merged);
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens);
-bool may_gain_by_epilogue(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols);
+Gain gain_of_tiled_linear(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols,
+                          Tokens tokens);
 bool gains_by_epilogue(const GroupView& group);
 std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens tokens);
 
@@ -64,7 +65,7 @@ std::optional<KernelCost> cost_of(const GroupView& group, int64_t) {
 
 bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol> symbols) {
   const ValueId id = op.operands[operand];
-  if (operand >= 2 || (operand == 0 && op.operands.size() == 4)) return is_dense(graph, id);
+  if (operand == 2) return is_dense(graph, id);
   if (tensor_map_rows(graph, id, symbols)) return true;
   // The kernels of few tokens and of codes stream the matrix's rows, and so does one of sums over
   // runs.
@@ -140,8 +141,8 @@ constinit const KernelFamily tiled_linear_family{
     .ports = ports,
     .admits_epilogue = admits_product_epilogue,
     .permission = permission,
-    .may_gain = may_gain_by_epilogue,
-    .gains = gains_by_epilogue,
+    .gain = gain_of_tiled_linear,
+    .gains_in = gains_by_epilogue,
     .choose = choose_tiled_linear,
     .explain_choice = explain_choice,
     .addresses = addresses,

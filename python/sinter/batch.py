@@ -20,9 +20,9 @@ class Batch(Handle):
     sequence its next token, and a sequence that is removed leaves its place to another. What a
     sequence is continued by does not depend on its place. It depends on the others only through the
     number of sequences of a step, which decides how products round: with the usual options 1 to 8
-    are alike on a CPU and 2 to 8 on a GPU; above 8 a library's products may round each number and
-    each row differently. One thread at a time: a second one, and a progress function, gets an
-    error; free_places alone answers any."""
+    are alike on a CPU and 2 to 8 on a GPU, and so are 9 to 64 of a 16-bit model on a Hopper GPU;
+    above, a library's products may round each number and each row differently. One thread at a
+    time: a second one, and a progress function, gets an error; free_places alone answers any."""
 
     def __init__(self, model: LanguageModel, places: int, capacity: int, values: dict[str, Any]):
         self.places = integer(places, "places", *limits(ctypes.c_size_t))
