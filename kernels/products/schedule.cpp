@@ -51,9 +51,8 @@ constexpr int64_t kTwoWarpgroupTokens = 256;
 /// Tokens in a tile of codes.
 constexpr int64_t kCodesTokens[] = {16, 32, 64, 128, 160, 192, 256};
 /// The times of codes_clocks(): of a window, and in it of a warpgroup and of each of its tokens;
-/// bytes that a multiprocessor gets in a clock. The sums of tokens that minima take, at the tensor
-/// cores' rate, are not measured.
-constexpr double kWindowClocks = 272, kPairClocks = 78, kTokenClocks = 1.75, kTokenSumClocks = 1;
+/// bytes that a multiprocessor gets in a clock.
+constexpr double kWindowClocks = 272, kPairClocks = 78, kTokenClocks = 1.75;
 constexpr double kMemoryBytesPerClock = 14, kCacheBytesPerClock = 40;
 /// A larger tile of codes that gains less is left out.
 constexpr double kWorthwhileShare = 0.99;
@@ -93,8 +92,7 @@ std::optional<ProductConfig> many_config(const Product& product, const DeviceDes
   if (pairs > 0 && transposed) return std::nullopt;
   const auto cluster_of = [&](const ManyTile& tile) {
     const bool clusters = product.matrix.rows > tile.matrix_rows &&
-                          device.multiprocessors >= kTileCluster &&
-                          product.groups.summed_rows == 0 && !product.tokens.are_listed;
+                          device.multiprocessors >= kTileCluster && product.groups.summed_rows == 0;
     return clusters ? kTileCluster : 1;
   };
   const auto cost = [&](const ManyTile& tile) -> std::optional<double> {
@@ -213,7 +211,8 @@ std::optional<ProductConfig> few_config(const Product& product, const DeviceDesc
 /// warpgroups, or the copies. A matrix that is read once comes from memory.
 double codes_clocks(const ProductForm& form, const Product& product, int64_t multiprocessors) {
   const auto tokens = static_cast<double>(form.tile.tokens);
-  const double of_token = kTokenClocks + (product.matrix.format.minima ? kTokenSumClocks : 0);
+  // The sums of tokens that minima take are products of the same size.
+  const double of_token = (product.matrix.format.minima ? 2 : 1) * kTokenClocks;
   const auto warpgroups = static_cast<double>(ceil_div(form.tile.matrix_rows, int64_t{64}));
   const bool once = form.most_tokens <= form.tile.tokens;
   const int64_t code_bytes = form.tile.matrix_rows * 8 * product.matrix.format.bits();
