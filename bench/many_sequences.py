@@ -46,7 +46,7 @@ def ceiling(result):
 
 def row(program, model, sequences, one):
     own = bench(program, model, sequences, "--products", "own")
-    library = bench(program, model, sequences)
+    library = bench(program, model, sequences, "--products", "library")
     fused = step(own, "fused")
     floor = one["seconds"] + (fused["bytes"] - one["bytes"]) / ceiling(own)
     return {"own": fused, "library": step(library, "fused"), "unfused": step(library, "unfused"),
