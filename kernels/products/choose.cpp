@@ -34,14 +34,14 @@
 #include "ir/infer.h"
 #include "ir/op_flops.h"
 #include "kernels/family.h"
-#include "kernels/gemv/order.h"
 #include "kernels/products/order.h"
 #include "kernels/products/product.h"
 
 namespace sinter {
 namespace {
 
-constexpr int64_t kMostGemvTokens = 4;
+/// Tokens up to which a gemv is faster than the own kernel, and up to which there is a gemv.
+constexpr int64_t kMostGemvTokens = 4, kAllGemvTokens = 8;
 
 /// A product x w^T, or x w, as it stands in a graph.
 struct PlainProduct {
@@ -96,7 +96,7 @@ bool is_faster_of_few_tokens(const Graph& graph, const PlainProduct& product, co
   if (product.transposed || !can_be_streamed(graph, product.w)) return false;
   if (!count.is_constant() && tokens != Tokens::one_each) return false;
   const int64_t most = count.upper_bound(symbols);
-  return most > (count.is_constant() ? kMostGemvTokens : kMaxGemvTokens) &&
+  return most > (count.is_constant() ? kMostGemvTokens : kAllGemvTokens) &&
          most <= kMostFasterTokens;
 }
 

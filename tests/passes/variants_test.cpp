@@ -141,7 +141,36 @@ TEST_CASE("a product of tokens without a constant number gains where their large
   CHECK(ranges(module_of(products_text(body, "N"))) == "main 9-49151; main 49152-98304; ");
   CHECK(own_products(module_of(products_text(body, "N"))) == "h ");
   CHECK(ranges(module_of(products_text(body, "N", "tokens invariant"))) == "main all; ");
-  CHECK(own_products(module_of(products_text(body, "N", "tokens invariant"))) == "h ");
+  // One order for every number: the fewest lose what the most gain.
+  CHECK(own_products(module_of(products_text(body, "N", "tokens invariant"))) == "");
+  CHECK(own_products(module_of(products_text(body, "49152", "tokens invariant"))) == "h ");
+}
+
+TEST_CASE(
+    "a product of few tokens gains where they are of sequences, or their number is constant") {
+  // `tokens`: of a module with the symbol N in 1 .. `high`.
+  const auto module_with = [](const std::string& tokens, int high, const std::string& marker) {
+    return module_of(fmt::format(R"(module @m {{
+  symbol N in [1, {1}]
+  entry @main(%x: bf16[{0}, 64], %w: bf16[128, 64]) -> (%h) {2} {{
+    %h = linear %x, %w
+  }}
+}}
+)",
+                                 tokens, high, marker));
+  };
+  const auto own = [&](int tokens) {
+    return own_products(module_with(std::to_string(tokens), 1, ""));
+  };
+  for (const int tokens : {1, 4, 65, 256}) CHECK(own(tokens) == "");
+  for (const int tokens : {5, 8, 64}) CHECK(own(tokens) == "h ");
+  CHECK(ranges(module_with("N", 8, "tokens one_each")) == "main all; ");
+  CHECK(own_products(module_with("N", 8, "tokens one_each")) == "");
+  const Module sequences = module_with("N", 256, "tokens one_each");
+  CHECK(ranges(sequences) == "main 1-1; main 2-8; main 9-64; main 65-256; ");
+  CHECK(own_products(sequences) == "h ");
+  CHECK(ranges(module_with("N", 256, "")) == "main 1-1; main 2-8; main 9-256; ");
+  CHECK(own_products(module_with("N", 256, "")) == "");
 }
 
 TEST_CASE("orders do not depend on what a caller lets fusion do") {

@@ -91,8 +91,8 @@ TEST_CASE("grouped_linear multiplies each run of rows by a matrix of its own, th
 TEST_CASE("grouped_outer sums the products of each run's columns over the run's rows") {
   constexpr int64_t kRows = 37, kOfX = 8, kOfY = 16;
   constexpr int64_t kEnds[] = {0, 20, 20, 36};
-  const Module module = module_of("%x: bf16[37, 8], %y: bf16[37, 16], %e: i32[4]",
-                                  "%z = grouped_outer %x, %y, %e : bf16[4, 8, 16]");
+  const Module module = module_of("%x: bf16[37, 8], %d: bf16[37, 16], %e: i32[4]",
+                                  "%y = grouped_outer %x, %d, %e : bf16[4, 8, 16]");
   const HostTensor x = random_tensor(DType::bf16, {kRows, kOfX}, -2, 2, 1),
                    y = random_tensor(DType::bf16, {kRows, kOfY}, -1, 1, 2);
   const std::vector<double> of_x = values_of(x), of_y = values_of(y);
