@@ -213,7 +213,7 @@ typedef struct sinter_decision sinter_decision;
  *  of the compilation are refused then.
  *  Options: target (a device: "sm_90a", the default; sinter_device_target), fuse (flag, true),
  *  numerics (strict, the default, or fast), attention (tiled, the default, composed or relaxed),
- *  products (of more than four tokens: auto, the default, library or own), entries
+ *  products (of more than eight tokens: auto, the default, library or own), entries
  *  ("prefill,decode"; the default: all), overwrite (pairs OUTPUT=INPUT, "p_1=p,m_1=m": calls want
  *  to bind the output to the input's memory; sinter_plan_may_share says whether they may),
  *  device-inputs (flag, true for modules: row numbers in inputs are checked by the kernels, so that

@@ -51,12 +51,12 @@ def compile(
     dtype: f32, f16 or bf16, of a language model. target: what to compile for, "sm_90a" (the
     default) or a Device. numerics: "strict" (the default: fused equals unfused bit for bit) or
     "fast". attention: "tiled" (the default), "composed", or "relaxed", which takes attention in
-    primitives whose scores are rounded to 16 bits. products, of more than four tokens: "auto" (the default),
-    "library", by cuBLASLt, or "own", by Sinter's kernel with an epilogue; auto takes that in strict numerics
-    where it was measured to be faster. fuse: False compiles every op to a launch of its own. entries: the default is all.
-    random_weights: a seed of stand-in weights. ignore_keys: keys of config.json that are not known
-    and change no result. weights: a safetensors file or folder, or tensors by
-    name. context: tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. require,
+    primitives whose scores are rounded to 16 bits. products, of more than eight tokens: "auto" (the
+    default), "library", by cuBLASLt, or "own", by Sinter's kernel with an epilogue, from five tokens
+    on; auto takes that in strict numerics where it was measured to be faster. fuse: False compiles
+    every op to a launch of its own. entries: the default is all. random_weights: a seed of stand-in
+    weights. ignore_keys: keys of config.json that are not known and change no result. weights: a
+    safetensors file or folder, or tensors by name. context: tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. require,
     forbid: pairs of values or modules that must share a kernel, or must not. device_inputs: whether kernels
     check row numbers in inputs, as inputs on a GPU need; the default is True for modules.
 

@@ -59,9 +59,9 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "numerics": ("strict", "strict or fast"),
     "attention": ("tiled", "tiled, composed, or relaxed: attention in primitives is one kernel even where "
                            "its scores are rounded to 16 bits"),
-    "products": ("auto", "auto, library, or own: products of more than four tokens by cuBLASLt, or by Sinter's "
-                         "kernel with an epilogue, which auto takes in strict numerics where it was measured "
-                         "to be faster"),
+    "products": ("auto", "auto, library, or own: products of more than eight tokens by cuBLASLt, or by Sinter's "
+                         "kernel with an epilogue, from five tokens on, which auto takes in strict numerics "
+                         "where it was measured to be faster"),
     "check": (False, "on a GPU every call waits, and a row number that names no row is an error"),
     "pack": (True, "without gradients, products of a module that read one value are one, by parameters "
                    "whose data move into one tensor; False: parameters stay where they are"),
