@@ -56,9 +56,10 @@ def compile(
     on; auto takes that in strict numerics where it was measured to be faster. fuse: False compiles
     every op to a launch of its own. entries: the default is all. random_weights: a seed of stand-in
     weights. ignore_keys: keys of config.json that are not known and change no result. weights: a
-    safetensors file or folder, or tensors by name. context: tokens of the longest text. kv: "sink=4,window=1024", a streaming cache. require,
-    forbid: pairs of values or modules that must share a kernel, or must not. device_inputs: whether kernels
-    check row numbers in inputs, as inputs on a GPU need; the default is True for modules.
+    safetensors file or folder, or tensors by name. context: tokens of the longest text. kv:
+    "sink=4,window=1024", a streaming cache. require, forbid: pairs of values or modules that must
+    share a kernel, or must not. device_inputs: whether kernels check row numbers in inputs, as
+    inputs on a GPU need; the default is True for modules.
 
     A required pair that stays apart is a SinterError with the reason (Code.CHECK_FAILED).
     """
