@@ -92,11 +92,12 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
       ->type_name("tiled|composed|relaxed")
       ->default_str("tiled");
   command
-      .add_option("--products", options.products,
-                  "of more than eight tokens: library, by cuBLASLt, or own, by Sinter's kernel on "
-                  "tensor cores (16-bit types, sm_90a, from five tokens on) with an epilogue; auto: "
-                  "own in strict numerics where it was measured to be faster, for few sequences "
-                  "and long epilogues")
+      .add_option(
+          "--products", options.products,
+          "of more than eight tokens: library, by cuBLASLt, or own, by Sinter's kernel on "
+          "tensor cores (16-bit types, sm_90a, from five tokens on) with an epilogue; auto: "
+          "own in strict numerics where it was measured to be faster, for few sequences "
+          "and long epilogues")
       ->type_name("auto|library|own")
       ->default_str("auto");
   command
