@@ -72,7 +72,9 @@ std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> sy
       entry.graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
   const bool has_tiles =
       llvm::any_of(entry.graph.ops(), [](const Op& op) { return op.kind == OpKind::mask_tiles; });
-  if (!has_orders || has_tiles || entry.tokens == Tokens::invariant || entry.range) return {};
+  if (symbols.empty() || !has_orders || has_tiles || entry.tokens == Tokens::invariant ||
+      entry.range)
+    return {};
   const KernelChooser chooser(entry, symbols, recipe);
   for (uint32_t i = 0; i < symbols.size(); ++i) {
     auto ranges = OrderRanges(entry, symbols, SymbolId{i}, chooser).find();
