@@ -5,11 +5,12 @@
 //   %y = linear %x, %w, %b {order = gemv, splits = 1}
 //
 // The families are asked in the order of the registry; the first that the recipe allows and that
-// takes an op has it. Where a recipe allows a family only what gains, a trial decides: in a copy of
-// the entry all ops that may gain are the family's, the passes that follow and the fusion engine
-// run, and each op is judged by the group that it has then. The trial has strict numerics and no
-// forbidden or required fusions, so that all plans of a module have the same orders. Symbols are at
-// their largest, as they are for the choices of all families.
+// takes an op has it. Where a recipe allows a family only what gains, and whether an op gains
+// depends on its group, a trial decides: in a copy of the entry all such ops are the family's, the
+// passes that follow and the fusion engine run, and each op is judged by the group that it has
+// then. The trial has strict numerics and no forbidden or required fusions, so that all plans of a
+// module have the same orders. Symbols are at their largest, as they are for the choices of all
+// families.
 #pragma once
 
 #include <optional>
@@ -34,7 +35,7 @@ class KernelChooser {
  private:
   const Entry& entry_;
   const Recipe& recipe_;
-  std::optional<Fusion> trial_;  // absent: no op may gain
+  std::optional<Fusion> trial_;  // absent: no op's gain depends on its group
 };
 
 /// The choice by a trial with the symbols of these ranges.

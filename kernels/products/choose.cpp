@@ -40,7 +40,8 @@
 namespace sinter {
 namespace {
 
-/// Tokens up to which a gemv is faster than the own kernel, and up to which there is a gemv.
+/// The most tokens of which the order gemv is faster than the own kernel, and the most that it
+/// takes (kMaxGemvTokens of kernels/gemv/order.h).
 constexpr int64_t kMostGemvTokens = 4, kAllGemvTokens = 8;
 
 /// A product x w^T, or x w, as it stands in a graph.
@@ -84,13 +85,13 @@ bool is_tiled(const Graph& graph, const Op& op, const PlainProduct& product) {
   return !product.transposed || is_tiled_linear_length(columns.constant());
 }
 
-/// Up to so many tokens the own kernel was measured to be faster than a gemv and the library's call
-/// (bench/log/sequences.md, "Chosen without an option").
+/// The most tokens of which the own kernel was measured to be faster than the library's call and
+/// the order gemv (bench/log/sequences.md, "Chosen without an option").
 constexpr int64_t kMostFasterTokens = 64;
 
-/// Where no call changes the number of tokens, and of a token of each sequence above the numbers
-/// that one gemv serves. Elsewhere a range of few tokens would be one more variant to compile, and
-/// one more number of sequences at which bits change.
+/// Whether the own kernel is chosen of few tokens: of a constant number, or of more sequences than
+/// gemv takes. Elsewhere it would be faster, too, but one more variant to compile, and one more
+/// number of tokens at which bits change.
 bool is_faster_of_few_tokens(const Graph& graph, const PlainProduct& product, const SymExpr& count,
                              llvm::ArrayRef<Symbol> symbols, Tokens tokens) {
   if (product.transposed || !can_be_streamed(graph, product.w)) return false;
