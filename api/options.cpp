@@ -131,6 +131,8 @@ Result<CompileOptions> read_compile_options(OptionReader& reader) {
     SINTER_TRY(choose_attention(*attention, OptionReader::where("attention"), compile.recipe));
   if (const auto products = reader.text("products"))
     SINTER_TRY(choose_products(*products, OptionReader::where("products"), compile.recipe));
+  SINTER_LET(invariant, reader.flag("invariant", false));
+  if (invariant) SINTER_TRY(choose_invariant(OptionReader::where("invariant"), compile));
   compile.entries = reader.list("entries");
   for (const std::string& pair : reader.list("overwrite")) {
     const size_t equal = pair.find('=');

@@ -194,8 +194,9 @@ struct CompileOptions {
   /// Row numbers in inputs are checked by the kernels, so that inputs may be in device memory. Not
   /// set: true for modules, false for language models.
   std::optional<bool> device_inputs;
-  std::string attention;  ///< "tiled", "composed" or "relaxed" (commands.md); empty: tiled
-  std::string products;   ///< "auto", "library" or "own" (commands.md); empty: auto
+  std::string attention;   ///< "tiled", "composed" or "relaxed" (commands.md); empty: tiled
+  std::string products;    ///< "auto", "library" or "own" (commands.md); empty: auto
+  bool invariant = false;  ///< a token's bits do not depend on its neighbours (invariance.md)
   std::vector<std::pair<std::string, std::string>> required;   ///< pairs that must share a kernel
   std::vector<std::pair<std::string, std::string>> forbidden;  ///< pairs that must not
   Progress progress;
@@ -261,6 +262,7 @@ class Options {
     set_if("entries", joined(compile.entries));
     set_if("attention", compile.attention);
     set_if("products", compile.products);
+    if (compile.invariant) set("invariant", "true");
     if (compile.device_inputs) set("device-inputs", *compile.device_inputs ? "true" : "false");
     for (const auto& [a, b] : compile.required) pair(true, a, b);
     for (const auto& [a, b] : compile.forbidden) pair(false, a, b);

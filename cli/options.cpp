@@ -100,6 +100,10 @@ void add_compiling(CLI::App& command, CommandOptions& options) {
           "and long epilogues")
       ->type_name("auto|library|own")
       ->default_str("auto");
+  command.add_flag(
+      "--invariant", options.invariant,
+      "a token's results, bit for bit, do not depend on the other sequences of a call, "
+      "nor on how its text was cut into calls");
   command
       .add_option(
           "--dequantize", options.dequantize,
@@ -250,6 +254,7 @@ Status refuse_compiling(const CommandOptions& options) {
                                       {!options.numerics.empty(), "--numerics"},
                                       {!options.attention.empty(), "--attention"},
                                       {!options.products.empty(), "--products"},
+                                      {options.invariant, "--invariant"},
                                       {!options.dequantize.empty(), "--dequantize"},
                                       {options.no_fuse, "--no-fuse"},
                                       {!options.required.empty(), "--require"},
@@ -311,6 +316,7 @@ Result<BuildRequest> to_request(const CommandOptions& options) {
   fusion.enabled = !options.no_fuse;
   fusion.stop_after = options.stop_after;
   fusion.numerics = *numerics;
+  if (options.invariant) SINTER_TRY(choose_invariant("--invariant", request.compile));
   SINTER_TRY(add_pairs(options.required, "--require", fusion.required));
   SINTER_TRY(add_pairs(options.forbidden, "--forbid", fusion.forbidden));
   return request;

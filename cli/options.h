@@ -29,7 +29,8 @@ struct CommandOptions {
   std::string numerics;            // empty: strict
   std::string attention;           // empty: tiled
   std::string products;            // empty: library
-  std::string dequantize;          // empty: 32
+  bool invariant = false;
+  std::string dequantize;  // empty: 32
   bool no_fuse = false;
   std::vector<std::string> required, forbidden;  // "A,B"
   int64_t stop_after = -1;

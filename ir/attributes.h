@@ -35,6 +35,7 @@ namespace sinter {
   X(tile_keys, int64_t)          /* keys of a tile of a mask */                                  \
   X(splits, int64_t)      /* parts of the keys, or of a matrix row, that are summed apart */     \
   X(streams, int64_t)     /* parts of a split of the keys, by blocks of keys in turn */          \
+  X(segment, int64_t)     /* keys that are summed apart, before they are joined in order */      \
   X(rotary, int64_t)      /* leading elements of a head that rotate; even */                     \
   X(pairing, std::string) /* "half" (i, i + rotary/2) or "interleaved" (2i, 2i+1) */             \
   X(spec, std::string)    /* einsum, "nkgd,tkd->kgnt" */                                         \

@@ -1,4 +1,4 @@
-// Ports, addresses and permissions of attention kernels whose blocks compute their own queries.
+// What the records of attention families have in common.
 #pragma once
 
 #include "kernels/family.h"
@@ -15,6 +15,12 @@ Ports attention_ports(const Graph& graph, const Op& op);
 /// neighbouring elements.
 bool attention_addresses(const Graph& graph, const Op& op, size_t operand,
                          llvm::ArrayRef<Symbol> symbols);
+
+/// Of a kernel of few tokens: the rows that a token sees, and of the caches all rows that this call
+/// does not append.
+EarlyWish attention_early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols);
+/// The cost of a kernel of few tokens: that of reading the keys.
+std::optional<KernelCost> few_tokens_attention_cost(const GroupView& group, int64_t min_threads);
 
 /// The permission of the families of many tokens.
 Permission attention_permission(const Recipe& recipe);

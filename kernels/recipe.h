@@ -31,6 +31,9 @@ struct Recipe {
   Products products = Products::automatic;
   Attention attention = Attention::tiled;
   Codes codes = Codes::as_written;
+  /// An op of a token has one order of operations, however many tokens and sequences a call has: no
+  /// family takes it for few tokens alone, and no product is the library's (docs/invariance.md).
+  bool invariant = false;
   /// The target multiplies tiles by warpgroups (wgmma).
   bool has_wgmma = true;
 

@@ -30,7 +30,7 @@ std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens, con
       if (gain == Gain::never) continue;
       if (gain == Gain::in_some_groups && gaining && !gaining->contains(op.name)) continue;
     }
-    if (const auto own = family->choose(builder, op, tokens)) return own;
+    if (const auto own = family->choose(builder, op, tokens, recipe)) return own;
   }
   return std::nullopt;
 }

@@ -3,17 +3,23 @@
 #include <llvm/ADT/StringSet.h>
 
 #include "ir/variants.h"
+#include "kernels/registry.h"
 
 namespace sinter {
 namespace {
 
-/// The ranges of one symbol of an entry in which its ops have the same orders. An order is chosen
-/// by the largest value that is possible, so that it holds from some value to another.
+/// The ranges of one symbol of an entry in which its ops have the same orders and, if `has_forms`,
+/// the same of the kernels that have an order. Both are chosen by the largest value that is
+/// possible, so that they hold from some value to another.
 class OrderRanges {
  public:
   OrderRanges(const Entry& entry, llvm::ArrayRef<Symbol> symbols, SymbolId symbol,
-              const KernelChooser& chooser)
-      : chooser_(chooser), symbols_(symbols), id_(symbol), symbol_(symbols[symbol.index]) {
+              const KernelChooser& chooser, bool has_forms)
+      : chooser_(chooser),
+        symbols_(symbols),
+        id_(symbol),
+        symbol_(symbols[symbol.index]),
+        has_forms_(has_forms) {
     for (const Op& op : entry.graph.ops())
       if (op_class(op) == OpClass::contraction) contractions_.insert(op.name);
   }
@@ -41,20 +47,27 @@ class OrderRanges {
     return same;
   }
 
-  using Orders = std::vector<std::pair<OpKind, Attributes>>;
+  using Orders = std::vector<std::tuple<OpKind, Attributes, uint8_t>>;
   Orders orders_up_to(int64_t low, int64_t high) const {
-    const auto graph = chooser_.choose(narrowed(symbols_, SymbolRange{id_, low, high}));
+    const std::vector<Symbol> symbols = narrowed(symbols_, SymbolRange{id_, low, high});
+    const auto graph = chooser_.choose(symbols);
     Orders orders;
     if (!graph) return orders;
     for (const Op& op : graph->ops())
-      if (contractions_.contains(op.name)) orders.emplace_back(op.kind, op.attrs);
+      if (contractions_.contains(op.name))
+        orders.emplace_back(op.kind, op.attrs, form_of(*graph, op, symbols));
     return orders;
+  }
+  uint8_t form_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) const {
+    const KernelFamily* family = has_forms_ && order_of(op) ? anchored_by(op) : nullptr;
+    return family && family->form ? family->form(graph, op, symbols) : 0;
   }
 
   const KernelChooser& chooser_;
   llvm::ArrayRef<Symbol> symbols_;
   SymbolId id_;
   const Symbol& symbol_;
+  bool has_forms_;
   llvm::StringSet<> contractions_;  // names, which the families' ops keep
 };
 
@@ -72,14 +85,13 @@ std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> sy
       entry.graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
   const bool has_tiles =
       llvm::any_of(entry.graph.ops(), [](const Op& op) { return op.kind == OpKind::mask_tiles; });
-  if (symbols.empty() || !has_orders || has_tiles || entry.tokens == Tokens::invariant ||
-      entry.range)
-    return {};
+  const bool stays_one = entry.tokens == Tokens::invariant && !recipe.invariant;
+  if (symbols.empty() || !has_orders || has_tiles || stays_one || entry.range) return {};
   const KernelChooser chooser(entry, symbols, recipe);
   for (uint32_t i = 0; i < symbols.size(); ++i) {
-    auto ranges = OrderRanges(entry, symbols, SymbolId{i}, chooser).find();
+    auto ranges = OrderRanges(entry, symbols, SymbolId{i}, chooser, recipe.invariant).find();
     if (ranges.size() == 1) continue;
-    if (symbols[i].multiple == 1) split_off_one(ranges);
+    if (symbols[i].multiple == 1 && !recipe.invariant) split_off_one(ranges);
     return ranges;
   }
   return {};

@@ -15,6 +15,9 @@
 // The ranges are those of the first symbol that makes a difference. An entry of invariant tokens
 // stays one, so that its kernels have one order for chunks of any length. So does an entry with a
 // mask_tiles, whose type depends on the largest values of the symbols: choose_kernels comes after.
+//
+// An invariant recipe has one order for every number. There, every entry becomes several where
+// several kernels have that order (KernelFamily::form), such as one for few tokens.
 #pragma once
 
 #include "passes/choose_kernels.h"

@@ -64,6 +64,8 @@ class StepWalk {
       return bad(
           fmt::format("a product with a residual or an activation in a plan with {} numerics",
                       to_string(program_.numerics)));
+    if (program_.invariant && !gemm.ascending)
+      return bad("a product in an order of the library's in an invariant plan");
     for (uint32_t buffer : {gemm.a.buffer, gemm.b.buffer, gemm.c.buffer})
       SINTER_TRY(exists(buffer));
     return check_gemm(program_, entry_, gemm, place(entry_, step_));

@@ -107,6 +107,7 @@ class PlanReader {
   Result<Program> plan(const Node& root) {
     SINTER_TRY(format(root));
     SINTER_TRY(numerics(root["numerics"]));
+    if (root["invariant"].present()) SINTER_TRY(read(root["invariant"], program_.invariant));
     SINTER_TRY(read(root["target"], program_.target));
     SINTER_TRY(tables(root));
     SINTER_LET(kernels, root["kernels"].items());
@@ -323,6 +324,7 @@ class PlanReader {
       if (!parsed) return node["activation"].mismatch("relu or gelu_tanh");
       out.activation = *parsed;
     }
+    if (node["ascending"].present()) SINTER_TRY(read(node["ascending"], out.ascending));
     SINTER_LET(loops, node["loops"].items());
     for (const Node& item : loops) {
       GemmStep::Loop& loop = out.loops.emplace_back();

@@ -68,6 +68,7 @@ class PlanWriter {
     plan["format"] = {{"name", kPlanFormat}, {"major", kPlanMajor}, {"requires", features()}};
     plan["sinter"] = SINTER_VERSION;
     plan["numerics"] = to_string(program_.numerics);
+    if (program_.invariant) plan["invariant"] = true;
     plan["target"] = program_.target;
     plan["weights_fingerprint"] = weights_fingerprint(program_);
     plan["module"] = lines(plan_text::print_tables(program_));
@@ -86,6 +87,7 @@ class PlanWriter {
     if (llvm::any_of(program_.kernels, [](const Kernel& k) { return !k.tensor_maps.empty(); }))
       features.insert("tensor_maps");
     if (has_in_place()) features.insert("in_place");
+    if (program_.invariant) features.insert("invariant");
     for (const EntryPlan& entry : program_.entries) {
       if (entry.range) features.insert("variants");
       if (!entry.row_checks.empty()) features.insert("row_checks");
@@ -219,6 +221,7 @@ class PlanWriter {
     if (step.bias >= 0) json["bias"] = step.bias;
     if (step.residual >= 0) json["residual"] = step.residual;
     if (step.activation != Activation::none) json["activation"] = to_string(step.activation);
+    if (step.ascending) json["ascending"] = true;
     json["loops"] = OrderedJson::array();
     for (const GemmStep::Loop& loop : step.loops)
       json["loops"].push_back({{"count", text(loop.count)},

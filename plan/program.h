@@ -182,6 +182,9 @@ std::optional<ArenaLayout> arena_layout(const EntryPlan& entry,
 struct Program {
   std::string name;
   Numerics numerics = Numerics::strict;
+  /// A token's results do not depend on its neighbours (docs/invariance.md). All products that are
+  /// steps are ascending.
+  bool invariant = false;
   std::string target;  // name of the device description
   std::vector<Symbol> symbols;
   std::vector<Weight> weights;

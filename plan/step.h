@@ -48,6 +48,8 @@ struct GemmStep {
   Activation activation = Activation::none;
   SymExpr m, n, k;
   std::vector<Loop> loops;
+  /// Summed in the order of kernels/gemm/strided_gemm.cuh, never by the library.
+  bool ascending = false;
 };
 
 /// Does more to its sums than add a bias.

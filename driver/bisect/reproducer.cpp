@@ -242,6 +242,7 @@ Result<Reproducer> write_reproducer(const std::string& folder, const KernelModul
   const Recipe &recipe = compiled.recipe, usual;
   if (recipe.products != usual.products)
     made.command += fmt::format(" --products {}", to_string(recipe.products));
+  if (recipe.invariant) made.command += " --invariant";
   if (recipe.attention != usual.attention)
     made.command += fmt::format(" --attention {}", to_string(recipe.attention));
   if (compiled.fusion.numerics == Numerics::fast) made.command += " --numerics fast";

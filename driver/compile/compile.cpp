@@ -54,6 +54,35 @@ Status check_required(const NamePairs& required, const Entry& entry, const Fusio
   return {};
 }
 
+/// The plan says what its orders keep, and no product of it is the library's.
+void make_invariant(Program& program) {
+  program.invariant = true;
+  for (EntryPlan& entry : program.entries)
+    for (Step& step : entry.steps)
+      if (auto* gemm = std::get_if<GemmStep>(&step.run)) gemm->ascending = true;
+}
+
+/// Orders for few tokens alone, which a module may state itself, and kernels of which nothing is
+/// known.
+bool is_variant(const Op& op) {
+  const std::optional<Order> order = order_of(op);
+  return order == Order::gemv || order == Order::decode_attention || op.kind == OpKind::custom ||
+         is_without_order(op, OpKind::quantized_linear);
+}
+
+/// Errors: the first op whose results depend on the number of tokens.
+Status check_invariant(const Module& module) {
+  for (const Entry& entry : module.entries)
+    for (const Op& op : entry.graph.ops())
+      if (is_variant(op))
+        return fail(fmt::format("%{}, a {}, has an order of operations that depends on the number "
+                                "of tokens",
+                                printable(op.name), op_info(op.kind).name),
+                    "entry @" + printable(entry.name),
+                    "leave out its order, or compile without --invariant");
+  return {};
+}
+
 /// Where nothing is fused no rounding is inside a kernel of several ops.
 Numerics numerics_of(const CompileOptions& options) {
   return options.fusion.enabled ? options.fusion.numerics : Numerics::strict;
@@ -86,6 +115,20 @@ Status choose_products(std::string_view text, std::string where, Recipe& recipe)
     return fail(fmt::format("no such products: \"{}\"", printable(text)), std::move(where),
                 "give auto, library or own", ExitCode::usage);
   recipe.products = *products;
+  return {};
+}
+
+Status choose_invariant(std::string_view where, CompileOptions& options) {
+  const auto refuse = [&](std::string what, std::string how) -> Status {
+    return fail(std::move(what), std::string(where), std::move(how), ExitCode::usage);
+  };
+  if (options.fusion.enabled && options.fusion.numerics != Numerics::strict)
+    return refuse("fast numerics round where fusions are, which depend on the number of tokens",
+                  "leave out --numerics fast");
+  if (options.recipe.products == Recipe::Products::library)
+    return refuse("the order of the library's products depends on the number of tokens",
+                  "leave out --products library");
+  options.recipe.invariant = true;
   return {};
 }
 
@@ -132,6 +175,7 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
                                 "symbols are largest",
                                 printable(op.name), to_string(op.type, module.symbols)),
                     "entry @" + printable(entry.name), "merge leading axes, or bound the symbols");
+  if (options.recipe.invariant) SINTER_TRY(check_invariant(module));
   return module;
 }
 
@@ -156,6 +200,7 @@ Result<std::shared_ptr<const Program>> plan_with_forms(const Compiled& compiled,
   for (const Fusion& fusion : compiled.fusions) groupings.push_back(fusion.grouping);
   SINTER_LET(program, lower(compiled.module, groupings, device, numerics_of(options), options.forms,
                             options.device_inputs, options.overwritten));
+  if (options.recipe.invariant) make_invariant(program);
   if (Status safe = check(program); !safe)
     return fail("the planner made an unsafe plan: " + safe.error().what, safe.error().where,
                 "this is a bug of the compiler", ExitCode::internal_error);

@@ -79,6 +79,10 @@ Status choose_attention(std::string_view text, std::string where, Recipe& recipe
 /// "auto", "library" or "own", in the same way.
 Status choose_products(std::string_view text, std::string where, Recipe& recipe);
 
+/// A token's results will not depend on its neighbours (docs/invariance.md). An error if an option
+/// that was read before rules it out.
+Status choose_invariant(std::string_view where, CompileOptions& options);
+
 /// "fp32", "fp16", "bf16", and the IR's own names of these.
 Result<DType> parse_dtype_option(std::string_view text);
 

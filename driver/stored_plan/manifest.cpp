@@ -130,6 +130,8 @@ class ManifestReader {
       return view["attention"].mismatch("tiled, composed or relaxed");
     SINTER_LET(rounded, view["rounded_matrices"].boolean());
     if (rounded) recipe.codes = Recipe::Codes::rounded;
+    SINTER_LET(invariant, view["invariant"].boolean_or(false));
+    recipe.invariant = invariant;
     return {};
   }
   Status read_compile(const JsonView& view) {
@@ -269,6 +271,7 @@ std::string write_manifest(const Manifest& manifest) {
                      {"products", to_string(recipe.products)},
                      {"attention", to_string(recipe.attention)},
                      {"rounded_matrices", recipe.codes == Recipe::Codes::rounded}};
+  if (recipe.invariant) json["compile"]["invariant"] = true;
   if (fusion.only) json["compile"]["fusions"] = *fusion.only;
   json["spec"] = spec ? spec_of(*spec) : Json();
   json["streaming"] = Json();

@@ -12,7 +12,7 @@
 
 namespace sinter {
 
-std::optional<ValueId> choose_dequantize(Builder& b, const Op& op, Tokens) {
+std::optional<ValueId> choose_dequantize(Builder& b, const Op& op, Tokens, const Recipe&) {
   if (op.kind != OpKind::embedding) return std::nullopt;
   const Op table = b.graph()[op.operands[0]];
   const ValueId end{static_cast<uint32_t>(b.graph().size())};

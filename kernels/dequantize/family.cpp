@@ -8,7 +8,8 @@
 namespace sinter {
 
 EmitKernel emit_dequantize;
-std::optional<ValueId> choose_dequantize(Builder& b, const Op& op, Tokens tokens);
+std::optional<ValueId> choose_dequantize(Builder& b, const Op& op, Tokens tokens,
+                                         const Recipe& recipe);
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-std::optional<ValueId> choose_float_attention(Builder& b, const Op& op, Tokens) {
+std::optional<ValueId> choose_float_attention(Builder& b, const Op& op, Tokens, const Recipe&) {
   if (!is_without_order(op, OpKind::attention) || op.type.dtype != DType::f32) return std::nullopt;
   const AttentionHeads heads =
       attention_heads(op.attrs, b.type(op.operands[1]), b.type(op.operands[2]));

@@ -10,7 +10,8 @@
 namespace sinter {
 
 EmitKernel emit_float_attention;
-std::optional<ValueId> choose_float_attention(Builder& b, const Op& op, Tokens tokens);
+std::optional<ValueId> choose_float_attention(Builder& b, const Op& op, Tokens tokens,
+                                              const Recipe& recipe);
 
 namespace {
 

@@ -97,7 +97,7 @@ std::optional<Dim> gemv_rows(const Graph& graph, const Op& op, llvm::ArrayRef<Sy
 
 }  // namespace
 
-std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens) {
+std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens, const Recipe&) {
   const std::optional<Dim> rows = gemv_rows(b.graph(), op, b.symbols());
   if (!rows) return std::nullopt;
   const Graph& graph = b.graph();

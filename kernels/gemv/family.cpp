@@ -13,7 +13,7 @@ EmitKernel emit_gemv;
 std::optional<KernelCost> gemv_cost(const GroupView& group, int64_t min_threads);
 std::optional<Verdict> admits_gemv_prologue(const GroupView& group);
 std::optional<Verdict> admits_gemv_epilogue(const GroupView& group, GroupShape& merged);
-std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens tokens);
+std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens tokens, const Recipe& recipe);
 
 namespace {
 
@@ -45,6 +45,11 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   return wish;
 }
 
+/// Its order is for few tokens alone.
+Permission permission(const Recipe& recipe) {
+  return recipe.invariant ? Permission::never : Permission::always;
+}
+
 }  // namespace
 
 extern const KernelFamily gemv_family;
@@ -59,6 +64,7 @@ constinit const KernelFamily gemv_family{
     .ports = ports,
     .admits_prologue = admits_gemv_prologue,
     .admits_epilogue = admits_gemv_epilogue,
+    .permission = permission,
     .choose = choose_gemv,
     .addresses = addresses,
     .early_reads = early_reads,

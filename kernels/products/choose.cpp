@@ -109,15 +109,16 @@ constexpr int64_t kMostLength = 1152;               // elements of a sum
 
 }  // namespace
 
-std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens) {
+std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens, const Recipe& recipe) {
   const Graph& graph = b.graph();
   if (op.kind != OpKind::linear && op.kind != OpKind::einsum) return std::nullopt;
   const auto product = as_plain_product(graph, op);
   if (!product || !is_tiled(graph, op, *product)) return std::nullopt;
   const int64_t most = volume(DimsRef(op.type.dims).drop_back()).upper_bound(b.symbols());
-  if (product->transposed ? most <= Product::kFewTokens
-                          : most <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1]))
-    return std::nullopt;
+  const bool is_for_others =
+      product->transposed ? most <= Product::kFewTokens
+                          : most <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1]);
+  if (is_for_others && !recipe.invariant) return std::nullopt;
   llvm::SmallVector<ValueId, 3> operands = op.operands;
   if (product->transposed) operands[1] = b.transpose(product->w, {1, 0});
   Attributes attrs;
@@ -163,7 +164,7 @@ bool gains_by_epilogue(const GroupView& group) {
   return saved >= kLeastBytes && count >= kLeastInstructions * problem.count(elements);
 }
 
-std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens) {
+std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens, const Recipe&) {
   if (!is_without_order(op, OpKind::linear)) return std::nullopt;
   const Graph& graph = b.graph();
   const Op& matrix = graph[op.operands[1]];

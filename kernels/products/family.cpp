@@ -16,11 +16,13 @@ namespace sinter {
 /// `steps`: the order of a sum's steps, a struct of device text as AscendingSteps.
 Result<KernelBody> emit_product(const EmitContext& context, std::string_view steps);
 std::optional<Verdict> admits_product_epilogue(const GroupView& group, GroupShape& merged);
-std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens);
+std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens,
+                                           const Recipe& recipe);
 Gain gain_of_tiled_linear(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols,
                           Tokens tokens);
 bool gains_by_epilogue(const GroupView& group);
-std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens tokens);
+std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens tokens,
+                                          const Recipe& recipe);
 
 namespace {
 
@@ -98,6 +100,8 @@ int64_t summed_rows(const Graph&, const Op& op) {
 }
 
 Permission permission(const Recipe& recipe) {
+  // A target without its kernel has one order, too: that of strided_gemm.
+  if (recipe.invariant) return recipe.has_wgmma ? Permission::always : Permission::never;
   switch (recipe.products) {
     case Recipe::Products::own:
       return Permission::always;  // emission says what a target lacks
@@ -113,6 +117,10 @@ Permission permission(const Recipe& recipe) {
 Permission codes_permission(const Recipe& recipe) {
   return recipe.has_wgmma && recipe.codes != Recipe::Codes::rounded ? Permission::always
                                                                     : Permission::never;
+}
+
+uint8_t form(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {
+  return static_cast<uint8_t>(product_of(graph, op, symbols).loop());
 }
 
 Result<KernelBody> emit_ascending(const EmitContext& context) {
@@ -144,6 +152,7 @@ constinit const KernelFamily tiled_linear_family{
     .gain = gain_of_tiled_linear,
     .gains_in = gains_by_epilogue,
     .choose = choose_tiled_linear,
+    .form = form,
     .explain_choice = explain_choice,
     .addresses = addresses,
     .summed_rows = summed_rows,

@@ -32,6 +32,7 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
   const int row = (computes ? row0 : 0) + thread % 32 / 4;
   AttentionSoftmax<Config> softmax(block.seen_within(range, row), block.seen_within(range, row + 8),
                                    {block, row});
+  JoinedSums<Config> joined(joined_place<Config>(block.queries(0)), Config::kThreads, thread);
   float sums[Sizes::value_width / 2] = {};
 #pragma unroll 1
   for (int next; tile < end; tile = next) {
@@ -45,6 +46,7 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
       float dots[Sizes::keys / 2];
       multiply_tiles_by_warp<T, Sizes::rows, Sizes::keys, Sizes::width>(dots, block.queries(0),
                                                                         row0, block.keys(0));
+      if (softmax.end_segments(tile)) joined.join(sums, softmax.ended());
       if (softmax.update_max(dots, tile)) softmax.scale_rows(sums, softmax.scale());
       softmax.exponentiate(dots, weights);
     }
@@ -59,6 +61,7 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
   if (!computes) return;
   AttentionEnds ends;
   softmax.finish(ends);
+  if (ends.joins) joined.finish(sums, ends.ended);
   softmax.scale_rows(sums, ends.factors);
   block.store_result(sums, row, ends, out);
 }

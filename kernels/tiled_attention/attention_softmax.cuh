@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/tiled_attention/attention_mask.cuh"
+#include "kernels/tiled_attention/attention_segments.cuh"
 
 namespace sinter {
 
@@ -16,8 +17,12 @@ class AttentionSoftmax {
   using Mask = typename Config::Mask;
 
   // `upper` and `lower`: the keys that the lane's two rows see; `lane_mask`: the mask of both.
-  SINTER_DEVICE AttentionSoftmax(SeenKeys upper, SeenKeys lower, const LaneMask<Config>& lane_mask)
-      : low_{upper.low, lower.low}, count_{upper.count, lower.count}, mask_(lane_mask) {
+  SINTER_DEVICE AttentionSoftmax(const SeenKeys<Config>& upper, const SeenKeys<Config>& lower,
+                                 const LaneMask<Config>& lane_mask)
+      : low_{upper.low, lower.low},
+        count_{upper.count, lower.count},
+        segments_(upper, lower),
+        mask_(lane_mask) {
     all_low_ = low_[0] > low_[1] ? low_[0] : low_[1];
     const int end0 = seen_end(0), end1 = seen_end(1);
     all_end_ = end0 < end1 ? end0 : end1;
@@ -29,6 +34,22 @@ class AttentionSoftmax {
       all_end_ = end < all_end_ ? end : all_end_;
     }
   }
+
+  // Before a tile of keys: whether one of the warp's rows has come to the end of a segment. Then
+  // the caller joins the sums of the lane's rows by ended(). All lanes of a warp return the same.
+  SINTER_DEVICE bool end_segments(int tile) {
+    if (!segments_.move_to(tile)) return false;
+    join_states();
+    return true;
+  }
+  // The state of all keys, at the end; true: the caller joins the sums by ended().
+  SINTER_DEVICE bool end_keys() {
+    if (!segments_.have_states()) return false;
+    segments_.end_all();
+    join_states();
+    return true;
+  }
+  SINTER_DEVICE const EndedSegments& ended() const { return segments_.ended; }
 
   // Turns a tile's dot products into logits and raises m, a row's largest logit, to the tile's
   // largest. True: the caller multiplies the sums of the lane's rows by scale(). All lanes of a
@@ -69,16 +90,19 @@ class AttentionSoftmax {
   }
 
   // Finds one over the sum of each row's weights, and its log-sum.
-  SINTER_DEVICE void finish(AttentionEnds& ends) const {
+  SINTER_DEVICE void finish(AttentionEnds& ends) {
+    ends.joins = end_keys();
+    ends.ended = segments_.ended;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float weights = math::add(weights_[half][0], weights_[half][1]);
-      weights = math::add(weights, __shfl_xor_sync(kAll, weights, 1));
-      weights = math::add(weights, __shfl_xor_sync(kAll, weights, 2));
+      const float weights = ends.joins ? segments_.weights[half] : sum_of_weights(half);
       ends.factors[half] = attention_inverse(weights, Config::kEmptyZero);
-      if constexpr (kLogSumOf<Config>)
-        ends.log_sums[half] =
-            attention_log_sum(weights, shift_[half], Config::kFactor, Mask::kAdds);
+      if constexpr (kLogSumOf<Config>) {
+        const float shift =
+            ends.joins ? attention_shift(segments_.largest[half], Config::kFactor, Mask::kAdds)
+                       : shift_[half];
+        ends.log_sums[half] = attention_log_sum(weights, shift, Config::kFactor, Mask::kAdds);
+      }
     }
   }
 
@@ -89,6 +113,23 @@ class AttentionSoftmax {
   }
 
  private:
+  // Of all keys of the segment; four lanes share a row.
+  SINTER_DEVICE float sum_of_weights(int half) const {
+    float weights = math::add(weights_[half][0], weights_[half][1]);
+    weights = math::add(weights, __shfl_xor_sync(kAll, weights, 1));
+    return math::add(weights, __shfl_xor_sync(kAll, weights, 2));
+  }
+  // Joins m and l of the segments that have ended to those before, and begins them anew.
+  SINTER_DEVICE void join_states() {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float weights = sum_of_weights(half);
+      if (!segments_.ended.rows[half]) continue;
+      segments_.join(half, largest_[half], weights, Config::kFactor);
+      largest_[half] = -math::infinity();
+      weights_[half][0] = weights_[half][1] = 0.0f;
+    }
+  }
   SINTER_DEVICE int seen_end(int half) const { return low_[half] + static_cast<int>(count_[half]); }
 
   // Keys that a row does not see have the logit -inf, whatever the mask has for them.
@@ -126,6 +167,7 @@ class AttentionSoftmax {
 
   int low_[2];
   unsigned count_[2];
+  RowSegments<Config> segments_;
   LaneMask<Config> mask_;
   int all_low_, all_end_;  // keys that all rows of the warp see
   float largest_[2] = {-math::infinity(), -math::infinity()};

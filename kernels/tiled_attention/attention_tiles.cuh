@@ -35,10 +35,24 @@ template <typename Config>
 constexpr bool kBulkCopiesOf<Config, decltype(static_cast<void>(Config::kBulkCopies))> =
     Config::kBulkCopies;
 
+// Keys of a segment (order.h); 0: they are not cut.
+template <typename Config, typename = void>
+constexpr int kSegmentOf = 0;
+template <typename Config>
+constexpr int kSegmentOf<Config, decltype(static_cast<void>(Config::kSegment))> = Config::kSegment;
+
+// Of a lane's two rows: whether a segment has ended, and how its state is joined to those before.
+struct EndedSegments {
+  bool rows[2];
+  AttentionJoin joins[2];
+};
+
 // A lane's two rows at the end: the factors of their weighted sums and, where kLogSumOf,
-// their log-sums.
+// their log-sums. `joins`: the sums are joined to those of earlier segments before.
 struct AttentionEnds {
   float factors[2], log_sums[2];
+  bool joins;
+  EndedSegments ended;
 };
 
 // The operands of a launch: keys and values, the row numbers of all tokens, the mask, and how many
@@ -74,10 +88,19 @@ SINTER_DEVICE AttentionRowTile row_tile_of(const AttentionOperands<Config>& in, 
 }
 
 // Keys that a row sees: low .. low + count - 1, and the sink's keys if low > 0 (AttentionRange).
-struct SeenKeys {
+template <bool has_segments>
+struct SeenKeysOf {
   int low;
   unsigned count;
 };
+template <>
+struct SeenKeysOf<true> {
+  int low;
+  unsigned count;
+  int first;  // row of its sequence
+};
+template <typename Config>
+using SeenKeys = SeenKeysOf<(kSegmentOf<Config> > 0)>;
 
 // Tiles of keys: from `first` on, those before `end`.
 struct SeenTiles {
@@ -113,7 +136,7 @@ class AttentionBlock {
 #pragma unroll
     for (int i = 0; i < Sizes::rows; i += 32) {
       const int row = i + static_cast<int>(threadIdx.x) % 32;
-      const SeenKeys seen = seen_by(row);
+      const SeenKeys<Config> seen = seen_by(row);
       if (!is_there(row) || seen.count == 0) continue;
       const int high = seen.low + static_cast<int>(seen.count) - 1;
       if (seen.low < range.low) range.low = seen.low;
@@ -135,8 +158,8 @@ class AttentionBlock {
     return range;
   }
   // The keys that a row sees; all rows see keys in `range` only.
-  SINTER_DEVICE SeenKeys seen_within(RowRange range, int row) const {
-    if (kHasTiles && range.high < range.low) return {0, 0};
+  SINTER_DEVICE SeenKeys<Config> seen_within(RowRange range, int row) const {
+    if (kHasTiles && range.high < range.low) return {};
     return seen_by(row);
   }
   // Sets the keys that loads of keys and values read; other rows of a tile become zeros.
@@ -159,12 +182,14 @@ class AttentionBlock {
     return next_shown_tile(tile, end, seen_.low);
   }
   // A row that is not there sees all keys.
-  SINTER_DEVICE SeenKeys seen_by(int row) const {
+  SINTER_DEVICE SeenKeys<Config> seen_by(int row) const {
     if (!is_there(row)) return {0, static_cast<unsigned>(in_->cache_rows)};
     const long long token = sequence_token0() + token0() + row;
-    const AttentionRange range =
-        visible_keys<Config>(in_->first(token), in_->last(token), in_->cache_rows);
-    return {static_cast<int>(range.low), static_cast<unsigned>(range.count)};
+    const int first = in_->first(token);
+    const AttentionRange range = visible_keys<Config>(first, in_->last(token), in_->cache_rows);
+    SeenKeys<Config> seen = {static_cast<int>(range.low), static_cast<unsigned>(range.count)};
+    if constexpr (kSegmentOf < Config >> 0) seen.first = first;
+    return seen;
   }
 
   SINTER_DEVICE unsigned char* queries(int stage) const {

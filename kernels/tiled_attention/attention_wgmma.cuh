@@ -31,7 +31,7 @@ template <typename Config>
 struct AttentionWorkTile {
   int tile, head;  // of queries; tile -1: no work tile is left
   RowRange range;  // of keys that some row sees
-  SeenKeys rows[Config::kRows];
+  SeenKeys<Config> rows[Config::kRows];
 };
 
 // Pipelines and work tiles that the warpgroups of a block share.
@@ -65,9 +65,9 @@ SINTER_DEVICE void produce_queries(const AttentionTiles<Config>& tiles,
 #pragma unroll 1
   for (int round = 0; tiles.has(round); ++round) {
     const AttentionBlock<Config> block = tiles.block(round);
-    SeenKeys row = block.seen_by(thread);
+    SeenKeys<Config> row = block.seen_by(thread);
     const RowRange range = block.find_seen_range();
-    if (Config::Mask::kHasTiles && range.high < range.low) row = {0, 0};
+    if (Config::Mask::kHasTiles && range.high < range.low) row = {};
     work_tiles.producer_acquire();
     AttentionWorkTile<Config>& work_tile = shared.work_tiles[work_tiles.stage()];
     work_tile.tile = block.tile();
@@ -117,7 +117,7 @@ class TileWalk {
   }
 
   // At a work tile's first tile of keys: which keys a row sees, until release_work_tile().
-  SINTER_DEVICE SeenKeys seen_by(int row) const {
+  SINTER_DEVICE SeenKeys<Config> seen_by(int row) const {
     return shared_.work_tiles[work_tiles_.stage()].rows[row];
   }
   SINTER_DEVICE void release_work_tile() { work_tiles_.consumer_release(); }
@@ -230,8 +230,11 @@ class AttentionWarpgroup {
   using T = typename Config::Element;
 
  public:
-  SINTER_DEVICE AttentionWarpgroup(AttentionShared<Config>& shared)
-      : group_(warpgroup_index() - kLoadingWarpgroups),
+  // `tiles`: shared memory for them, then for joined sums.
+  SINTER_DEVICE AttentionWarpgroup(AttentionShared<Config>& shared, unsigned char* tiles)
+      : joined_(joined_place<Config>(tiles), Config::kRows / 64 * kWarpgroupThreads,
+                static_cast<int>(threadIdx.x) - kLoadingWarpgroups * kWarpgroupThreads),
+        group_(warpgroup_index() - kLoadingWarpgroups),
         queries_(shared.query_pipeline),
         keys_(shared.key_pipeline),
         values_(shared.value_pipeline) {}
@@ -244,6 +247,7 @@ class AttentionWarpgroup {
       wgmma_wait_group<0>(dots);
       end_keys(walk);
       AttentionSoftmax<Config> softmax = begin_work_tile(walk);
+      softmax.end_segments(walk.tile());
       softmax.update_max(dots, walk.tile());
       softmax.exponentiate(dots, weights);
       AttentionEnds ends;  // of the sums when the products with the last values are added
@@ -261,13 +265,16 @@ class AttentionWarpgroup {
           softmax.finish(ends);
           softmax = begin_work_tile(walk);
         }
+        const bool ended = softmax.end_segments(walk.tile());
         const bool grew = softmax.update_max(dots, walk.tile());
         wgmma_wait_group<0>(sums);
         values_.consumer_release();
-        if (next_work_tile)
+        if (next_work_tile) {
           store_result(block, sums, ends, out);
-        else if (grew)
-          softmax.scale_rows(sums, softmax.scale());
+        } else {
+          if (ended) joined_.join(sums, softmax.ended());
+          if (grew) softmax.scale_rows(sums, softmax.scale());
+        }
         softmax.exponentiate(dots, weights);
       }
       begin_values(walk.block(), sums, weights);
@@ -293,7 +300,8 @@ class AttentionWarpgroup {
   }
   // Stores the result of a work tile and sets the sums to zeros.
   SINTER_DEVICE void store_result(const Block& block, float (&sums)[Sizes::value_width / 2],
-                                  const AttentionEnds& ends, const Result& out) const {
+                                  const AttentionEnds& ends, const Result& out) {
+    if (ends.joins) joined_.finish(sums, ends.ended);
     AttentionSoftmax<Config>::scale_rows(sums, ends.factors);
     block.store_result(sums, row(), ends, out);
 #pragma unroll
@@ -335,6 +343,7 @@ class AttentionWarpgroup {
     multiply_rows<T, Sizes::keys, Sizes::value_width>(sums, weights, block.values(values_.stage()));
     wgmma_commit_group();
   }
+  JoinedSums<Config> joined_;
   int group_;
   PipelineState<Config::kQueryStages> queries_;
   PipelineState<Config::kStages> keys_, values_;
@@ -363,7 +372,7 @@ SINTER_DEVICE void attend_by_warpgroups(const AttentionTiles<Config>& work_tiles
     produce_queries(work_tiles, shared, q);
   } else {
     setmaxnreg_inc<208>();
-    AttentionWarpgroup<Config, Result>(shared).attend({in, tiles, shared}, out);
+    AttentionWarpgroup<Config, Result>(shared, tiles).attend({in, tiles, shared}, out);
   }
 }
 

@@ -3,14 +3,24 @@
 //   %y = attention %q, %k, %v, %first, %last {heads = 32, ...}
 //   =>  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 32, ...}
 //
+// Where a recipe is invariant, its keys are cut into segments, and few tokens, or one of each
+// sequence, have a kernel that walks several segments at a time:
+//
+//   =>  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, segment = 512,
+//                                                 splits = 3, ...}
+//
 // A mask of many keys gets a summary, with which the kernel leaves out tiles of hidden keys;
 // attentions that share a mask share it:
 //
 //   %y = attention %q, %k, %v, %first, %last, %mask {heads = 32, ...}
 //   =>  %tiles = mask_tiles %mask {tile_tokens = 128, tile_keys = 128}
 //       %y = attention %q, %k, %v, %first, %last, %mask, %tiles {order = tiled_attention, ...}
+#include <algorithm>
+
+#include "device/reference_machine.h"
 #include "ir/attention_operands.h"
 #include "ir/builder.h"
+#include "kernels/tiled_attention/layout.h"
 #include "kernels/tiled_attention/order.h"
 
 namespace sinter {
@@ -20,6 +30,17 @@ namespace {
 // is left out may take longer than the summary; and no more tiles than this, which a call writes in
 // any case.
 constexpr int64_t kMinKeys = 512, kMaxTiles = int64_t{1} << 20;
+
+/// Keys of a segment, where one order is asked for: see bench/log/invariance.md.
+constexpr int64_t kSegmentKeys = 512;
+/// The most tokens of a call that the kernel of few tokens takes, if they may be of one sequence.
+constexpr int64_t kMostFewTokens = 8;
+
+/// Blocks that share a token's segments, so that those of one token fill the reference machine.
+int64_t splits_of(const AttentionHeads& heads) {
+  const int64_t blocks = heads.count / few_heads(heads.group());
+  return std::clamp<int64_t>(kReference.cluster_blocks / blocks, 1, kMaxFewSplits);
+}
 
 bool wants_mask_tiles(DimsRef mask, const Dims& tiles, llvm::ArrayRef<Symbol> symbols) {
   return SymExpr(mask.back()).upper_bound(symbols) >= kMinKeys &&
@@ -46,7 +67,8 @@ llvm::SmallVector<ValueId, 7> tiled_operands(Builder& b, const Op& op,
 }  // namespace
 
 // Not of float32: its products would be rounded to 16 bits.
-std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens) {
+std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens given,
+                                              const Recipe& recipe) {
   if (!is_without_order(op, OpKind::attention)) return std::nullopt;
   const TensorType& keys = b.type(op.operands[1]);
   const AttentionHeads heads = attention_heads(op.attrs, keys, b.type(op.operands[2]));
@@ -55,6 +77,12 @@ std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens) 
     return std::nullopt;
   Attributes attrs = op.attrs;
   attrs.set(AttrName::order, Order::tiled_attention);
+  if (recipe.invariant) {
+    attrs.set(AttrName::segment, kSegmentKeys);
+    const int64_t most = volume(DimsRef(op.type.dims).drop_back()).upper_bound(b.symbols());
+    if (most <= kMostFewTokens || given == Tokens::one_each)
+      attrs.set(AttrName::splits, splits_of(heads));
+  }
   return b.op(OpKind::attention, tiled_operands(b, op, heads), std::move(attrs), op.name);
 }
 

@@ -11,7 +11,8 @@
 namespace sinter {
 
 EmitKernel emit_tiled_attention;
-std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens tokens);
+std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens tokens,
+                                              const Recipe& recipe);
 
 namespace {
 
@@ -46,11 +47,12 @@ constexpr double kWeightInstructions = 20;
 /// A block's first item may see all keys; its products and its softmax take turns. (Causal
 /// attention of a whole text sees half of the keys, at about half of the rate; how many a call sees
 /// is known to its inputs alone.)
-std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
+std::optional<KernelCost> attention_cost(const GroupView& group, int64_t min_threads) {
   const Graph& graph = group.problem.graph();
   const Op& op = graph[group.anchor()];
+  if (op.attrs.has(AttrName::splits)) return few_tokens_attention_cost(group, min_threads);
   const AttentionHeads heads = attention_heads(graph, op);
-  const auto form = attention_form(heads.width, heads.value_width, group.problem.device());
+  const auto form = attention_form(attention_shape(graph, op), group.problem.device());
   if (!form) return std::nullopt;
   const FusionProblem& problem = group.problem;
   const DeviceDescription& device = problem.device();
@@ -70,8 +72,15 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
       form->threads);
 }
 
+EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols) {
+  return group[anchor].attrs.has(AttrName::splits) ? attention_early_reads(group, anchor, symbols)
+                                                   : EarlyWish();
+}
+
 KernelChoice explain_choice(const Op& own) {
-  return {"attention", fmt::format("many tokens of {}", to_string(own.type.dtype))};
+  return {"attention",
+          fmt::format("{} tokens of {}", own.attrs.has(AttrName::splits) ? "few" : "many",
+                      to_string(own.type.dtype))};
 }
 
 }  // namespace
@@ -90,6 +99,7 @@ constinit const KernelFamily tiled_attention_family{
     .choose = choose_tiled_attention,
     .explain_choice = explain_choice,
     .addresses = attention_addresses,
+    .early_reads = early_reads,
 };
 
 }  // namespace sinter

@@ -2,6 +2,7 @@
 // evaluation a softmax in float64.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "kernels/tiled_attention/order.h"
 #include "runtime/evaluate/attention_call.h"
@@ -20,7 +21,8 @@ class TiledAttention {
         in_(call),
         heads_(in_.heads()),
         scale_(in_.number(AttrName::scale)),
-        softcap_(in_.number(AttrName::softcap)) {}
+        softcap_(in_.number(AttrName::softcap)),
+        segment_(integer_or(call.op.attrs, AttrName::segment, 0)) {}
 
   Result<HostView> run() {
     return in_.evaluate([&](int64_t token, int64_t head, SeenRows keys) {
@@ -105,11 +107,21 @@ class TiledAttention {
     const float factor = attention_factor(scale_, softcap_, in_.adds_mask());
     float largest = -INFINITY, sums[8] = {};
     std::fill(out.begin(), out.end(), 0.0f);
+    State joined;
+    std::optional<int> segment;
     std::vector<float> logits(static_cast<size_t>(tile_keys));
     for (KeysOfTile tile{}; tile.first < keys.count; tile.first = tile.end) {
       tile.begin = keys.row(tile.first) / tile_keys * tile_keys;
       tile.end = keys.key_at_least(tile.begin + tile_keys);
       if (!shows_tile(token, head, tile.begin / tile_keys)) continue;
+      const int own_segment = segment_of(token, tile.begin / tile_keys);
+      if (segment && *segment != own_segment) {
+        joined.join({largest, sum_of(sums), out}, factor);
+        largest = -INFINITY;
+        std::fill(out.begin(), out.end(), 0.0f);
+        std::fill(std::begin(sums), std::end(sums), 0.0f);
+      }
+      segment = own_segment;
       const float before = largest;
       largest = find_logits(token, head, keys, tile, before, logits);
       if (largest != before) {
@@ -126,13 +138,37 @@ class TiledAttention {
       }
       add_values(token, head, keys, tile, logits, out);
     }
-    const float half = math::add(math::add(sums[0], sums[1]), math::add(sums[2], sums[3]));
-    const float other = math::add(math::add(sums[4], sums[5]), math::add(sums[6], sums[7]));
-    const float weights = math::add(half, other);
-    const float by = attention_inverse(weights, in_.empty_zero());
-    for (float& element : out) element = math::mul(element, by);
-    return attention_log_sum(weights, attention_shift(largest, factor, in_.adds_mask()), factor,
+    joined.join({largest, sum_of(sums), out}, factor);
+    const float by = attention_inverse(joined.weights, in_.empty_zero());
+    for (size_t i = 0; i < out.size(); ++i) out[i] = math::mul(joined.sums[i], by);
+    return attention_log_sum(joined.weights,
+                             attention_shift(joined.largest, factor, in_.adds_mask()), factor,
                              in_.adds_mask());
+  }
+
+  /// Of the keys of a segment, or of several.
+  struct State {
+    float largest = -INFINITY, weights = 0;
+    std::vector<float> sums = {};
+
+    void join(const State& other, float factor) {
+      const AttentionJoin by = attention_join(largest, other.largest, factor);
+      weights = attention_joined(by, weights, other.weights);
+      sums.resize(other.sums.size());
+      for (size_t i = 0; i < sums.size(); ++i)
+        sums[i] = attention_joined(by, sums[i], other.sums[i]);
+      largest = math::maximum(largest, other.largest);
+    }
+  };
+  static float sum_of(const float (&sums)[8]) {
+    const float half = math::add(math::add(sums[0], sums[1]), math::add(sums[2], sums[3]));
+    return math::add(half, math::add(math::add(sums[4], sums[5]), math::add(sums[6], sums[7])));
+  }
+  int segment_of(int64_t token, int64_t tile) const {
+    if (segment_ == 0) return 0;
+    return attention_segment(static_cast<int>(tile), static_cast<int>(in_.first(token)),
+                             static_cast<int>(tile_keys()),
+                             static_cast<int>(segment_ / tile_keys()));
   }
 
   /// The logits of a tile's rows, -inf of those that the token does not see. Returns the largest of
@@ -170,6 +206,7 @@ class TiledAttention {
   AttentionCall<T> in_;
   AttentionHeads heads_;
   double scale_, softcap_;
+  int64_t segment_;  // keys; 0: they are not cut
 };
 
 }  // namespace

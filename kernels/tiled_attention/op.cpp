@@ -1,9 +1,12 @@
 // tiled_attention, and attention_log_sum. Constraint:
 //   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0, a mask
 //   that
-//        repeats along all leading axes or along none, and a summary of its own tiles
+//        repeats along all leading axes or along none, a summary of its own tiles, segments of
+//        whole tiles of keys, and splits of segments alone
 #include "ir/attention_operands.h"
 #include "ir/inference.h"
+#include "ir/optional_attribute.h"
+#include "kernels/tiled_attention/layout.h"
 #include "kernels/tiled_attention/order.h"
 
 namespace sinter {
@@ -27,6 +30,23 @@ Status check_tiles_of_keys(const Inference& op, const TensorType& whole) {
   return {};
 }
 
+Status check_segments(const Inference& op) {
+  const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
+  const int64_t segment = integer_or(op.attrs, AttrName::segment, 0),
+                splits = integer_or(op.attrs, AttrName::splits, 0),
+                tile = attention_key_tile(static_cast<int>(heads.width),
+                                          static_cast<int>(heads.value_width));
+  if (op.attrs.has(AttrName::segment) &&
+      (segment <= 0 || segment % tile != 0 || segment > kMaxAttentionSegment))
+    return op.reject(24, fmt::format("segments of {} keys, must be a multiple of {} up to {}",
+                                     segment, tile, kMaxAttentionSegment));
+  if (op.attrs.has(AttrName::splits) && (segment == 0 || splits < 1 || splits > kMaxFewSplits))
+    return op.reject(
+        24, fmt::format("{} splits of segments of {} keys, must be 1 .. {} of segments", splits,
+                        segment, kMaxFewSplits));
+  return {};
+}
+
 }  // namespace
 
 Result<TensorType> infer_attention_log_sum(const Inference& op) {
@@ -37,6 +57,7 @@ Result<TensorType> infer_attention_log_sum(const Inference& op) {
 
 Status check_tiled_attention(const Inference& op, const TensorType& whole) {
   SINTER_TRY(check_tiles_of_keys(op, whole));
+  SINTER_TRY(check_segments(op));
   if (op.operands.size() <= kMaskTilesOperand) return {};
   const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
   const TensorType& mask = op.operands[kMaskOperand];

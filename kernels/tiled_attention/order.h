@@ -31,6 +31,13 @@
 // multiples of 128 rows are alike. (A value that is infinite or NaN, in a tile with a key that
 // the token sees, may make NaN of its element: its weight 0 is multiplied with it.)
 //
+// With segments of S keys, the tiles of a token are cut into runs of S keys from the tile of its
+// sequence's first row (`first`) on; tiles before that are one more run. A segment is walked as
+// above from the beginning, and has a state at its end: m, l as one number, and the weighted sums.
+// States are joined one by one, upwards (joining is not associative): attention_joined(). So any
+// number of segments may be walked at a time, by a prefill one after the other, and each token has
+// the same bits.
+//
 // With a summary of the mask (mask_tiles) a token leaves out the tiles of keys that it says are
 // hidden from all tokens of a tile of kAttentionTokenTile tokens.
 #pragma once
@@ -45,6 +52,14 @@ constexpr int kAttentionTokenTile = 128;
 /// Keys of a tile, for heads of these widths: as many as leave registers for the sums of a row.
 SINTER_DEVICE constexpr int attention_key_tile(int width, int value_width) {
   return width <= 128 && value_width <= 128 ? 128 : 64;
+}
+
+constexpr int kMaxAttentionSegment = 1 << 20;  // keys
+
+/// The segment of a tile, of `tiles` tiles each, where the row `first` is the sequence's first one.
+SINTER_DEVICE int attention_segment(int tile, int first, int keys, int tiles) {
+  const int begin = (first > 0 ? first : 0) / keys;
+  return tile < begin ? -1 : (tile - begin) / tiles;
 }
 
 /// The number that stands for m where weights are computed.
@@ -64,6 +79,24 @@ SINTER_DEVICE float attention_weight(float logit, float shift, float factor, boo
 SINTER_DEVICE float attention_scale(float before, float largest, float factor) {
   if (before == largest) return 1.0f;
   return attention_exp2(math::mul(math::sub(before, attention_base(largest)), factor));
+}
+
+/// How the state of a segment is joined to that of the segments before it.
+struct AttentionJoin {
+  float before, own;  // factors of both sums
+  bool replaces;      // no key of the state before was seen
+  bool keeps;         // no key of the segment was seen
+};
+/// `before`, `own`: the largest logits m of both; the joined state has the larger one.
+SINTER_DEVICE AttentionJoin attention_join(float before, float own, float factor) {
+  const float largest = math::maximum(before, own);
+  return {attention_scale(before, largest, factor), attention_scale(own, largest, factor),
+          before == -math::infinity(), own == -math::infinity()};
+}
+/// The joined sum, of l or of an element.
+SINTER_DEVICE float attention_joined(const AttentionJoin& join, float before, float own) {
+  const float sum = math::fma(own, join.own, math::mul(before, join.before));
+  return join.replaces ? own : join.keeps ? before : sum;
 }
 
 /// The factor of a weighted sum at the end. No key was seen where l is 0: NaN or, with

@@ -32,6 +32,7 @@ def compile(
     numerics: str | None = None,
     attention: str | None = None,
     products: str | None = None,
+    invariant: bool | None = None,
     fuse: bool | None = None,
     entries: list[str] | None = None,
     random_weights: int | None = None,
@@ -53,7 +54,9 @@ def compile(
     "fast". attention: "tiled" (the default), "composed", or "relaxed", which takes attention in
     primitives whose scores are rounded to 16 bits. products, of more than eight tokens: "auto" (the
     default), "library", by cuBLASLt, or "own", by Sinter's kernel with an epilogue, from five tokens
-    on; auto takes that in strict numerics where it was measured to be faster. fuse: False compiles
+    on; auto takes that in strict numerics where it was measured to be faster. invariant: a token's
+    results do not depend, bit for bit, on the other sequences of a call, nor on how its text was cut
+    into calls (docs/invariance.md). fuse: False compiles
     every op to a launch of its own. entries: the default is all. random_weights: a seed of stand-in
     weights. ignore_keys: keys of config.json that are not known and change no result. weights: a
     safetensors file or folder, or tensors by name. context: tokens of the longest text. kv:
@@ -80,6 +83,7 @@ def compile(
         "numerics": numerics,
         "attention": attention,
         "products": products,
+        "invariant": invariant,
         "fuse": fuse,
         "entries": entries,
         "device-inputs": device_inputs,

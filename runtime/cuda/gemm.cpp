@@ -102,9 +102,11 @@ Result<CudaGemm::Implementation> CudaGemm::implement(const GemmProblem& problem)
     return fail("a matrix product is larger than one launch can compute",
                 "product " + problem.key(), "run fewer tokens at a time", ExitCode::device);
   Implementation implementation;
-  SINTER_LET(product, library_product(problem, CublasLtProduct::kFewProposals));
-  implementation.product = std::move(product);
-  SINTER_TRY(decide(problem, implementation));
+  if (!problem.ascending) {
+    SINTER_LET(product, library_product(problem, CublasLtProduct::kFewProposals));
+    implementation.product = std::move(product);
+    SINTER_TRY(decide(problem, implementation));
+  }
   if (implementation.choice.kind == GemmChoice::Kind::own) {
     SINTER_LET(kernel, own_kernel(problem));
     implementation.kernel = kernel;

@@ -55,14 +55,15 @@ class CudaGemm {
                                                   KernelCache cache = KernelCache::of_user(),
                                                   CudaApi::Stream stream = nullptr);
 
-  /// Decides how the step's product is computed and makes what run() needs. May allocate, compile
-  /// and wait; not to be called while a stream records a graph. Only the alignment of the addresses
-  /// matters. The record decides by the product's own key, else by its class's key. A recorded
-  /// decision that cannot be used is an error with GemmPolicy::frozen, and otherwise made anew. A
-  /// recorded algorithm can be used if the library proposes it for the product, or for the longest
-  /// of the class; nothing of a record reaches the library, whose cublasLtMatmulAlgoCheck (13.1)
-  /// crashes on algorithms that it did not make. A shorter length of the class for which the
-  /// library does not propose the class's algorithm uses the library's first proposal.
+  /// Decides how the step's product is computed, if it is not ascending, and makes what run()
+  /// needs. May allocate, compile and wait; not to be called while a stream records a graph. Only
+  /// the alignment of the addresses matters. The record decides by the product's own key, else by
+  /// its class's key. A recorded decision that cannot be used is an error with GemmPolicy::frozen,
+  /// and otherwise made anew. A recorded algorithm can be used if the library proposes it for the
+  /// product, or for the longest of the class; nothing of a record reaches the library, whose
+  /// cublasLtMatmulAlgoCheck (13.1) crashes on algorithms that it did not make. A shorter length of
+  /// the class for which the library does not propose the class's algorithm uses the library's
+  /// first proposal.
   Status prepare(const GemmStep& step, const GemmOperands& operands, llvm::ArrayRef<Symbol> symbols,
                  llvm::ArrayRef<int64_t> symbol_values);
   /// Enqueues a prepared step: launches alone, no allocation, no waiting. `overlaps`: the own

@@ -96,6 +96,7 @@ class CallsMaker {
       problem.residual = std::min(problem.c.alignment, common_alignment({first.residual}));
     }
     problem.activation = step.activation;
+    problem.ascending = step.ascending;
     SINTER_TRY(repeat(first, calls.places));
     return calls;
   }
@@ -232,6 +233,7 @@ std::string GemmProblem::key(const std::array<std::string, 3>& extents) const {
   if (bias) text += fmt::format(" bias {}@{}", to_string(bias->dtype), bias->alignment);
   if (residual) text += fmt::format(" residual @{}", *residual);
   if (activation != Activation::none) text += fmt::format(" {}", to_string(activation));
+  if (ascending) text += " ascending";
   return text;
 }
 

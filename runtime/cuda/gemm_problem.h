@@ -41,6 +41,8 @@ struct GemmProblem {
   /// The extent that the step leaves open, as a prefill its tokens, if one decision is for a class
   /// of its lengths (length_class.h); none: for these extents alone.
   GemmExtent open = GemmExtent::none;
+  /// GemmStep::ascending: by the strided kernel, whatever a record says.
+  bool ascending = false;
 
   /// "2x1x4096x64 A f16 4096,1,64@16 B ...": batch x m x n x k, then dtype, strides of row,
   /// column and copy, and alignment of each operand. A key of the record.

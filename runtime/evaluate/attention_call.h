@@ -68,6 +68,8 @@ class AttentionCall {
   /// An attribute that may be absent: 0.
   double number(AttrName name) const { return real_or_zero(call_.op.attrs, name); }
 
+  /// The first row that the token may see, before a window.
+  int64_t first(int64_t token) const { return static_cast<int64_t>(first_[token]); }
   const T* query(int64_t token, int64_t head) const {
     return q_ + (token * heads_.count + head) * heads_.width;
   }

@@ -42,14 +42,15 @@ class RandomGroup {
     body += fmt::format(
         "  %a = attention %{}, %k, %v, %first, %last{} {{order = tiled_attention, heads = {}, "
         "kv_heads = {}, scale = "
-        "{}{}{}{}{}{}}} : DTYPE[{}N, {}]\n",
+        "{}{}{}{}{}{}{}}} : DTYPE[{}N, {}]\n",
         q, masked ? tiles_ ? ", %mask, %tiles" : ", %mask" : "", heads, kv_heads,
         chance(10) ? "-0.25" : fmt::format("{:.4f}", 0.02 + 0.01 * between(1, 90)),
         chance(25) ? fmt::format(", softcap = {}.0", between(1, 30)) : "",
         chance(30) ? fmt::format(", window = {}", between(1, 300)) : "",
         chance(25) ? fmt::format(", sink = {}", between(1, chance(70) ? 9 : 300)) : "",
-        chance(20) ? ", any_range = 1" : "", chance(30) ? ", empty_zero = 1" : "", leading_,
-        heads * value_width);
+        chance(20) ? ", any_range = 1" : "", chance(30) ? ", empty_zero = 1" : "",
+        segments(attention_key_tile(static_cast<int>(width), static_cast<int>(value_width))),
+        leading_, heads * value_width);
     std::string result = "a";
     if (neighbours && chance(60)) {
       const std::string type = fmt::format("DTYPE[{}N, {}]", leading_, heads * value_width);
@@ -71,6 +72,12 @@ class RandomGroup {
     constexpr int64_t kUsual[] = {16, 32, 64, 80, 96, 128, 256};
     if (chance(60)) return kUsual[between(0, chance(80) ? 3 : 6)];
     return chance(80) ? 2 * between(1, 40) : between(1, 150);
+  }
+  /// Segments of one tile of keys or more, for the kernel of many tokens or of few.
+  std::string segments(int64_t key_tile) {
+    if (chance(40)) return "";
+    const std::string segment = fmt::format(", segment = {}", key_tile * between(1, 3));
+    return chance(60) ? segment + fmt::format(", splits = {}", between(1, 8)) : segment;
   }
   /// %name: the columns of %of after the first `pad`, or all of it.
   std::string cut(std::string_view name, std::string_view of, std::string_view rows, int64_t width,

@@ -62,6 +62,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "products": ("auto", "auto, library, or own: products of more than eight tokens by cuBLASLt, or by Sinter's "
                          "kernel with an epilogue, from five tokens on, which auto takes in strict numerics "
                          "where it was measured to be faster"),
+    "invariant": (False, "a token's results, bit for bit, do not depend on the other sequences of a call, nor on "
+                         "how its text was cut into calls"),
     "check": (False, "on a GPU every call waits, and a row number that names no row is an error"),
     "pack": (True, "without gradients, products of a module that read one value are one, by parameters "
                    "whose data move into one tensor; False: parameters stay where they are"),
@@ -96,7 +98,7 @@ def read_options(options: dict[str, Any] | None, mode: str | None = None) -> dic
 
 def compile_options(options: dict[str, Any]) -> dict[str, Any]:
     """Options of sinter_compile."""
-    chosen = {name: options[name] for name in ("fuse", "numerics", "attention", "products")}
+    chosen = {name: options[name] for name in ("fuse", "numerics", "attention", "products", "invariant")}
     return {**chosen, "target": options["target"]} if options["target"] else chosen
 
 

@@ -1,0 +1,33 @@
+// Shared memory of tiled_attention of few tokens (attention_few.cuh), for its schedule and kernel.
+#pragma once
+
+#include "kernels/tile/layout.h"
+
+namespace sinter {
+
+/// Rows of a product, which are query heads of one key head, and warps of a block.
+constexpr int kHeadRows = 16, kHeadWarps = 4, kHeadThreads = 32 * kHeadWarps;
+/// Blocks of a cluster, which every device that has clusters can hold.
+constexpr int kMaxFewSplits = 8;
+
+/// The query heads of a block, of `group` that a key head has.
+SINTER_DEVICE constexpr long long few_heads(long long group) {
+  long long heads = group < kHeadRows ? group : kHeadRows;
+  while (group % heads != 0) --heads;
+  return heads;
+}
+
+/// Bytes of a tile of keys, one of values, the queries and the weights; widths are padded.
+SINTER_DEVICE constexpr int few_tile_bytes(int keys, int width, int value_width) {
+  return tile_bytes(keys, width) + tile_bytes(keys, value_width) + tile_bytes(kHeadRows, width) +
+         tile_bytes(kHeadRows, keys);
+}
+/// Bytes behind them: what threads and blocks hand over (FewShared).
+SINTER_DEVICE constexpr int few_handed_bytes(int keys, int heads, int value_width, int blocks) {
+  const int owned = (heads * value_width + blocks - 1) / blocks;
+  const int floats = kHeadWarps * kHeadRows + kHeadRows * (keys + 1) + 2 * kHeadRows +
+                     2 * blocks * (owned + 2 * heads);
+  return 4 * floats;
+}
+
+}  // namespace sinter
