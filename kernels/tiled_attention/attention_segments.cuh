@@ -98,7 +98,7 @@ class JoinedSums {
  private:
   // Words in shared memory; the rest is in registers.
   static constexpr int kWords = kCount / 4;
-  static constexpr int shared_words() {
+  static SINTER_DEVICE constexpr int shared_words() {
     if constexpr (kSegmentOf<Config> > 0) return Config::kJoinedWords;
     return 0;
   }

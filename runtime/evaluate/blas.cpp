@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "ir/scalar_math.h"
 #include "runtime/evaluate/host_view.h"
 #include "runtime/evaluate/openblas.h"
 
@@ -26,6 +27,16 @@ const float* dense(const ConstMatrix& matrix, int64_t rows, int64_t columns,
                       {matrix.row_stride, matrix.column_stride},
                       nullptr};
   return dense_elements(view, scratch);
+}
+
+/// multiply() in the order of kernels/gemm/strided_gemm.cuh.
+void multiply_ascending(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int64_t e = 0; e < k; ++e) sum = math::fma(a[i * k + e], b[j * k + e], sum);
+      c[i * n + j] = sum;
+    }
 }
 
 }  // namespace
@@ -55,8 +66,12 @@ Status gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, 
   if (m == 0 || n == 0) return {};
   std::vector<float> a_scratch, b_scratch, scratch, sums(static_cast<size_t>(m * n));
   const ConstMatrix b_transposed{b.data, b.dtype, b.column_stride, b.row_stride};
-  SINTER_TRY(multiply(dense(a, m, k, a_scratch), dense(b_transposed, n, k, b_scratch), sums.data(),
-                      m, n, k));
+  const float* const rows = dense(a, m, k, a_scratch);
+  const float* const columns = dense(b_transposed, n, k, b_scratch);
+  if (epilogue.ascending)
+    multiply_ascending(rows, columns, sums.data(), m, n, k);
+  else
+    SINTER_TRY(multiply(rows, columns, sums.data(), m, n, k));
   if (epilogue.bias != nullptr) {
     const float* row = dense(*epilogue.bias, 1, n, scratch);
     for (int64_t i = 0; i < m; ++i)

@@ -28,12 +28,13 @@ struct Epilogue {
   const ConstMatrix* bias = nullptr;
   const ConstMatrix* residual = nullptr;
   Activation activation = Activation::none;
+  bool ascending = false;  // GemmStep::ascending: no library's order, but one chain over k
 };
 
 /// c[m, n] = round(activation(sum over k of a[m, k] * b[k, n] + bias[n] + residual[m, n])); float
 /// types only. Operands are made dense float32 and go through OpenBLAS in one thread: the same call
-/// gives the same bits on one machine; another m or n may sum an element in another order. Errors:
-/// as OpenBlasCall::begin().
+/// gives the same bits on one machine; another m or n may sum an element in another order, unless
+/// the epilogue is of an ascending product. Errors: as OpenBlasCall::begin().
 Status gemm(const ConstMatrix& a, const ConstMatrix& b, const MutableMatrix& c, int64_t m,
             int64_t n, int64_t k, const Epilogue& epilogue = {});
 

@@ -26,6 +26,7 @@ class GemmRun {
     const ConstMatrix bias{buffers.bias, buffers.bias_dtype, 0, 1};
     epilogue_.bias = buffers.bias ? &bias : nullptr;
     epilogue_.activation = step.activation;
+    epilogue_.ascending = step.ascending;
     if (buffers.residual) residual_ = {c.data, buffers.residual + (c.data - buffers.c)};
     if (m_ > 0 && n_ > 0) return repeat(0, a, b, c);
     return {};
