@@ -5,11 +5,15 @@
 // quarter of its keys and a quarter of the weighted sums. The blocks of a cluster walk neighbouring
 // segments at the same time, a round, and each joins the states of a part of the elements.
 //
-//   load   | keys 0 | values 0                | keys 1             | values 1 | ...
+// The tiles come through the slots of a ring: keys and values of a tile, then those of the next.
+// A slot is filled again as soon as its tile was multiplied:
+//
+//   load   | keys 0 | values 0 | keys 1 |      | values 1       | keys 2   | ...
 //   warps           | dots | m | weights      | l, values          | dots     | ...
 //
-// Config: attention.cuh, with kRows = kHeadRows and one stage of each operand; and
+// Config: attention.cuh, with kRows = kHeadRows, and
 //   kTile     query heads of a block, at most kHeadRows
+//   kStages   slots of the ring
 //   kSplits   blocks of a cluster
 #pragma once
 
@@ -62,6 +66,10 @@ class FewTiles {
     segment_ += blocks_;
     enter_segment();
   }
+  // Moves on to the next round with a tile, if there is one.
+  SINTER_DEVICE void settle() {
+    while (!has_tile() && has_round()) next_round();
+  }
 
  private:
   SINTER_DEVICE int without_gap(int tile) const {
@@ -91,9 +99,11 @@ class FewTokensAttention {
   static constexpr unsigned kAll = 0xffffffffu;
   static constexpr int kKeys = Sizes::keys, kColumns = Sizes::value_width;
   // Parts of 16 keys, and of 16 elements of values, of a warp: every fourth one.
-  static constexpr int kKeyParts = (kKeys / 16 + kHeadWarps - 1) / kHeadWarps;
+  static_assert(kKeys % (16 * kHeadWarps) == 0, "all warps have as many parts of keys");
+  static constexpr int kKeyParts = kKeys / 16 / kHeadWarps;
   static constexpr int kColumnParts = (kColumns / 16 + kHeadWarps - 1) / kHeadWarps;
   static constexpr int kOwnedOfThread = (Shared::owned + kHeadThreads - 1) / kHeadThreads;
+  static constexpr int kSlots = Config::kStages;
 
  public:
   using Operands = AttentionOperands<Config>;
@@ -103,7 +113,7 @@ class FewTokensAttention {
       : in_(in),
         tiles_(tiles),
         shared_(*reinterpret_cast<Shared*>(
-            tiles + few_tile_bytes(kKeys, Sizes::width, Sizes::value_width))) {
+            tiles + few_tile_bytes(kKeys, Sizes::width, Sizes::value_width, kSlots))) {
     constexpr int of_token = Config::kHeads / Config::kTile;
     rank_ = static_cast<int>(blockIdx.x) % blocks;
     token_ = blockIdx.x / (blocks * of_token);
@@ -116,21 +126,17 @@ class FewTokensAttention {
 
   SINTER_DEVICE void start() {
     find_keys();
-    load_keys(walk_);
+    fill();
   }
   // `tokens` of the call: their rows are being appended.
   SINTER_DEVICE void start_early(int tokens) {
     find_keys();
-    bool found = false;
-    for (int t = static_cast<int>(threadIdx.x) % 32; t < tokens; t += 32)
-      found |= in_.last(t) / kKeys == walk_.tile();
-    waits_ = __any_sync(kAll, found);
-    if (!waits_) load_keys(walk_);
+    while (loaded_ < kSlots - 1 && !is_appended(ahead_.tile(), tokens)) load_half();
   }
 
   template <typename Query, typename Result>
   SINTER_DEVICE void run(const Query& q, const Result& out) {
-    if (waits_) load_keys(walk_);
+    fill();
     load_dense<T, kHeadRows, Config::kWidth, kHeadThreads>(
         queries(), q,
         [&](int row) { return (token_ * Config::kHeads + head_of(row)) * Config::kWidth; },
@@ -153,9 +159,14 @@ class FewTokensAttention {
   }
 
  private:
-  SINTER_DEVICE unsigned char* keys() const { return tiles_; }
-  SINTER_DEVICE unsigned char* values() const { return tiles_ + Sizes::key_bytes; }
-  SINTER_DEVICE unsigned char* queries() const { return values() + Sizes::value_bytes; }
+  SINTER_DEVICE unsigned char* slot(int half) const {
+    return tiles_ + half % kSlots * few_slot_bytes(kKeys, Sizes::width, Sizes::value_width);
+  }
+  SINTER_DEVICE unsigned char* keys() const { return slot(2 * walked_); }
+  SINTER_DEVICE unsigned char* values() const { return slot(2 * walked_ + 1); }
+  SINTER_DEVICE unsigned char* queries() const {
+    return tiles_ + kSlots * few_slot_bytes(kKeys, Sizes::width, Sizes::value_width);
+  }
   SINTER_DEVICE unsigned char* weights() const { return queries() + Sizes::query_bytes; }
   SINTER_DEVICE static int warp() { return static_cast<int>(threadIdx.x) / 32; }
   SINTER_DEVICE static int lane() { return static_cast<int>(threadIdx.x) % 32; }
@@ -163,6 +174,10 @@ class FewTokensAttention {
   SINTER_DEVICE static int row_of(int i) { return lane() / 4 + i / 2 % 2 * 8; }
   SINTER_DEVICE static int column_of(int i) { return i / 4 * 8 + lane() % 4 * 2 + i % 2; }
   SINTER_DEVICE static int first_of_part(int part) { return 16 * (warp() + kHeadWarps * part); }
+  // All warps have as many parts, unless the last one is beyond the elements of values.
+  SINTER_DEVICE static bool has_columns(int part) {
+    return kColumns % (16 * kHeadWarps) == 0 || first_of_part(part) < kColumns;
+  }
   // Rows beyond the block's heads compute what nobody asks for.
   SINTER_DEVICE int head_of(int row) const {
     return head0_ + (row < Config::kTile ? row : Config::kTile - 1);
@@ -171,12 +186,23 @@ class FewTokensAttention {
   SINTER_DEVICE void find_keys() {
     const int first = in_.first(token_);
     seen_ = visible_keys<Config>(first, in_.last(token_), in_.cache_rows);
-    walk_ = FewTiles<Config>(seen_, first, rank_, blocks);
+    walk_ = ahead_ = FewTiles<Config>(seen_, first, rank_, blocks);
+    ahead_.settle();
+  }
+  // The tile has a row that one of the call's tokens appends.
+  SINTER_DEVICE bool is_appended(int tile, int tokens) const {
+    bool found = false;
+    for (int t = lane(); t < tokens; t += 32) found |= in_.last(t) / kKeys == tile;
+    return __any_sync(kAll, found);
   }
   SINTER_DEVICE bool sees(int row) const {
     const auto after_low = static_cast<unsigned>(row - static_cast<int>(seen_.low));
     return after_low < static_cast<unsigned>(seen_.count) ||
            is_of_sink<Config>(row, static_cast<int>(seen_.low));
+  }
+  SINTER_DEVICE bool sees_all(int tile) const {
+    const auto low = static_cast<int>(seen_.low);
+    return tile * kKeys >= low && (tile + 1) * kKeys <= low + static_cast<int>(seen_.count);
   }
   // The rows of a tile from the first to the last that the token sees.
   SINTER_DEVICE RowRange rows_in(int tile) const {
@@ -185,10 +211,24 @@ class FewTokensAttention {
     if (!is_of_sink<Config>(tile * kKeys, low)) return {low, high};
     return {0, (tile + 1) * kKeys <= low ? kSinkOf<Config> - 1 : high};
   }
-  SINTER_DEVICE void load_keys(const FewTiles<Config>& walk) const {
-    if (walk.has_tile())
-      load<Config::kWidth>(keys(), in_.keys, walk.tile());
+  // Loads keys, then values, of the next tile that is not loaded; an empty group of copies behind
+  // the last one.
+  SINTER_DEVICE void load_half() {
+    unsigned char* const to = slot(loaded_);
+    if (ahead_.has_tile()) {
+      if (loaded_ % 2 == 0) {
+        load<Config::kWidth>(to, in_.keys, ahead_.tile());
+      } else {
+        load<Config::kValueWidth>(to, in_.values, ahead_.tile());
+        ahead_.next_tile();
+        ahead_.settle();
+      }
+    }
     cp_async_commit_group();
+    ++loaded_;
+  }
+  SINTER_DEVICE void fill() {
+    while (loaded_ < kSlots - 1) load_half();
   }
   template <int width>
   SINTER_DEVICE void load(unsigned char* to, const AttentionRows<T>& rows, int tile) const {
@@ -198,38 +238,30 @@ class FewTokensAttention {
         static_cast<int>(threadIdx.x));
   }
 
-  // Computes the state of a segment. At its last tile the first keys of the next round's are asked
-  // for.
+  // Computes the state of a segment. Copies that may be under way where a half is needed: those of
+  // the halves behind it that are asked for.
   SINTER_DEVICE void walk_segment() {
     begin_segment();
-    FewTiles<Config> next = walk_;
-    if (!walk_.has_tile()) {
-      next.next_round();
-      load_keys(next);
-    }
     for (; walk_.has_tile(); walk_.next_tile()) {
-      cp_async_wait_group<0>();
-      __syncthreads();  // keys and queries are there, and the tile before is no longer needed
-      load<Config::kValueWidth>(values(), in_.values, walk_.tile());
-      cp_async_commit_group();
+      cp_async_wait_group<kSlots - 2>();
+      __syncthreads();  // keys and queries are there; values of the tile before are not needed
+      load_half();
       float logits[kKeyParts][8];
       multiply_keys(logits);
       find_logits(logits);
       __syncthreads();  // the warps' largest logits are there
       weigh(logits);
-      cp_async_wait_group<0>();
-      __syncthreads();  // weights and values are there, and the keys are no longer needed
-      next = walk_;
-      next.next_tile();
-      if (!next.has_tile()) next.next_round();
-      load_keys(next);
+      cp_async_wait_group<kSlots - 2>();
+      __syncthreads();  // weights and values are there; the keys are not needed
+      load_half();
       sum_weights();
       add_values();
+      ++walked_;
     }
-    walk_ = next;
+    walk_.next_round();
   }
   SINTER_DEVICE void begin_segment() {
-    for (int half = 0; half < 2; ++half) largest_[half] = -math::infinity();
+    largest_[0] = largest_[1] = -math::infinity();
     chain_largest_ = -math::infinity();
     chain_ = 0.0f;
 #pragma unroll
@@ -248,7 +280,6 @@ class FewTokensAttention {
       ldmatrix_x4(rows, part_rows_first<kHeadRows, Sizes::width>(queries(), 0, k));
 #pragma unroll
       for (int part = 0; part < kKeyParts; ++part) {
-        if (first_of_part(part) >= kKeys) break;
         unsigned columns[4];
         ldmatrix_x4(columns,
                     part_columns_first<kKeys, Sizes::width>(keys(), first_of_part(part), k));
@@ -261,23 +292,24 @@ class FewTokensAttention {
     typename Mask::Row masks[2];
     bool shown[2];
     const long long token = token_ - sequence_ * in_.tokens;
+#pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int head = head_of(lane() / 4 + 8 * half);
       masks[half] = in_.mask.row(sequence_, head, token);
       shown[half] = shows_tile(head, token);
     }
     float largest[2] = {-math::infinity(), -math::infinity()};
+    const bool all = sees_all(walk_.tile());
 #pragma unroll
-    for (int part = 0; part < kKeyParts; ++part) {
-      if (first_of_part(part) >= kKeys) break;
+    for (int part = 0; part < kKeyParts; ++part)
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const int row = walk_.tile() * kKeys + first_of_part(part) + column_of(i);
         float& x = dots[part][i];
-        x = shown[i / 2 % 2] && sees(row) ? logit(x, masks[i / 2 % 2], row) : -math::infinity();
+        x = shown[i / 2 % 2] && (all || sees(row)) ? logit(x, masks[i / 2 % 2], row)
+                                                   : -math::infinity();
         largest[i / 2 % 2] = math::maximum(largest[i / 2 % 2], x);
       }
-    }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float& x = largest[half];
@@ -309,13 +341,13 @@ class FewTokensAttention {
   // Gives the weights of the tile, and scales the weighted sums.
   SINTER_DEVICE void weigh(const float (&logits)[kKeyParts][8]) {
     float shift[2], scale[2];
+#pragma unroll
     for (int half = 0; half < 2; ++half) {
       scale[half] = raise(largest_[half], lane() / 4 + 8 * half);
       shift[half] = attention_shift(largest_[half], Config::kFactor, Mask::kAdds);
     }
 #pragma unroll
-    for (int part = 0; part < kKeyParts; ++part) {
-      if (first_of_part(part) >= kKeys) break;
+    for (int part = 0; part < kKeyParts; ++part)
 #pragma unroll
       for (int i = 0; i < 8; i += 2) {
         const int row = row_of(i), key = first_of_part(part) + column_of(i);
@@ -329,7 +361,6 @@ class FewTokensAttention {
         *reinterpret_cast<unsigned*>(weights() + tile_offset(kHeadRows, kKeys, row, key / 8) +
                                      key % 8 * 2) = pack(static_cast<const T*>(nullptr), p[0], p[1]);
       }
-    }
 #pragma unroll
     for (auto& part : sums_)
 #pragma unroll
@@ -350,7 +381,7 @@ class FewTokensAttention {
       ldmatrix_x4(rows, part_rows_first<kHeadRows, kKeys>(weights(), 0, key));
 #pragma unroll
       for (int part = 0; part < kColumnParts; ++part) {
-        if (first_of_part(part) >= kColumns) break;
+        if (!has_columns(part)) break;
         unsigned columns[4];
         ldmatrix_x4_trans(columns,
                           part_rows_first<kKeys, kColumns>(values(), key, first_of_part(part)));
@@ -426,7 +457,8 @@ class FewTokensAttention {
   long long token_, sequence_;
   AttentionRange seen_;
   FewTiles<Config> walk_;
-  bool waits_ = false;  // the first tile has a row that is being appended
+  FewTiles<Config> ahead_;           // at the tile that is loaded next
+  int loaded_ = 0, walked_ = 0;      // halves of tiles, and tiles
   // Of the segment: m and the weighted sums, as a product has them; m and l of a row of the thread.
   float largest_[2], sums_[kColumnParts][8];
   float chain_largest_, chain_;

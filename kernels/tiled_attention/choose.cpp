@@ -34,7 +34,7 @@ constexpr int64_t kMinKeys = 512, kMaxTiles = int64_t{1} << 20;
 /// Keys of a segment, where one order is asked for: see bench/log/invariance.md.
 constexpr int64_t kSegmentKeys = 512;
 /// The most tokens of a call that the kernel of few tokens takes, if they may be of one sequence.
-constexpr int64_t kMostFewTokens = 8;
+constexpr int64_t kMaxFewTokens = 8;
 
 /// Blocks that share a token's segments, so that those of one token fill the reference machine.
 int64_t splits_of(const AttentionHeads& heads) {
@@ -80,7 +80,7 @@ std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens g
   if (recipe.invariant) {
     attrs.set(AttrName::segment, kSegmentKeys);
     const int64_t most = volume(DimsRef(op.type.dims).drop_back()).upper_bound(b.symbols());
-    if (most <= kMostFewTokens || given == Tokens::one_each)
+    if (given == Tokens::one_each || (given == Tokens::any && most <= kMaxFewTokens))
       attrs.set(AttrName::splits, splits_of(heads));
   }
   return b.op(OpKind::attention, tiled_operands(b, op, heads), std::move(attrs), op.name);

@@ -192,7 +192,9 @@ class TiledAttentionKernel {
     body_.launch.shared_bytes = form.shared_bytes;
     if (shape_.splits > 1 && context_.device.has.clusters) {
       body_.launch.cluster = shape_.splits;
-      body_.launch.items_without_clusters = context_.device.multiprocessors;
+      // Clusters whose blocks do not all run at a time take longer than blocks without.
+      body_.launch.items_without_clusters =
+          2 * context_.device.multiprocessors / shape_.splits + 1;
       text += fmt::format("if (cluster_nctaid_x() == 1) {{\n{}}} else {{\n{}}}\n",
                           indented(attend(1)), indented(attend(shape_.splits)));
     } else {

@@ -17,9 +17,15 @@ SINTER_DEVICE constexpr long long few_heads(long long group) {
   return heads;
 }
 
-/// Bytes of a tile of keys, one of values, the queries and the weights; widths are padded.
-SINTER_DEVICE constexpr int few_tile_bytes(int keys, int width, int value_width) {
-  return tile_bytes(keys, width) + tile_bytes(keys, value_width) + tile_bytes(kHeadRows, width) +
+constexpr int kMinFewSlots = 2, kMaxFewSlots = 8;
+
+/// Bytes of a slot, which holds a tile of keys or of values; widths are padded.
+SINTER_DEVICE constexpr int few_slot_bytes(int keys, int width, int value_width) {
+  return tile_bytes(keys, width > value_width ? width : value_width);
+}
+/// Bytes of the slots, the queries and the weights.
+SINTER_DEVICE constexpr int few_tile_bytes(int keys, int width, int value_width, int slots) {
+  return slots * few_slot_bytes(keys, width, value_width) + tile_bytes(kHeadRows, width) +
          tile_bytes(kHeadRows, keys);
 }
 /// Bytes behind them: what threads and blocks hand over (FewShared).

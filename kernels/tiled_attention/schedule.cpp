@@ -32,6 +32,8 @@ TileSizes tile_sizes(int64_t width, int64_t value_width, int64_t rows) {
 // without a bulk copy.
 constexpr int64_t kMaxStages = 4;
 
+/// Bytes of a block that the system keeps.
+constexpr int64_t kSystemBytes = 1024;
 /// A word is four joined sums of a thread. With segments most of them are in shared memory: beside
 /// the sums of a segment registers have room for this number.
 constexpr int64_t kWordsInRegisters = 4;
@@ -77,9 +79,17 @@ std::optional<AttentionForm> few_form(const AttentionShape& shape,
             heads = static_cast<int>(few_heads(shape.group)),
             splits = device.has.clusters ? static_cast<int>(shape.splits) : 1;
   AttentionForm form{.rows = kHeadRows, .threads = kHeadThreads};
-  form.shared_bytes = few_tile_bytes(keys, width, tile_padded(value_width)) +
-                      std::max(few_handed_bytes(keys, heads, value_width, 1),
-                               few_handed_bytes(keys, heads, value_width, splits));
+  const int handed = std::max(few_handed_bytes(keys, heads, value_width, 1),
+                              few_handed_bytes(keys, heads, value_width, splits));
+  const auto bytes = [&](int slots) {
+    return few_tile_bytes(keys, width, tile_padded(value_width), slots) + handed;
+  };
+  // Two blocks share a multiprocessor, if they can.
+  const int64_t wanted = device.max_shared_bytes / 2 - kSystemBytes;
+  form.stages = kMinFewSlots;
+  while (form.stages < kMaxFewSlots && bytes(static_cast<int>(form.stages) + 1) <= wanted)
+    ++form.stages;
+  form.shared_bytes = bytes(static_cast<int>(form.stages));
   if (form.shared_bytes > device.max_shared_bytes) return std::nullopt;
   return form;
 }
