@@ -120,8 +120,8 @@ Permission codes_permission(const Recipe& recipe) {
 }
 
 /// The kernel of many tokens has one tile, which is chosen for the most: up to this number has a
-/// kernel of its own. (One H200, a prefill of 512 tokens of Llama-3.2-1B by the tiles of 16,384: 3.49
-/// ms, by those of 1,024 2.99, by the library 2.22.)
+/// kernel of its own. (One H200, a prefill of 512 tokens of Llama-3.2-1B by the tiles of
+/// 16,384: 3.49 ms, by those of 1,024 2.99, by the library 2.22.)
 constexpr int64_t kMediumTokens = 512;
 
 uint8_t form(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {

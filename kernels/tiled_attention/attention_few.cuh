@@ -1,15 +1,17 @@
 // tiled_attention of few tokens; order.h states its order of operations.
 //
 // A block has one token and query heads of one key head, which are the rows of its products, and
-// walks segments of keys. The four warps share a tile: each computes the dot products with a
-// quarter of its keys and a quarter of the weighted sums. The blocks of a cluster walk neighbouring
-// segments at the same time, a round, and each joins the states of a part of the elements.
+// walks segments of keys. Four warps multiply and share a tile: each computes the dot products with
+// a quarter of its keys and a quarter of the weighted sums. One more warp loads tiles, and one adds
+// the weights. The blocks of a cluster walk neighbouring segments at the same time, a round, and
+// each joins the states of a part of the elements.
 //
 // The tiles come through the slots of a ring: keys and values of a tile, then those of the next.
-// A slot is filled again as soon as its tile was multiplied:
+// A slot is filled again as soon as its tile was multiplied. Barriers of the block, |:
 //
-//   load   | keys 0 | values 0 | keys 1 |      | values 1       | keys 2   | ...
-//   warps           | dots | m | weights      | l, values          | dots     | ...
+//   warp 4       keys 0 | values 1            |         | keys 2       | values 2  | ..
+//   warps 0 .. 3        | dots, their largest | weights | values       | dots      | ..
+//   warp 5              |                     |         | l            |           | ..
 //
 // Config: attention.cuh, with kRows = kHeadRows, and
 //   kTile     query heads of a block, at most kHeadRows
@@ -33,7 +35,7 @@ struct FewShared {
     float sums[owned], largest[Config::kTile], weights[Config::kTile];
   };
   float largest[kHeadWarps][kHeadRows];                        // of the warps' logits
-  float weights[kHeadRows][TiledSizes<Config>::keys + 1];     // of a tile
+  float weights[Config::kTile][TiledSizes<Config>::keys + 1];  // of a tile
   float segment_largest[kHeadRows], segment_weights[kHeadRows];
   State states[2][blocks];  // of two rounds
 };
@@ -102,8 +104,9 @@ class FewTokensAttention {
   static_assert(kKeys % (16 * kHeadWarps) == 0, "all warps have as many parts of keys");
   static constexpr int kKeyParts = kKeys / 16 / kHeadWarps;
   static constexpr int kColumnParts = (kColumns / 16 + kHeadWarps - 1) / kHeadWarps;
-  static constexpr int kOwnedOfThread = (Shared::owned + kHeadThreads - 1) / kHeadThreads;
-  static constexpr int kSlots = Config::kStages;
+  static constexpr int kOwnedOfThread = (Shared::owned + kFewThreads - 1) / kFewThreads;
+  static constexpr int kSlots = Config::kStages, kChains = (Config::kTile * 8 + 31) / 32;
+  static constexpr int kLoadingWarp = kHeadWarps, kSummingWarp = kHeadWarps + 1;
 
  public:
   using Operands = AttentionOperands<Config>;
@@ -131,16 +134,18 @@ class FewTokensAttention {
   // `tokens` of the call: their rows are being appended.
   SINTER_DEVICE void start_early(int tokens) {
     find_keys();
-    while (loaded_ < kSlots - 1 && !is_appended(ahead_.tile(), tokens)) load_half();
+    if (warp() == kLoadingWarp)
+      while (loaded_ < kSlots - 1 && !is_appended(ahead_.tile(), tokens)) load_half();
   }
 
   template <typename Query, typename Result>
   SINTER_DEVICE void run(const Query& q, const Result& out) {
     fill();
-    load_dense<T, kHeadRows, Config::kWidth, kHeadThreads>(
-        queries(), q,
-        [&](int row) { return (token_ * Config::kHeads + head_of(row)) * Config::kWidth; },
-        static_cast<int>(threadIdx.x));
+    if (warp() < kHeadWarps)
+      load_dense<T, kHeadRows, Config::kWidth, kHeadThreads>(
+          queries(), q,
+          [&](int row) { return (token_ * Config::kHeads + head_of(row)) * Config::kWidth; },
+          static_cast<int>(threadIdx.x));
     for (int round = 0; walk_.has_round(); ++round) {
       walk_segment();
       if constexpr (blocks > 1)
@@ -228,42 +233,45 @@ class FewTokensAttention {
     ++loaded_;
   }
   SINTER_DEVICE void fill() {
-    while (loaded_ < kSlots - 1) load_half();
+    if (warp() == kLoadingWarp)
+      while (loaded_ < kSlots - 1) load_half();
   }
   template <int width>
   SINTER_DEVICE void load(unsigned char* to, const AttentionRows<T>& rows, int tile) const {
     constexpr int group = Config::kHeads / Config::kKvHeads;
-    load_cache_rows<kKeys, width, kHeadThreads, Config::kAligned>(
-        to, rows.row0(sequence_, head0_ / group), rows.row_stride, tile, rows_in(tile),
-        static_cast<int>(threadIdx.x));
+    load_cache_rows<kKeys, width, 32, Config::kAligned>(
+        to, rows.row0(sequence_, head0_ / group), rows.row_stride, tile, rows_in(tile), lane());
   }
 
-  // Computes the state of a segment. Copies that may be under way where a half is needed: those of
-  // the halves behind it that are asked for.
+  // Computes the state of a segment.
   SINTER_DEVICE void walk_segment() {
     begin_segment();
-    for (; walk_.has_tile(); walk_.next_tile()) {
-      cp_async_wait_group<kSlots - 2>();
-      __syncthreads();  // keys and queries are there; values of the tile before are not needed
-      load_half();
+    for (; walk_.has_tile(); walk_.next_tile(), ++walked_) {
       float logits[kKeyParts][8];
-      multiply_keys(logits);
-      find_logits(logits);
+      meet_loads();  // keys and queries are there; values of the tile before are not needed
+      if (warp() < kHeadWarps) {
+        multiply_keys(logits);
+        find_logits(logits);
+      }
       __syncthreads();  // the warps' largest logits are there
-      weigh(logits);
-      cp_async_wait_group<kSlots - 2>();
-      __syncthreads();  // weights and values are there; the keys are not needed
-      load_half();
-      sum_weights();
-      add_values();
-      ++walked_;
+      if (warp() < kHeadWarps) weigh(logits);
+      meet_loads();  // weights and values are there; the keys are not needed
+      if (warp() < kHeadWarps) add_values();
+      if (warp() == kSummingWarp) sum_weights();
     }
     walk_.next_round();
   }
+  // Waits until a half of a tile is there, and asks for the one that takes the slot of the half
+  // before: all other slots are asked for.
+  SINTER_DEVICE void meet_loads() {
+    if (warp() == kLoadingWarp) cp_async_wait_group<kSlots - 2>();
+    __syncthreads();
+    if (warp() == kLoadingWarp) load_half();
+  }
   SINTER_DEVICE void begin_segment() {
     largest_[0] = largest_[1] = -math::infinity();
-    chain_largest_ = -math::infinity();
-    chain_ = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kChains; ++i) chains_[i] = 0.0f, chain_largest_[i] = -math::infinity();
 #pragma unroll
     for (auto& part : sums_)
 #pragma unroll
@@ -334,8 +342,7 @@ class FewTokensAttention {
   SINTER_DEVICE float raise(float& largest, int row) const {
     const float before = largest;
 #pragma unroll
-    for (int w = 0; w < kHeadWarps; ++w)
-      largest = math::maximum(largest, shared_.largest[w][row]);
+    for (int w = 0; w < kHeadWarps; ++w) largest = math::maximum(largest, shared_.largest[w][row]);
     return attention_scale(before, largest, Config::kFactor);
   }
   // Gives the weights of the tile, and scales the weighted sums.
@@ -354,25 +361,34 @@ class FewTokensAttention {
         float p[2];
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
-          p[e] = attention_weight(logits[part][i + e], shift[i / 2 % 2], Config::kFactor,
-                                  Mask::kAdds);
-          shared_.weights[row][key + e] = p[e];
+          p[e] =
+              attention_weight(logits[part][i + e], shift[i / 2 % 2], Config::kFactor, Mask::kAdds);
+          if (row < Config::kTile) shared_.weights[row][key + e] = p[e];
         }
         *reinterpret_cast<unsigned*>(weights() + tile_offset(kHeadRows, kKeys, row, key / 8) +
-                                     key % 8 * 2) = pack(static_cast<const T*>(nullptr), p[0], p[1]);
+                                     key % 8 * 2) =
+            pack(static_cast<const T*>(nullptr), p[0], p[1]);
       }
 #pragma unroll
     for (auto& part : sums_)
 #pragma unroll
       for (int i = 0; i < 8; ++i) part[i] = math::mul(part[i], scale[i / 2 % 2]);
   }
-  // A thread has a row's sum l of every eighth key.
+  // A lane has the sums l of every eighth key of four rows.
   SINTER_DEVICE void sum_weights() {
-    const int row = static_cast<int>(threadIdx.x) / 8, first = static_cast<int>(threadIdx.x) % 8;
-    chain_ = math::mul(chain_, raise(chain_largest_, row));
 #pragma unroll
-    for (int key = 0; key < kKeys; key += 8)
-      chain_ = math::add(chain_, shared_.weights[row][key + first]);
+    for (int i = 0; i < kChains; ++i) {
+      const int row = chain_row(i);
+      chains_[i] = math::mul(chains_[i], raise(chain_largest_[i], row));
+#pragma unroll
+      for (int key = 0; key < kKeys; key += 8)
+        chains_[i] = math::add(chains_[i], shared_.weights[row][key + lane() % 8]);
+    }
+  }
+  // Lanes without a row take that of the last head.
+  SINTER_DEVICE static int chain_row(int i) {
+    const int row = lane() / 8 + 4 * i;
+    return row < Config::kTile ? row : Config::kTile - 1;
   }
   SINTER_DEVICE void add_values() {
 #pragma unroll
@@ -392,37 +408,45 @@ class FewTokensAttention {
 
   // Gives the state of the block's segment to the blocks that join it.
   SINTER_DEVICE void give_state(int buffer) {
-    float weights = chain_;
-#pragma unroll
-    for (int stride = 1; stride < 8; stride *= 2)
-      weights = math::add(weights, __shfl_xor_sync(kAll, weights, stride));
-    if (threadIdx.x % 8 == 0) {
-      shared_.segment_weights[threadIdx.x / 8] = weights;
-      shared_.segment_largest[threadIdx.x / 8] = chain_largest_;
-    }
     auto& state = shared_.states[buffer][rank_];
+    if (warp() == kSummingWarp) find_row_states();
+    if (warp() < kHeadWarps) {
 #pragma unroll
-    for (int part = 0; part < kColumnParts; ++part)
+      for (int part = 0; part < kColumnParts; ++part)
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const int row = row_of(i), column = first_of_part(part) + column_of(i);
-        const int element = row * Config::kValueWidth + column;
-        if (row < Config::kTile && column < Config::kValueWidth)
-          st_shared_cluster<blocks>(state.sums + element % Shared::owned, element / Shared::owned,
-                                    sums_[part][i]);
-      }
+        for (int i = 0; i < 8; ++i) {
+          const int row = row_of(i), column = first_of_part(part) + column_of(i);
+          const int element = row * Config::kValueWidth + column;
+          if (row < Config::kTile && column < Config::kValueWidth)
+            st_shared_cluster<blocks>(state.sums + element % Shared::owned, element / Shared::owned,
+                                      sums_[part][i]);
+        }
+    }
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < blocks * Config::kTile; i += kHeadThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i < blocks * Config::kTile; i += kFewThreads) {
       const int row = i % Config::kTile, to = i / Config::kTile;
       st_shared_cluster<blocks>(state.largest + row, to, shared_.segment_largest[row]);
       st_shared_cluster<blocks>(state.weights + row, to, shared_.segment_weights[row]);
     }
   }
-  // A thread joins every kHeadThreads-th of the block's elements.
+  // m and l of the rows.
+  SINTER_DEVICE void find_row_states() {
+#pragma unroll
+    for (int i = 0; i < kChains; ++i) {
+      float weights = chains_[i];
+#pragma unroll
+      for (int stride = 1; stride < 8; stride *= 2)
+        weights = math::add(weights, __shfl_xor_sync(kAll, weights, stride));
+      if (lane() % 8 != 0) continue;
+      shared_.segment_weights[chain_row(i)] = weights;
+      shared_.segment_largest[chain_row(i)] = chain_largest_[i];
+    }
+  }
+  // A thread joins every kFewThreads-th of the block's elements.
   SINTER_DEVICE void join_states(int buffer) {
 #pragma unroll
     for (int j = 0; j < kOwnedOfThread; ++j) {
-      const int place = static_cast<int>(threadIdx.x) + kHeadThreads * j;
+      const int place = static_cast<int>(threadIdx.x) + kFewThreads * j;
       if (!owns(place)) break;
       const int row = (rank_ * Shared::owned + place) / Config::kValueWidth;
       for (int s = 0; s < blocks; ++s) {
@@ -443,7 +467,7 @@ class FewTokensAttention {
     const long long first = (token_ * Config::kHeads + head0_) * Config::kValueWidth;
 #pragma unroll
     for (int j = 0; j < kOwnedOfThread; ++j) {
-      const int place = static_cast<int>(threadIdx.x) + kHeadThreads * j;
+      const int place = static_cast<int>(threadIdx.x) + kFewThreads * j;
       if (!owns(place)) break;
       const float by = attention_inverse(joined_weights_[j], Config::kEmptyZero);
       out.set(first + rank_ * Shared::owned + place, math::mul(joined_[j], by));
@@ -457,11 +481,11 @@ class FewTokensAttention {
   long long token_, sequence_;
   AttentionRange seen_;
   FewTiles<Config> walk_;
-  FewTiles<Config> ahead_;           // at the tile that is loaded next
-  int loaded_ = 0, walked_ = 0;      // halves of tiles, and tiles
-  // Of the segment: m and the weighted sums, as a product has them; m and l of a row of the thread.
+  FewTiles<Config> ahead_;       // at the tile that is loaded next
+  int loaded_ = 0, walked_ = 0;  // halves of tiles, and tiles
+  // Of the segment: m and the weighted sums, as a product has them; m and l of rows of a lane.
   float largest_[2], sums_[kColumnParts][8];
-  float chain_largest_, chain_;
+  float chain_largest_[kChains], chains_[kChains];
   // Of the segments so far, for each element that the thread joins.
   float joined_[kOwnedOfThread] = {}, joined_weights_[kOwnedOfThread] = {};
   float joined_largest_[kOwnedOfThread];

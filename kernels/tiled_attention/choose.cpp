@@ -32,14 +32,15 @@ namespace {
 constexpr int64_t kMinKeys = 512, kMaxTiles = int64_t{1} << 20;
 
 /// Keys of a segment, where one order is asked for: see bench/log/invariance.md.
-constexpr int64_t kSegmentKeys = 512;
+constexpr int64_t kSegmentKeys = 256;
 /// The most tokens of a call that the kernel of few tokens takes, if they may be of one sequence.
 constexpr int64_t kMaxFewTokens = 8;
 
-/// Blocks that share a token's segments, so that those of one token fill the reference machine.
+/// Blocks that share a token's segments, so that those of one token fill the reference machine,
+/// each multiprocessor of which holds two.
 int64_t splits_of(const AttentionHeads& heads) {
   const int64_t blocks = heads.count / few_heads(heads.group());
-  return std::clamp<int64_t>(kReference.cluster_blocks / blocks, 1, kMaxFewSplits);
+  return std::clamp<int64_t>(kReference.multiprocessors / blocks, 1, kMaxFewSplits);
 }
 
 bool wants_mask_tiles(DimsRef mask, const Dims& tiles, llvm::ArrayRef<Symbol> symbols) {

@@ -190,11 +190,11 @@ class TiledAttentionKernel {
     body_.launch.items_per_row = heads_.count / few_heads(heads_.group());
     body_.launch.threads = form.threads;
     body_.launch.shared_bytes = form.shared_bytes;
+    body_.resident_blocks = 2;
     if (shape_.splits > 1 && context_.device.has.clusters) {
       body_.launch.cluster = shape_.splits;
       // Clusters whose blocks do not all run at a time take longer than blocks without.
-      body_.launch.items_without_clusters =
-          2 * context_.device.multiprocessors / shape_.splits + 1;
+      body_.launch.items_without_clusters = 2 * context_.device.multiprocessors / shape_.splits + 1;
       text += fmt::format("if (cluster_nctaid_x() == 1) {{\n{}}} else {{\n{}}}\n",
                           indented(attend(1)), indented(attend(shape_.splits)));
     } else {

@@ -5,8 +5,10 @@
 
 namespace sinter {
 
-/// Rows of a product, which are query heads of one key head, and warps of a block.
+/// Rows of a product, which are query heads of one key head, and warps that multiply.
 constexpr int kHeadRows = 16, kHeadWarps = 4, kHeadThreads = 32 * kHeadWarps;
+/// Threads of a block: a warp more loads, and one adds weights.
+constexpr int kFewThreads = kHeadThreads + 64;
 /// Blocks of a cluster, which every device that has clusters can hold.
 constexpr int kMaxFewSplits = 8;
 
@@ -31,7 +33,7 @@ SINTER_DEVICE constexpr int few_tile_bytes(int keys, int width, int value_width,
 /// Bytes behind them: what threads and blocks hand over (FewShared).
 SINTER_DEVICE constexpr int few_handed_bytes(int keys, int heads, int value_width, int blocks) {
   const int owned = (heads * value_width + blocks - 1) / blocks;
-  const int floats = kHeadWarps * kHeadRows + kHeadRows * (keys + 1) + 2 * kHeadRows +
+  const int floats = kHeadWarps * kHeadRows + heads * (keys + 1) + 2 * kHeadRows +
                      2 * blocks * (owned + 2 * heads);
   return 4 * floats;
 }
