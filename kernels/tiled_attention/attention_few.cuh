@@ -1,17 +1,19 @@
 // tiled_attention of few tokens; order.h states its order of operations.
 //
 // A block has one token and query heads of one key head, which are the rows of its products, and
-// walks segments of keys. Four warps multiply and share a tile: each computes the dot products with
-// a quarter of its keys and a quarter of the weighted sums. One more warp loads tiles, and one adds
-// the weights. The blocks of a cluster walk neighbouring segments at the same time, a round, and
-// each joins the states of a part of the elements.
+// walks segments of keys. Four warps load tiles and share a tile: each computes the dot products
+// with a quarter of its keys and a quarter of the weighted sums. One more warp adds the weights.
+// The blocks of a cluster walk neighbouring segments at the same time, a round, and each joins the
+// states of a part of the elements.
 //
 // The tiles come through the slots of a ring: keys and values of a tile, then those of the next.
 // A slot is filled again as soon as its tile was multiplied. Barriers of the block, |:
 //
-//   warp 4       keys 0 | values 1            |         | keys 2       | values 2  | ..
-//   warps 0 .. 3        | dots, their largest | weights | values       | dots      | ..
-//   warp 5              |                     |         | l            |           | ..
+//   warps 0 .. 3  load values 1, dots, their largest | weights | load keys 2, values | load ...
+//   warp 4                                           |         | l                   |
+//
+// (One warp that loads is no faster: one H200, a token after 256 of 32 heads of 128 elements 14.3
+// us, with loads by all four 6.8.)
 //
 // Config: attention.cuh, with kRows = kHeadRows, and
 //   kTile     query heads of a block, at most kHeadRows
@@ -106,7 +108,7 @@ class FewTokensAttention {
   static constexpr int kColumnParts = (kColumns / 16 + kHeadWarps - 1) / kHeadWarps;
   static constexpr int kOwnedOfThread = (Shared::owned + kFewThreads - 1) / kFewThreads;
   static constexpr int kSlots = Config::kStages, kChains = (Config::kTile * 8 + 31) / 32;
-  static constexpr int kLoadingWarp = kHeadWarps, kSummingWarp = kHeadWarps + 1;
+  static constexpr int kSummingWarp = kHeadWarps;
 
  public:
   using Operands = AttentionOperands<Config>;
@@ -134,8 +136,8 @@ class FewTokensAttention {
   // `tokens` of the call: their rows are being appended.
   SINTER_DEVICE void start_early(int tokens) {
     find_keys();
-    if (warp() == kLoadingWarp)
-      while (loaded_ < kSlots - 1 && !is_appended(ahead_.tile(), tokens)) load_half();
+    if (warp() == kSummingWarp) return;
+    while (loaded_ < kSlots - 1 && !is_appended(ahead_.tile(), tokens)) load_half();
   }
 
   template <typename Query, typename Result>
@@ -233,14 +235,15 @@ class FewTokensAttention {
     ++loaded_;
   }
   SINTER_DEVICE void fill() {
-    if (warp() == kLoadingWarp)
-      while (loaded_ < kSlots - 1) load_half();
+    if (warp() == kSummingWarp) return;
+    while (loaded_ < kSlots - 1) load_half();
   }
   template <int width>
   SINTER_DEVICE void load(unsigned char* to, const AttentionRows<T>& rows, int tile) const {
     constexpr int group = Config::kHeads / Config::kKvHeads;
-    load_cache_rows<kKeys, width, 32, Config::kAligned>(
-        to, rows.row0(sequence_, head0_ / group), rows.row_stride, tile, rows_in(tile), lane());
+    load_cache_rows<kKeys, width, kHeadThreads, Config::kAligned>(
+        to, rows.row0(sequence_, head0_ / group), rows.row_stride, tile, rows_in(tile),
+        static_cast<int>(threadIdx.x));
   }
 
   // Computes the state of a segment.
@@ -264,9 +267,9 @@ class FewTokensAttention {
   // Waits until a half of a tile is there, and asks for the one that takes the slot of the half
   // before: all other slots are asked for.
   SINTER_DEVICE void meet_loads() {
-    if (warp() == kLoadingWarp) cp_async_wait_group<kSlots - 2>();
+    cp_async_wait_group<kSlots - 2>();
     __syncthreads();
-    if (warp() == kLoadingWarp) load_half();
+    if (warp() != kSummingWarp) load_half();
   }
   SINTER_DEVICE void begin_segment() {
     largest_[0] = largest_[1] = -math::infinity();

@@ -5,10 +5,10 @@
 
 namespace sinter {
 
-/// Rows of a product, which are query heads of one key head, and warps that multiply.
+/// Rows of a product, which are query heads of one key head, and warps that load and multiply.
 constexpr int kHeadRows = 16, kHeadWarps = 4, kHeadThreads = 32 * kHeadWarps;
-/// Threads of a block: a warp more loads, and one adds weights.
-constexpr int kFewThreads = kHeadThreads + 64;
+/// Threads of a block: one more warp adds weights.
+constexpr int kFewThreads = kHeadThreads + 32;
 /// Blocks of a cluster, which every device that has clusters can hold.
 constexpr int kMaxFewSplits = 8;
 

@@ -34,10 +34,10 @@ constexpr int64_t kMaxStages = 4;
 
 /// Bytes of a block that the system keeps.
 constexpr int64_t kSystemBytes = 1024;
-/// A word is four joined sums of a thread. Beside the sums of a segment registers have room for the
-/// first number where all fit, of heads of up to 64 values, and for the second one where the others
-/// are in shared memory.
-constexpr int64_t kAllWordsInRegisters = 8, kWordsInRegisters = 4;
+/// A word is four joined sums of a thread. With segments most of them are in shared memory: beside
+/// the sums of a segment registers have room for this number. (All 8 words of heads of 64 elements
+/// in registers: one H200, 2,048 tokens of 32 heads 68 us, in shared memory 64.)
+constexpr int64_t kWordsInRegisters = 4;
 
 /// The form with as many stages as `bytes` of shared memory hold.
 std::optional<AttentionForm> with_stages(AttentionForm form, const TileSizes& sizes, int64_t bytes,
@@ -55,7 +55,7 @@ std::optional<AttentionForm> with_stages(AttentionForm form, const TileSizes& si
 std::optional<AttentionForm> warpgroup_form(const AttentionShape& shape, int64_t joined_words,
                                             const DeviceDescription& device) {
   AttentionForm form{.warpgroups = true, .rows = 128, .threads = 512, .query_stages = 2};
-  form.joined_words = joined_words <= kAllWordsInRegisters ? 0 : joined_words;
+  form.joined_words = joined_words;
   const TileSizes sizes = tile_sizes(shape.width, shape.value_width, form.rows);
   const int64_t beside = kBytesBesideTiles + (shape.segment > 0 ? kBytesOfFirstRows : 0);
   const int64_t bytes = device.max_shared_bytes - beside;
