@@ -18,7 +18,7 @@ std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens tokens, cons
 namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::quantized_linear};
-constexpr Order kOrders[] = {Order::gemv};
+constexpr Order kOrders[] = {Order::gemv, Order::tiled_gemv};
 
 Ports ports(const Graph& graph, const Op& op) {
   return {.operands = {{.port = Port::row}},
@@ -45,11 +45,6 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   return wish;
 }
 
-/// Its order is for few tokens alone.
-Permission permission(const Recipe& recipe) {
-  return recipe.invariant ? Permission::never : Permission::always;
-}
-
 }  // namespace
 
 extern const KernelFamily gemv_family;
@@ -64,7 +59,6 @@ constinit const KernelFamily gemv_family{
     .ports = ports,
     .admits_prologue = admits_gemv_prologue,
     .admits_epilogue = admits_gemv_epilogue,
-    .permission = permission,
     .choose = choose_gemv,
     .addresses = addresses,
     .early_reads = early_reads,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/optional_attribute.h"
 #include "ir/sym_expr.h"
 #include "kernels/family.h"
 #include "kernels/gemv/layout.h"
@@ -10,8 +11,8 @@
 namespace sinter {
 
 std::string GemvProduct::key() const {
-  return fmt::format("{}{}[{}, {}] splits={} tokens={}", codes ? to_string(*codes) + ", " : "",
-                     to_string(dtype), rows, length, splits, tokens);
+  return fmt::format("{}{}[{}, {}] splits={} tokens={}{}", codes ? to_string(*codes) + ", " : "",
+                     to_string(dtype), rows, length, splits, tokens, chained ? " chained" : "");
 }
 
 int64_t GemvProduct::step_length() const {
@@ -26,10 +27,11 @@ GemvProduct gemv_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol
   return {.dtype = x.dtype,
           .rows = matrix.dims[0].constant(),
           .length = x.dims[1].constant(),
-          .splits = op.attrs.get<int64_t>(AttrName::splits),
+          .splits = integer_or(op.attrs, AttrName::splits, 1),
           .tokens = std::max<int64_t>(1, SymExpr(op.type.dims[0]).upper_bound(symbols)),
           .codes = op.kind == OpKind::quantized_linear ? std::optional(code_format(op.attrs))
-                                                       : std::nullopt};
+                                                       : std::nullopt,
+          .chained = order_of(op) == Order::tiled_gemv};
 }
 
 TunedForm to_form(const GemvForm& form) {

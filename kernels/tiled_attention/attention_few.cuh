@@ -18,7 +18,6 @@
 // Config: attention.cuh, with kRows = kHeadRows, and
 //   kTile     query heads of a block, at most kHeadRows
 //   kStages   slots of the ring
-//   kSplits   blocks of a cluster
 #pragma once
 
 #include "kernels/isa/cluster.cuh"
@@ -56,10 +55,10 @@ class FewTiles {
         rank_(rank),
         blocks_(blocks) {
     const int last = seen.count > 0 ? static_cast<int>(seen.low + seen.count - 1) / kKeys : 0;
-    least_ = kSinkOf<Config> != 0 ? 0 : low_ / kKeys;
+    first_tile_ = kSinkOf<Config> != 0 ? 0 : low_ / kKeys;
     end_ = last + 1;
     last_segment_ = attention_segment(last, first, kKeys, kTiles);
-    segment_ = attention_segment(least_, first, kKeys, kTiles) + rank;
+    segment_ = attention_segment(first_tile_, first, kKeys, kTiles) + rank;
     enter_segment();
   }
   SINTER_DEVICE bool has_round() const { return segment_ - rank_ <= last_segment_; }
@@ -83,11 +82,11 @@ class FewTiles {
     const int from = segment_ < 0 ? 0 : begin_ + segment_ * kTiles;
     const int to = segment_ < 0 ? begin_ : from + kTiles;
     tile_end_ = to < end_ ? to : end_;
-    tile_ = without_gap(from > least_ ? from : least_);
+    tile_ = without_gap(from > first_tile_ ? from : first_tile_);
   }
 
   int low_, begin_, rank_, blocks_;
-  int least_, end_, last_segment_;         // tiles and segments in which keys are seen
+  int first_tile_, end_, last_segment_;         // tiles and segments in which keys are seen
   int segment_ = 0, tile_ = 0, tile_end_;  // of the block
 };
 

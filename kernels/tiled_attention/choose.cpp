@@ -36,11 +36,11 @@ constexpr int64_t kSegmentKeys = 256;
 /// The most tokens of a call that the kernel of few tokens takes, if they may be of one sequence.
 constexpr int64_t kMaxFewTokens = 8;
 
-/// Blocks that share a token's segments, so that those of one token fill the reference machine,
-/// each multiprocessor of which holds two.
+/// Blocks that share a token's segments. Those of one token fill the reference machine, which holds
+/// two on each multiprocessor.
 int64_t splits_of(const AttentionHeads& heads) {
   const int64_t blocks = heads.count / few_heads(heads.group());
-  return std::clamp<int64_t>(kReference.multiprocessors / blocks, 1, kMaxFewSplits);
+  return std::clamp<int64_t>(2 * kReference.multiprocessors / blocks, 1, kMaxFewSplits);
 }
 
 bool wants_mask_tiles(DimsRef mask, const Dims& tiles, llvm::ArrayRef<Symbol> symbols) {

@@ -219,18 +219,22 @@ void GraphGenerator::tiled_attention() {
       dtype_info(main_dtype_).bits == 16 ? Order::tiled_attention : Order::float_attention;
   auto made = attended(200);
   if (!made) return;
-  if (order == Order::tiled_attention && made->operands.size() > kMaskOperand &&
-      random_.chance(60)) {
+  made->attrs.set(AttrName::order, order);
+  if (order == Order::tiled_attention) {
     const AttentionHeads heads = attention_heads(made->attrs, graph_[made->operands[1]].type,
                                                  graph_[made->operands[2]].type);
     const int64_t tokens = kAttentionTokenTile,
                   keys = attention_key_tile(static_cast<int>(heads.width),
                                             static_cast<int>(heads.value_width));
-    made->operands.push_back(
-        must(OpKind::mask_tiles, {made->operands[kMaskOperand]},
-             Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys)));
+    if (made->operands.size() > kMaskOperand && random_.chance(60))
+      made->operands.push_back(
+          must(OpKind::mask_tiles, {made->operands[kMaskOperand]},
+               Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys)));
+    if (random_.chance(40)) {
+      made->attrs.set(AttrName::segment, keys * random_.between(1, 3));
+      if (random_.chance(50)) made->attrs.set(AttrName::splits, random_.between(1, 8));
+    }
   }
-  made->attrs.set(AttrName::order, order);
   op(OpKind::attention, made->operands, std::move(made->attrs));
 }
 

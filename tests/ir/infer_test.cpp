@@ -315,6 +315,16 @@ TEST_CASE("C16 gemv") {
   rejects(16, Order::gemv, {f16({8, 8}), f16({5, 8}), f16({8})}, split(1));
 }
 
+TEST_CASE("C16 tiled_gemv") {
+  gives(Order::tiled_gemv, {f16({8, 16}), f16({5, 16})}, {}, f16({8, 5}));
+  gives(Order::tiled_gemv, {f16({kFew, 8}), f16({1, 8}), f16({1})},
+        with(AttrName::dtype, DType::f32), f32({kFew, 1}));
+  rejects(1, Order::tiled_gemv, {f16({8, 16}), f16({5, 16})}, with(AttrName::splits, int64_t{1}));
+  rejects(16, Order::tiled_gemv, {f32({8, 16}), f32({5, 16})});
+  rejects(16, Order::tiled_gemv, {f16({8, 12}), f16({5, 12})});
+  rejects(16, Order::tiled_gemv, {f16({9, 8}), f16({5, 8})});
+}
+
 TEST_CASE("C26 tiled_linear") {
   gives(Order::tiled_linear, {f16({kN, 16}), f16({5, 16})}, {}, f16({kN, 5}));
   gives(Order::tiled_linear, {f16({2, 3, 8}), f16({5, 8}), f16({5})}, {}, f16({2, 3, 5}));
@@ -564,6 +574,17 @@ TEST_CASE("C24 tiled_attention") {
   gives(Order::tiled_attention, widths(1, 1), attention(4, 2), f16({kN, 4}));
   for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
     rejects(24, Order::tiled_attention, widths(width, value_width), attention(4, 2));
+  const auto cut = [](int64_t segment) {
+    return attention(4, 2).set(AttrName::segment, segment);
+  };
+  gives(Order::tiled_attention, good, cut(128), f16({kN, 12}));
+  gives(Order::tiled_attention, widths(256, 256), cut(64).set(AttrName::splits, int64_t{8}),
+        f16({kN, 1024}));
+  for (int64_t segment : {-128, 0, 64, 1 << 21})
+    rejects(24, Order::tiled_attention, good, cut(segment));
+  for (int64_t splits : {-1, 0, 9})
+    rejects(24, Order::tiled_attention, good, cut(128).set(AttrName::splits, splits));
+  rejects(24, Order::tiled_attention, good, attention(4, 2).set(AttrName::splits, int64_t{1}));
   // Attributes that `attention` rejects too.
   rejects(18, Order::tiled_attention, good, attention(4, 3));
 }
