@@ -70,11 +70,19 @@ bool is_variant(const Op& op) {
          is_without_order(op, OpKind::quantized_linear);
 }
 
-/// Errors: the first op whose results depend on the number of tokens.
+/// Errors: the first op whose results depend on the number of tokens, or on their places: a softmax
+/// of composed attention sums over the rows of all sequences in lanes that are counted from row 0.
 Status check_invariant(const Module& module) {
   for (const Entry& entry : module.entries)
     for (const Op& op : entry.graph.ops())
-      if (is_variant(op))
+      if (op.kind == OpKind::attention_softmax)
+        return fail(fmt::format("%{} is attention op by op, whose sums depend on the rows at which "
+                                "a sequence lies",
+                                printable(op.name)),
+                    "entry @" + printable(entry.name),
+                    "--invariant needs attention that is one kernel: heads of at most 256 "
+                    "elements, and 16-bit types where scores have a bias");
+      else if (is_variant(op))
         return fail(fmt::format("%{}, a {}, has an order of operations that depends on the number "
                                 "of tokens",
                                 printable(op.name), op_info(op.kind).name),
@@ -128,6 +136,9 @@ Status choose_invariant(std::string_view where, CompileOptions& options) {
   if (options.recipe.products == Recipe::Products::library)
     return refuse("the order of the library's products depends on the number of tokens",
                   "leave out --products library");
+  if (options.recipe.attention == Recipe::Attention::composed)
+    return refuse("the sums of composed attention depend on the rows at which a sequence lies",
+                  "leave out --attention composed");
   options.recipe.invariant = true;
   return {};
 }
