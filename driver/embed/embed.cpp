@@ -60,7 +60,7 @@ Result<Together> fitting(const ModelSpec& spec, const Program& program,
   int64_t tokens = 0;
   for (const auto& text : texts) {
     const auto length = static_cast<int64_t>(text.size());
-    tokens += length;
+    tokens = text_begin(tokens, length, program.invariant) + length;
     if (tokens > spec.max_positions || (together.count > 0 && tokens > shared_tokens)) break;
     std::vector<int64_t> values = min_symbol_values(program.symbols);
     values[static_cast<size_t>(find_symbol(program.symbols, "N"))] = tokens;

@@ -35,13 +35,13 @@ class EncoderCheck {
   /// Takes calls, the short ones first, while the work and the memory allow it.
   void choose_calls() {
     const int64_t activation_bytes = options_.prefill.activation_bytes;
-    const auto all = self_call_lengths(spec_.max_positions);
+    const auto all = self_call_lengths(spec_.max_positions, fused().invariant);
     const int64_t most =
         options_.backend->on_gpu() ? INT64_MAX : affordable_tokens(fused(), limits_.text_products);
     int64_t used = 0;
     for (const Lengths& lengths : all) {
       used += total(lengths);
-      const int64_t arena = arena_bytes(*plans_.unfused, total(lengths));
+      const int64_t arena = arena_bytes(*plans_.unfused, packed_rows(lengths, fused().invariant));
       if (report_.calls.empty() || (used <= most && arena <= activation_bytes)) {
         report_.calls.push_back(lengths);
         continue;
@@ -85,7 +85,8 @@ class EncoderCheck {
     for (const Weight& weight : fused().weights)
       report_.weight_bytes += storage_bytes(weight.type).constant();
     int64_t largest = 0;
-    for (const Lengths& lengths : report_.calls) largest = std::max(largest, total(lengths));
+    for (const Lengths& lengths : report_.calls)
+      largest = std::max(largest, packed_rows(lengths, fused().invariant));
     report_.fused_arena_bytes = arena_bytes(*plans_.fused, largest);
     report_.unfused_arena_bytes = arena_bytes(*plans_.unfused, largest);
     report_.peak_bytes = peak_memory();
@@ -183,13 +184,13 @@ Status check_encoder_options(const SelfOptions& options) {
   return {};
 }
 
-std::vector<Lengths> self_call_lengths(int64_t positions) {
+std::vector<Lengths> self_call_lengths(int64_t positions, bool invariant) {
   std::vector<Lengths> calls;
   for (const int64_t length : {1, 2, 3, 7, 16, 33, 64, 128, 256, 512, 1024, 2048, 4096})
     if (length < positions) calls.push_back({length});
   calls.push_back({positions});
   for (const Lengths& lengths : {Lengths{1, 2}, {5, 16}, {1, 7, 33, 3}, Lengths(8, 16)})
-    if (total(lengths) <= positions) calls.push_back(lengths);
+    if (packed_rows(lengths, invariant) <= positions) calls.push_back(lengths);
   std::stable_sort(calls.begin(), calls.end(),
                    [](const Lengths& a, const Lengths& b) { return total(a) < total(b); });
   return calls;

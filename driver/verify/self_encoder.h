@@ -44,7 +44,7 @@ Result<EncoderReport> check_self_encoder(const Plans& plans, const ModelSpec& sp
                                          const SelfLimits& limits = {});
 
 /// Lengths of the texts of each call, calls of fewer tokens first: single texts from 1 token to all
-/// positions, and calls of 2, 4 and 8 texts, no call of more tokens than there are positions.
-std::vector<std::vector<int64_t>> self_call_lengths(int64_t positions);
+/// positions, and calls of 2, 4 and 8 texts, no call of more rows than there are positions.
+std::vector<std::vector<int64_t>> self_call_lengths(int64_t positions, bool invariant = false);
 
 }  // namespace sinter

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "driver/embed/encode.h"
 #include "driver/text_table.h"
 
 namespace sinter {
@@ -21,7 +22,7 @@ bool caches_fit(llvm::ArrayRef<Symbol> symbols, TextList texts) {
 }  // namespace
 
 Result<std::vector<TextList>> text_calls(const ModelSpec& spec, llvm::ArrayRef<Symbol> symbols,
-                                         TextList texts, std::string_view place) {
+                                         TextList texts, std::string_view place, bool invariant) {
   for (size_t i = 0; i < texts.size(); ++i)
     if (texts[i].empty() || static_cast<int64_t>(texts[i].size()) > spec.max_positions)
       return fail(fmt::format("text {} has {}, the model takes 1 to {}", i + 1,
@@ -32,7 +33,8 @@ Result<std::vector<TextList>> text_calls(const ModelSpec& spec, llvm::ArrayRef<S
     size_t count = 1;
     auto tokens = static_cast<int64_t>(texts[0].size());
     for (; count < texts.size(); ++count) {
-      tokens += static_cast<int64_t>(texts[count].size());
+      const auto length = static_cast<int64_t>(texts[count].size());
+      tokens = text_begin(tokens, length, invariant && spec.encoder) + length;
       if (tokens > spec.max_positions || !caches_fit(symbols, texts.take_front(count + 1))) break;
     }
     calls.push_back(texts.take_front(count));

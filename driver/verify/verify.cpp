@@ -158,7 +158,8 @@ Status verify_one(const OpenedModel& model, const VerifyOptions& options, const 
   if (model.spec) {
     texts = file ? file->sequences() : random_tokens(*model.spec, options.seed);
     SINTER_LET(fitting, text_calls(*model.spec, model.module.symbols, texts,
-                                   file ? options.reference : model.origin));
+                                   file ? options.reference : model.origin,
+                                   compile_options(model, options.compile).recipe.invariant));
     calls = std::move(fitting);
   }
   SINTER_LET(plans, make_plans(model, options.compile, *options.backend));
