@@ -4,6 +4,7 @@
 #include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "driver/verify/invariant.h"
 #include "driver/verify/report.h"
 #include "driver/verify/self_report.h"
 
@@ -55,11 +56,41 @@ Status verify_self_command(const VerifyCommand& options) {
       report);
 }
 
+/// Of an invariant plan without another check: that it keeps its promise.
+Status verify_invariance_command(const VerifyCommand& options) {
+  for (const auto& [given, option] : {std::pair(options.forced, "--teacher-forced"),
+                                      {options.steps.has_value(), "--steps"},
+                                      {!options.inputs.file.empty(), "--inputs"},
+                                      {options.inputs.random.has_value(), "--random-inputs"},
+                                      {!options.inputs.symbols.empty(), "--symbol"},
+                                      {options.inputs.calls.has_value(), "--calls"},
+                                      {options.activation_bytes.has_value(), "--activation-memory"},
+                                      {options.prefill_chunk.has_value(), "--prefill-chunk"}})
+    if (given)
+      return fail("--invariant reads seeded texts in calls of its own", option,
+                  "leave it out, or add --self", ExitCode::usage);
+  // A plan's folder has its options; whether it is invariant is seen when it is opened.
+  CommandOptions compiling = options;
+  compiling.invariant = !is_plan_folder(options.model);
+  SINTER_LET(request, to_request(compiling));
+  SINTER_LET(backend, open_backend(options));
+  SelfOptions check;
+  check.backend = backend;
+  check.compile = request.compile;
+  check.open = request.load;
+  check.seed = options.seed;
+  check.on_stage = [](const std::string& text) { progress(text); };
+  SINTER_LET(report, verify_invariance(options.model, check));
+  print_result(options.json ? invariant_json(report) : invariant_text(report));
+  return outcome(report.passed(), options.model);
+}
+
 Status verify_command(const VerifyCommand& options) {
   if (options.no_fuse)
     return fail("verify compares the fused plan with the unfused one", "--no-fuse", "leave it out",
                 ExitCode::usage);
   if (options.self) return verify_self_command(options);
+  if (options.invariant && options.reference.empty()) return verify_invariance_command(options);
   for (const auto& [given, option] :
        {std::pair(options.activation_bytes.has_value(), "--activation-memory"),
         {options.prefill_chunk.has_value(), "--prefill-chunk"}})
