@@ -85,7 +85,8 @@ std::string model_line(const Built& built) {
     text += fmt::format(": {}, {} of {}, vocabulary of {}", to_string(spec->dtype),
                         counted(static_cast<uint64_t>(spec->layers), "layer"), spec->hidden,
                         spec->vocabulary);
-  return text + fmt::format(" → {}, {}", program.target, to_string(program.numerics));
+  return text + fmt::format(" → {}, {}{}", program.target, to_string(program.numerics),
+                            program.invariant ? ", invariant" : "");
 }
 
 }  // namespace sinter
