@@ -81,7 +81,7 @@ Status check_invariant(const Module& module) {
                                 printable(op.name)),
                     "entry @" + printable(entry.name),
                     "--invariant needs attention that is one kernel: heads of at most 256 "
-                    "elements, and 16-bit types where scores have a bias");
+                    "elements, scores without a learned bias");
       else if (is_variant(op))
         return fail(fmt::format("%{}, a {}, has an order of operations that depends on the number "
                                 "of tokens",

@@ -2,12 +2,13 @@
 #include "runtime/evaluate/blas.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
-#include "ir/scalar_math.h"
 #include "runtime/evaluate/host_view.h"
 #include "runtime/evaluate/openblas.h"
+#include "runtime/evaluate/vector_clones.h"
 
 namespace sinter {
 namespace {
@@ -29,14 +30,32 @@ const float* dense(const ConstMatrix& matrix, int64_t rows, int64_t columns,
   return dense_elements(view, scratch);
 }
 
+constexpr int64_t kAscendingColumns = 64;  // that are summed side by side
+using AscendingSums = std::array<float, kAscendingColumns>;
+
+/// The sums of a row of k elements times a tile [k, kAscendingColumns].
+SINTER_VECTOR_CLONES void sum_upwards(const float* row, const float* tile, int64_t k,
+                                      AscendingSums& sums) {
+  AscendingSums own{};
+  for (int64_t i = 0; i < k; ++i)
+    for (int64_t j = 0; j < kAscendingColumns; ++j)
+      own[j] = __builtin_fmaf(row[i], tile[i * kAscendingColumns + j], own[j]);
+  sums = own;
+}
+
 /// multiply() in the order of kernels/gemm/strided_gemm.cuh.
 void multiply_ascending(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k) {
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      float sum = 0;
-      for (int64_t e = 0; e < k; ++e) sum = math::fma(a[i * k + e], b[j * k + e], sum);
-      c[i * n + j] = sum;
+  std::vector<float> tile(static_cast<size_t>(k * kAscendingColumns));
+  AscendingSums sums;
+  for (int64_t column = 0; column < n; column += kAscendingColumns) {
+    const int64_t columns = std::min(kAscendingColumns, n - column);
+    for (int64_t j = 0; j < columns; ++j)
+      for (int64_t i = 0; i < k; ++i) tile[i * kAscendingColumns + j] = b[(column + j) * k + i];
+    for (int64_t row = 0; row < m; ++row) {
+      sum_upwards(a + row * k, tile.data(), k, sums);
+      std::copy_n(sums.begin(), columns, c + row * n + column);
     }
+  }
 }
 
 }  // namespace

@@ -310,5 +310,42 @@ TEST_CASE("--self checks an encoder, which generates nothing") {
   CHECK(run_program({"verify", kBert, "--self", "--device", "cpu", "--steps", "3"}).code == 2);
 }
 
+TEST_CASE("--invariant proves its promise on a model, an encoder and a plan") {
+  const std::string model = SINTER_SAMPLES_DIR "/small-llama";
+  const TemporaryDirectory folder;
+  const std::string plan = folder.path() + "/plan", usual = folder.path() + "/usual";
+  CHECK(run_program({"compile", model, "--dtype", "fp32", "--invariant", "-o", plan}).code == 0);
+  CHECK(run_program({"compile", model, "--dtype", "fp32", "-o", usual}).code == 0);
+  for (const std::string& path : {model, std::string(kBert), plan}) {
+    const ProgramRun text = run_program({"verify", path, "--invariant", "--device", "cpu"});
+    CHECK_MESSAGE(text.code == 0, text.err);
+    CHECK(text.out.ends_with("verified: a token's bits depend on its own sequence alone\n"));
+  }
+  const ProgramRun json =
+      run_program({"verify", kBert, "--invariant", "--device", "cpu", "--seed", "3", "--json"});
+  const auto report = nlohmann::json::parse(json.out);
+  CHECK(report["passed"] == true);
+  CHECK(report["ways"].size() == 3);
+  CHECK(report["ways"][2]["way"] == "packed last");
+  CHECK(report["ways"][2]["tokens"] > 0);
+  const auto refused = [&](std::vector<std::string> more, std::string_view part) {
+    more.insert(more.begin(), "verify");
+    more.insert(more.end(), {"--invariant", "--device", "cpu"});
+    const ProgramRun run = run_program(more);
+    CHECK(run.code == 2);
+    CHECK_MESSAGE(run.err.find(part) != std::string::npos, run.err);
+  };
+  refused({usual}, "the plan was compiled without --invariant");
+  refused({model, "--steps", "3"}, "--steps: --invariant reads seeded texts");
+  refused({model, "--numerics", "fast"}, "leave out --numerics fast");
+  refused({model, "--attention", "composed"}, "leave out --attention composed");
+  refused({SINTER_SAMPLES_DIR "/layer_norm_residual.sir", "--random-weights", "1"},
+          "--invariant is checked on sequences of tokens, got a module");
+  // Beside another check it is an option of the plan.
+  const ProgramRun self =
+      run_program({"verify", kBert, "--self", "--invariant", "--device", "cpu"});
+  CHECK_MESSAGE(self.code == 0, self.err);
+}
+
 }  // namespace
 }  // namespace sinter::verify_test

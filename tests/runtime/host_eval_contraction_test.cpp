@@ -1,6 +1,7 @@
 // linear, einsum, attention and the product they share, against float64.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -184,6 +185,28 @@ TEST_CASE("attention: grouped heads, softcap, window, several sequences") {
         // Probabilities and the result are rounded to the element type.
         CHECK(error <= (precise ? 0x1p-24 : 2 * ulp(dtype, 0.9) + 0x1p-20));
       }
+}
+
+TEST_CASE("an ascending product is a chain of fused multiply-adds, whatever its rows and columns") {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {3, 70, 33}, {9, 64, 129}}) {
+    const HostTensor a = random_tensor(DType::f32, {m, k}, -1, 1, 1);
+    const HostTensor b = random_tensor(DType::f32, {n, k}, -1, 1, 2);
+    std::vector<float> c(static_cast<size_t>(m * n));
+    Epilogue epilogue;
+    epilogue.ascending = true;
+    CHECK(gemm({a.bytes.data(), DType::f32, k, 1}, {b.bytes.data(), DType::f32, 1, k},
+               {reinterpret_cast<std::byte*>(c.data()), DType::f32, n, 1}, m, n, k, epilogue)
+              .has_value());
+    int wrong = 0;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        float sum = 0;
+        for (int64_t e = 0; e < k; ++e)
+          sum = math::fma(a.data<float>()[i * k + e], b.data<float>()[j * k + e], sum);
+        wrong += c[static_cast<size_t>(i * n + j)] != sum;
+      }
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("attention reads no row that a token does not see") {
