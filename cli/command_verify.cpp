@@ -145,6 +145,10 @@ void add_verify(CLI::App& program, Action& action) {
       "and in float64");
   add_prefill(command, *options);
   add_compiling(command, *options);
+  command.get_option("--invariant")
+      ->description(
+          "prove that a token's results, bit for bit, depend on its own sequence alone; beside "
+          "--self or --reference: of the plan that is checked");
   add_device(command, *options);
   add_json(command, *options);
   add_verbosity(command);

@@ -1,6 +1,6 @@
-// README.md and docs/bisect.md: each block that begins with "$ " is a command, and prints what the
-// block shows. "..." on a line of its own stands for any lines, and "…" in a line for any text,
-// spaces behind it included: what depends on the machine.
+// README.md, docs/invariance.md and docs/bisect.md: each block that begins with "$ " is a command,
+// and prints what the block shows. "..." on a line of its own stands for any lines, and "…" in a
+// line for any text, spaces behind it included: what depends on the machine.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -78,10 +78,12 @@ std::string missing_line(const Block& block, const std::vector<std::string>& out
   return skips || next == output.size() ? "" : "(the output goes on: " + output[next] + ")";
 }
 
-TEST_CASE("commands of the README print what it shows") {
-  const std::string page = test::read_text(SINTER_SAMPLES_DIR "/../README.md");
-  const std::vector<Block> blocks = blocks_of(page);
+TEST_CASE("commands of the README and of docs/invariance.md print what they show") {
+  std::vector<Block> blocks = blocks_of(test::read_text(SINTER_SAMPLES_DIR "/../README.md"));
   CHECK(blocks.size() >= 3);
+  const auto more = blocks_of(test::read_text(SINTER_SAMPLES_DIR "/../docs/invariance.md"));
+  CHECK(more.size() == 1);
+  blocks.insert(blocks.end(), more.begin(), more.end());
   for (const Block& block : blocks) {
     if (!block.command.starts_with("sinter")) continue;
     CAPTURE(block.command);
