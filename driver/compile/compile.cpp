@@ -59,7 +59,9 @@ void make_invariant(Program& program) {
   program.invariant = true;
   for (EntryPlan& entry : program.entries)
     for (Step& step : entry.steps)
-      if (auto* gemm = std::get_if<GemmStep>(&step.run)) gemm->ascending = true;
+      visit(
+          step, [](KernelStep&) {}, [](GemmStep& gemm) { gemm.ascending = true; },
+          [](CopyStep&) {});
 }
 
 /// Orders for few tokens alone, which a module may state itself, and kernels of which nothing is
