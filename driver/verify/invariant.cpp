@@ -11,6 +11,8 @@
 namespace sinter {
 namespace {
 
+constexpr int64_t kGpuTokens = 640;  // two segments of keys (kernels/tiled_attention/choose.cpp)
+
 HostTensor row_of(const HostTensor& tensor, int64_t row) {
   const size_t bytes = tensor.bytes.size() / static_cast<size_t>(tensor.dims[0]);
   HostTensor one{tensor.dtype, tensor.dims, {}};
@@ -68,7 +70,8 @@ Result<InvariantReport> check_invariance(const Model& model, const ModelSpec& sp
   report.dtype = spec.dtype;
   report.device = model.device();
   const Clock::time_point begin = Clock::now();
-  InvarianceCheck check{model, spec, options, report, 0, std::mt19937_64(options.seed)};
+  InvarianceCheck check{model, spec, options, report, kGpuTokens, 0, std::mt19937_64(options.seed)};
+  if (!check.on_gpu()) check.most_tokens = limits.invariant_tokens;
   check.work =
       check.on_gpu() ? int64_t{1} << 40 : affordable_tokens(model.program(), limits.text_products);
   SINTER_TRY(spec.encoder ? check_encoder_ways(check) : check_decoder_ways(check));

@@ -11,8 +11,7 @@ namespace {
 
 using Texts = std::vector<std::vector<int32_t>>;
 
-// Tokens of the text. On a GPU it has two segments of keys (kernels/tiled_attention/choose.cpp).
-constexpr int64_t kTokens = 300, kGpuTokens = 640, kLeastTokens = 24;
+constexpr int64_t kLeastTokens = 24;
 constexpr int64_t kReadings = 24;  // of the text, about, among neighbours of its size
 constexpr int64_t kMaxDecoded = 192, kFirstPrompt = 4, kDecodedAmong = 32;
 // Tokens of a neighbour in the first call of two runs that are otherwise alike: FlashAttention 3
@@ -33,9 +32,8 @@ class DecoderWays {
   explicit DecoderWays(InvarianceCheck& check) : check_(check) {}
 
   Status run() {
-    const int64_t tokens =
-        std::min({check_.on_gpu() ? kGpuTokens : kTokens, check_.spec.max_positions,
-                  std::max(check_.work / kReadings, kLeastTokens)});
+    const int64_t tokens = std::min({check_.most_tokens, check_.spec.max_positions,
+                                     std::max(check_.work / kReadings, kLeastTokens)});
     check_.report.texts = {tokens};
     text_ = check_.text(tokens);
     check_.options.stage("the text alone");
@@ -124,8 +122,8 @@ class DecoderWays {
       const DecoderCall call =
           pack_sequences("prefill", symbols, others, std::vector<int64_t>(others.size(), 0), rows,
                          Wanted::last_of_each);
-      SINTER_TRY(
-          session->run("prefill", call.symbol_values, addresses_of(call.inputs), kPoisonedCall));
+      SINTER_TRY(session->run("prefill", call.symbol_values, addresses_of(call.inputs),
+                              check_.poisoned()));
     }
     std::vector<int64_t> lengths(reading.texts.size(), 0);
     for (size_t call = 0; lengths[reading.place] < static_cast<int64_t>(text_.size()); ++call)
@@ -172,8 +170,8 @@ class DecoderWays {
       call.inputs.back() = i32_tensor(wanted);
       set(call.symbol_values, "M", own);
     }
-    SINTER_LET(result,
-               session.run(entry, call.symbol_values, addresses_of(call.inputs), kPoisonedCall));
+    SINTER_LET(result, session.run(entry, call.symbol_values, addresses_of(call.inputs),
+                                   check_.poisoned()));
     if (way) {
       ++way->calls;
       SINTER_TRY(compare_rows(result.outputs[0], decodes ? before : 0, alone_,

@@ -13,10 +13,13 @@ struct InvarianceCheck {
   const ModelSpec& spec;
   const SelfOptions& options;
   InvariantReport& report;
-  int64_t work = 0;  // tokens that are worth waiting for
+  int64_t most_tokens = 0;  // of a language model's text
+  int64_t work = 0;         // tokens that are worth waiting for
   std::mt19937_64 bits;
 
   const Program& program() const { return model.program(); }
+  /// Of every call: freed memory is filled with NaN.
+  static CallOptions poisoned() { return {.poison_freed = true, .keep = {}}; }
   bool on_gpu() const { return options.backend->on_gpu(); }
   /// A drawn number, both ends included.
   int64_t draw(int64_t least, int64_t most);
@@ -27,9 +30,6 @@ struct InvarianceCheck {
   /// An error where results are not finite: equal bits would prove nothing.
   Status check_finite(const HostTensor& results) const;
 };
-
-/// Poison for all calls.
-inline const CallOptions kPoisonedCall{.poison_freed = true, .keep = {}};
 
 /// Compares `count` rows of a result, from `row` on, with those of the text alone, from `token` on.
 /// `call`: how they were computed.

@@ -1,4 +1,4 @@
-// How much work `verify --self` does where nobody says how much.
+// How much work `verify --self` and `--invariant` do where nobody says how much.
 #pragma once
 
 #include "plan/program.h"
@@ -10,6 +10,7 @@ namespace sinter {
 struct SelfLimits {
   double text_products = 2e11;     // of the text by one plan on the CPU; a GPU has no limit
   double precise_products = 2e11;  // in float64
+  int64_t invariant_tokens = 300;  // of the text of --invariant on the CPU
   /// Bytes that the host has for float64; none: as many as are available then.
   std::optional<int64_t> memory;
 };
