@@ -72,8 +72,8 @@ Result<InvariantReport> check_invariance(const Model& model, const ModelSpec& sp
   const Clock::time_point begin = Clock::now();
   InvarianceCheck check{model, spec, options, report, kGpuTokens, 0, std::mt19937_64(options.seed)};
   if (!check.on_gpu()) check.most_tokens = limits.invariant_tokens;
-  check.work =
-      check.on_gpu() ? int64_t{1} << 40 : affordable_tokens(model.program(), limits.text_products);
+  check.work = check.on_gpu() ? int64_t{1} << 40
+                              : affordable_tokens(model.program(), limits.invariant_products);
   SINTER_TRY(spec.encoder ? check_encoder_ways(check) : check_decoder_ways(check));
   report.seconds = seconds_since(begin);
   return report;

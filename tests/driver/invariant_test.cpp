@@ -118,8 +118,8 @@ TEST_CASE("many sequences are left out where they are too much work, and the rep
   const LoadedModel model = load_golden("llama", DType::bf16);
   const ReadyModel ready = value(make_ready(model, invariant(), *cpu()));
   const double tokens = weight_elements(ready.model->program()) * 100;
-  const InvariantReport report = value(check_invariance(*ready.model, *model.spec, self_on_cpu(),
-                                                        {.text_products = tokens, .memory = {}}));
+  const InvariantReport report = value(check_invariance(
+      *ready.model, *model.spec, self_on_cpu(), {.invariant_products = tokens, .memory = {}}));
   CHECK(report.passed());
   CHECK(report.texts == std::vector<int64_t>{24});
   CHECK(report.ways.size() == 4);
