@@ -233,6 +233,67 @@ class Gemv : public GemvPipeline<Config> {
     }
   }
 
+  // A warp's tile, in the order of kernels/products/order.h: its fragments have the elements in
+  // their order.
+  SINTER_DEVICE void run_chained() {
+    constexpr int steps = kTileStageLength / 16;
+    const int row = lane_ / 4, q = lane_ % 4;
+    const int stride = Config::kLength + (shared_operand(rounded(tokens_)) ? kChainPadding / 2 : 0);
+    const T* x = operand_ + (row < tokens_ ? row : tokens_ - 1) * stride + 2 * q;
+    for (int tile = warp_; tile * kTileRows < rows_ && warp_ < chained_warps_;
+         tile += chained_warps_) {
+      float sums[4] = {};
+#pragma unroll 1
+      for (int begin = 0; begin < Config::kLength; begin += kTileStageLength) {
+        unsigned operand[steps][2];
+#pragma unroll
+        for (int step = 0; step < steps; ++step)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            const int k = begin + 16 * step + 8 * half;
+            operand[step][half] = has(k) ? *reinterpret_cast<const unsigned*>(x + k) : 0u;
+          }
+#if SINTER_HAS_BULK_COPY
+        const unsigned char* stage =
+            wait() + lane_ % 16 * run_bytes_ + lane_ / 16 * 8 * static_cast<int>(sizeof(T));
+#endif
+#pragma unroll
+        for (int step = 0; step < steps; ++step) {
+          const int k = begin + 16 * step;
+          if (!has(k)) break;
+          unsigned a[4];
+#if SINTER_HAS_BULK_COPY
+          ldmatrix_x4(a, stage + 16 * step * static_cast<int>(sizeof(T)));
+#else
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int own = tile * kTileRows + row + i % 2 * 8;
+            const T* of_row =
+                matrix_ + static_cast<long long>(row_of_block(own < rows_ ? own : rows_ - 1)) *
+                              Config::kLength;
+            if (has(k + i / 2 * 8))
+              a[i] = *reinterpret_cast<const unsigned*>(of_row + k + i / 2 * 8 + 2 * q);
+          }
+#endif
+          if (!has(k + 8)) a[2] = a[3] = 0;
+          mma_m16n8k16(sums, matrix_, a[0], a[1], a[2], a[3], operand[step][0], operand[step][1]);
+        }
+#if SINTER_HAS_BULK_COPY
+        __syncwarp();
+        issue_chained();
+#endif
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int own = tile * kTileRows + row + i / 2 * 8, t = 2 * q + i % 2;
+        if (own < rows_ && t < tokens_) sums_[t * rows_ + sum_of_row(own)] = sums[i];
+      }
+    }
+  }
+  // The rows have the eight elements from `k` on.
+  static SINTER_DEVICE bool has(int k) {
+    return Config::kLength % kTileStageLength == 0 || k < Config::kLength;
+  }
 #if SINTER_HAS_MMA
   // The 8 elements of a row from i on, zeros where there are none.
   static SINTER_DEVICE uint4 words(const T* row, int i, int length) {
@@ -297,67 +358,6 @@ class Gemv : public GemvPipeline<Config> {
         add_shares(first + tile * kTileRows, tile);
       }
     }
-  }
-  // A warp's tile, in the order of kernels/products/order.h: its fragments have the elements in
-  // their order.
-  SINTER_DEVICE void run_chained() {
-    constexpr int steps = kTileStageLength / 16;
-    const int row = lane_ / 4, q = lane_ % 4;
-    const int stride = Config::kLength + (shared_operand(rounded(tokens_)) ? kChainPadding / 2 : 0);
-    const T* x = operand_ + (row < tokens_ ? row : tokens_ - 1) * stride + 2 * q;
-    for (int tile = warp_; tile * kTileRows < rows_ && warp_ < chained_warps_;
-         tile += chained_warps_) {
-      float sums[4] = {};
-#pragma unroll 1
-      for (int begin = 0; begin < Config::kLength; begin += kTileStageLength) {
-        unsigned operand[steps][2];
-#pragma unroll
-        for (int step = 0; step < steps; ++step)
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            const int k = begin + 16 * step + 8 * half;
-            operand[step][half] = has(k) ? *reinterpret_cast<const unsigned*>(x + k) : 0u;
-          }
-#if SINTER_HAS_BULK_COPY
-        const unsigned char* stage =
-            wait() + lane_ % 16 * run_bytes_ + lane_ / 16 * 8 * static_cast<int>(sizeof(T));
-#endif
-#pragma unroll
-        for (int step = 0; step < steps; ++step) {
-          const int k = begin + 16 * step;
-          if (!has(k)) break;
-          unsigned a[4];
-#if SINTER_HAS_BULK_COPY
-          ldmatrix_x4(a, stage + 16 * step * static_cast<int>(sizeof(T)));
-#else
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const int own = tile * kTileRows + row + i % 2 * 8;
-            const T* of_row =
-                matrix_ + static_cast<long long>(row_of_block(own < rows_ ? own : rows_ - 1)) *
-                              Config::kLength;
-            if (has(k + i / 2 * 8))
-              a[i] = *reinterpret_cast<const unsigned*>(of_row + k + i / 2 * 8 + 2 * q);
-          }
-#endif
-          if (!has(k + 8)) a[2] = a[3] = 0;
-          mma_m16n8k16(sums, matrix_, a[0], a[1], a[2], a[3], operand[step][0], operand[step][1]);
-        }
-#if SINTER_HAS_BULK_COPY
-        __syncwarp();
-        issue_chained();
-#endif
-      }
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int own = tile * kTileRows + row + i / 2 * 8, t = 2 * q + i % 2;
-        if (own < rows_ && t < tokens_) sums_[t * rows_ + sum_of_row(own)] = sums[i];
-      }
-    }
-  }
-  // The rows have the eight elements from `k` on.
-  static SINTER_DEVICE bool has(int k) {
-    return Config::kLength % kTileStageLength == 0 || k < Config::kLength;
   }
   // The same with a packed matrix: a share takes a run of neighbouring units of each row.
   SINTER_DEVICE void run_code_tiles() {

@@ -110,7 +110,7 @@ class GemvPipeline {
     begin_ = kSplitLength * (warp_ % Config::kSplits);
     if (begin_ > Config::kLength) begin_ = Config::kLength;
     length_ = Config::kLength - begin_ < kSplitLength ? Config::kLength - begin_ : kSplitLength;
-    tiles_ = kTiles && (kChained || tokens > 1);
+    tiles_ = kChained || (kTiles && tokens > 1);
     chained_warps_ = kChained && tokens > 0 ? chained_warps(rows_, Config::kWarps) : 0;
     const GemvLayout layout =
         gemv_layout({Config::kWarps, rows_, Config::kSplits, tokens,

@@ -86,7 +86,7 @@ class FewTiles {
   }
 
   int low_, begin_, rank_, blocks_;
-  int first_tile_, end_, last_segment_;         // tiles and segments in which keys are seen
+  int first_tile_, end_, last_segment_;    // tiles and segments in which keys are seen
   int segment_ = 0, tile_ = 0, tile_end_;  // of the block
 };
 

@@ -9,8 +9,6 @@ namespace sinter {
 constexpr int kHeadRows = 16, kHeadWarps = 4, kHeadThreads = 32 * kHeadWarps;
 /// Threads of a block: one more warp adds weights.
 constexpr int kFewThreads = kHeadThreads + 32;
-/// Blocks of a cluster, which every device that has clusters can hold.
-constexpr int kMaxFewSplits = 8;
 
 /// The query heads of a block, of `group` that a key head has.
 SINTER_DEVICE constexpr long long few_heads(long long group) {

@@ -6,7 +6,6 @@
 #include "ir/attention_operands.h"
 #include "ir/inference.h"
 #include "ir/optional_attribute.h"
-#include "kernels/tiled_attention/layout.h"
 #include "kernels/tiled_attention/order.h"
 
 namespace sinter {

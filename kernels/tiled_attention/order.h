@@ -55,6 +55,8 @@ SINTER_DEVICE constexpr int attention_key_tile(int width, int value_width) {
 }
 
 constexpr int kMaxAttentionSegment = 1 << 20;  // keys
+/// Blocks that share a token's segments: a cluster that every device can hold that has clusters.
+constexpr int kMaxFewSplits = 8;
 
 /// The segment of a tile, of `tiles` tiles each, where the row `first` is the sequence's first one.
 SINTER_DEVICE int attention_segment(int tile, int first, int keys, int tiles) {

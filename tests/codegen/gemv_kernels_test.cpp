@@ -65,7 +65,8 @@ TEST_CASE("gemvs of rows of one chunk, of whole stages and of broken ones") {
   run_trials(trials, {kTokens[0], kTokens[2]});
 }
 
-// The host evaluates tiled_gemv as tiled_linear: no number of tokens, and no warp, changes the order.
+// The host evaluates tiled_gemv as tiled_linear: no number of tokens, and no warp, changes the
+// order.
 TEST_CASE("chained gemvs have the order of tiled_linear") {
   const std::regex order("order = gemv, (dtype = f32, )?splits = [0-9]+");
   for (const Capabilities& played : {Capabilities{}, Capabilities{.bulk_copy = true}}) {

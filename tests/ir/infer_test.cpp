@@ -574,9 +574,7 @@ TEST_CASE("C24 tiled_attention") {
   gives(Order::tiled_attention, widths(1, 1), attention(4, 2), f16({kN, 4}));
   for (const auto& [width, value_width] : {std::pair{257, 8}, {8, 257}, {0, 8}, {8, 0}})
     rejects(24, Order::tiled_attention, widths(width, value_width), attention(4, 2));
-  const auto cut = [](int64_t segment) {
-    return attention(4, 2).set(AttrName::segment, segment);
-  };
+  const auto cut = [](int64_t segment) { return attention(4, 2).set(AttrName::segment, segment); };
   gives(Order::tiled_attention, good, cut(128), f16({kN, 12}));
   gives(Order::tiled_attention, widths(256, 256), cut(64).set(AttrName::splits, int64_t{8}),
         f16({kN, 1024}));
