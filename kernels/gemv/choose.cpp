@@ -10,9 +10,6 @@
 //   =>
 //   %y = quantized_linear %x, %p, %b {size = K, splits = 1, codes = F}
 //
-// Where a recipe is invariant, the order is tiled_gemv: that of tiled_linear, without splits, for
-// 16-bit elements. tiled_linear takes other numbers of tokens.
-//
 // An x with more axes, [B, N, K], is read as [B * N, K], and the result is viewed as it was.
 //
 // Other products stay library calls: many tokens, a matrix that is computed or read through a view
@@ -100,17 +97,13 @@ std::optional<Dim> gemv_rows(const Graph& graph, const Op& op, llvm::ArrayRef<Sy
 
 }  // namespace
 
-std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens, const Recipe& recipe) {
+std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens, const Recipe&) {
   const std::optional<Dim> rows = gemv_rows(b.graph(), op, b.symbols());
   if (!rows) return std::nullopt;
   const Graph& graph = b.graph();
   const Dims w = b.type(op.operands[1]).dims;
   const ValueId stored = stored_matrix(graph, op.operands[1]);
   const bool packed = stored != op.operands[1];
-  // Other orders are for few tokens alone.
-  const bool chained =
-      recipe.has_wgmma && !packed && dtype_info(b.type(op.operands[1]).dtype).bits == 16;
-  if (recipe.invariant && !chained) return std::nullopt;
   llvm::SmallVector<ValueId, 3> operands = op.operands;
   operands[1] = stored;
   Attributes attrs = op.attrs;
@@ -120,10 +113,9 @@ std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens, const Recip
     for (AttrName name : {AttrName::size, AttrName::codes}) attrs.set(name, *format.find(name));
     unit = static_cast<int>(code_format(format).layout().step_length() / kChunk);
   } else {
-    attrs.set(AttrName::order, recipe.invariant ? Order::tiled_gemv : Order::gemv);
+    attrs.set(AttrName::order, Order::gemv);
   }
-  if (!recipe.invariant)
-    attrs.set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk, unit, packed));
+  attrs.set(AttrName::splits, splits_of(w[0].constant(), w[1].constant() / kChunk, unit, packed));
   const OpKind kind = packed ? OpKind::quantized_linear : OpKind::linear;
   if (op.type.rank() == 2) return b.op(kind, operands, std::move(attrs), op.name);
   operands[0] = b.reshape(operands[0], {*rows, w[1]}, op.name + ".rows");

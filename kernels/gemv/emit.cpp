@@ -157,25 +157,26 @@ class GemvKernel {
                               product.rows, product.length, context_.device.name),
                   {}, "compute the ops in separate kernels", ExitCode::internal_error);
     config_ = *config;
-    ConfigText text;
-    text.type("Element", memory_type(product.dtype))
-        .type("Matrix", product.codes ? packed_matrix(*product.codes, product.length)
-                                      : fmt::format("DenseMatrix<{}, {}>",
-                                                    memory_type(product.dtype), product.length))
-        .constant("kLength", product.length)
-        .constant("kRows", product.rows)
-        .constant("kUnits", deal.units)
-        .constant("kStride", deal.stride)
-        .constant("kSplits", product.splits)
-        .constant("kTokens", product.tokens)
-        .constant("kBlocks", config_.blocks)
-        .constant("kStageLength", config_.stage_length)
-        .constant("kWarps", config_.warps)
-        .constant("kOperandBytes", config_.operand_bytes)
-        .constant("kStages", config_.stages)
-        .constant("kDirect", direct());
-    if (product.chained) text.constant("kChained", true);
-    body_.globals += text.text() + "using Product = Gemv<Config>;\n\n";
+    body_.globals +=
+        ConfigText()
+            .type("Element", memory_type(product.dtype))
+            .type("Matrix", product.codes ? packed_matrix(*product.codes, product.length)
+                                          : fmt::format("DenseMatrix<{}, {}>",
+                                                        memory_type(product.dtype), product.length))
+            .constant("kLength", product.length)
+            .constant("kRows", product.rows)
+            .constant("kUnits", deal.units)
+            .constant("kStride", deal.stride)
+            .constant("kSplits", product.splits)
+            .constant("kTokens", product.tokens)
+            .constant("kBlocks", config_.blocks)
+            .constant("kStageLength", config_.stage_length)
+            .constant("kWarps", config_.warps)
+            .constant("kOperandBytes", config_.operand_bytes)
+            .constant("kStages", config_.stages)
+            .constant("kDirect", direct())
+            .text() +
+        "using Product = Gemv<Config>;\n\n";
     body_.launch.rows = config_.blocks;
     body_.launch.threads = 32 * config_.warps;
     body_.launch.shared_bytes = config_.shared_bytes;

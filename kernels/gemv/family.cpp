@@ -18,7 +18,7 @@ std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens tokens, cons
 namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::quantized_linear};
-constexpr Order kOrders[] = {Order::gemv, Order::tiled_gemv};
+constexpr Order kOrders[] = {Order::gemv};
 
 Ports ports(const Graph& graph, const Op& op) {
   return {.operands = {{.port = Port::row}},
@@ -45,6 +45,11 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   return wish;
 }
 
+/// Its order is for few tokens alone.
+Permission permission(const Recipe& recipe) {
+  return recipe.invariant ? Permission::never : Permission::always;
+}
+
 }  // namespace
 
 extern const KernelFamily gemv_family;
@@ -59,6 +64,7 @@ constinit const KernelFamily gemv_family{
     .ports = ports,
     .admits_prologue = admits_gemv_prologue,
     .admits_epilogue = admits_gemv_epilogue,
+    .permission = permission,
     .choose = choose_gemv,
     .addresses = addresses,
     .early_reads = early_reads,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ir/optional_attribute.h"
 #include "ir/sym_expr.h"
 #include "kernels/family.h"
 #include "kernels/gemv/layout.h"
@@ -11,8 +10,8 @@
 namespace sinter {
 
 std::string GemvProduct::key() const {
-  return fmt::format("{}{}[{}, {}] splits={} tokens={}{}", codes ? to_string(*codes) + ", " : "",
-                     to_string(dtype), rows, length, splits, tokens, chained ? " chained" : "");
+  return fmt::format("{}{}[{}, {}] splits={} tokens={}", codes ? to_string(*codes) + ", " : "",
+                     to_string(dtype), rows, length, splits, tokens);
 }
 
 int64_t GemvProduct::step_length() const {
@@ -27,11 +26,10 @@ GemvProduct gemv_product(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol
   return {.dtype = x.dtype,
           .rows = matrix.dims[0].constant(),
           .length = x.dims[1].constant(),
-          .splits = integer_or(op.attrs, AttrName::splits, 1),
+          .splits = op.attrs.get<int64_t>(AttrName::splits),
           .tokens = std::max<int64_t>(1, SymExpr(op.type.dims[0]).upper_bound(symbols)),
           .codes = op.kind == OpKind::quantized_linear ? std::optional(code_format(op.attrs))
-                                                       : std::nullopt,
-          .chained = order_of(op) == Order::tiled_gemv};
+                                                       : std::nullopt};
 }
 
 TunedForm to_form(const GemvForm& form) {

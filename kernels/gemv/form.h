@@ -34,7 +34,6 @@ struct GemvProduct {
   int64_t splits = 1;                    // split-K of a row
   int64_t tokens = 1;                    // the largest number; 1 of a product without tokens
   std::optional<CodeFormat> codes = {};  // of a packed matrix
-  bool chained = false;                  // the order tiled_gemv: a sum is one chain over K
 
   /// "bf16[12288, 4096] splits=2 tokens=8"; of a packed matrix "int4 g128 f16, bf16[...] ..."
   std::string key() const;

@@ -23,7 +23,6 @@
 #include "kernels/gemv/gemv_code_tiles.cuh"
 #include "kernels/gemv/gemv_codes.cuh"
 #include "kernels/gemv/gemv_pipeline.cuh"
-#include "kernels/isa/ldmatrix.cuh"
 
 namespace sinter {
 
@@ -32,15 +31,15 @@ constexpr int kGemvStep = 8 * kGemvLanes;  // elements that a warp multiplies at
 template <typename Config>
 class Gemv : public GemvPipeline<Config> {
   using Stream = GemvPipeline<Config>;
-  using Stream::begin_, Stream::chained_warps_, Stream::count_, Stream::kChained, Stream::first_,
-      Stream::kGroups, Stream::kPipelined, Stream::kWide, Stream::kShares, Stream::kTileGroup,
-      Stream::kTiles, Stream::lane_, Stream::length_, Stream::matrix_, Stream::mine_,
-      Stream::operand_, Stream::splits_, Stream::stage_length_, Stream::place, Stream::rounded,
-      Stream::row_of_block, Stream::row_of_warp, Stream::rows_, Stream::shared_operand,
-      Stream::sums_, Stream::tile_sums_, Stream::tokens_, Stream::warp_;
+  using Stream::begin_, Stream::count_, Stream::first_, Stream::kGroups, Stream::kPipelined,
+      Stream::kWide, Stream::kShares, Stream::kTileGroup, Stream::kTiles, Stream::lane_,
+      Stream::length_, Stream::matrix_, Stream::mine_, Stream::operand_, Stream::splits_,
+      Stream::stage_length_, Stream::place, Stream::rounded, Stream::row_of_block,
+      Stream::row_of_warp, Stream::rows_, Stream::shared_operand, Stream::sums_, Stream::tile_sums_,
+      Stream::tokens_, Stream::warp_;
   using typename Stream::Matrix, typename Stream::T;
 #if SINTER_HAS_BULK_COPY
-  using Stream::issue, Stream::issue_chained, Stream::issue_tile, Stream::run_bytes_, Stream::wait;
+  using Stream::issue, Stream::issue_tile, Stream::run_bytes_, Stream::wait;
 #endif
 
  public:
@@ -51,8 +50,6 @@ class Gemv : public GemvPipeline<Config> {
   SINTER_DEVICE auto operand() const {
     if constexpr (kWide)
       return WideRow<T>{reinterpret_cast<float*>(operand_), 0};
-    else if constexpr (kChained)
-      return PaddedRows<T, Config::kLength>{operand_, 0};
     else
       return SharedRows<T>{operand_};
   }
@@ -83,8 +80,7 @@ class Gemv : public GemvPipeline<Config> {
           widen(wide, rows, word[k]);
           store_chunk(operand() + 8 * (first + k * threads), wide);
         } else {
-          const int at = first + k * threads;
-          to[kChained ? at + at / words : at] = word[k];
+          to[first + k * threads] = word[k];
         }
       }
     }
@@ -96,9 +92,7 @@ class Gemv : public GemvPipeline<Config> {
   // Computes all sums of the block; ends with a barrier.
   SINTER_DEVICE void run() {
     fill();
-    if constexpr (kChained) {
-      run_chained();
-    } else if (tokens_ == 1) {
+    if (tokens_ == 1) {
       run_rows<1>();
     } else if constexpr (Config::kTokens > 1) {
       if (tokens_ > 1) run_several();
@@ -233,67 +227,6 @@ class Gemv : public GemvPipeline<Config> {
     }
   }
 
-  // A warp's tile, in the order of kernels/products/order.h: its fragments have the elements in
-  // their order.
-  SINTER_DEVICE void run_chained() {
-    constexpr int steps = kTileStageLength / 16;
-    const int row = lane_ / 4, q = lane_ % 4;
-    const int stride = Config::kLength + (shared_operand(rounded(tokens_)) ? kChainPadding / 2 : 0);
-    const T* x = operand_ + (row < tokens_ ? row : tokens_ - 1) * stride + 2 * q;
-    for (int tile = warp_; tile * kTileRows < rows_ && warp_ < chained_warps_;
-         tile += chained_warps_) {
-      float sums[4] = {};
-#pragma unroll 1
-      for (int begin = 0; begin < Config::kLength; begin += kTileStageLength) {
-        unsigned operand[steps][2];
-#pragma unroll
-        for (int step = 0; step < steps; ++step)
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            const int k = begin + 16 * step + 8 * half;
-            operand[step][half] = has(k) ? *reinterpret_cast<const unsigned*>(x + k) : 0u;
-          }
-#if SINTER_HAS_BULK_COPY
-        const unsigned char* stage =
-            wait() + lane_ % 16 * run_bytes_ + lane_ / 16 * 8 * static_cast<int>(sizeof(T));
-#endif
-#pragma unroll
-        for (int step = 0; step < steps; ++step) {
-          const int k = begin + 16 * step;
-          if (!has(k)) break;
-          unsigned a[4];
-#if SINTER_HAS_BULK_COPY
-          ldmatrix_x4(a, stage + 16 * step * static_cast<int>(sizeof(T)));
-#else
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const int own = tile * kTileRows + row + i % 2 * 8;
-            const T* of_row =
-                matrix_ + static_cast<long long>(row_of_block(own < rows_ ? own : rows_ - 1)) *
-                              Config::kLength;
-            if (has(k + i / 2 * 8))
-              a[i] = *reinterpret_cast<const unsigned*>(of_row + k + i / 2 * 8 + 2 * q);
-          }
-#endif
-          if (!has(k + 8)) a[2] = a[3] = 0;
-          mma_m16n8k16(sums, matrix_, a[0], a[1], a[2], a[3], operand[step][0], operand[step][1]);
-        }
-#if SINTER_HAS_BULK_COPY
-        __syncwarp();
-        issue_chained();
-#endif
-      }
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int own = tile * kTileRows + row + i / 2 * 8, t = 2 * q + i % 2;
-        if (own < rows_ && t < tokens_) sums_[t * rows_ + sum_of_row(own)] = sums[i];
-      }
-    }
-  }
-  // The rows have the eight elements from `k` on.
-  static SINTER_DEVICE bool has(int k) {
-    return Config::kLength % kTileStageLength == 0 || k < Config::kLength;
-  }
 #if SINTER_HAS_MMA
   // The 8 elements of a row from i on, zeros where there are none.
   static SINTER_DEVICE uint4 words(const T* row, int i, int length) {

@@ -30,17 +30,10 @@ namespace sinter {
 //   kWarps              warps of a block: kTileWarps (16) or half of them
 //   kOperandBytes       bytes of shared memory that the operand may take at most
 //   kDirect             the operand is copied from memory, not computed by a prologue
-//   kChained            the order tiled_gemv; absent: gemv
-
-template <typename Config, typename = void>
-constexpr bool kChainedOf = false;
-template <typename Config>
-constexpr bool kChainedOf<Config, decltype(static_cast<void>(Config::kChained))> = Config::kChained;
 
 template <typename Config>
 class GemvPipeline {
  protected:
-  static constexpr bool kChained = kChainedOf<Config>;
   using T = typename Config::Element;
   using Matrix = typename Config::Matrix;
   static constexpr int kClasses = Config::kRows / Config::kUnits;
@@ -78,8 +71,7 @@ class GemvPipeline {
   // Bytes of a token in shared memory.
   static constexpr int kTokenBytes =
       gemv_operand_bytes(Config::kLength, static_cast<int>(sizeof(T)), Matrix::kPacked,
-                         Config::kTokens, Config::kOperandBytes) +
-      (kChained ? kChainPadding : 0);
+                         Config::kTokens, Config::kOperandBytes);
   // Whether the operand, of this number of tokens, is in shared memory.
   static SINTER_DEVICE constexpr bool shared_operand(int tokens) {
     return !Config::kDirect || tokens * kTokenBytes <= Config::kOperandBytes;
@@ -110,13 +102,12 @@ class GemvPipeline {
     begin_ = kSplitLength * (warp_ % Config::kSplits);
     if (begin_ > Config::kLength) begin_ = Config::kLength;
     length_ = Config::kLength - begin_ < kSplitLength ? Config::kLength - begin_ : kSplitLength;
-    tiles_ = kChained || (kTiles && tokens > 1);
-    chained_warps_ = kChained && tokens > 0 ? chained_warps(rows_, Config::kWarps) : 0;
+    tiles_ = kTiles && tokens > 1;
     const GemvLayout layout =
         gemv_layout({Config::kWarps, rows_, Config::kSplits, tokens,
                      shared_operand(rounded(tokens)) ? kTokenBytes : 0, static_cast<int>(sizeof(T)),
                      Matrix::kStepLength, Matrix::kStepBytes, Config::kStageLength, Matrix::kPacked,
-                     tiles_, kPipelined, Config::kStages, kChained});
+                     tiles_, kPipelined, Config::kStages});
     rows_at_once_ = layout.rows_at_once;
     stage_length_ = layout.stage_length;
     splits_ = layout.splits;
@@ -126,18 +117,10 @@ class GemvPipeline {
 #if SINTER_HAS_BULK_COPY
     stage_bytes_ = layout.stage_bytes;
     run_bytes_ = layout.run_bytes;
-    if constexpr (kChained) {
-      // Warps without a tile have no stages.
-      stages_ = warp_ < chained_warps_ ? layout.stages(dynamic_smem_size(), chained_warps_) : 0;
-      barriers_ = cvta_to_shared(memory) + 8 * warp_ * stages_;
-      next_.first = warp_;
-    } else {
-      stages_ = layout.stages(dynamic_smem_size(), Config::kWarps);
-      barriers_ = cvta_to_shared(memory) + 8 * warp_ * Config::kStages;
-    }
+    stages_ = layout.stages(dynamic_smem_size(), Config::kWarps);
     pipeline_ = memory + layout.pipelines + warp_ * stages_ * stage_bytes_;
-    if (kChained) {
-    } else if (tiles_) {
+    barriers_ = cvta_to_shared(memory) + 8 * warp_ * Config::kStages;
+    if (tiles_) {
       if constexpr (!Matrix::kPacked) {
         next_.stage = warp_;
         settle();
@@ -202,10 +185,6 @@ class GemvPipeline {
   // Issues copies until `stages` of them in total have been issued.
   SINTER_DEVICE void issue_until(int stages) {
     for (; issued_ < stages; ++issued_) {
-      if constexpr (kChained) {
-        issue_chained();
-        continue;
-      }
       if constexpr (kTiles && !Matrix::kPacked) {
         if (tiles_) {
           issue_tile();
@@ -260,30 +239,6 @@ class GemvPipeline {
     if (++next_stage_ == stages_) next_stage_ = 0;
     advance_tile();
   }
-  // Issues the copies of the next run of the warp's own tile: each lane copies one row. The cursor
-  // has the tile's number in `first`, and the run in `begin`.
-  SINTER_DEVICE void issue_chained() {
-    const int first = next_.first * kTileRows;
-    if (first >= rows_) return;
-    const int left = Config::kLength - next_.begin, rows_left = rows_ - first;
-    const int bytes =
-        (left < kTileStageLength ? left : kTileStageLength) * static_cast<int>(sizeof(T));
-    const int rows = rows_left < kTileRows ? rows_left : kTileRows;
-    const SharedAddress barrier = barriers_ + 8 * next_stage_;
-    if (lane_ == 0) mbarrier_arrive_expect_tx(barrier, rows * bytes);
-    __syncwarp();
-    if (lane_ < rows)
-      cp_async_bulk_evict_first(
-          cvta_to_shared(pipeline_) + next_stage_ * stage_bytes_ + lane_ * run_bytes_,
-          matrix_ + static_cast<long long>(row_of_block(first + lane_)) * Config::kLength +
-              next_.begin,
-          bytes, barrier);
-    if (++next_stage_ == stages_) next_stage_ = 0;
-    next_.begin += kTileStageLength;
-    if (next_.begin < Config::kLength) return;
-    next_.begin = 0;
-    next_.first += chained_warps_;
-  }
   // The address that this lane copies from next, in one of the rows that are read together.
   SINTER_DEVICE const unsigned char* next_row() const {
     const int last = mine_ - 1 - next_.first;
@@ -330,7 +285,6 @@ class GemvPipeline {
   int begin_, length_;               // this warp's split of a row, in elements
   int rows_at_once_, stage_length_;  // rows that a warp reads together, elements of a stage
   int splits_;                       // sums of a row and token: its splits, or 1 with tiles
-  int chained_warps_;                // that have tiles, if they are chained
   bool tiles_;
   float *sums_, *tile_sums_;
   T* operand_;

@@ -45,25 +45,6 @@ SINTER_DEVICE void store_chunk(SharedRows<T> p, const float (&in)[8]) {
   }
 }
 
-// The same with kChainPadding behind each row of `length` elements.
-template <typename T, int length>
-struct PaddedRows {
-  T* first;
-  long long n;
-  SINTER_DEVICE PaddedRows operator+(long long more) const { return {first, n + more}; }
-  SINTER_DEVICE SharedRows<T> place() const {
-    return {first + n + n / length * (kChainPadding / static_cast<int>(sizeof(T)))};
-  }
-};
-template <typename T, int length>
-SINTER_DEVICE void store(PaddedRows<T, length> p, float x) {
-  store(p.place(), x);
-}
-template <typename T, int length, typename Values>
-SINTER_DEVICE void store_chunk(PaddedRows<T, length> p, const Values& in) {
-  store_chunk(p.place(), in);
-}
-
 // The operand in float32: of one token beside a packed matrix, whose every row would widen it
 // again. In a run of kWideRun elements the first halves of all chunks stand before the second
 // halves, so that the lanes of a warp, which read neighbouring chunks, use different banks.

@@ -28,17 +28,7 @@ struct GemvShape {
   bool packed;                      // the matrix has codes
   bool tiles, pipelined;            // several tokens by tensor cores; stages are copied
   int stages;                       // the largest number of a warp
-  bool chained = false;             // tiles, whatever the tokens, each by one warp
 };
-
-/// Bytes behind each run of a chained tile and each token of its operand, so that neighbouring rows
-/// begin in different banks.
-constexpr int kChainPadding = 16;
-/// Warps of a block that compute chained tiles.
-SINTER_DEVICE constexpr int chained_warps(int rows, int warps) {
-  const int tiles = (rows + kTileRows - 1) / kTileRows;
-  return tiles < warps ? tiles : warps;
-}
 
 /// Rows that a warp reads together without tensor cores, so that one read of the operand serves
 /// all of them. Widening a token costs as much as reading codes: two rows of these share it.
@@ -101,17 +91,13 @@ SINTER_DEVICE constexpr GemvLayout gemv_layout(const GemvShape& shape) {
                                                                                 : short_stage;
   layout.run_bytes = shape.tiles ? kTileStageLength * shape.element_bytes
                                  : layout.stage_length / shape.step_length * shape.step_bytes;
-  if (shape.chained) layout.run_bytes += kChainPadding;
   layout.stage_bytes = layout.run_bytes * (shape.tiles ? kTileRows : layout.rows_at_once);
   layout.max_stages = shape.tiles && shape.packed ? 0 : shape.stages;  // tiles of codes have none
-  if (shape.chained && shape.rows > 0)
-    layout.max_stages = shape.warps * shape.stages / chained_warps(shape.rows, shape.warps);
   layout.splits = shape.tiles ? 1 : shape.splits;
   layout.sums = shape.pipelined ? 8 * shape.warps * shape.stages : 0;
   layout.tile_sums = gemv_aligned(layout.sums + 4 * shape.tokens * shape.rows * layout.splits);
   layout.operand =
-      layout.tile_sums +
-      (shape.tiles && !shape.chained ? 2 * 4 * kTileWarps * gemv_tile_sums(shape.tokens) : 0);
+      layout.tile_sums + (shape.tiles ? 2 * 4 * kTileWarps * gemv_tile_sums(shape.tokens) : 0);
   layout.pipelines = gemv_aligned(layout.operand + shape.tokens * shape.operand_bytes);
   return layout;
 }

@@ -4,7 +4,6 @@
 //        result of the type of x or f32; without an order x [N, K], 1 to 8 rows, and splits a power
 //        of two, 1 .. 16
 #include "ir/infer_codes.h"
-#include "ir/optional_attribute.h"
 #include "ir/reduction_order.h"
 #include "ir/sym_expr.h"
 #include "kernels/gemv/order.h"
@@ -13,10 +12,10 @@ namespace sinter {
 
 namespace {
 
-/// The splits, if it has any, and rows of x that a gemv can have.
+/// The splits and rows of x that a gemv can have.
 Status check_gemv_launch(const Inference& op, int constraint) {
   const TensorType& x = op.operands[0];
-  const int64_t splits = integer_or(op.attrs, AttrName::splits, 1);
+  const int64_t splits = op.attrs.get<int64_t>(AttrName::splits);
   if (splits < 1 || splits > kMaxGemvSplits || (splits & (splits - 1)) != 0)
     return op.reject(constraint, fmt::format("{} splits, must be a power of two, 1 to {}", splits,
                                              kMaxGemvSplits));
@@ -39,13 +38,6 @@ Status check_gemv(const Inference& op, const TensorType&) {
                                      "one type",
                                      op.show(x), op.show(w)));
   return check_gemv_launch(op, 16);
-}
-
-Status check_tiled_gemv(const Inference& op, const TensorType& result) {
-  if (dtype_info(op.operands[0].dtype).bits != 16)
-    return op.reject(
-        16, fmt::format("{} elements, must have 16 bits", to_string(op.operands[0].dtype)));
-  return check_gemv(op, result);
 }
 
 Result<TensorType> infer_quantized_linear(const Inference& op) {

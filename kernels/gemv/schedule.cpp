@@ -68,7 +68,6 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   if (wanted && !is_possible(*wanted, product, device)) return std::nullopt;
   const GemvForm form = wanted ? *wanted : usual_form(product);
   const bool tiles = element_bytes == 2;  // of several tokens
-  const bool chained = product.chained;
   GemvConfig config;
   config.operand_bytes = gemv_operand_limit(device);
   config.warps = form.warps;
@@ -88,14 +87,11 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
   const bool pipelined = device.has.bulk_copy;
   const int64_t together = gemv_rows_at_once(1, product.codes.has_value());
   const int64_t one = config.warps * form.stages * form.stage_bytes * together;
-  const int64_t several =
-      kTileWarps * 2 * kTileRows * (kTileStageLength * int64_t{2} + (chained ? kChainPadding : 0));
+  const int64_t several = kTileWarps * 2 * kTileRows * kTileStageLength * int64_t{2};
   config.pipeline_bytes = kBarrierBytes + (pipelined ? std::max(one, several) : 0);
-  const int64_t operand_bytes =
-      gemv_operand_bytes(static_cast<int>(length), static_cast<int>(element_bytes),
-                         product.codes.has_value(), static_cast<int>(tokens),
-                         static_cast<int>(config.operand_bytes)) +
-      (chained ? kChainPadding : 0);
+  const int64_t operand_bytes = gemv_operand_bytes(
+      static_cast<int>(length), static_cast<int>(element_bytes), product.codes.has_value(),
+      static_cast<int>(tokens), static_cast<int>(config.operand_bytes));
   config.token_bytes = sum_bytes(config.blocks) / tokens + kTileBytes + operand_bytes;
   config.shared_bytes = device.max_shared_bytes - kOtherBytes;
   for (int64_t n = 1; pipelined && n <= tokens; ++n) {
@@ -111,26 +107,21 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
                      .step_bytes = static_cast<int>(product.step_bytes()),
                      .stage_length = static_cast<int>(config.stage_length),
                      .packed = product.codes.has_value(),
-                     .tiles = (n > 1 || chained) && tiles,
+                     .tiles = n > 1 && tiles,
                      .pipelined = true,
-                     .stages = static_cast<int>(config.stages),
-                     .chained = chained});
+                     .stages = static_cast<int>(config.stages)});
     const int64_t bytes =
         std::min(config.shared_bytes, config.pipeline_bytes + n * config.token_bytes);
     // A form that was asked for is what one token gets.
     const int64_t least = wanted && n == 1 ? form.stages : std::min(1, layout.max_stages);
-    const int warps =
-        chained ? chained_warps(static_cast<int>(ceil_div(results, config.blocks) * units),
-                                static_cast<int>(config.warps))
-                : static_cast<int>(config.warps);
-    if (layout.stages(static_cast<int>(bytes), warps) < least) return std::nullopt;
+    if (layout.stages(static_cast<int>(bytes), static_cast<int>(config.warps)) < least)
+      return std::nullopt;
   }
   return config;
 }
 
 std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
                                            const DeviceDescription& device) {
-  if (product.chained) return {};
   const int64_t step_bytes = product.step_bytes();
   const int64_t split = split_steps(product);
   const GemvForm usual = usual_form(product);

@@ -29,7 +29,7 @@ std::optional<GemvConfig> schedule_gemv(const GemvProduct& product, int64_t unit
                                         const GemvForm* form = nullptr);
 
 /// Forms of a product worth measuring, the schedule's own first; all fit the product without
-/// neighbours. Empty: the device has no bulk copies, the product does not fit it, or it is chained.
+/// neighbours. Empty: the device has no bulk copies, or the product does not fit it.
 std::vector<GemvForm> gemv_form_candidates(const GemvProduct& product,
                                            const DeviceDescription& device);
 

@@ -101,12 +101,6 @@ bool is_faster_of_few_tokens(const Graph& graph, const PlainProduct& product, co
          most <= kMostFasterTokens;
 }
 
-/// A product that gemv takes for certain, if it has few tokens.
-bool is_for_gemv(const Graph& graph, const Op& op) {
-  return op.kind == OpKind::linear && op.type.rank() == 2 && is_dense(graph, op.operands[0]) &&
-         can_be_streamed(graph, op.operands[1]);
-}
-
 /// Bounds within which the own kernel with its epilogue was measured to be as fast as the library's
 /// call and a kernel, or faster (bench/log/products.md, "Epilogues"). Symbols are at their largest.
 constexpr int64_t kLeastBytes = int64_t{24} << 20;  // of memory traffic that it saves
@@ -121,13 +115,10 @@ std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens, con
   const auto product = as_plain_product(graph, op);
   if (!product || !is_tiled(graph, op, *product)) return std::nullopt;
   const int64_t most = volume(DimsRef(op.type.dims).drop_back()).upper_bound(b.symbols());
-  if (recipe.invariant) {
-    if (most <= kAllGemvTokens && is_for_gemv(graph, op)) return std::nullopt;
-  } else if (product->transposed
-                 ? most <= Product::kFewTokens
-                 : most <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1])) {
-    return std::nullopt;
-  }
+  const bool is_for_others =
+      product->transposed ? most <= Product::kFewTokens
+                          : most <= kMostGemvTokens && can_be_streamed(b.graph(), op.operands[1]);
+  if (is_for_others && !recipe.invariant) return std::nullopt;
   llvm::SmallVector<ValueId, 3> operands = op.operands;
   if (product->transposed) operands[1] = b.transpose(product->w, {1, 0});
   Attributes attrs;

@@ -189,8 +189,6 @@ Result<HostView> evaluate_tiled_linear(const OpCall& call) {
   return value.view;
 }
 
-Result<HostView> evaluate_tiled_gemv(const OpCall& call) { return evaluate_tiled_linear(call); }
-
 Result<HostView> evaluate_tiled_codes(const OpCall& call) {
   SINTER_LET(value, allocate(call.dims, call.storage));
   if (value.view.volume() > 0)

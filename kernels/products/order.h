@@ -8,7 +8,6 @@
 // elements ascending, and round once a step. Neither the tile that computes an element nor the
 // other rows and columns change its bits. grouped_linear has this order with the matrix of the
 // row's run, grouped_outer with the run's rows in the place of K, from the run's first one on.
-// tiled_gemv has it, too: its kernel is that of gemv (kernels/gemv), for few tokens.
 //
 // tiled_codes: the matrix is packed (ir/packed_codes.h), and w a code less its zero, exactly where
 // the operand's type has it: up to 256 in bf16 and 2048 in f16, which no zero among the codes' own

@@ -2,10 +2,6 @@
 // the CPU, where several tokens of 16-bit types have the stated order too.
 #include <doctest/doctest.h>
 
-#include <deque>
-#include <regex>
-#include <string>
-
 #include "codegen/kernel_trials.h"
 #include "codegen/small_integers.h"
 #include "kernels/gemv/schedule.h"
@@ -63,28 +59,6 @@ TEST_CASE("gemvs of rows of one chunk, of whole stages and of broken ones") {
     for (int64_t width : {8, 1024, 4360})
       trials.add(group, kFloats[turn++ % 3], width, device_of(width == 8 ? "sm_90a" : "sm_80", 2));
   run_trials(trials, {kTokens[0], kTokens[2]});
-}
-
-// The host evaluates tiled_gemv as tiled_linear: no number of tokens, and no warp, changes the
-// order.
-TEST_CASE("chained gemvs have the order of tiled_linear") {
-  const std::regex order("order = gemv, (dtype = f32, )?splits = [0-9]+");
-  for (const Capabilities& played : {Capabilities{}, Capabilities{.bulk_copy = true}}) {
-    Trials trials;
-    trials.played = played;
-    trials.special_values = false;
-    trials.every_order = false;
-    size_t turn = 0;
-    std::deque<std::string> texts;
-    for (GroupText group : kGemvGroups) {
-      texts.push_back(std::regex_replace(group.text, order, "order = tiled_gemv"));
-      group.text = texts.back().c_str();
-      for (int64_t width : {turn % 4 < 2 ? 8 : 2056, 264})
-        trials.add(group, turn++ % 2 == 0 ? DType::f16 : DType::bf16, width,
-                   device_of("sm_90a", 2));
-    }
-    run_trials(trials, kTokens);
-  }
 }
 
 // Pipelines filled by copies that the CPU plays: stages are issued and consumed in the same order,

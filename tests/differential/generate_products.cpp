@@ -104,11 +104,7 @@ void GraphGenerator::gemv() {
                                          random_.chance(80) ? weight(matrix) : input(matrix)};
   if (random_.chance(40)) operands.push_back(value_of({main_dtype_, {Dim(width)}}));
   Attributes attrs;
-  if (dtype_info(main_dtype_).bits == 16 && random_.chance(30))
-    attrs.set(AttrName::order, Order::tiled_gemv);
-  else
-    attrs.set(AttrName::order, Order::gemv)
-        .set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
+  attrs.set(AttrName::order, Order::gemv).set(AttrName::splits, int64_t{1} << mostly({0, 1}, 0, 4));
   if (random_.chance(20)) attrs.set(AttrName::dtype, DType::f32);
   op(OpKind::linear, operands, std::move(attrs));
 }

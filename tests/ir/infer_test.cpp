@@ -315,16 +315,6 @@ TEST_CASE("C16 gemv") {
   rejects(16, Order::gemv, {f16({8, 8}), f16({5, 8}), f16({8})}, split(1));
 }
 
-TEST_CASE("C16 tiled_gemv") {
-  gives(Order::tiled_gemv, {f16({8, 16}), f16({5, 16})}, {}, f16({8, 5}));
-  gives(Order::tiled_gemv, {f16({kFew, 8}), f16({1, 8}), f16({1})},
-        with(AttrName::dtype, DType::f32), f32({kFew, 1}));
-  rejects(1, Order::tiled_gemv, {f16({8, 16}), f16({5, 16})}, with(AttrName::splits, int64_t{1}));
-  rejects(16, Order::tiled_gemv, {f32({8, 16}), f32({5, 16})});
-  rejects(16, Order::tiled_gemv, {f16({8, 12}), f16({5, 12})});
-  rejects(16, Order::tiled_gemv, {f16({9, 8}), f16({5, 8})});
-}
-
 TEST_CASE("C26 tiled_linear") {
   gives(Order::tiled_linear, {f16({kN, 16}), f16({5, 16})}, {}, f16({kN, 5}));
   gives(Order::tiled_linear, {f16({2, 3, 8}), f16({5, 8}), f16({5})}, {}, f16({2, 3, 5}));
