@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-template <typename Config, bool has_segments = (kSegmentOf<Config> > 0)>
+template <typename Config, bool has_segments = kHasSegments<Config>>
 class RowSegments {
   static constexpr int kKeys = TiledSizes<Config>::keys;
   static constexpr int kTiles = kSegmentOf<Config> / kKeys;
@@ -99,7 +99,7 @@ class JoinedSums {
   // Words in shared memory; the rest is in registers.
   static constexpr int kWords = kCount / 4;
   static SINTER_DEVICE constexpr int shared_words() {
-    if constexpr (kSegmentOf < Config >> 0) return Config::kJoinedWords;
+    if constexpr (kHasSegments<Config>) return Config::kJoinedWords;
     return 0;
   }
   static constexpr int kShared = shared_words();
@@ -107,7 +107,7 @@ class JoinedSums {
   // Before the first segment of a row has ended, its sums are any: they are replaced.
   template <typename Change>
   SINTER_DEVICE void change(Change one) {
-    if constexpr (kSegmentOf < Config >> 0) {
+    if constexpr (kHasSegments<Config>) {
 #pragma unroll
       for (int word = 0; word < kWords; ++word) {
         FourSums joined = word < kShared ? words_[word * threads_] : kept_[word];

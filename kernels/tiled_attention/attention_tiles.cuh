@@ -40,6 +40,8 @@ template <typename Config, typename = void>
 constexpr int kSegmentOf = 0;
 template <typename Config>
 constexpr int kSegmentOf<Config, decltype(static_cast<void>(Config::kSegment))> = Config::kSegment;
+template <typename Config>
+constexpr bool kHasSegments = kSegmentOf<Config> != 0;
 
 // Of a lane's two rows: whether a segment has ended, and how its state is joined to those before.
 struct EndedSegments {
@@ -100,7 +102,7 @@ struct SeenKeysOf<true> {
   int first;  // row of its sequence
 };
 template <typename Config>
-using SeenKeys = SeenKeysOf<(kSegmentOf<Config> > 0)>;
+using SeenKeys = SeenKeysOf<kHasSegments<Config>>;
 
 // Tiles of keys: from `first` on, those before `end`.
 struct SeenTiles {
@@ -188,7 +190,7 @@ class AttentionBlock {
     const int first = in_->first(token);
     const AttentionRange range = visible_keys<Config>(first, in_->last(token), in_->cache_rows);
     SeenKeys<Config> seen = {static_cast<int>(range.low), static_cast<unsigned>(range.count)};
-    if constexpr (kSegmentOf < Config >> 0) seen.first = first;
+    if constexpr (kHasSegments<Config>) seen.first = first;
     return seen;
   }
 
