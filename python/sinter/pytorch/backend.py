@@ -63,7 +63,7 @@ OPTIONS: dict[str, tuple[Any, str]] = {
                          "kernel with an epilogue, from five tokens on, which auto takes in strict numerics "
                          "where it was measured to be faster"),
     "invariant": (False, "a token's results, bit for bit, do not depend on the other sequences of a call, nor on "
-                         "how its text was cut into calls"),
+                         "how its text was cut into calls; an op that would run in eager is an error"),
     "check": (False, "on a GPU every call waits, and a row number that names no row is an error"),
     "pack": (True, "without gradients, products of a module that read one value are one, by parameters "
                    "whose data move into one tensor; False: parameters stay where they are"),
@@ -90,7 +90,9 @@ def read_options(options: dict[str, Any] | None, mode: str | None = None) -> dic
         raise usage(f"torch.compile: backend sinter has no option '{unknown[0]}'",
                     hint="it has " + ", ".join(OPTIONS))
     chosen = {name: given.get(name, default) for name, (default, _) in OPTIONS.items()}
-    for name in ("pack", "graphs", "tune"):
+    if chosen["invariant"]:
+        chosen["require_full"] = True  # torch's own kernels promise nothing about neighbours
+    for name in ("invariant", "pack", "graphs", "tune"):
         if not isinstance(chosen[name], bool):
             raise usage(f'"{chosen[name]}" is neither True nor False', f"option {name}")
     return chosen
@@ -174,7 +176,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
         if eager and options["require_full"]:
             raise usage("torch.compile: Sinter does not take all ops of the graph:\n"
                         + "\n".join(f"  {op}" for op in eager),
-                        hint="leave out the option require_full to run them in eager")
+                        hint="leave out the option require_full, or invariant, to run them in eager")
         # A wrapper may read the arguments after the entry's call.
         written = [{} if wrapped is not None else written_results(module, targets, part) for part in parts]
         entries = compile_parts(parts, written, device, options, refused, memory)
