@@ -215,11 +215,11 @@ typedef struct sinter_decision sinter_decision;
  *  numerics (strict, the default, or fast), attention (tiled, the default, composed or relaxed),
  *  products (of more than eight tokens: auto, the default, library or own), invariant (flag, false:
  *  a token's results do not depend, bit for bit, on the other sequences of a call, nor on how its
- *  text was cut into calls), entries ("prefill,decode"; the default: all), overwrite (pairs
- * OUTPUT=INPUT, "p_1=p,m_1=m": calls want to bind the output to the input's memory;
- * sinter_plan_may_share says whether they may), device-inputs (flag, true for modules: row numbers
- * in inputs are checked by the kernels, so that inputs may be in device memory). Pairs of
- * sinter_options_pair. Progress: stage "passes", "fusion". */
+ *  text was cut into calls), entries ("prefill,decode"; the default: all),
+ *  overwrite (pairs OUTPUT=INPUT, "p_1=p,m_1=m": calls want to bind the output to the input's
+ *  memory; sinter_plan_may_share says whether they may), device-inputs (flag, true for modules: row
+ *  numbers in inputs are checked by the kernels, so that inputs may be in device memory). Pairs of
+ *  sinter_options_pair. Progress: stage "passes", "fusion". */
 SINTER_MAY_FAIL sinter_error* sinter_compile(const sinter_model* model,
                                              const sinter_options* options, sinter_plan** plan);
 /** Writes the folder of a plan, which must be absent, empty or hold a plan. It appears as a whole

@@ -26,6 +26,19 @@ Status outcome(bool passed, const std::string& model) {
               ExitCode::check_failed);
 }
 
+/// The options that both checks of a plan by itself take. `compiling`: how the plan is made.
+Result<SelfOptions> to_self(const VerifyCommand& options, const CommandOptions& compiling) {
+  SINTER_LET(request, to_request(compiling));
+  SINTER_LET(backend, open_backend(options));
+  SelfOptions self;
+  self.backend = std::move(backend);
+  self.compile = std::move(request.compile);
+  self.open = std::move(request.load);
+  self.seed = options.seed;
+  self.on_stage = [](const std::string& text) { progress(text); };
+  return self;
+}
+
 Status verify_self_command(const VerifyCommand& options) {
   const InputOptions& inputs = options.inputs;
   for (const auto& [given, option] : {std::pair(options.forced, "--teacher-forced"),
@@ -37,16 +50,9 @@ Status verify_self_command(const VerifyCommand& options) {
     if (given)
       return fail("--self reads its own text, and continues it with the likeliest tokens", option,
                   "leave it out", ExitCode::usage);
-  SINTER_LET(request, to_request(options));
-  SINTER_LET(backend, open_backend(options));
-  SelfOptions self;
-  self.backend = backend;
-  self.compile = request.compile;
-  self.open = request.load;
-  self.seed = options.seed;
+  SINTER_LET(self, to_self(options, options));
   self.steps = options.steps;
   self.prefill = to_prefill(options);
-  self.on_stage = [](const std::string& text) { progress(text); };
   SINTER_LET(report, verify_self(options.model, self));
   return std::visit(
       [&](const auto& found) {
@@ -56,7 +62,7 @@ Status verify_self_command(const VerifyCommand& options) {
       report);
 }
 
-/// Of an invariant plan without another check: that it keeps its promise.
+/// Checks that an invariant plan keeps its promise, where no other check is asked for.
 Status verify_invariance_command(const VerifyCommand& options) {
   for (const auto& [given, option] : {std::pair(options.forced, "--teacher-forced"),
                                       {options.steps.has_value(), "--steps"},
@@ -72,14 +78,7 @@ Status verify_invariance_command(const VerifyCommand& options) {
   // A plan's folder has its options; whether it is invariant is seen when it is opened.
   CommandOptions compiling = options;
   compiling.invariant = !is_plan_folder(options.model);
-  SINTER_LET(request, to_request(compiling));
-  SINTER_LET(backend, open_backend(options));
-  SelfOptions check;
-  check.backend = backend;
-  check.compile = request.compile;
-  check.open = request.load;
-  check.seed = options.seed;
-  check.on_stage = [](const std::string& text) { progress(text); };
+  SINTER_LET(check, to_self(options, compiling));
   SINTER_LET(report, verify_invariance(options.model, check));
   print_result(options.json ? invariant_json(report) : invariant_text(report));
   return outcome(report.passed(), options.model);

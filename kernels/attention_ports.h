@@ -1,4 +1,4 @@
-// What the records of attention families have in common.
+// Functions that the records of attention families share.
 #pragma once
 
 #include "kernels/family.h"
@@ -16,10 +16,10 @@ Ports attention_ports(const Graph& graph, const Op& op);
 bool attention_addresses(const Graph& graph, const Op& op, size_t operand,
                          llvm::ArrayRef<Symbol> symbols);
 
-/// Of a kernel of few tokens: the rows that a token sees, and of the caches all rows that this call
-/// does not append.
+/// A kernel of few tokens reads early which rows a token sees, and all rows of the caches that this
+/// call does not append.
 EarlyWish attention_early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols);
-/// The cost of a kernel of few tokens: that of reading the keys.
+/// The cost of a kernel of few tokens, which is the time to read the keys.
 std::optional<KernelCost> few_tokens_attention_cost(const GroupView& group, int64_t min_threads);
 
 /// The permission of the families of many tokens.

@@ -139,8 +139,8 @@ struct KernelFamily {
   /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The
   /// operands of `op` are values of the builder's graph. nullopt: none of its orders fits.
   std::optional<ValueId> (*choose)(Builder&, const Op&, Tokens, const Recipe&) = nullptr;
-  /// Of an op with one of its orders: which of the kernels that have this order computes it.
-  /// Entries of an invariant recipe have variants by it. null: there is one.
+  /// Which of the kernels of an order computes an op that has it, as a number. Entries of an
+  /// invariant recipe have variants by it. null: there is one kernel.
   uint8_t (*form)(const Graph&, const Op&, llvm::ArrayRef<Symbol>) = nullptr;
   /// The decision of `choose` about an op of the family, for reports. null: it is not reported.
   KernelChoice (*explain_choice)(const Op& own) = nullptr;

@@ -47,6 +47,11 @@ enum class Permission : uint8_t {
   always,
 };
 
+/// The permission of a family whose orders are for few tokens alone.
+constexpr Permission few_tokens_permission(const Recipe& recipe) {
+  return recipe.invariant ? Permission::never : Permission::always;
+}
+
 constexpr std::string_view to_string(Recipe::Products products) {
   constexpr std::string_view kNames[] = {"auto", "library", "own"};
   return kNames[static_cast<size_t>(products)];

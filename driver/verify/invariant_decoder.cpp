@@ -131,7 +131,7 @@ class DecoderWays {
     return {};
   }
 
-  /// The tokens of each sequence in a call; neighbours take drawn numbers of theirs.
+  /// The tokens of each sequence in a call; a neighbour takes a drawn number of its tokens.
   Texts tokens_of_call(const Reading& reading, size_t call, llvm::ArrayRef<int64_t> lengths) {
     const bool decodes = call >= reading.calls.size();
     const int64_t own = decodes ? 1 : reading.calls[call];

@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-/// What the ways of a model share.
+/// The state that the ways of a model share.
 struct InvarianceCheck {
   const Model& model;
   const ModelSpec& spec;
@@ -18,7 +18,7 @@ struct InvarianceCheck {
   std::mt19937_64 bits;
 
   const Program& program() const { return model.program(); }
-  /// Of every call: freed memory is filled with NaN.
+  /// The options of every call: freed memory is filled with NaN.
   static CallOptions poisoned() { return {.poison_freed = true, .keep = {}}; }
   bool on_gpu() const { return options.backend->on_gpu(); }
   /// A drawn number, both ends included.
@@ -31,7 +31,8 @@ struct InvarianceCheck {
   Status check_finite(const HostTensor& results) const;
 };
 
-/// Compares `count` rows of a result, from `row` on, with those of the text alone, from `token` on.
+/// Compares `count` rows of a result, from `row` on, with the rows of the text alone, from `token`
+/// on.
 /// `call`: how they were computed.
 Status compare_rows(const HostTensor& result, int64_t row, const HostTensor& alone, int64_t token,
                     int64_t count, std::string_view call, InvariantWay& way);

@@ -10,8 +10,8 @@ namespace sinter {
 struct SelfLimits {
   double text_products = 2e11;     // of the text by one plan on the CPU; a GPU has no limit
   double precise_products = 2e11;  // in float64
-  /// Of --invariant on the CPU: of all readings of the text, and the text's tokens. A core does
-  /// some 3e8 multiplications a second in the order of tensor cores.
+  /// The products of all readings of the text of --invariant on the CPU, and its tokens. A core
+  /// does some 3e8 multiplications a second in the order of tensor cores.
   double invariant_products = 3e9;
   int64_t invariant_tokens = 300;
   /// Bytes that the host has for float64; none: as many as are available then.

@@ -21,11 +21,6 @@ bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<
                       : attention_addresses(graph, op, operand, symbols);
 }
 
-/// Its order is for few tokens alone.
-Permission permission(const Recipe& recipe) {
-  return recipe.invariant ? Permission::never : Permission::always;
-}
-
 KernelChoice explain_choice(const Op&) {
   return {"attention", "at most 8 tokens, or one of each sequence"};
 }
@@ -41,7 +36,7 @@ constinit const KernelFamily decode_attention_family{
     .cost = few_tokens_attention_cost,
     .latency_bound = true,
     .ports = row_number_ports,
-    .permission = permission,
+    .permission = few_tokens_permission,
     .choose = choose_decode_attention,
     .explain_choice = explain_choice,
     .addresses = addresses,

@@ -45,11 +45,6 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
   return wish;
 }
 
-/// Its order is for few tokens alone.
-Permission permission(const Recipe& recipe) {
-  return recipe.invariant ? Permission::never : Permission::always;
-}
-
 }  // namespace
 
 extern const KernelFamily gemv_family;
@@ -64,7 +59,7 @@ constinit const KernelFamily gemv_family{
     .ports = ports,
     .admits_prologue = admits_gemv_prologue,
     .admits_epilogue = admits_gemv_epilogue,
-    .permission = permission,
+    .permission = few_tokens_permission,
     .choose = choose_gemv,
     .addresses = addresses,
     .early_reads = early_reads,

@@ -100,7 +100,7 @@ int64_t summed_rows(const Graph&, const Op& op) {
 }
 
 Permission permission(const Recipe& recipe) {
-  // A target without its kernel has one order, too: that of strided_gemm.
+  // A target without its kernel has one order, too: strided_gemm's.
   if (recipe.invariant) return recipe.has_wgmma ? Permission::always : Permission::never;
   switch (recipe.products) {
     case Recipe::Products::own:
@@ -119,9 +119,9 @@ Permission codes_permission(const Recipe& recipe) {
                                                                     : Permission::never;
 }
 
-/// The kernel of many tokens has one tile, which is chosen for the most: up to this number has a
-/// kernel of its own. (One H200, a prefill of 512 tokens of Llama-3.2-1B by the tiles of
-/// 16,384: 3.49 ms, by those of 1,024 2.99, by the library 2.22.)
+/// The kernel of many tokens has one tile, which is chosen for the most tokens. Up to this number a
+/// variant has a kernel of its own. (One H200, a prefill of 512 tokens of Llama-3.2-1B: 3.49 ms
+/// with the tile for 16,384 tokens, 2.99 with the one for 1,024, 2.22 by the library.)
 constexpr int64_t kMediumTokens = 512;
 
 uint8_t form(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) {

@@ -6,7 +6,7 @@
 // The blocks of a cluster walk neighbouring segments at the same time, a round, and each joins the
 // states of a part of the elements.
 //
-// The tiles come through the slots of a ring: keys and values of a tile, then those of the next.
+// The tiles come through the slots of a ring: keys and values of one tile, then of the next.
 // A slot is filled again as soon as its tile was multiplied. Barriers of the block, |:
 //
 //   warps 0 .. 3  load values 1, dots, their largest | weights | load keys 2, values | load ...
@@ -27,7 +27,8 @@
 
 namespace sinter {
 
-// What the threads of a block, and the blocks of a cluster, hand over. Rows are query heads.
+// Shared memory by which the threads of a block, and the blocks of a cluster, hand values over.
+// Rows are query heads.
 template <typename Config, int blocks>
 struct FewShared {
   static constexpr int elements = Config::kTile * Config::kValueWidth;
@@ -41,7 +42,7 @@ struct FewShared {
   State states[2][blocks];  // of two rounds
 };
 
-// The tiles of keys that a block walks: those of a segment of each round.
+// The tiles of keys that a block walks: in each round the tiles of one segment.
 template <typename Config>
 class FewTiles {
   static constexpr int kKeys = TiledSizes<Config>::keys, kTiles = Config::kSegment / kKeys;
@@ -102,6 +103,9 @@ class FewTokensAttention {
   static constexpr unsigned kAll = 0xffffffffu;
   static constexpr int kKeys = Sizes::keys, kColumns = Sizes::value_width;
   // Parts of 16 keys, and of 16 elements of values, of a warp: every fourth one.
+  static_assert(sizeof(Shared) ==
+                    few_handed_bytes(kKeys, Config::kTile, Config::kValueWidth, blocks),
+                "the schedule knows its bytes");
   static_assert(kKeys % (16 * kHeadWarps) == 0, "all warps have as many parts of keys");
   static constexpr int kKeyParts = kKeys / 16 / kHeadWarps;
   static constexpr int kColumnParts = (kColumns / 16 + kHeadWarps - 1) / kHeadWarps;
@@ -387,7 +391,7 @@ class FewTokensAttention {
         chains_[i] = math::add(chains_[i], shared_.weights[row][key + lane() % 8]);
     }
   }
-  // Lanes without a row take that of the last head.
+  // Lanes without a row take the last head's row.
   SINTER_DEVICE static int chain_row(int i) {
     const int row = lane() / 8 + 4 * i;
     return row < Config::kTile ? row : Config::kTile - 1;
@@ -485,10 +489,10 @@ class FewTokensAttention {
   FewTiles<Config> walk_;
   FewTiles<Config> ahead_;       // at the tile that is loaded next
   int loaded_ = 0, walked_ = 0;  // halves of tiles, and tiles
-  // Of the segment: m and the weighted sums, as a product has them; m and l of rows of a lane.
+  // The segment's m and weighted sums, as a product has them; its m and l of rows of a lane.
   float largest_[2], sums_[kColumnParts][8];
   float chain_largest_[kChains], chains_[kChains];
-  // Of the segments so far, for each element that the thread joins.
+  // The state of the segments so far, for each element that the thread joins.
   float joined_[kOwnedOfThread] = {}, joined_weights_[kOwnedOfThread] = {};
   float joined_largest_[kOwnedOfThread];
 };

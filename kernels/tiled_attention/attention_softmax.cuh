@@ -113,7 +113,7 @@ class AttentionSoftmax {
   }
 
  private:
-  // Of all keys of the segment; four lanes share a row.
+  // The sum l of the segment's keys; four lanes share a row.
   SINTER_DEVICE float sum_of_weights(int half) const {
     float weights = math::add(weights_[half][0], weights_[half][1]);
     weights = math::add(weights, __shfl_xor_sync(kAll, weights, 1));

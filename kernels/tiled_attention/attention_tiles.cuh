@@ -43,7 +43,7 @@ constexpr int kSegmentOf<Config, decltype(static_cast<void>(Config::kSegment))> 
 template <typename Config>
 constexpr bool kHasSegments = kSegmentOf<Config> != 0;
 
-// Of a lane's two rows: whether a segment has ended, and how its state is joined to those before.
+// Whether a segment of each of a lane's two rows has ended, and how its state is joined.
 struct EndedSegments {
   bool rows[2];
   AttentionJoin joins[2];

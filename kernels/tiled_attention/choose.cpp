@@ -6,7 +6,7 @@
 // Where a recipe is invariant, its keys are cut into segments, and few tokens, or one of each
 // sequence, have a kernel that walks several segments at a time:
 //
-//   =>  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, segment = 512,
+//   =>  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, segment = 256,
 //                                                 splits = 3, ...}
 //
 // A mask of many keys gets a summary, with which the kernel leaves out tiles of hidden keys;

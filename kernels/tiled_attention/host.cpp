@@ -146,7 +146,7 @@ class TiledAttention {
                              in_.adds_mask());
   }
 
-  /// Of the keys of a segment, or of several.
+  /// The state of a segment, or of several that were joined.
   struct State {
     float largest = -INFINITY, weights = 0;
     std::vector<float> sums = {};

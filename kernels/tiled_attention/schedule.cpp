@@ -54,8 +54,11 @@ std::optional<AttentionForm> with_stages(AttentionForm form, const TileSizes& si
 
 std::optional<AttentionForm> warpgroup_form(const AttentionShape& shape, int64_t joined_words,
                                             const DeviceDescription& device) {
-  AttentionForm form{.warpgroups = true, .rows = 128, .threads = 512, .query_stages = 2};
-  form.joined_words = joined_words;
+  AttentionForm form{.warpgroups = true,
+                     .rows = 128,
+                     .threads = 512,
+                     .query_stages = 2,
+                     .joined_words = joined_words};
   const TileSizes sizes = tile_sizes(shape.width, shape.value_width, form.rows);
   const int64_t beside = kBytesBesideTiles + (shape.segment > 0 ? kBytesOfFirstRows : 0);
   const int64_t bytes = device.max_shared_bytes - beside;

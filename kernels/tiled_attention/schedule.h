@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-/// What of an attention decides about its kernel.
+/// The sizes of an attention that decide about its kernel.
 struct AttentionShape {
   int64_t width = 0, value_width = 0;  // of heads
   int64_t group = 1;                   // query heads of a key head
