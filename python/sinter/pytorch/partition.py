@@ -98,11 +98,27 @@ class SupportedOps(OperatorSupportBase):
                 return "a size that depends on data"
             if fake.layout != torch.strided:
                 return f"the layout {fake.layout}"
-        numbers = [fake for fake in operands if fake.dim() == 0 and fake.device.type == "cpu"]
+        numbers = [fake for fake in operands if is_host_number(fake)]
+        if self._is_number_for_device(node, results, operands):
+            return None
         for fake in results + operands:  # numbers in host memory are copied for the call
             if fake.device != self.device and not any(fake is number for number in numbers):
                 return f"a tensor on {fake.device} beside those on {self.device}"
         return None
+
+
+    def _is_number_for_device(self, node: fx.Node, results: list[torch.Tensor], operands: list[torch.Tensor]) -> bool:
+        """Whether the node converts a number in host memory to float32 for ops on the device alone, which take it from
+        either memory. Such are the floats of modules, as an epsilon, where torch.compile is asked for dynamic=True."""
+        if node.target is not torch.ops.prims.convert_element_type.default or self.device.type == "cpu":
+            return False
+        readers = [flat_fakes(user.meta.get("val")) for user in node.users]
+        return all(map(is_host_number, results + operands)) and results[0].dtype == torch.float32 \
+            and all(fakes and all(fake.device == self.device for fake in fakes) for fakes in readers)
+
+
+def is_host_number(fake: torch.Tensor) -> bool:
+    return fake.dim() == 0 and fake.device.type == "cpu"
 
 
 def flat_fakes(value) -> list[torch.Tensor]:

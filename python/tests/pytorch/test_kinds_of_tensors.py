@@ -9,6 +9,7 @@ from torch import nn
 from torch.testing._internal.two_tensor import TwoTensor
 
 import sinter
+from sinter.pytorch.partition import SupportedOps
 
 randn = torch.randn
 
@@ -89,6 +90,24 @@ class TestClasses(unittest.TestCase):
         self.assertEqual((a.device.type, b.device.type), ("cpu", "meta"))
         (op,) = sinter.explain(function).eager
         self.assertIn("a tensor on meta beside those on cpu", op.reason)
+
+    def test_a_number_in_host_memory_is_converted_for_ops_of_a_device_alone(self):
+        def is_taken(to: torch.dtype, is_returned: bool = False) -> bool:
+            graph = torch.fx.Graph()
+            number, x = graph.placeholder("number"), graph.placeholder("x")
+            converted = graph.call_function(torch.ops.prims.convert_element_type.default, (number, to))
+            total = graph.call_function(torch.ops.aten.add.Tensor, (x, converted))
+            graph.output((total, converted) if is_returned else total)
+            number.meta["val"] = torch.tensor(0.5, dtype=torch.float64)
+            converted.meta["val"] = number.meta["val"].to(to)
+            x.meta["val"] = total.meta["val"] = torch.empty(3, device="meta")
+            ops = SupportedOps({}, torch.device("meta"))
+            self.assertTrue(ops.is_node_supported(None, total))
+            return ops.is_node_supported(None, converted)
+
+        self.assertTrue(is_taken(torch.float32))
+        self.assertFalse(is_taken(torch.bfloat16))  # rounded once, not twice
+        self.assertFalse(is_taken(torch.float32, is_returned=True))
 
 
 class TestTransforms(unittest.TestCase):
