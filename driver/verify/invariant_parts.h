@@ -32,8 +32,7 @@ struct InvarianceCheck {
 };
 
 /// Compares `count` rows of a result, from `row` on, with the rows of the text alone, from `token`
-/// on.
-/// `call`: how they were computed.
+/// on. `call`: how the result was computed.
 Status compare_rows(const HostTensor& result, int64_t row, const HostTensor& alone, int64_t token,
                     int64_t count, std::string_view call, InvariantWay& way);
 

@@ -50,7 +50,7 @@ struct EndedSegments {
 };
 
 // A lane's two rows at the end: the factors of their weighted sums and, where kLogSumOf,
-// their log-sums. `joins`: the sums are joined to those of earlier segments before.
+// their log-sums. `joins`: the sums of earlier segments are joined first, as `ended` says.
 struct AttentionEnds {
   float factors[2], log_sums[2];
   bool joins;

@@ -62,7 +62,7 @@ std::optional<TensorMap> tile_map(const EmitContext& context, size_t operand) {
   return map;
 }
 
-/// The kernel of many tokens, or that of few.
+/// The text and launch of both kernels: of many tokens, and of few.
 class TiledAttentionKernel {
  public:
   explicit TiledAttentionKernel(const EmitContext& context)

@@ -83,7 +83,7 @@ SINTER_DEVICE float attention_scale(float before, float largest, float factor) {
   return attention_exp2(math::mul(math::sub(before, attention_base(largest)), factor));
 }
 
-/// How the state of a segment is joined to that of the segments before it.
+/// How the state of a segment is joined to the state of all segments before the segment.
 struct AttentionJoin {
   float before, own;  // factors of both sums
   bool replaces;      // no key of the state before was seen

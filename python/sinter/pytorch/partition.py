@@ -98,14 +98,13 @@ class SupportedOps(OperatorSupportBase):
                 return "a size that depends on data"
             if fake.layout != torch.strided:
                 return f"the layout {fake.layout}"
-        numbers = [fake for fake in operands if is_host_number(fake)]
         if self._is_number_for_device(node, results, operands):
             return None
-        for fake in results + operands:  # numbers in host memory are copied for the call
-            if fake.device != self.device and not any(fake is number for number in numbers):
+        # Numbers in host memory are copied for the call.
+        for fake in results + [operand for operand in operands if not is_host_number(operand)]:
+            if fake.device != self.device:
                 return f"a tensor on {fake.device} beside those on {self.device}"
         return None
-
 
     def _is_number_for_device(self, node: fx.Node, results: list[torch.Tensor], operands: list[torch.Tensor]) -> bool:
         """Whether the node converts a number in host memory to float32 for ops on the device alone, which take it from
