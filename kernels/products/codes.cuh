@@ -93,7 +93,7 @@ class TiledCodes {
       const WorkTile tile = tiles_.tile(round);
       const int position = tile.matrix_row + 64 * group;
       multiply_tile(sums, group, position);
-      Stored::store(sums, position, tile.token, tokens_, bias, result);
+      Stored::store(sums, position, kRows, tile.token, tokens_, bias, result);
     }
   }
 

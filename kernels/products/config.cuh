@@ -39,4 +39,5 @@
 //   kColumns         tokens in a tile: a multiple of 16
 //   kDepth           of few tokens: elements of K in a stage, a multiple of 64; 64 unless K is a
 //                    multiple
+//   kShares          of few tokens: a block has an equal share of the matrix's rows, and all tokens
 #pragma once

@@ -200,11 +200,15 @@ class ProductKernel {
     for (size_t i = 0; i < config.forms.size(); ++i) {
       const ProductTile& tile = config.forms[i].tile;
       SINTER_LET(x, panels_map(0, tile.tokens, tile.depth));
-      const int64_t box = std::min<int64_t>(tile.matrix_rows, kMatrixBox);
-      SINTER_LET(w, product_.epilogue.pairs > 0 ? paired_map(box) : panels_map(1, box, tile.depth));
+      const bool shares = config.forms[i].shares;
+      const int64_t box = shares ? kShareRows : std::min<int64_t>(tile.matrix_rows, kMatrixBox);
+      SINTER_LET(w, product_.epilogue.pairs > 0 ? paired_map(box)
+                                                : panels_map(1, box, shares ? kPanel : tile.depth));
       const std::string of_x = map_name(std::move(x)), of_w = map_name(std::move(w));
-      calls += call_of_form(i, config.forms, "multiply_few_tokens", early,
-                            form_text(i, tile).constant("kDepth", tile.depth), {of_x, of_w});
+      calls += call_of_form(
+          i, config.forms, "multiply_few_tokens", early,
+          form_text(i, tile).constant("kDepth", tile.depth).constant("kShares", shares),
+          {of_x, of_w});
     }
     write_branches(early, "int", calls);
     set_launch(config, kFewBarrierBytes);

@@ -2,10 +2,11 @@
 //
 // It takes about as long as reading the matrix. The rows of the matrix are the rows of wgmma's
 // product and the tokens its columns, so that a product of few tokens wastes little: a warpgroup's
-// sums are the transposed result. Two threads, each of a warp of its own, copy tiles of the matrix
-// and of the tokens through the stages of one pipeline, by tensor maps; the copies of the matrix do
-// not wait for earlier kernels. Each of the other warpgroups multiplies 64 rows of the matrix by
-// the tile's tokens.
+// sums are the transposed result. Tokens of one tile leave each block an equal share of the
+// matrix's rows: the block with the most rows decides how long the kernel takes. Two threads, each
+// of a warp of its own, copy tiles of the matrix and of the tokens through the stages of one
+// pipeline, by tensor maps; the copies of the matrix do not wait for earlier kernels. Each of the
+// other warpgroups multiplies 64 rows of the matrix by the tile's tokens.
 //
 //   matrix:      | stage 0 | stage 1 | stage 2 | ... as stages get free
 //   tokens:      | wait for earlier kernels | stage 0 | stage 1 | ...
@@ -22,9 +23,21 @@
 #include "kernels/tile/sums/stages.cuh"
 #include "kernels/tile/sums/wgmma.cuh"
 #include "kernels/tile/tiles/grouped.cuh"
+#include "kernels/tile/tiles/row_shares.cuh"
 
 #if SINTER_HAS_WGMMA
 namespace sinter {
+
+// Without shares, neighbouring blocks read the same rows of the matrix.
+template <typename Config, typename Form, bool shares = Form::kShares>
+struct TilesOfFew {
+  using Type = typename ProductTiles<Form::kColumns, Form::kRows, Config::kResultColumns,
+                                     Config::kGroups, 0>::Type;
+};
+template <typename Config, typename Form>
+struct TilesOfFew<Config, Form, true> {
+  using Type = RowShares<kShareRows, Form::kRows, Config::kResultColumns>;
+};
 
 template <typename Config, typename Form>
 class FewTokens {
@@ -36,15 +49,14 @@ class FewTokens {
   static constexpr int kStageBytes = kMatrixBytes + kTokenBytes;
   static constexpr int kStages = few_stages(Config::kSharedBytes, kStageBytes);
   static constexpr int kSteps = (Config::kLength + kDepth - 1) / kDepth;
-  // Neighbouring blocks read the same rows of the matrix.
-  using Tiles =
-      typename ProductTiles<kColumns, kRows, Config::kResultColumns, Config::kGroups, 0>::Type;
+  using Tiles = typename TilesOfFew<Config, Form>::Type;
   using Stored = TransposedResult<Config, kRows, kColumns>;
-  static constexpr int kBox = Stored::kBox;
+  // Rows and elements of a box of the matrix.
+  static constexpr int kBox = Form::kShares ? kShareRows : Stored::kBox;
+  static constexpr int kBoxDepth = Form::kShares ? kPanel : kDepth;
 
  public:
-  // The warpgroups that multiply. With 32 rows two of the warps have sums of whatever follows the
-  // tile.
+  // The warpgroups that multiply. Warps without rows of a tile have sums of whatever follows them.
   static constexpr int kWarpgroups = (kRows + 63) / 64;
   using Stages = Pipeline<kStages>;
 
@@ -58,11 +70,16 @@ class FewTokens {
   // rows, one of the tokens kColumns.
   SINTER_DEVICE void produce_matrix(const TensorMap& w) {
     fill_stages<kSteps>(stage_, tiles_, [&](const WorkTile& tile, int step) {
-      stage_.producer_expect(kMatrixBytes);
+      const int rows = rows_of(tile);
+      stage_.producer_expect(tile_bytes(rows, kDepth));
 #pragma unroll
-      for (int row = 0; row < kRows; row += kBox)
-        copy_box(matrix_tile() + row * kPanelRow, w, Steps::at(step, kSteps) * kDepth,
-                 Tiles::first_matrix_row(tile) + row);
+      for (int row = 0; row < kRows; row += kBox) {
+        if (row >= rows) break;
+#pragma unroll
+        for (int k = 0; k < kDepth; k += kBoxDepth)
+          copy_box(matrix_tile() + k / kPanel * tile_panel(kRows, kDepth) + row * kPanelRow, w,
+                   Steps::at(step, kSteps) * kDepth + k, Tiles::first_matrix_row(tile) + row);
+      }
     });
   }
   SINTER_DEVICE void produce_tokens(const TensorMap& x) {
@@ -84,15 +101,20 @@ class FewTokens {
       else
         clear_sums(sums[0]);
       const WorkTile tile = tiles_.tile(round);
-      Stored::store(sums[0], tile.matrix_row + 64 * group, tile.token, Tiles::end(tile, tokens_),
-                    bias, result);
+      Stored::store(sums[0], tile.matrix_row + 64 * group, rows_of(tile) - 64 * group, tile.token,
+                    Tiles::end(tile, tokens_), bias, result);
     }
   }
 
  private:
+  // The rows of the matrix that a tile has.
+  SINTER_DEVICE int rows_of(const WorkTile& tile) const {
+    if constexpr (Form::kShares) return tiles_.rows_of(tile);
+    return kRows;
+  }
   SINTER_DEVICE void copy_box(unsigned char* to, const TensorMap& w, int k, int position) const {
     if constexpr (Stored::kPaired)
-      copy_pairs_once<Config::kPairs, kBox, kDepth>(to, w, k, position, stage_.full());
+      copy_pairs_once<Config::kPairs, kBox, kBoxDepth>(to, w, k, position, stage_.full());
     else
       copy_panels_once<Config::kLength>(to, w, k, position, stage_.full());
   }

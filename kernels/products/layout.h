@@ -18,6 +18,9 @@ SINTER_DEVICE constexpr int tiled_linear_registers(int multiplying, int epilogue
   return left < 240 ? left : 240;
 }
 
+/// Rows of the matrix by which the shares of blocks differ at most: a warp's rows.
+constexpr int kShareRows = 16;
+
 constexpr int kMostFewStages = 16;
 /// Bytes behind the stages: a pipeline's barriers.
 constexpr int kFewBarrierBytes = 16 * kMostFewStages;

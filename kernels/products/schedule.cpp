@@ -42,10 +42,14 @@ constexpr int64_t kPairedRows[] = {64, 128};
 /// multiplications, of which a multiprocessor has 2,048 in a clock.
 constexpr int64_t kBetweenTiles = int64_t{4000} * 2048;
 
-/// Rows of the matrix in a tile of few tokens, or of codes.
+/// Rows of the matrix in a tile of few tokens, and of codes.
 constexpr int64_t kFewRows[] = {64, 32, 128, 192};
-/// Rows of the matrix in a box of its tensor map: of the smallest tiles, and of the others.
-constexpr int64_t kBoxes[] = {32, kMatrixBox};
+/// Rows of the matrix in a box of its tensor map: of shares, of the smallest tiles, and of others.
+constexpr int64_t kBoxes[] = {kShareRows, 32, kMatrixBox};
+/// Shares: the most tokens for which they were faster, and what a row costs more in boxes of
+/// kShareRows rows.
+constexpr int64_t kMostSharedTokens = 16;
+constexpr double kShareCost = 1.05;
 /// A warpgroup's sums of 256 tokens leave registers for two such warpgroups.
 constexpr int64_t kTwoWarpgroupTokens = 256;
 /// Tokens in a tile of codes.
@@ -132,7 +136,7 @@ std::vector<ProductForm> forms_up_to(int64_t tokens, FormOf form_of) {
     if (most > Product::kFewTokens) most = tokens;
     const std::optional<ProductForm> form = form_of(most);
     if (!form) return {};
-    if (!forms.empty() && forms.back().tile == form->tile)
+    if (!forms.empty() && forms.back().tile == form->tile && forms.back().shares == form->shares)
       forms.back().most_tokens = most;
     else
       forms.push_back(*form);
@@ -146,7 +150,7 @@ int64_t blocks_of(const std::vector<ProductForm>& forms, const Product& product,
   int64_t blocks = 0;
   for (const ProductForm& form : forms)
     blocks = std::max(
-        blocks, form.tiles(product.matrix.rows) +
+        blocks, form.busy_blocks(product.matrix.rows) +
                     product.groups.count * ceil_div(product.matrix.rows, form.tile.matrix_rows));
   return std::min(blocks, multiprocessors);
 }
@@ -157,27 +161,45 @@ int64_t stage_bytes(const DeviceDescription& device, int64_t barrier_bytes) {
          kTileAlignment;
 }
 
+/// The most rows of the matrix that a block has where all have the same share.
+int64_t rows_of_share(int64_t matrix_rows, int64_t blocks) {
+  return ceil_div(ceil_div(matrix_rows, int64_t{kShareRows}), blocks) * kShareRows;
+}
+
 bool is_few_tile(int64_t rows, int64_t tokens, int64_t most_rows) {
   // With few tokens memory is the bound, and one warpgroup with deep stages keeps up with it.
   if (tokens <= 64) return rows <= 64;
   return rows >= 64 && rows <= most_rows && (rows <= 128 || tokens < kTwoWarpgroupTokens);
 }
 
-/// The form for up to `most` tokens whose slowest block copies the fewest rows of either operand: a
-/// multiprocessor copies at a limited rate, which the matrix alone does not reach.
+/// Rows of either operand that the slowest block copies, in boxes of 64 rows: a multiprocessor
+/// copies at a limited rate, which the matrix alone does not reach.
+double rows_copied(const ProductForm& form, int64_t matrix_rows, int64_t multiprocessors) {
+  const auto& [tokens, rows, depth] = form.tile;
+  if (!form.shares)
+    return static_cast<double>(ceil_div(form.tiles(matrix_rows), multiprocessors) *
+                               (tokens + rows));
+  const int64_t share = rows_of_share(matrix_rows, multiprocessors);
+  return static_cast<double>(share + ceil_div(share, rows) * tokens) * kShareCost;
+}
+
+/// The form for up to `most` tokens whose slowest block copies the fewest rows.
 std::optional<ProductForm> few_form(int64_t most, const Product& product, int64_t most_rows,
                                     int64_t multiprocessors) {
+  const int64_t share = rows_of_share(product.matrix.rows, multiprocessors);
   std::vector<ProductForm> candidates;
   for (int64_t tokens = most; tokens >= std::min<int64_t>(most, 32); tokens /= 2)
     for (const int64_t rows : kFewRows) {
       const bool deep =
           rows <= 64 && tokens < 256 && has_whole_panels(static_cast<int>(product.matrix.length));
-      if (is_few_tile(rows, tokens, most_rows))
-        candidates.push_back({most, {tokens, rows, deep ? 2 * kDepth : kDepth}});
+      if (!is_few_tile(rows, tokens, most_rows)) continue;
+      ProductForm form{most, {tokens, rows, deep ? 2 * kDepth : kDepth}};
+      candidates.push_back(form);
+      form.shares = true;
+      if (most <= kMostSharedTokens && share > rows) candidates.push_back(form);
     }
   return cheapest(candidates, [&](const ProductForm& form) {
-    const int64_t rounds = ceil_div(form.tiles(product.matrix.rows), multiprocessors);
-    return std::optional<double>(rounds * (form.tile.tokens + form.tile.matrix_rows));
+    return std::optional(rows_copied(form, product.matrix.rows, multiprocessors));
   });
 }
 
@@ -188,7 +210,7 @@ std::optional<ProductConfig> few_config(const Product& product, const DeviceDesc
       int64_t tokens = 16;
       while (tokens < product.tokens_of_run()) tokens *= 2;
       const int64_t depth = has_whole_panels(product.matrix.length) ? 2 * kDepth : kDepth;
-      return {{product.tokens.most, {tokens, kFewRows[0], depth}}};
+      return {{product.tokens.most, {tokens, kMatrixBox, depth}}};
     }
     return forms_up_to(product.tokens.most, [&](int64_t most) {
       return few_form(most, product, most_rows, device.multiprocessors);
@@ -197,8 +219,9 @@ std::optional<ProductConfig> few_config(const Product& product, const DeviceDesc
   ProductConfig config{.forms = forms_of(192)};
   if (config.tile().tokens == kTwoWarpgroupTokens) config.forms = forms_of(128);
   int64_t stage = 0;
-  for (const auto& [most, tile] : config.forms)
-    stage = std::max(stage, bytes_of_tile(tile.tokens + tile.matrix_rows, tile.depth));
+  for (const ProductForm& form : config.forms)
+    stage =
+        std::max(stage, bytes_of_tile(form.tile.tokens + form.tile.matrix_rows, form.tile.depth));
   // One warpgroup for 64 rows, and two warps that copy.
   config.threads = config.most_matrix_rows() * 2 + 64;
   config.shared_bytes = stage_bytes(device, kFewBarrierBytes);
@@ -275,6 +298,10 @@ std::optional<ProductConfig> codes_config(const Product& product, const DeviceDe
 
 int64_t ProductForm::tiles(int64_t matrix_rows) const {
   return ceil_div(matrix_rows, tile.matrix_rows) * ceil_div(most_tokens, tile.tokens);
+}
+
+int64_t ProductForm::busy_blocks(int64_t matrix_rows) const {
+  return shares ? ceil_div(matrix_rows, int64_t{kShareRows}) : tiles(matrix_rows);
 }
 
 int64_t ProductConfig::most_matrix_rows() const {

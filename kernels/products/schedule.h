@@ -21,9 +21,12 @@ struct ProductTile {
 struct ProductForm {
   int64_t most_tokens = 0;
   ProductTile tile;
+  bool shares = false;  // a block has an equal share of the matrix's rows (few tokens, one tile)
 
   /// The tiles of a product of most_tokens tokens by a matrix of `matrix_rows` rows.
   int64_t tiles(int64_t matrix_rows) const;
+  /// The blocks that have something to do.
+  int64_t busy_blocks(int64_t matrix_rows) const;
 };
 
 struct ProductConfig {

@@ -29,13 +29,13 @@ struct TransposedResult {
     return kPaired ? Pairs::matrix_row(position, warp) : position + warp * 16;
   }
 
-  // Gives the result the rows of the box at `position`, and the tokens from `token` on. Of 16
-  // tokens a lane takes one, and 8 of the warp's 16 rows.
+  // Gives the result the rows of the box at `position`, of which the tile has `rows`, and the
+  // tokens from `token` on. Of 16 tokens a lane takes one, and 8 of the warp's 16 rows.
   template <typename T, typename Result>
-  static SINTER_DEVICE void store(float (&sums)[kColumns / 2], int position, int token, int tokens,
-                                  const T* bias, const Result& result) {
+  static SINTER_DEVICE void store(float (&sums)[kColumns / 2], int position, int rows, int token,
+                                  int tokens, const T* bias, const Result& result) {
     const int warp = thread_in_warpgroup() / 32, lane = static_cast<int>(threadIdx.x) % 32;
-    if (kRows < 64 && warp * 16 >= kRows) return;
+    if (warp * 16 >= rows) return;
     const int first = first_row(position);
     if constexpr (Config::kBias) add_bias(sums, bias, first + lane / 4);
     const int row = first + lane % 2 * kApart;
