@@ -52,6 +52,7 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
                                                          const MachineCodeByText& ready) {
   const auto begin = Clock::now();
   SINTER_TRY(check_device(*program, *device));
+  if (program->invariant) SINTER_TRY(known.check_orders());
   std::vector<const Kernel*> wanted;
   for (const Kernel& kernel : program->kernels) wanted.push_back(&kernel);
   SINTER_TRY(known.add(wanted, ready));

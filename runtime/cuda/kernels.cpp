@@ -3,6 +3,7 @@
 #include <set>
 
 #include "plan/plan_file.h"
+#include "runtime/cuda/compared_orders.h"
 
 namespace sinter {
 
@@ -37,6 +38,12 @@ Status CudaKernels::add(llvm::ArrayRef<const Kernel*> kernels, const MachineCode
   SINTER_LET(compiled, compile_cached(nvrtc, cache_, sources, headers_, device_->arch()));
   for (size_t i = 0; i < missing.size(); ++i)
     SINTER_TRY(load(*missing[i], compiled.cubins[i].bytes));
+  return {};
+}
+
+Status CudaKernels::check_orders() {
+  if (!orders_checked_) SINTER_TRY(sinter::check_orders(device_, headers_, cache_));
+  orders_checked_ = true;
   return {};
 }
 

@@ -27,6 +27,8 @@ class CudaKernels {
   /// device's architecture, all at once and from the cache where it can. A kernel without text
   /// (Kernel::source) that `ready` lacks is an error.
   Status add(llvm::ArrayRef<const Kernel*> kernels, const MachineCodeByText& ready = {});
+  /// check_orders() of the device, once.
+  Status check_orders();
   /// A kernel that was added.
   const Loaded& operator[](const Kernel& kernel) const;
 
@@ -37,6 +39,7 @@ class CudaKernels {
   Status load(const Kernel& kernel, const std::string& machine_code);
 
   std::map<std::string, Loaded> loaded_;  // by the hash of the text
+  bool orders_checked_ = false;
 };
 
 }  // namespace sinter

@@ -6,6 +6,7 @@
 #include "codegen/groups.h"
 #include "codegen/lowering/emit.h"
 #include "kernels/gemv/schedule.h"
+#include "runtime/cuda/compared_orders.h"
 #include "support/nvrtc.h"
 
 namespace sinter::nvrtc_kernels_test {
@@ -32,6 +33,13 @@ TEST_CASE("attention on tensor cores compiles for every device that has them") {
     const Status compiled = compile_or_find(*nvrtc, sources, arch);
     CHECK_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().what));
   }
+}
+
+TEST_CASE("the comparison of orders of tensor cores compiles") {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
+  if (!nvrtc) return;
+  const Status compiled = compile_or_find(*nvrtc, compared_orders_kernel(), "sm_90a");
+  CHECK_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().what));
 }
 
 TEST_CASE("emitted kernels compile") {
