@@ -11,6 +11,9 @@
 
 #include "codegen/kernel_trials.h"
 #include "kernels/products/schedule.h"
+#include "runtime/random_inputs.h"
+#include "shim/kernel_shim.h"
+#include "support/result.h"
 
 namespace sinter::product_kernels_test {
 namespace {
@@ -278,6 +281,43 @@ TEST_CASE("products of up to 256 tokens") {
                                   values.push_back({0, 0, 0, 0, 0, tokens});
                                 return values;
                               });
+}
+
+// The check of an invariant plan's kernels: a branch whose steps are in another order is found at
+// the numbers of tokens that take it, and at no other.
+TEST_CASE("an order of steps that depends on the number of tokens is found") {
+  DeviceDescription device = *find_device("sm_90a");
+  device.multiprocessors = 3;
+  Trials trials;
+  trials.add({"product", 1,
+              "graph(%x: DTYPE[F, 200], %w: DTYPE[72, 200]) -> (%y) {\n"
+              "  %y = linear %x, %w {order = tiled_linear, dtype = f32} : f32[F, 72]\n}"},
+             DType::bf16, 0, device);
+  Kernel& kernel = trials.kernels.front();
+  const std::string function = "extern \"C\"", call = "multiply_few_tokens<Config, Form1";
+  const size_t begin = kernel.source.find(function), called = kernel.source.find(call);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(called != std::string::npos);
+  kernel.source.replace(called, call.size(), "multiply_few_tokens<OtherConfig, Form1");
+  kernel.source.insert(
+      begin,
+      "struct DescendingSteps {\n"
+      "  static SINTER_DEVICE constexpr int at(int i, int n) { return n - 1 - i; }\n"
+      "};\n"
+      "struct OtherConfig : Config {\n  using Steps = DescendingSteps;\n};\n");
+  const auto shim = KernelShim::compile({&kernel},
+                                        "#define SINTER_HAS_MMA 1\n"
+                                        "#define SINTER_HAS_WGMMA 1\n");
+  REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().what));
+  for (const auto& [tokens, is_found] : {std::pair<int64_t, bool>{32, false}, {33, true}}) {
+    std::vector<int64_t> values = {0, 0, 0, 0, 0, tokens};
+    values.resize(group_symbols().size());
+    const auto inputs = value(random_inputs(kernel.group, group_symbols(), values, 3));
+    const Status status = check_kernel(*shim, kernel, group_symbols(), values,
+                                       {&inputs[0], &inputs[1]}, kThreadOrders[0]);
+    CHECK(status.has_value() != is_found);
+    if (is_found) CHECK(status.error().message().find("differ") != std::string::npos);
+  }
 }
 
 }  // namespace sinter::product_kernels_test
