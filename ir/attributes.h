@@ -42,6 +42,7 @@ namespace sinter {
   X(codes, std::string)   /* format of a quantized matrix, "int4 g128 f16" (code_format.h) */    \
   X(tensor, std::string)  /* name of a tensor in the model's files */                            \
   X(runs, int64_t)        /* runs of virtual lanes that are summed apart (run_sums) */           \
+  X(count, int64_t)       /* elements that are chosen of each row (top_k) */                     \
   X(reverse, int64_t)     /* 1: a cumulative sum runs from the end; absent: 0 */                 \
   X(exclusive, int64_t)   /* 1: a cumulative sum leaves its own element out; absent: 0 */        \
   X(any_range, int64_t)   /* 1: first and last row need not be there (ops.def); absent: 0 */     \

@@ -93,6 +93,8 @@ bool are_known(const Graph& graph, ValueId id, Dim rows, bool ends,
       return names_row(op.attrs.get<Number>(AttrName::value));
     case OpKind::literal:
       return llvm::all_of(op.attrs.get<std::vector<Number>>(AttrName::values), names_row);
+    case OpKind::top_k:  // positions along the last axis
+      return at_most(graph[op.operands[0]].type.dims.back(), rows, symbols);
     default:
       return false;
   }

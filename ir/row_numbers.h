@@ -35,8 +35,8 @@ std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand);
 /// The row numbers of all ops of the graph, in order.
 std::vector<RowNumbers> row_numbers(const Graph& graph);
 
-/// The values of `id` come from a generator, perhaps through views, and are numbers of `rows` rows,
-/// or ends of runs of them, for all values of the symbols.
+/// The values of `id` come from a generator or top_k, perhaps through views, and are numbers of
+/// `rows` rows, or ends of runs of them, for all values of the symbols.
 bool are_known(const Graph& graph, ValueId id, Dim rows, bool ends, llvm::ArrayRef<Symbol> symbols);
 
 /// The values come from an `input`, perhaps through views. An entry's inputs are checked before the

@@ -199,6 +199,13 @@ SINTER_DEVICE float sub(float a, float b) { return a - b; }
 SINTER_DEVICE float mul(float a, float b) { return a * b; }
 SINTER_DEVICE float div(float a, float b) { return a / b; }
 
+/// Grows with x: -0 counts as +0, and NaN as larger than every number. 0 is the key of no x.
+SINTER_DEVICE u32 order_key(float x) {
+  if (x != x) return 0xffffffffu;
+  const u32 bits = float_bits(add(x, 0.0f));
+  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+}
+
 SINTER_DEVICE double fma(double a, double b, double c) {
 #ifdef __CUDACC_RTC__
   return __fma_rn(a, b, c);

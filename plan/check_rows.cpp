@@ -3,6 +3,8 @@
 // call. It may look at inputs then, too.
 #include <llvm/ADT/STLExtras.h>
 
+#include <map>
+
 #include "ir/row_numbers.h"
 #include "plan/check_parts.h"
 
@@ -36,14 +38,14 @@ class RowWalk {
     return check_expr(check.rows, program_.symbols, "the number of rows", where);
   }
 
-  Status kernel_step(const KernelStep& step) const {
+  Status kernel_step(const KernelStep& step) {
     const Graph& group = program_.kernels[step.kernel].group;
     for (const RowNumbers& numbers : row_numbers(group)) {
       const bool checked = is_checked(group[numbers.op]);
       if (!numbers.address && !checked) continue;
       if (are_known(group, numbers.values, numbers.rows, numbers.ends, program_.symbols)) continue;
       const std::optional<uint32_t> buffer = buffer_of(step, group, numbers.values);
-      if (buffer && is_given_or_known(entry_.buffers[*buffer], numbers)) continue;
+      if (buffer && is_given_or_known(*buffer, numbers)) continue;
       if (!checked)
         return bad(group, numbers, "row numbers that nothing has checked, and is not checked");
       if (!buffer || llvm::none_of(entry_.row_checks, [&](const RowCheck& check) {
@@ -52,12 +54,20 @@ class RowWalk {
           }))
         return bad(group, numbers, "row numbers that nothing looks at after the call");
     }
+    for (size_t i = 0; i < step.outputs.size(); ++i) written_[step.outputs[i]] = {&group, i};
     return {};
   }
 
-  /// An input of the entry, or a weight whose function says which rows it names.
-  bool is_given_or_known(const Buffer& buffer, const RowNumbers& numbers) const {
+  /// An input of the entry, or a value of a kernel before, or a weight, whose text says which rows
+  /// it names.
+  bool is_given_or_known(uint32_t id, const RowNumbers& numbers) const {
+    const Buffer& buffer = entry_.buffers[id];
     if (buffer.place == Buffer::Place::input) return true;
+    if (const auto at = written_.find(id); at != written_.end()) {
+      const auto& [group, output] = at->second;
+      return are_known(*group, group->outputs[output], numbers.rows, numbers.ends,
+                       program_.symbols);
+    }
     if (buffer.place != Buffer::Place::weight) return false;
     const Graph& init = program_.weights[buffer.index].init;
     return init.outputs.size() == 1 &&
@@ -85,6 +95,8 @@ class RowWalk {
   const Program& program_;
   const EntryPlan& entry_;
   size_t step_ = 0;
+  /// By buffer: the group of the kernel that wrote it, and which of its outputs it is.
+  std::map<uint32_t, std::pair<const Graph*, size_t>> written_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ struct Sampler {
 
   int32_t choose(llvm::ArrayRef<float> x) const {
     std::vector<uint32_t> keys;
-    for (float value : x) keys.push_back(largest_key(value));
+    for (float value : x) keys.push_back(math::order_key(value));
     const auto at = std::max_element(keys.begin(), keys.end());
     const auto best = static_cast<int32_t>(at - keys.begin());
     if (!chooses(*at)) return kNoToken;

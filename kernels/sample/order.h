@@ -22,16 +22,9 @@ constexpr int kMaxSampled = 1 << 20;  // elements: their weights together stay b
 constexpr int kSampleThreads = 512;   // of the block that chooses on a device
 constexpr int kNoToken = -1;          // the result for logits that choose none
 
-/// Grows with x; NaN, which only the padding of a row is after the search of its largest, counts as
-/// the least.
-SINTER_DEVICE math::u32 sampling_key(float x) {
-  if (x != x) return 0;
-  const math::u32 bits = math::float_bits(math::add(x, 0.0f));  // -0 counts as +0
-  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
-}
-
-/// The same, but NaN counts as the largest.
-SINTER_DEVICE math::u32 largest_key(float x) { return x != x ? 0xffffffffu : sampling_key(x); }
+/// math::order_key, but NaN, which only the padding of a row is after the search of its largest,
+/// counts as the least.
+SINTER_DEVICE math::u32 sampling_key(float x) { return x != x ? 0 : math::order_key(x); }
 /// Whether tokens can be chosen from a row with this largest key: above that of -infinity, below
 /// those of +infinity and NaN.
 SINTER_DEVICE bool chooses(math::u32 largest) {

@@ -59,7 +59,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
       float largest = x[a][0];
 #pragma unroll
       for (int e = 1; e < 8; ++e) largest = max_nan(largest, x[a][e]);
-      const math::u32 k = largest_key(largest);
+      const math::u32 k = math::order_key(largest);
       if (best >= 0 && k <= key) continue;
       key = k;
       best = min(p + a * kSampleThreads, last);
@@ -75,7 +75,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
     for (int e = 0; e < 8; ++e) {
       const int i = row.index(chunk, e);
       const math::u64 other =
-          static_cast<math::u64>(largest_key(x[e])) << 32 | ~static_cast<math::u32>(i);
+          static_cast<math::u64>(math::order_key(x[e])) << 32 | ~static_cast<math::u32>(i);
       if (row.has(i) && other > packed) packed = other;
     }
   };

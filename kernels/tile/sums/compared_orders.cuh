@@ -1,5 +1,5 @@
-// Chains of products by mma.sync and by wgmma, and by wgmma with the operands exchanged, of the same
-// random operands: invariant plans mix them, since all three add in the same order.
+// Chains of products by mma.sync and by wgmma, and by wgmma with the operands exchanged, of the
+// same random operands: invariant plans mix them, since all three add in the same order.
 #pragma once
 
 #include "kernels/isa/mma.cuh"
@@ -13,11 +13,12 @@ class ComparedOrders {
   static constexpr int kSide = 64, kStages = 8;  // rows and columns; K is 64 kStages
 
  public:
-  // Adds to *differing the sums, of kSide² for either comparison, that have other bits than wgmma's.
-  // The block is one warpgroup. Operands are ± 2^u, u in -8 .. 8, so that every order of additions
-  // has other roundings; what begins as infinity or NaN stays it.
+  // Adds to *differing the sums, of kSide² for either comparison, that have other bits than
+  // wgmma's. The block is one warpgroup. Operands are ± 2^u, u in -8 .. 8, so that every order of
+  // additions has other roundings; what begins as infinity or NaN stays it.
   SINTER_DEVICE void run(unsigned* differing) {
-    __shared__ __align__(1024) unsigned char a[tile_bytes(kSide, kSide)], b[tile_bytes(kSide, kSide)];
+    __shared__ __align__(1024) unsigned char a[tile_bytes(kSide, kSide)],
+        b[tile_bytes(kSide, kSide)];
     __shared__ float exchanged[kSide][kSide + 1];
     float sums[kSide / 2] = {}, of_exchange[kSide / 2] = {}, of_mma[kSide / 2] = {};
 #pragma unroll 1
@@ -60,8 +61,8 @@ class ComparedOrders {
 
   // Two neighbouring elements of a tile.
   static SINTER_DEVICE unsigned word(const unsigned char* tile, int row, int element) {
-    return *reinterpret_cast<const unsigned*>(
-        tile + tile_offset(kSide, kSide, row, element / 8) + element % 8 * 2);
+    return *reinterpret_cast<const unsigned*>(tile + tile_offset(kSide, kSide, row, element / 8) +
+                                              element % 8 * 2);
   }
   static SINTER_DEVICE void multiply_by_warps(float (&sums)[kSide / 2], const unsigned char* a,
                                               const unsigned char* b) {
@@ -69,9 +70,9 @@ class ComparedOrders {
     for (int k = lane() % 4 * 2; k < kSide; k += 16)
 #pragma unroll
       for (int column = 0; column < kSide; column += 8)
-        mma_m16n8k16(reinterpret_cast<float(&)[4]>(sums[column / 2]), static_cast<const T*>(nullptr),
-                     word(a, row, k), word(a, row + 8, k), word(a, row, k + 8),
-                     word(a, row + 8, k + 8), word(b, column + lane() / 4, k),
+        mma_m16n8k16(reinterpret_cast<float(&)[4]>(sums[column / 2]),
+                     static_cast<const T*>(nullptr), word(a, row, k), word(a, row + 8, k),
+                     word(a, row, k + 8), word(a, row + 8, k + 8), word(b, column + lane() / 4, k),
                      word(b, column + lane() / 4, k + 8));
   }
 

@@ -1,0 +1,45 @@
+// top_k: a warp has a row, and each lane the keys of every 32nd element in registers. In each of
+// `count` rounds the warp finds the largest key left, of equal ones the one of the least position.
+#pragma once
+
+#include "kernels/common/vector.cuh"
+#include "kernels/top_k/layout.h"
+
+namespace sinter {
+
+// The rows of x, of `columns` elements, are `stride` apart; chosen: [rows, count].
+template <int columns, int count, typename T>
+SINTER_DEVICE void top_k(const T* x, long long stride, long long rows, int* chosen) {
+  static_assert(columns <= kMostTopKColumns && count <= columns);
+  constexpr int kKeys = (columns + 31) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const long long row =
+      static_cast<long long>(blockIdx.x) * (kTopKThreads / 32) + static_cast<int>(threadIdx.x) / 32;
+  if (row >= rows) return;
+  // The key in the high half, then what is larger for a lesser position; 0 is no element.
+  math::u64 keys[kKeys];
+#pragma unroll
+  for (int i = 0; i < kKeys; ++i) {
+    const int at = 32 * i + lane;
+    keys[i] = 0;
+    if (at < columns)
+      keys[i] = static_cast<math::u64>(math::order_key(load(x + row * stride + at))) << 32 |
+                ~static_cast<math::u32>(at);
+  }
+#pragma unroll 1
+  for (int round = 0; round < count; ++round) {
+    math::u64 largest = 0;
+#pragma unroll
+    for (int i = 0; i < kKeys; ++i) largest = keys[i] > largest ? keys[i] : largest;
+#pragma unroll
+    for (int stride_of_lanes = 16; stride_of_lanes > 0; stride_of_lanes /= 2) {
+      const math::u64 other = __shfl_xor_sync(0xffffffffu, largest, stride_of_lanes);
+      largest = other > largest ? other : largest;
+    }
+#pragma unroll
+    for (int i = 0; i < kKeys; ++i) keys[i] = keys[i] == largest ? 0 : keys[i];
+    if (lane == 0) chosen[row * count + round] = static_cast<int>(~static_cast<math::u32>(largest));
+  }
+}
+
+}  // namespace sinter
