@@ -595,6 +595,22 @@ class Graph {
     return op("scatter_add", {index, updates}, Attributes().set("rows", rows.text()).text(), name);
   }
 
+  // Mixtures of experts.
+  /// i32 [N, count]: the positions of the largest elements of each row of x [N, E], the largest
+  /// first, equal ones by ascending position.
+  Value top_k(Value x, std::int64_t count, Name name = {}) {
+    return op("top_k", {x}, Attributes().set("count", count).text(), name);
+  }
+  /// [N, k, M]: x [N, K] or [N, k, K] times the matrices of w [E, M, K] that `experts` i32 [N, k]
+  /// names.
+  Value expert_linear(Value x, Value w, Value experts, Name name = {}) {
+    return op("expert_linear", {x, w, experts}, {}, name);
+  }
+  /// [N, D]: the sum of the rows of x [N, k, D], weighted by `weights` [N, k], by ascending row.
+  Value expert_sum(Value x, Value weights, Name name = {}) {
+    return op("expert_sum", {x, weights}, {}, name);
+  }
+
   // Activations and norms, over the last axis.
   Value silu(Value x, Name name = {}) { return op("silu", {x}, {}, name); }
   /// By erf.

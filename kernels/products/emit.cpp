@@ -182,7 +182,9 @@ class ProductKernel {
     for (ValueId output : group.outputs) {
       if (!takes[output.index] || as_block_sums(group, output)) continue;
       results.push_back(output);
-      by_chunk &= volume(group[output].type.dims) == volume(op_.type.dims);
+      // What is appended has other elements than the state, whatever the state's size.
+      by_chunk &= op_class(group[output]) != OpClass::append &&
+                  volume(group[output].type.dims) == volume(op_.type.dims);
     }
     if (by_chunk && op_.type.rank() != 2) return std::optional<SumsEpilogue>{};
     auto sums = SumsEpilogue::create(group, context_.anchor->id, results, context_.symbols);

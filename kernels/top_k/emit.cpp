@@ -4,7 +4,7 @@
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
 #include "ir/integers.h"
-#include "kernels/top_k/layout.h"
+#include "kernels/top_k/order.h"
 
 namespace sinter {
 

@@ -1,16 +1,17 @@
-// top_k: by keys that order floats (ir/scalar_math.h), equal ones by position.
+// top_k in the order of kernels/top_k/order.h.
 #include <algorithm>
 #include <numeric>
 
-#include "ir/scalar_math.h"
 #include "runtime/evaluate/ops.h"
 
 namespace sinter {
 namespace {
 
-/// Grows with x, of either precision; NaN is the largest.
-math::u32 key_of(float x) { return math::order_key(x); }
-double key_of(double x) { return std::isnan(x) ? HUGE_VAL : x; }
+/// NaN is larger than every number, and no NaN larger than another.
+template <typename T>
+bool is_larger(T x, T y) {
+  return x != x ? y == y : x > y;
+}
 
 template <typename T>
 Result<HostView> largest(const OpCall& call) {
@@ -23,7 +24,7 @@ Result<HostView> largest(const OpCall& call) {
     const T* x = reader.next(columns, scratch.data());
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
-                     [&](int32_t a, int32_t b) { return key_of(x[a]) > key_of(x[b]); });
+                     [&](int32_t a, int32_t b) { return is_larger(x[a], x[b]); });
     chosen.insert(chosen.end(), order.begin(), order.begin() + count);
   }
   store_run(chosen.data(), rows * count, call.storage, value.out);

@@ -1,7 +1,7 @@
 // top_k. Constraint:
 //   C38  x [N, E] of a float type, E a constant, 1 .. 1024; count 1 .. 64, at most E
 #include "ir/inference.h"
-#include "kernels/top_k/layout.h"
+#include "kernels/top_k/order.h"
 
 namespace sinter {
 

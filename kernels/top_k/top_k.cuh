@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/common/vector.cuh"
-#include "kernels/top_k/layout.h"
+#include "kernels/top_k/order.h"
 
 namespace sinter {
 
@@ -16,15 +16,12 @@ SINTER_DEVICE void top_k(const T* x, long long stride, long long rows, int* chos
   const long long row =
       static_cast<long long>(blockIdx.x) * (kTopKThreads / 32) + static_cast<int>(threadIdx.x) / 32;
   if (row >= rows) return;
-  // The key in the high half, then what is larger for a lesser position; 0 is no element.
   math::u64 keys[kKeys];
 #pragma unroll
   for (int i = 0; i < kKeys; ++i) {
     const int at = 32 * i + lane;
     keys[i] = 0;
-    if (at < columns)
-      keys[i] = static_cast<math::u64>(math::order_key(load(x + row * stride + at))) << 32 |
-                ~static_cast<math::u32>(at);
+    if (at < columns) keys[i] = top_k_key(load(x + row * stride + at), at);
   }
 #pragma unroll 1
   for (int round = 0; round < count; ++round) {
@@ -38,7 +35,7 @@ SINTER_DEVICE void top_k(const T* x, long long stride, long long rows, int* chos
     }
 #pragma unroll
     for (int i = 0; i < kKeys; ++i) keys[i] = keys[i] == largest ? 0 : keys[i];
-    if (lane == 0) chosen[row * count + round] = static_cast<int>(~static_cast<math::u32>(largest));
+    if (lane == 0) chosen[row * count + round] = top_k_position(largest);
   }
 }
 

@@ -270,6 +270,23 @@ TEST_CASE("products whose epilogue needs pairs of rows") {
                                  tokens, [] { return std::vector<std::vector<int64_t>>{{}}; });
 }
 
+TEST_CASE("a part is appended to a cache that has as many elements as the product") {
+  Trials trials;
+  trials.played = {.mma = true, .wgmma = true};
+  trials.special_values = false;
+  for (const char* outputs : {"%p, %a", "%a"}) {
+    const std::string text = fmt::format(
+        "graph(%x: DTYPE[16, 24], %w: DTYPE[32, 24], %c: DTYPE[32, 16], %slot: i32[16]) -> ({}) "
+        "{{\n"
+        "  %p = linear %x, %w {{order = tiled_linear}} : DTYPE[16, 32]\n"
+        "  %k = slice %p {{axis = 1, begin = 16, size = 16}} : DTYPE[16, 16]\n"
+        "  %a = kv_append %c, %k, %slot : DTYPE[32, 16]\n}}",
+        outputs);
+    trials.add({"product", 1, text.c_str()}, DType::bf16, 0, *find_device("sm_90a"));
+  }
+  run_trials(trials, {{}});
+}
+
 // A kernel for a range has a form for each of several numbers of tokens.
 TEST_CASE("products of up to 256 tokens") {
   std::mt19937 random(static_cast<uint32_t>(number_from("SINTER_SEED", 7)));

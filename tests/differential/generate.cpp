@@ -133,6 +133,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::embedding, 6},
       {&GraphGenerator::gather, 3},
       {&GraphGenerator::scatter, 3},
+      {&GraphGenerator::experts, 2},
       {&GraphGenerator::append, 9},
       {&GraphGenerator::linear, 5},
       {&GraphGenerator::einsum, 13},

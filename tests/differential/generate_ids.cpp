@@ -170,6 +170,31 @@ void GraphGenerator::scatter() {
     op(OpKind::scatter_add, {*numbers, value_of(updates)}, Attributes().set(AttrName::rows, rows));
 }
 
+void GraphGenerator::experts() {
+  const DType dtype = any_float();
+  const int64_t matrices = mostly({1, 4, 8}, 1, 40), rows = mostly({8, 16}, 1, 70),
+                length = mostly({8, 32}, 1, 40);
+  const int64_t chosen = 1 + random_.below(std::min<int64_t>(matrices, 8));
+  const TensorType x{dtype, {rows_, Dim(chosen), Dim(length)}};
+  const TensorType w{dtype, {Dim(matrices), Dim(rows), Dim(length)}};
+  if (volume_of(x) > kMaxElements || volume_of(w) > kMaxElements ||
+      volume_of({dtype, {rows_, Dim(chosen), Dim(rows)}}) > kMaxElements)
+    return;
+  const TensorType numbers{DType::i32, {rows_, Dim(chosen)}};
+  const Value experts = random_.chance(70)
+                            ? op(OpKind::top_k, {value_of({any_float(), {rows_, Dim(matrices)}})},
+                                 Attributes().set(AttrName::count, chosen))
+                            : Value(input(numbers));
+  if (!experts) return;
+  const ValueId of_x = random_.chance(50) ? value_of(x) : value_of({dtype, {rows_, Dim(length)}});
+  const ValueId of_w = value_of(w);
+  const Value products = op(OpKind::expert_linear, {of_x, of_w, *experts});
+  if (!products || random_.chance(30)) return;
+  const Value read = random_.chance(50) ? op(OpKind::silu, {*products}) : products;
+  const ValueId weights = value_of({random_.chance(50) ? dtype : DType::f32, {rows_, Dim(chosen)}});
+  if (read) op(OpKind::expert_sum, {*read, weights});
+}
+
 GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
   const Value next = op(OpKind::kv_append, {version, value, slot});
   if (!next) return next;

@@ -124,6 +124,7 @@ class GraphGenerator {
   void embedding();
   void gather();
   void scatter();
+  void experts();
   Value append_to(ValueId version, ValueId value, ValueId slot);
   void append();
   void old_and_new();

@@ -270,6 +270,14 @@ constexpr OpExample kExamples[] = {
      R"(  entry @e(%x: f16[N, 64]) -> (%p) {
     %p = softmax %x
   })"},
+    {{OpKind::expert_sum},
+     "expert_sum(x [N, k, D], weights [N, k]) -> [N, D]",
+     "The weighted sum of the results of a token's k experts: in float32, by rank ascending, "
+     "rounded once. Weights of x's type: each product is rounded to that type first. Weights of "
+     "f32: products are not rounded.",
+     R"(  entry @e(%x: bf16[N, 8, 64], %weights: f32[N, 8]) -> (%y) {
+    %y = expert_sum %x, %weights
+  })"},
     {{OpKind::attention_softmax},
      "attention_softmax(scores f32[..., N, K], first i32[..., N], slot i32[..., N], mask?) -> "
      "dtype[..., N, K]",
@@ -518,6 +526,23 @@ constexpr OpExample kExamples[] = {
      "first row on.",
      R"(  entry @e(%x: bf16[N, 256], %y: bf16[N, 64], %ends: i32[8]) -> (%z) {
     %z = grouped_outer %x, %y, %ends
+  })"},
+    {{OpKind::top_k},
+     "top_k(x [N, E]) -> i32[N, count]",
+     "The positions of the `count` largest elements of a row, the largest first, equal ones by "
+     "ascending position. -0 and +0 are equal; NaN is larger than every number, and all NaN are "
+     "equal. Unlike PyTorch's, the choice among equal elements is the same on every device.",
+     R"(  entry @e(%p: f32[N, 128]) -> (%experts) {
+    %experts = top_k %p {count = 8}
+  })"},
+    {{OpKind::expert_linear},
+     "expert_linear(x [N, K] or [N, k, K], matrices [E, M, K], experts i32[N, k]) -> [N, k, M]",
+     "`linear` of each token with the matrices of its k experts: row r of token n, or the token's "
+     "only row, times the matrix that experts[n, r] names. No matrix is copied. The order of "
+     "additions does not depend on the number of tokens.",
+     R"(  weight %w : bf16[128, 1536, 64] = file {tensor = "experts"}
+  entry @e(%x: bf16[N, 64], %experts: i32[N, 8]) -> (%y) {
+    %y = expert_linear %x, %w, %experts
   })"},
     {{OpKind::custom},
      "custom(operands ...) -> what the registered op says",

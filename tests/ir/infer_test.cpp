@@ -844,6 +844,50 @@ TEST_CASE("C36 grouped_outer") {
   rejects(36, kind, {f16({kN, 1 << 15}), f16({kN, 24}), i32({1 << 16})});
 }
 
+TEST_CASE("C37 expert_sum") {
+  const OpKind kind = OpKind::expert_sum;
+  gives(kind, {f16({kN, 3, kM}), f16({kN, 3})}, {}, f16({kN, kM}));
+  gives(kind, {f16({kN, 64, 5}), f32({kN, 64})}, {}, f16({kN, 5}));
+  rejects(37, kind, {f16({kN, 65, 5}), f32({kN, 65})});
+  rejects(37, kind, {f16({kN, 0, 5}), f32({kN, 0})});
+  rejects(37, kind, {f16({kN, kM, 5}), f32({kN, kM})});
+  rejects(37, kind, {f16({kN, 3, 5}), f16({kN, 2})});
+  rejects(37, kind, {f32({kN, 3, 5}), f16({kN, 3})});
+  rejects(37, kind, {f16({kN, 3}), f16({kN, 3})});
+  rejects(37, kind, {i32({kN, 3, 5}), i32({kN, 3})});
+}
+
+TEST_CASE("C38 top_k") {
+  const auto of = [](int64_t count) { return with(AttrName::count, count); };
+  gives(OpKind::top_k, {f16({kN, 128})}, of(8), i32({kN, 8}));
+  gives(OpKind::top_k, {f32({3, 1})}, of(1), i32({3, 1}));
+  gives(OpKind::top_k, {f32({3, 1024})}, of(64), i32({3, 64}));
+  rejects(1, OpKind::top_k, {f32({kN, 128})});
+  for (const int64_t count : {int64_t{0}, int64_t{-1}, int64_t{9}, INT64_MAX})
+    rejects(38, OpKind::top_k, {f32({kN, 8})}, of(count));
+  rejects(38, OpKind::top_k, {f32({kN, 128})}, of(65));
+  for (const TensorType& bad : {f32({kN, 1025}), f32({kN, 0}), f32({kN, kM}), f32({128}),
+                                f32({2, kN, 128}), i32({kN, 128})})
+    rejects(38, OpKind::top_k, {bad}, of(1));
+}
+
+TEST_CASE("C39 expert_linear") {
+  const OpKind kind = OpKind::expert_linear;
+  gives(kind, {f16({kN, 16}), f16({4, 5, 16}), i32({kN, 3})}, {}, f16({kN, 3, 5}));
+  gives(kind, {f32({kN, 3, 15}), f32({4, 5, 15}), i32({kN, 3})}, {}, f32({kN, 3, 5}));
+  rejects(39, kind, {f16({kN, 2, 16}), f16({4, 5, 16}), i32({kN, 3})});
+  rejects(39, kind, {f16({kM, 16}), f16({4, 5, 16}), i32({kN, 3})});
+  rejects(39, kind, {f16({kN, 16}), f16({4, 5, 24}), i32({kN, 3})});
+  rejects(39, kind, {f16({kN, 16}), f32({4, 5, 16}), i32({kN, 3})});
+  rejects(39, kind, {f16({kN, 16}), f16({5, 16}), i32({kN, 3})});
+  rejects(39, kind, {f16({kN, 16}), f16({0, 5, 16}), i32({kN, 3})});
+  rejects(39, kind, {f16({kN, 16}), f16({4, kM, 16}), i32({kN, 3})});
+  rejects(39, kind, {f16({kN, 16}), f16({4, 5, 16}), i32({kN, 0})});
+  rejects(39, kind, {f16({kN, 16}), f16({4, 5, 16}), i32({kN, kM})});
+  rejects(39, kind, {f16({kN, 16}), f16({4, 5, 16}), f16({kN, 3})});
+  rejects(39, kind, {f16({kN, 16}), f16({4, 5, 16}), i32({kN})});
+}
+
 TEST_CASE("C21 sample") {
   const Types good = {f16({kN, 100}), f32({kN}), i32({kN}), f32({kN}), i32({kN}), i32({kN})};
   gives(OpKind::sample, good, {}, i32({kN}));

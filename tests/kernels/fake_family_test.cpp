@@ -168,11 +168,26 @@ TEST_CASE("a closed family's ops stay alone") {
 TEST_CASE("the registry gives every anchor one family, in the order of choice") {
   std::vector<std::string_view> names;
   for (const KernelFamily* family : kernel_families()) names.push_back(family->name);
-  CHECK(names == std::vector<std::string_view>{"decode_attention", "tiled_attention",
-                                               "attention_backward", "float_attention",
-                                               "mask_tiles", "tiled_linear", "gemv", "tiled_codes",
-                                               "dequantize", "sample", "scan", "scatter", "custom",
-                                               "gemm", "column", "run_sums", "row", "pointwise"});
+  CHECK(names == std::vector<std::string_view>{"decode_attention",
+                                               "tiled_attention",
+                                               "attention_backward",
+                                               "float_attention",
+                                               "mask_tiles",
+                                               "tiled_linear",
+                                               "gemv",
+                                               "tiled_codes",
+                                               "dequantize",
+                                               "sample",
+                                               "scan",
+                                               "scatter",
+                                               "top_k",
+                                               "experts",
+                                               "custom",
+                                               "gemm",
+                                               "column",
+                                               "run_sums",
+                                               "row",
+                                               "pointwise"});
   for (const test::Algorithm& algorithm : test::all_algorithms()) {
     Op op{algorithm.kind, {}, {}, {}, {}};
     if (algorithm.order) op.attrs.set(AttrName::order, *algorithm.order);

@@ -1,0 +1,106 @@
+// Kernels of top_k and expert_linear compute what the host evaluator computes, bit for bit: random
+// numbers of experts, of chosen ones and of elements, equal logits, numbers that name no expert.
+// The kernels' text runs on the CPU.
+//
+// SINTER_TRIES=N tries N kernels of each op (8); SINTER_SEED=S draws others (7).
+#include <random>
+
+#include "codegen/kernel_trials.h"
+#include "kernels/library.h"
+#include "runtime/random_inputs.h"
+#include "support/nvrtc.h"
+
+namespace sinter::experts_kernels_test {
+namespace {
+
+class Draws {
+ public:
+  Draws() : random_(static_cast<uint32_t>(number_from("SINTER_SEED", 7))) {}
+
+  int64_t between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return between(1, 100) <= percent; }
+
+  std::string top_k() {
+    const int64_t columns = chance(20) ? between(1, 1024) : between(1, 128);
+    const int64_t count = between(1, std::min<int64_t>(columns, chance(20) ? 64 : 8));
+    return fmt::format(
+        "graph(%x: DTYPE[N, {0}]) -> (%y) {{\n  %s = slice %x {{axis = 1, begin = {1}, size = "
+        "{2}}} : DTYPE[N, {2}]\n  %y = top_k %s {{count = {3}}} : i32[N, {3}]\n}}",
+        columns + 8, between(0, 8), columns, count);
+  }
+
+  std::string expert_linear() {
+    const int64_t experts = between(1, 9), rows = between(1, 150), chosen = between(1, 8);
+    const int64_t length = chance(70) ? 8 * between(1, 80) : between(1, 300);
+    const bool shared = chance(50), checked = chance(50), gated = rows % 2 == 0 && chance(60);
+    std::string text = fmt::format(
+        "graph(%x: DTYPE[N, {0}{1}], %w: DTYPE[{2}, {3}, {1}], %e: i32[N, {4}], "
+        "%r: DTYPE[N, {4}, {3}]) -> (%y) {{\n  %p = expert_linear %x, %w, %e{5} : DTYPE[N, {4}, "
+        "{3}]\n",
+        shared ? "" : fmt::format("{}, ", chosen), length, experts, rows, chosen,
+        checked ? " {checked = 1}" : "");
+    return text + fmt::format("  %y = {} : DTYPE[N, {}, {}]\n}}",
+                              gated ? "mul %p, %r" : "add %p, %r", chosen, rows);
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+Trials trials_of(std::string (Draws::*text)()) {
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};
+  Trials trials;
+  Draws draws;
+  for (int i = 0; i < number_from("SINTER_TRIES", 8); ++i) {
+    const std::string group = (draws.*text)();
+    CAPTURE(group);
+    trials.add({"experts", 1, group.c_str()}, kTypes[i % 3], 0, *find_device("sm_90a"));
+  }
+  return trials;
+}
+
+/// Of a checked op every third number names no expert.
+void name_no_expert(const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
+  const bool checked = llvm::any_of(
+      kernel.group.ops(), [](const Op& op) { return op.attrs.has(AttrName::checked); });
+  if (!checked) return;
+  constexpr int32_t kOutside[] = {-1, 9, INT32_MIN, INT32_MAX};
+  for (int64_t i = 0; i < inputs[2].volume(); i += 3)
+    inputs[2].data<int32_t>()[i] = kOutside[i % 4];
+}
+
+}  // namespace
+
+TEST_CASE("the largest elements, equal ones by position") {
+  run_trials(trials_of(&Draws::top_k), {{37}, {1}, {0}, {130}},
+             [calls = 0](const Kernel&, llvm::ArrayRef<int64_t>,
+                         std::vector<HostTensor>& inputs) mutable {
+               // In every other call few values occur, in float32 by their bits.
+               if (calls++ % 2 == 0) return;
+               HostTensor& x = inputs[0];
+               const auto bytes = static_cast<size_t>(whole_bytes(x.dtype));
+               for (size_t i = 5 * bytes; i < x.bytes.size(); ++i)
+                 x.bytes[i] = x.bytes[i % (5 * bytes)];
+             });
+}
+
+TEST_CASE("products with the matrices of experts, and an epilogue") {
+  Trials trials = trials_of(&Draws::expert_linear);
+  trials.every_order = false;
+  run_trials(trials, {{3}, {1}, {0}, {17}}, name_no_expert);
+}
+
+TEST_CASE("kernels of experts compile" * doctest::test_suite("nvrtc")) {
+  const NvrtcFile* nvrtc = nvrtc_or_skip();
+  if (!nvrtc) return;
+  std::vector<KernelSource> sources;
+  const Trials chosen = trials_of(&Draws::top_k), products = trials_of(&Draws::expert_linear);
+  for (const Trials* trials : {&chosen, &products})
+    for (const Kernel& kernel : trials->kernels) sources.push_back({kernel.name, kernel.source});
+  const Status compiled = compile_or_find(*nvrtc, sources, "sm_90a");
+  CHECK_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().what));
+}
+
+}  // namespace sinter::experts_kernels_test

@@ -1,0 +1,98 @@
+// top_k, expert_linear and expert_sum on the host: their rules written down here, and float64.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+
+#include "runtime/eval_case.h"
+
+namespace sinter::host_eval_experts_test {
+namespace {
+
+using V = std::vector<double>;
+
+TEST_CASE("top_k: larger first, equal ones by position, NaN before all") {
+  const auto chosen = [](V row, int count) {
+    const auto columns = static_cast<int64_t>(row.size());
+    const Module module =
+        module_of(fmt::format("%x: f32[N, {}]", columns),
+                  fmt::format("%y = top_k %x {{count = {0}}} : i32[N, {0}]", count));
+    const HostTensor x = tensor(DType::f32, {1, columns}, row);
+    const V result = values_of(evaluated(module, {x}, {1, 0}));
+    CHECK(values_of(evaluated(module, {x}, {1, 0}, {.precise = true})) == result);
+    return result;
+  };
+  CHECK(chosen({1, 3, 3, 3, 2, 3}, 2) == V{1, 2});
+  CHECK(chosen({0, -0.0, 0, -1}, 4) == V{0, 1, 2, 3});
+  CHECK(chosen({-INFINITY, 5, NAN, INFINITY, -NAN}, 5) == V{2, 4, 3, 1, 0});
+  CHECK(chosen({-1, -2, -1e-42, -3}, 3) == V{2, 0, 1});
+}
+
+TEST_CASE("expert_linear: each row of a token by the matrix of its expert") {
+  std::mt19937 random(5);
+  for (const bool shared : {false, true})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      constexpr int64_t kTokens = 6, kChosen = 3, kExperts = 4, kRows = 5, kLength = 300;
+      const auto name = to_string(dtype);
+      const Module module = module_of(
+          fmt::format("%x: {0}[N, {1}300], %w: {0}[4, 5, 300], %e: i32[N, 3]", name,
+                      shared ? "" : "3, "),
+          fmt::format("%y = expert_linear %x, %w, %e : {}[N, 3, 5]", name));
+      const HostTensor x = shared ? random_tensor(dtype, {kTokens, kLength}, -1, 1, 1)
+                                  : random_tensor(dtype, {kTokens, kChosen, kLength}, -1, 1, 1);
+      const HostTensor w = random_tensor(dtype, {kExperts, kRows, kLength}, -1, 1, 2);
+      V numbers(kTokens * kChosen);
+      for (double& number : numbers) number = random() % kExperts;
+      const HostTensor experts = tensor(DType::i32, {kTokens, kChosen}, numbers);
+      const V got = values_of(evaluated(module, {x, w, experts}, {kTokens, 0}));
+      const V of_x = values_of(x), of_w = values_of(w);
+      for (size_t i = 0; i < got.size(); ++i) {
+        const size_t pair = i / kRows;
+        const double* row = &of_x[(shared ? pair / kChosen : pair) * kLength];
+        const double* line =
+            &of_w[(static_cast<size_t>(numbers[pair]) * kRows + i % kRows) * kLength];
+        double sum = 0, size = 0;
+        for (int64_t k = 0; k < kLength; ++k) {
+          sum += row[k] * line[k];
+          size += std::abs(row[k] * line[k]);
+        }
+        // Additions of a lane and of the butterfly, then one rounding.
+        CHECK(std::abs(got[i] - sum) <= 20 * 0x1p-24 * size + ulp(dtype, sum) / 2);
+      }
+    }
+}
+
+TEST_CASE("expert_linear: a number that names no expert is an error, or 0 where it is checked") {
+  const HostTensor x = tensor(DType::f32, {1, 2}, {1, 2}), w = tensor(DType::f32, {2, 1, 2}, {1, 1, 3, 4});
+  const auto module = [](std::string_view checked) {
+    return module_of("%x: f32[N, 2], %w: f32[2, 1, 2], %e: i32[N, 3]",
+                     fmt::format("%y = expert_linear %x, %w, %e{} : f32[N, 3, 1]", checked));
+  };
+  for (const double number : {-1.0, 2.0}) {
+    const HostTensor experts = tensor(DType::i32, {1, 3}, {1, number, 0});
+    CHECK(eval_error(module(""), {x, w, experts}, {1, 0})
+              .find("at position 1 is not one of the 2") != std::string::npos);
+    CHECK(values_of(evaluated(module(" {checked = 1}"), {x, w, experts}, {1, 0})) == V{11, 0, 3});
+  }
+}
+
+TEST_CASE("expert_sum: by rank, products rounded to the type of the weights") {
+  const auto sum = [](std::string_view weights, const HostTensor& x, const HostTensor& w) {
+    const Module module = module_of(fmt::format("%x: f16[N, 3, 1], %w: {}[N, 3]", weights),
+                                    "%y = expert_sum %x, %w : f16[N, 1]");
+    return values_of(evaluated(module, {x, w}, {1, 0}))[0];
+  };
+  // 1 + 2^-7 squared is 1 + 2^-6 + 2^-14; f16 leaves the last part out.
+  const double x = 1 + 0x1p-7;
+  const HostTensor rows = tensor(DType::f16, {1, 3, 1}, {x, -1, 0x1p-7});
+  CHECK(sum("f16", rows, tensor(DType::f16, {1, 3}, {x, 1, 0})) == 0x1p-6);
+  CHECK(sum("f32", rows, tensor(DType::f32, {1, 3}, {x, 1, 0})) == 0x1p-6 + 0x1p-14);
+  // In float32 by rank: 2^-24 is lost beside 1, and not beside 0.
+  const HostTensor small = tensor(DType::f16, {1, 3, 1}, {0x1p-24, 1, -1});
+  const HostTensor ones = tensor(DType::f32, {1, 3}, {1, 1, 1});
+  CHECK(sum("f32", small, ones) == 0);
+  CHECK(sum("f32", tensor(DType::f16, {1, 3, 1}, {1, -1, 0x1p-24}), ones) == 0x1p-24);
+}
+
+}  // namespace
+}  // namespace sinter::host_eval_experts_test
