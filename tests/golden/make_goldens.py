@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 
 HERE = pathlib.Path(__file__).parent
 SEQUENCES, LENGTH, GREEDY = 2, 23, 16
+MARGIN = 1e-4  # of router logits: a sum in another order must not choose another expert
 
 COMMON = dict(vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
               max_position_embeddings=64, pad_token_id=None)
@@ -77,6 +78,24 @@ MODELS = {
         COMMON, intermediate_size=48, num_key_value_heads=2, embedding_multiplier=6.0,
         residual_multiplier=0.22, attention_multiplier=0.2, logits_scaling=3.0,
         tie_word_embeddings=True)),
+    "qwen2_moe": ("Qwen2Moe", dict(
+        COMMON, hidden_size=16, intermediate_size=24, num_key_value_heads=2, num_experts=8,
+        num_experts_per_tok=3, moe_intermediate_size=12, shared_expert_intermediate_size=20,
+        tie_word_embeddings=True)),
+    "qwen3_moe": ("Qwen3Moe", dict(
+        COMMON, hidden_size=16, num_hidden_layers=3, intermediate_size=24,
+        num_key_value_heads=2, head_dim=8, num_local_experts=8, num_experts_per_tok=3,
+        moe_intermediate_size=12, norm_topk_prob=True, mlp_only_layers=[1])),
+    "mixtral": ("Mixtral", dict(
+        COMMON, hidden_size=16, intermediate_size=12, num_key_value_heads=2,
+        num_local_experts=8, num_experts_per_tok=2, sliding_window=9)),
+    "olmoe": ("Olmoe", dict(
+        COMMON, hidden_size=16, intermediate_size=12, num_key_value_heads=2, num_experts=8,
+        num_experts_per_tok=2)),
+    "granitemoe": ("GraniteMoe", dict(
+        COMMON, hidden_size=16, intermediate_size=12, num_key_value_heads=2,
+        embedding_multiplier=6.0, residual_multiplier=0.22, attention_multiplier=0.2,
+        logits_scaling=3.0, tie_word_embeddings=True, num_local_experts=8, num_experts_per_tok=2)),
     "smollm3": ("SmolLM3", dict(
         COMMON, intermediate_size=48, num_key_value_heads=2, num_hidden_layers=4,
         no_rope_layer_interval=2)),
@@ -93,6 +112,8 @@ MODELS = {
         global_attn_every_n_layers=3, pad_token_id=0)),
 }
 ENCODERS = ("Roberta", "XLMRoberta", "DistilBert", "MPNet", "ModernBert")
+# Saved with the names that transformers has in memory: the experts of a layer in one tensor.
+STACKED = ("olmoe",)
 # Longer texts for what depends on distances.
 LENGTHS = {"mpnet": 150}
 
@@ -125,6 +146,16 @@ def continuation(model, ids, logits):
     return {"greedy": tokens[:, ids.shape[1]:].contiguous(), "nll_mean": losses.reshape(1).float()}
 
 
+def smallest_margin(model, ids):
+    """The smallest difference of the last chosen and the first other router logit of a token."""
+    chosen = getattr(model.config, "num_experts_per_tok", None)
+    if chosen is None:
+        return None
+    logits = model(ids, output_router_logits=True, use_cache=False).router_logits
+    best = torch.cat([layer.float().topk(chosen + 1, -1).values for layer in logits])
+    return (best[:, -2] - best[:, -1]).min().item()
+
+
 @torch.no_grad()
 def make(name):
     family, settings = MODELS[name]
@@ -142,12 +173,17 @@ def make(name):
     else:
         out = model(ids, output_hidden_states=True, use_cache=False)
         reference = {"input_ids": ids, "logits": out.logits} | continuation(model, ids, out.logits)
+    margin = smallest_margin(model, ids)
+    assert margin is None or margin > MARGIN, f"{name}: experts with a margin of {margin}: draw others"
     for i, hidden in enumerate(out.hidden_states):
         reference[f"hidden_{i}"] = hidden.contiguous()
 
     folder = HERE / name
     folder.mkdir(exist_ok=True)
     model.save_pretrained(folder)
+    if name in STACKED:
+        save_file({key: value.contiguous() for key, value in model.state_dict().items()},
+                  folder / "model.safetensors", {"format": "pt"})
     for extra in ("generation_config.json",):
         (folder / extra).unlink(missing_ok=True)
     save_file({key: value.contiguous().clone() for key, value in reference.items()},
