@@ -2,6 +2,7 @@
 
 #include <llvm/ADT/StringExtras.h>
 
+#include <cstring>
 #include <filesystem>
 
 #include "frontends/check_tensors.h"
@@ -63,15 +64,19 @@ Result<Weights> open_weights_of(const std::string& folder, const LoadOptions& op
 
 /// The quantized weights of a model whose files are not read, as its config describes them.
 Result<CodedTensors> coded_by_config(const ModelSpec& spec, const WeightNames& names,
-                                     const Quantization& quantization) {
+                                     const Quantization& quantization, const std::string& path) {
   constexpr std::string_view kEnd = ".weight";
   CodedTensors coded;
   for (const LogicalWeight& weight : logical_weights(spec)) {
     const std::string tensor = tensor_name(weight, names);
-    if (weight.dims.size() != 2 || !tensor.ends_with(kEnd)) continue;
+    if (weight.dims.size() < 2 || !tensor.ends_with(kEnd)) continue;
     SINTER_LET(scheme, quantization.scheme_of(
                            std::string_view(tensor).substr(0, tensor.size() - kEnd.size())));
     if (!scheme) continue;
+    if (weight.dims.size() != 2)
+      return fail(fmt::format("the config quantizes {}, which weight {} cannot have",
+                              printable(tensor), weight.name),
+                  path, "give a model whose experts are not quantized");
     const Dims dims = tensor_dims(weight, names);
     coded[tensor] = {dims[0].constant(), dims[1].constant(), *scheme, DType::f16};
   }
@@ -105,6 +110,18 @@ void adopt_spellings(WeightMap& map, const TensorSource& source) {
       if (rule.tensor.ends_with(usual))
         rule.tensor.replace(rule.tensor.size() - usual.size(), usual.size(), old);
   }
+}
+
+/// Takes the layout's other rules for tensors that these weights name so.
+void adopt_other_rules(WeightMap& map, const TensorSource& source) {
+  const std::vector<std::string> names = source.names();
+  for (auto& [weight, rule] : map.others) {
+    const std::string_view end =
+        std::string_view(rule.tensor).substr(rule.tensor.find("{i}") + std::strlen("{i}"));
+    if (llvm::any_of(names, [&](const std::string& name) { return name.ends_with(end); }))
+      map.rules[weight] = std::move(rule);
+  }
+  map.others.clear();
 }
 
 /// Frequencies that depend on the length of the text are chosen for the longest that is wanted.
@@ -247,9 +264,10 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
     SINTER_LET(prefix, find_prefix(names.map, *weights.tensors, names.coded, weights.place));
     names.prefix = prefix;
     adopt_spellings(names.map, *weights.tensors);
+    adopt_other_rules(names.map, *weights.tensors);
     SINTER_TRY(settle_tied(model, names, weights));
   } else if (quantization) {
-    SINTER_LET(coded, coded_by_config(model.spec, names, *quantization));
+    SINTER_LET(coded, coded_by_config(model.spec, names, *quantization, path));
     names.coded = std::move(coded);
   }
   SINTER_LET(loaded, finish(std::move(model.spec), names, std::move(weights), path, options));

@@ -308,6 +308,9 @@ Status check_quantizable(const OpenedModel& model, const std::string& folder,
   if (!model.quantization.empty())
     return fail("the model's weights are quantized already", model.origin,
                 "give the model that they were made from");
+  if (model.spec->experts)
+    return fail("the model has experts, which are not quantized", model.origin,
+                "give a model without experts");
   if (options.head && (model.spec->encoder || model.spec->tied))
     return fail(model.spec->encoder ? "an encoder has no output projection"
                 : options.embeddings

@@ -144,6 +144,11 @@ void add_rules(WeightMap& map, const std::string& weight, const std::string& ten
 /// The same for "l{i}.`weight`" and "{p}layers.{i}.`tensor`".
 void add_layer_rule(WeightMap& map, const std::string& weight, const std::string& tensor,
                     const TensorRule& cut = {});
+/// The rules of router and experts: tensors "layers.{i}.`block`.gate" and, for each expert,
+/// "layers.{i}.`block`.experts.{e}.`gate`", `up` and `down`. Files may have the names that
+/// transformers has in memory instead: the experts of a layer in one tensor.
+void add_expert_rules(WeightMap& map, const std::string& block, const std::string& gate,
+                      const std::string& up, const std::string& down);
 
 // The families: their fields and the names of their weights, nothing else.
 Result<HfModel> read_hf_bert(HfConfig& config);
@@ -155,16 +160,21 @@ Result<HfModel> read_hf_gemma3(HfConfig& config);
 Result<HfModel> read_hf_gpt2(HfConfig& config);
 Result<HfModel> read_hf_gpt_neox(HfConfig& config);
 Result<HfModel> read_hf_granite(HfConfig& config);
+Result<HfModel> read_hf_granitemoe(HfConfig& config);
 Result<HfModel> read_hf_llama(HfConfig& config);
 Result<HfModel> read_hf_mistral(HfConfig& config);
+Result<HfModel> read_hf_mixtral(HfConfig& config);
 Result<HfModel> read_hf_modernbert(HfConfig& config);
 Result<HfModel> read_hf_mpnet(HfConfig& config);
 Result<HfModel> read_hf_olmo2(HfConfig& config);
+Result<HfModel> read_hf_olmoe(HfConfig& config);
 Result<HfModel> read_hf_opt(HfConfig& config);
 Result<HfModel> read_hf_phi(HfConfig& config);
 Result<HfModel> read_hf_phi3(HfConfig& config);
 Result<HfModel> read_hf_qwen2(HfConfig& config);
+Result<HfModel> read_hf_qwen2_moe(HfConfig& config);
 Result<HfModel> read_hf_qwen3(HfConfig& config);
+Result<HfModel> read_hf_qwen3_moe(HfConfig& config);
 Result<HfModel> read_hf_roberta(HfConfig& config);
 Result<HfModel> read_hf_smollm3(HfConfig& config);
 

@@ -65,8 +65,11 @@ constexpr std::string_view kHarmless[] = {
     "initializer_range",
     "layerdrop",
     "mlp_dropout",
+    "output_router_logits",
     "pretraining_tp",
     "resid_pdrop",
+    "router_aux_loss_coef",
+    "router_jitter_noise",
     // Heads for other tasks.
     "_num_labels",
     "classifier_activation",

@@ -7,7 +7,7 @@ namespace {
 constexpr std::string_view kAlibi = "positions by a slope of the scores (ALiBi)";
 constexpr std::string_view kAudio = "sound as input";
 constexpr std::string_view kBoth = "an encoder and a decoder in one model";
-constexpr std::string_view kExperts = "experts: a router that chooses among several MLPs";
+constexpr std::string_view kExperts = "experts whose router or MLP has another form";
 constexpr std::string_view kHybrid = "state-space layers beside attention";
 constexpr std::string_view kImages = "images as input";
 constexpr std::string_view kLatent = "attention whose keys and values are compressed (MLA)";
@@ -64,7 +64,6 @@ constexpr Unsupported kUnsupported[] = {
     {"gpt_neo", kReader},
     {"gpt_oss", kExperts},
     {"gptj", kReader},
-    {"granitemoe", kExperts},
     {"granitemoehybrid", kHybrid},
     {"helium", kReader},
     {"hubert", kAudio},
@@ -93,7 +92,6 @@ constexpr Unsupported kUnsupported[] = {
     {"minicpm3", kLatent},
     {"minimax", kExperts},
     {"mistral3", kReader},
-    {"mixtral", kExperts},
     {"mllama", kImages},
     {"moonshine", kAudio},
     {"mpt", kAlibi},
@@ -103,7 +101,6 @@ constexpr Unsupported kUnsupported[] = {
     {"nomic_bert", kReader},
     {"olmo", kReader},
     {"olmo3", kReader},
-    {"olmoe", kExperts},
     {"paligemma", kImages},
     {"pegasus", kBoth},
     {"persimmon", kReader},
@@ -111,9 +108,7 @@ constexpr Unsupported kUnsupported[] = {
     {"pixtral", kImages},
     {"qwen2_5_vl", kImages},
     {"qwen2_audio", kAudio},
-    {"qwen2_moe", kExperts},
     {"qwen2_vl", kImages},
-    {"qwen3_moe", kExperts},
     {"qwen3_next", kLinear},
     {"qwen3_vl", kImages},
     {"recurrent_gemma", kRecurrent},

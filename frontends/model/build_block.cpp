@@ -11,13 +11,13 @@ class Block {
 
   ValueId run(ValueId x) {
     const auto attention = [&](ValueId h) { return attend(h); };
-    const auto feed = [&](ValueId h) { return mlp(h); };
+    const auto feed = [&](ValueId h) { return feed_forward(h); };
     if (spec_.residual == ResidualForm::sequential)
       return branch(branch(x, "1", attention), "2", feed);
     const ValueId h1 = g_.norm(x, name("norm1"));
     const ValueId attended = attend(h1);
     const ValueId h2 = spec_.shared_norm ? h1 : g_.norm(x, name("norm2"));
-    const ValueId fed = mlp(h2);
+    const ValueId fed = feed_forward(h2);
     const ValueId branches = g_.named(OpKind::add, {attended, fed}, name("branches"));
     return g_.named(OpKind::add, {x, branches}, name("res"));
   }
@@ -154,19 +154,74 @@ class Block {
     return g_.builder.reshape(x, {dims[0], dims[1].constant() * dims[2].constant()}, name(which));
   }
 
-  ValueId mlp(ValueId x) {
+  ValueId feed_forward(ValueId x) {
+    return spec_.has_experts(layer_) ? experts(x, *spec_.experts) : mlp(x, "mlp");
+  }
+
+  /// An MLP whose weights and values are named `part` + ".gate", ...
+  ValueId mlp(ValueId x, const std::string& part) {
     ValueId inner;
     if (spec_.gated) {
-      const ValueId gate = g_.linear(x, name("mlp.gate"), spec_.mlp_bias);
-      const ValueId up = g_.linear(x, name("mlp.up"), spec_.mlp_bias);
-      const ValueId active = g_.named(spec_.activation, {gate},
-                                      name("mlp.") + std::string(op_info(spec_.activation).name));
-      inner = g_.named(OpKind::mul, {active, up}, name("mlp.act"));
+      const ValueId gate = g_.linear(x, name(part + ".gate"), spec_.mlp_bias);
+      const ValueId up = g_.linear(x, name(part + ".up"), spec_.mlp_bias);
+      inner = gated(gate, up, part);
     } else {
-      const ValueId up = g_.linear(x, name("mlp.up"), spec_.mlp_bias);
-      inner = g_.named(spec_.activation, {up}, name("mlp.act"));
+      const ValueId up = g_.linear(x, name(part + ".up"), spec_.mlp_bias);
+      inner = g_.named(spec_.activation, {up}, name(part + ".act"));
     }
-    return g_.linear(inner, name("mlp.down"), spec_.mlp_bias);
+    return g_.linear(inner, name(part + ".down"), spec_.mlp_bias);
+  }
+
+  ValueId gated(ValueId gate, ValueId up, const std::string& part) {
+    const ValueId active = g_.named(spec_.activation, {gate},
+                                    name(part + ".") + std::string(op_info(spec_.activation).name));
+    return g_.named(OpKind::mul, {active, up}, name(part + ".act"));
+  }
+
+  struct Choice {
+    ValueId experts, weights;  // [tokens, chosen], by descending logit
+  };
+
+  /// Logits and probabilities are f32 from the router's product on.
+  Choice choose(ValueId x, const Experts& experts) {
+    const ValueId router = g_.linear(x, name("router"), false);
+    ValueId scores = g_.builder.cast(router, DType::f32, name("router32"));
+    const bool softmax_first = experts.routing == Routing::softmax_first;
+    if (softmax_first) scores = g_.named(OpKind::softmax, {scores}, name("probabilities"));
+    const ValueId ids =
+        g_.builder.op(OpKind::top_k, {scores}, Attributes().set(AttrName::count, experts.chosen),
+                      name("experts"));
+    ValueId weights = g_.builder.op(OpKind::gather, {scores, ids},
+                                    Attributes().set(AttrName::axis, int64_t{1}), name("chosen"));
+    if (!softmax_first) weights = g_.named(OpKind::softmax, {weights}, name("probabilities"));
+    if (experts.normalized) {
+      const ValueId sum = g_.builder.reduce(OpKind::reduce_sum, weights, {1}, name("chosen.sum"));
+      weights = g_.named(OpKind::div, {weights, sum}, name("chosen.normalized"));
+    }
+    if (!experts.wide_weights) weights = g_.builder.cast(weights, spec_.dtype, name("weights"));
+    return {ids, weights};
+  }
+
+  /// The chosen experts of each token, and the shared one.
+  ValueId experts(ValueId x, const Experts& experts) {
+    const auto [ids, weights] = choose(x, experts);
+    const auto product = [&](ValueId rows, const std::string& part) {
+      return g_.named(OpKind::expert_linear, {rows, g_.weight(name(part + ".weight")), ids},
+                      name(part));
+    };
+    const ValueId both = product(x, "experts.gate_up");
+    const ValueId gate = g_.builder.slice(both, 2, 0, experts.ffn, name("experts.gate"));
+    const ValueId up = g_.builder.slice(both, 2, experts.ffn, experts.ffn, name("experts.up"));
+    const ValueId down = product(gated(gate, up, "experts"), "experts.down");
+    const ValueId sum = g_.named(OpKind::expert_sum, {down, weights}, name("experts.sum"));
+    if (experts.shared_ffn == 0) return sum;
+    ValueId shared = mlp(x, "shared");
+    if (experts.shared_gate) {
+      const ValueId gate_logit = g_.linear(x, name("shared_gate"), false);
+      const ValueId part = g_.named(OpKind::sigmoid, {gate_logit}, name("shared_gate.sigmoid"));
+      shared = g_.named(OpKind::mul, {part, shared}, name("shared"));
+    }
+    return g_.named(OpKind::add, {sum, shared}, name("mlp"));
   }
 
   ModelGraph& g_;

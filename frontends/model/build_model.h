@@ -35,7 +35,10 @@
 // rope.sin; per layer l{i}.norm1, .q, .k, .v, .q_rot, .k_rot, .k_append, .v_append, .attn,
 // .attn_out, .res1, .norm2, .mlp.gate, .mlp.up, .mlp.act, .mlp.down, .res2 (parallel residual:
 // .branches and .res in place of .res1 and .res2; norms of queries and keys: .q_norm, .k_norm;
-// norms of a branch's result: .post_norm1, .post_norm2); final_norm, logits.
+// norms of a branch's result: .post_norm1, .post_norm2; experts in place of an MLP: .router,
+// .router32, .probabilities, .experts, .chosen, .weights, .experts.gate_up, .experts.act,
+// .experts.down, .experts.sum; a shared one: .shared.gate, .shared.up, .shared.act, .shared.down,
+// .shared_gate); final_norm, logits.
 //
 // An encoder has the symbol N alone, no state, and one entry for packed sequences:
 //

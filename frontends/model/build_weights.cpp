@@ -83,10 +83,25 @@ class Lister {
     linear("l{i}.attn_out", spec_.hidden, q_width, spec_.attention_out_bias);
     if (outer) norm("l{i}.post_norm1");
     if (inner && !spec_.shared_norm) norm("l{i}.norm2");
-    if (spec_.gated) linear("l{i}.mlp.gate", spec_.ffn, spec_.hidden, spec_.mlp_bias);
-    linear("l{i}.mlp.up", spec_.ffn, spec_.hidden, spec_.mlp_bias);
-    linear("l{i}.mlp.down", spec_.hidden, spec_.ffn, spec_.mlp_bias);
+    if (spec_.has_experts(layer_))
+      experts(*spec_.experts);
+    else
+      mlp("l{i}.mlp", spec_.ffn);
     if (outer) norm("l{i}.post_norm2");
+  }
+
+  void mlp(const std::string& key, int64_t width) {
+    if (spec_.gated) linear(key + ".gate", width, spec_.hidden, spec_.mlp_bias);
+    linear(key + ".up", width, spec_.hidden, spec_.mlp_bias);
+    linear(key + ".down", spec_.hidden, width, spec_.mlp_bias);
+  }
+
+  void experts(const Experts& experts) {
+    linear("l{i}.router", experts.count, spec_.hidden, false);
+    add("l{i}.experts.gate_up.weight", {experts.count, 2 * experts.ffn, spec_.hidden});
+    add("l{i}.experts.down.weight", {experts.count, spec_.hidden, experts.ffn});
+    if (experts.shared_ffn != 0) mlp("l{i}.shared", experts.shared_ffn);
+    if (experts.shared_gate) linear("l{i}.shared_gate", 1, spec_.hidden, false);
   }
 
   const ModelSpec& spec_;
@@ -100,6 +115,12 @@ TensorRule rule_of(const LogicalWeight& weight, const WeightMap& map) {
   const auto at = map.rules.find(weight.key);
   SINTER_CHECK(at != map.rules.end(), "no tensor for weight {}", weight.key);
   return at->second;
+}
+
+/// A rule's name of a tensor, with prefix and layer.
+std::string in_layer(const std::string& name, const LogicalWeight& weight,
+                     const WeightNames& names) {
+  return replaced(replaced(name, "{p}", names.prefix), "{i}", std::to_string(weight.layer));
 }
 
 /// The rows of a tensor that a weight takes; axes behind the first stay.
@@ -153,11 +174,62 @@ Weight packed_weight(const LogicalWeight& weight, const TensorRule& rule, const 
   return {weight.name, builder.type(packed), std::move(graph)};
 }
 
-Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::string tensor,
-                      const TensorType& file_type, DType dtype) {
+/// A tensor of the files and its type there.
+struct SourceTensor {
+  std::string name;
+  TensorType type;
+};
+
+bool one_for_each_expert(const TensorRule& rule) {
+  return rule.tensor.find("{e}") != std::string::npos;
+}
+
+/// The tensors that a weight is made of, in the order in which their rows follow one another. The
+/// type is the one that the spec asks for.
+std::vector<SourceTensor> file_tensors_of(const LogicalWeight& weight, const WeightNames& names,
+                                          DType dtype) {
+  const TensorRule rule = rule_of(weight, names.map);
+  if (!one_for_each_expert(rule))
+    return {{tensor_name(weight, names), {dtype, tensor_dims(weight, names)}}};
+  std::vector<std::string> parts{in_layer(rule.tensor, weight, names)};
+  if (!rule.second.empty()) parts.push_back(in_layer(rule.second, weight, names));
+  const int64_t rows = weight.dims[1].constant() / static_cast<int64_t>(parts.size());
+  std::vector<SourceTensor> tensors;
+  for (int64_t expert = 0; expert < weight.dims[0].constant(); ++expert)
+    for (const std::string& part : parts)
+      tensors.push_back(
+          {replaced(part, "{e}", std::to_string(expert)), {dtype, {rows, weight.dims[2]}}});
+  return tensors;
+}
+
+/// The rows of all tensors, one tensor behind the other. A tensor's memory is free once the concat
+/// that reads it is done.
+ValueId stacked_rows(Builder& builder, llvm::ArrayRef<SourceTensor> tensors, DType dtype) {
+  constexpr size_t kMaxOperands = 64;  // of concat
+  const auto concat = [&](llvm::ArrayRef<ValueId> parts) {
+    return parts.size() == 1
+               ? parts.front()
+               : builder.op(OpKind::concat, parts, Attributes().set(AttrName::axis, int64_t{0}));
+  };
+  llvm::SmallVector<ValueId, 32> blocks;
+  for (; !tensors.empty(); tensors = tensors.drop_front(std::min(kMaxOperands, tensors.size()))) {
+    llvm::SmallVector<ValueId, kMaxOperands> parts;
+    for (const SourceTensor& tensor : tensors.take_front(std::min(kMaxOperands, tensors.size())))
+      parts.push_back(builder.cast(file_tensor(builder, tensor.name, tensor.type), dtype));
+    blocks.push_back(concat(parts));
+  }
+  return concat(blocks);
+}
+
+Graph weight_function(const LogicalWeight& weight, const TensorRule& rule,
+                      llvm::ArrayRef<SourceTensor> tensors, DType dtype) {
   Graph graph;
   Builder builder(graph, {});
-  ValueId value = file_tensor(builder, std::move(tensor), file_type);
+  ValueId value;
+  if (one_for_each_expert(rule))
+    value = builder.reshape(stacked_rows(builder, tensors, dtype), weight.dims);
+  else
+    value = file_tensor(builder, tensors[0].name, tensors[0].type);
   if (rule.transposed) value = builder.transpose(value, {1, 0});
   value = cut_rows(builder, value, weight, rule);
   value = builder.cast(value, dtype);
@@ -172,13 +244,19 @@ Graph weight_function(const LogicalWeight& weight, const TensorRule& rule, std::
 
 namespace {
 
+tl::unexpected<Error> refuse_codes(const LogicalWeight& weight, const std::string& tensor,
+                                   std::string_view place) {
+  return fail(fmt::format("tensor {} holds codes, which weight {} cannot have", printable(tensor),
+                          weight.name),
+              std::string(place),
+              weight.dims.size() == 3 ? "give a checkpoint whose experts are not quantized"
+                                      : "give a checkpoint whose matrices alone are quantized");
+}
+
 /// A weight's codes have the sizes of the model's matrix.
 Status check_coded(const LogicalWeight& weight, const TensorRule& rule, const std::string& tensor,
                    const CodedTensor& coded, std::string_view place) {
-  if (weight.dims.size() != 2)
-    return fail(fmt::format("tensor {} holds codes, which weight {} cannot have", printable(tensor),
-                            weight.name),
-                std::string(place), "give a checkpoint whose matrices alone are quantized");
+  if (weight.dims.size() != 2) return refuse_codes(weight, tensor, place);
   if (weight.table && !coded.order.empty())
     return fail(fmt::format("the codes of tensor {} are sorted by group, which those of a table "
                             "cannot be (weight {})",
@@ -201,8 +279,7 @@ Status check_coded(const LogicalWeight& weight, const TensorRule& rule, const st
 std::vector<LogicalWeight> logical_weights(const ModelSpec& spec) { return Lister(spec).run(); }
 
 std::string tensor_name(const LogicalWeight& weight, const WeightNames& names) {
-  const std::string with_prefix = replaced(rule_of(weight, names.map).tensor, "{p}", names.prefix);
-  return replaced(with_prefix, "{i}", std::to_string(weight.layer));
+  return in_layer(rule_of(weight, names.map).tensor, weight, names);
 }
 
 Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names) {
@@ -230,6 +307,34 @@ OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names) {
   return of_weights;
 }
 
+namespace {
+
+/// The type of a file's tensor that a weight is made of.
+Result<DType> float_type_of(const LogicalWeight& weight, const SourceTensor& file,
+                            const TensorSource& source, std::string_view place) {
+  const std::optional<TensorType> found = source.find(file.name);
+  if (!found) {
+    Error error = source.missing(file.name);
+    if (error.where.empty()) error.where = place;
+    error.what += fmt::format(", which weight {} needs as {}", weight.name,
+                              to_string(TensorType{DType::f32, file.type.dims}, {}).substr(3));
+    return tl::make_unexpected(std::move(error));
+  }
+  if (found->dims != file.type.dims)
+    return fail(fmt::format("tensor {} is {}, but the model's sizes ask for {} (weight {})",
+                            printable(file.name), to_string(*found, {}),
+                            to_string(TensorType{found->dtype, file.type.dims}, {}), weight.name),
+                std::string(place),
+                "correct the config's sizes or give the weights that belong to them");
+  if (!is_float(found->dtype))
+    return fail(fmt::format("tensor {} is {}, expected a float type (weight {})",
+                            printable(file.name), to_string(*found, {}), weight.name),
+                std::string(place), "give f32, f16 or bf16 weights");
+  return found->dtype;
+}
+
+}  // namespace
+
 Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNames& names,
                                           const TensorSource* source, std::string_view place) {
   std::vector<Weight> weights;
@@ -248,33 +353,16 @@ Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNam
       weights.push_back({graph[order].name, coded->order_type(), std::move(graph)});
       continue;
     }
-    TensorType file_type{spec.dtype, tensor_dims(weight, names)};
-    if (source) {
-      const std::optional<TensorType> found = source->find(tensor);
-      if (!found) {
-        Error error = source->missing(tensor);
-        if (error.where.empty()) error.where = place;
-        error.what += fmt::format(", which weight {} needs as {}", weight.name,
-                                  to_string(TensorType{DType::f32, file_type.dims}, {}).substr(3));
-        return tl::make_unexpected(std::move(error));
-      }
-      if (found->dims != file_type.dims)
-        return fail(
-            fmt::format("tensor {} is {}, but the model's sizes ask for {} (weight {})",
-                        printable(tensor), to_string(*found, {}),
-                        to_string(TensorType{found->dtype, file_type.dims}, {}), weight.name),
-            std::string(place),
-            "correct the config's sizes or give the weights that belong to them");
-      if (!is_float(found->dtype))
-        return fail(fmt::format("tensor {} is {}, expected a float type (weight {})",
-                                printable(tensor), to_string(*found, {}), weight.name),
-                    std::string(place), "give f32, f16 or bf16 weights");
-      file_type.dtype = found->dtype;
+    std::vector<SourceTensor> tensors = file_tensors_of(weight, names, spec.dtype);
+    for (SourceTensor& file : tensors) {
+      if (names.coded.contains(file.name)) return refuse_codes(weight, file.name, place);
+      if (!source) continue;
+      SINTER_LET(dtype, float_type_of(weight, file, *source, place));
+      file.type.dtype = dtype;
     }
-    weights.push_back(
-        {weight.name,
-         {weight.wide ? DType::f32 : spec.dtype, weight.dims},
-         weight_function(weight, rule_of(weight, names.map), tensor, file_type, spec.dtype)});
+    weights.push_back({weight.name,
+                       {weight.wide ? DType::f32 : spec.dtype, weight.dims},
+                       weight_function(weight, rule_of(weight, names.map), tensors, spec.dtype)});
   }
   return weights;
 }
@@ -304,10 +392,11 @@ Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
                              const TensorSource& source, std::string_view place) {
   std::set<std::string, std::less<>> used;
   for (const LogicalWeight& weight : logical_weights(spec)) {
-    const std::string tensor = tensor_name(weight, names);
-    used.insert(tensor);
-    if (!names.coded.contains(tensor)) continue;
-    for (const std::string_view end : kCodedParts) used.insert(tensor + std::string(end));
+    for (const auto& [tensor, type] : file_tensors_of(weight, names, spec.dtype)) {
+      used.insert(tensor);
+      if (!names.coded.contains(tensor)) continue;
+      for (const std::string_view end : kCodedParts) used.insert(tensor + std::string(end));
+    }
   }
   if (!spec.encoder) used.insert(tensor_name({"lm_head.weight", "lm_head.weight", 0, {}}, names));
   for (const std::string& tensor : source.names()) {

@@ -10,8 +10,8 @@
 namespace sinter {
 
 /// A weight that a model's graph uses: `name` as in the graph ("l3.q.weight"), `key` as in a
-/// WeightMap ("l{i}.q.weight"). Linear weights are [out, in], norms and biases [width], embedding
-/// tables [rows, hidden].
+/// WeightMap ("l{i}.q.weight"). Linear weights are [out, in], those of experts [experts, out, in],
+/// norms and biases [width], embedding tables [rows, hidden].
 struct LogicalWeight {
   std::string name, key;
   int64_t layer = 0;  // of a key with "{i}"
@@ -40,10 +40,11 @@ struct WeightNames {
 using OrderWeights = std::map<std::string, std::string, std::less<>>;
 OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names);
 
-/// Name of the file tensor that holds a logical weight.
+/// Name of the file tensor that holds a logical weight. "{e}" stays where each expert has its own.
 std::string tensor_name(const LogicalWeight& weight, const WeightNames& names);
 
-/// The tensor that a logical weight is cut from, as the spec asks for it.
+/// The tensor that a logical weight is cut from, as the spec asks for it; not of a weight that is
+/// stacked from tensors of experts.
 Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names);
 
 /// One Weight per logical weight, and one for each order of inputs. A weight of codes and scales is

@@ -23,6 +23,7 @@ class Checker {
     SINTER_TRY(optional("logit_softcap", spec_.logit_softcap));
     SINTER_TRY(windows());
     SINTER_TRY(forms());
+    if (spec_.experts) SINTER_TRY(experts(*spec_.experts));
     SINTER_TRY(spec_.encoder ? encoder() : decoder());
     if (spec_.rope) SINTER_TRY(rope("rope.", *spec_.rope));
     if (spec_.local_rope) SINTER_TRY(rope("local_rope.", *spec_.local_rope));
@@ -121,6 +122,35 @@ class Checker {
       return fail(fmt::format("`rotated` has {} entries, the model has {} layers",
                               spec_.rotated.size(), spec_.layers),
                   place_("rotated"), "give one value a layer");
+    return {};
+  }
+
+  Status experts(const Experts& experts) const {
+    SINTER_TRY(size("experts.count", experts.count, kMaxExperts));
+    SINTER_TRY(size("experts.chosen", experts.chosen, kMaxChosenExperts));
+    if (experts.chosen > experts.count)
+      return fail(fmt::format("a token has {} of {} experts", experts.chosen, experts.count),
+                  place_("experts.chosen"),
+                  fmt::format("give at most as many as there are ({})", place_("experts.count")));
+    // The rows of all experts' matrices are one axis of a tensor.
+    SINTER_TRY(size("experts.ffn", experts.ffn, kLargestSize / 2 / experts.count));
+    SINTER_TRY(size("hidden", spec_.hidden, kLargestSize / experts.count));
+    if (experts.shared_ffn != 0)
+      SINTER_TRY(size("experts.shared_ffn", experts.shared_ffn, kLargestSize));
+    if (!spec_.gated)
+      return fail("experts without a gate", place_("gated"), "only gated experts are supported");
+    if (spec_.mlp_bias)
+      return fail("experts with biases", place_("mlp_bias"), "this is not supported");
+    if (experts.normalized && experts.routing == Routing::choice_first)
+      return fail("a softmax over the chosen experts alone has the sum 1 already",
+                  place_("experts.normalized"), "give false");
+    if (experts.shared_gate && experts.shared_ffn == 0)
+      return fail("a gate of a shared expert, but there is none", place_("experts.shared_gate"),
+                  fmt::format("give its width ({})", place_("experts.shared_ffn")));
+    if (!experts.sparse.empty() && static_cast<int64_t>(experts.sparse.size()) != spec_.layers)
+      return fail(fmt::format("`sparse` has {} entries, the model has {} layers",
+                              experts.sparse.size(), spec_.layers),
+                  place_("experts.sparse"), "give one value a layer");
     return {};
   }
 

@@ -65,6 +65,10 @@ std::string_view to_string(QkNorm norm) {
   return "";
 }
 
+std::string_view to_string(Routing routing) {
+  return routing == Routing::softmax_first ? "softmax_first" : "choice_first";
+}
+
 std::string_view to_string(RopeScaling scaling) {
   switch (scaling) {
     case RopeScaling::none:

@@ -73,6 +73,29 @@ struct Rope {
   friend bool operator==(const Rope&, const Rope&) = default;
 };
 
+/// When a router chooses a token's experts.
+enum class Routing : uint8_t {
+  softmax_first,  // softmax over all logits, then the largest probabilities
+  choice_first,   // the largest logits, then softmax over them
+};
+
+inline constexpr int64_t kMaxExperts = 1024, kMaxChosenExperts = 64;
+
+/// A mixture of experts in place of the MLP: the sum of the chosen experts' results, each times its
+/// weight, plus the result of the shared expert. An expert is a gated MLP. Softmax is in float32.
+struct Experts {
+  int64_t count = 0;   // of a layer
+  int64_t chosen = 0;  // for each token
+  int64_t ffn = 0;     // width of an expert
+  Routing routing = Routing::softmax_first;
+  bool normalized = false;    // softmax_first: chosen probabilities are divided by their sum
+  bool wide_weights = false;  // weights stay float32; else they are rounded to the model's type
+  int64_t shared_ffn = 0;     // width of the shared expert, which every token has; 0: none
+  bool shared_gate = false;   // its result is multiplied by sigmoid(linear(x)), one number a token
+  std::vector<bool> sparse = {};  // the layers with experts; empty: all. Others have an MLP.
+  friend bool operator==(const Experts&, const Experts&) = default;
+};
+
 /// A cache of bounded size: the first `sink` tokens and the last `window` others, the current one
 /// among them. Keys are stored before rotation and turned by their place in the cache, as if the
 /// text had no more tokens than that (attention sinks: Xiao et al., StreamingLLM, 2023).
@@ -141,6 +164,7 @@ struct ModelSpec {
   OpKind activation = OpKind::gelu;  // one of the activations below
   bool gated = false;  // down(activation(gate(x)) * up(x)), else down(activation(up(x)))
   bool mlp_bias = false;
+  std::optional<Experts> experts;
   std::vector<int64_t> eos;  // ids that end a text; may lie outside the vocabulary
 
   bool has_window(int64_t layer) const {
@@ -151,6 +175,9 @@ struct ModelSpec {
   }
   /// The layer has a norm before its attention, or after it where all norms are there.
   bool has_first_norm(int64_t layer) const { return first_norm || layer != 0; }
+  bool has_experts(int64_t layer) const {
+    return experts && (experts->sparse.empty() || experts->sparse[static_cast<size_t>(layer)]);
+  }
   int64_t table_width() const { return embed_width.value_or(hidden); }
   /// Norms multiply by a float32 weight before they round.
   bool wide_norm() const {
@@ -169,9 +196,11 @@ std::string_view to_string(ResidualForm form);
 std::string_view to_string(RopeScaling scaling);
 std::string_view to_string(NormPlace place);
 std::string_view to_string(QkNorm norm);
+std::string_view to_string(Routing routing);
 
 /// Where a field of a spec is in its file, for messages: "config.json: /num_attention_heads". Field
-/// names are members of ModelSpec or, after "rope." or "local_rope.", of Rope.
+/// names are members of ModelSpec or, after "rope." or "local_rope.", of Rope, after "experts.", of
+/// Experts.
 using FieldPlace = std::function<std::string(std::string_view field)>;
 
 /// Every rule between the fields: ranges, divisibility, finite positive numbers, sizes that fit.
@@ -186,8 +215,12 @@ std::vector<double> rope_frequencies(const Rope& rope, int64_t max_positions);
 /// weight is rows `begin` .. of every group.
 ///   fused q|k|v blocks:             groups = 1, group_rows = all rows
 ///   q, k, v interleaved per head:   groups = heads, group_rows = 3 * head_dim
+///   a tensor for each expert:       "{e}" in the name; the weight [experts, rows, columns] stacks
+///                                   them, and neither transposes nor cuts
 struct TensorRule {
-  std::string tensor = {};  // "{p}" stands for the checkpoint's prefix, "{i}" for the layer
+  // "{p}" stands for the checkpoint's prefix, "{i}" for the layer, "{e}" for the expert.
+  std::string tensor = {};
+  std::string second = {};  // of an expert: its rows follow those of `tensor`; empty: none
   bool transposed = false;
   int64_t groups = 1;
   int64_t group_rows = 0;  // 0: the tensor is the whole weight
@@ -205,6 +238,8 @@ struct WeightMap {
   std::vector<std::string> foreign = {};    // beginnings of names of other models' tensors
   /// Parts of names that older checkpoints spell otherwise: {usual, old}.
   std::vector<std::pair<std::string, std::string>> spellings = {};
+  /// Rules that replace those of their keys where the files have such a tensor of any layer.
+  std::map<std::string, TensorRule, std::less<>> others = {};
 
   /// The layout of a model without files: every weight is the tensor of its own name.
   static WeightMap identity() { return {}; }

@@ -25,6 +25,17 @@ std::string rope_json(const Rope& rope) {
   return value + fmt::format(", \"attention_factor\": {}}}", rope.attention_factor);
 }
 
+std::string experts_json(const Experts& experts) {
+  std::string value = fmt::format(
+      "{{\"count\": {}, \"chosen\": {}, \"ffn\": {}, \"routing\": \"{}\", \"normalized\": {}, "
+      "\"wide_weights\": {}, \"shared_ffn\": {}, \"shared_gate\": {}",
+      experts.count, experts.chosen, experts.ffn, to_string(experts.routing), experts.normalized,
+      experts.wide_weights, experts.shared_ffn, experts.shared_gate);
+  if (!experts.sparse.empty())
+    value += fmt::format(", \"sparse\": [{}]", fmt::join(experts.sparse, ", "));
+  return value + "}";
+}
+
 class Printer {
  public:
   void put(std::string_view key, const std::string& value) {
@@ -101,6 +112,7 @@ std::string print_spec(const ModelSpec& spec) {
   p.text("activation", op_info(spec.activation).name);
   p.number("gated", spec.gated);
   p.number("mlp_bias", spec.mlp_bias);
+  if (spec.experts) p.put("experts", experts_json(*spec.experts));
   p.put("eos", fmt::format("[{}]", fmt::join(spec.eos, ", ")));
   return p.str();
 }

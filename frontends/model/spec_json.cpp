@@ -199,6 +199,26 @@ Status read_ropes(ModelSpec& spec, Reader& outer) {
   return outer.flags(spec.rotated, "rotated");
 }
 
+Status read_experts(ModelSpec& spec, Reader& outer) {
+  const JsonView view = outer.at("experts");
+  if (!view.present()) return {};
+  SINTER_TRY(view.object());
+  Reader reader(view, experts_keys());
+  Experts& experts = spec.experts.emplace();
+  SINTER_TRY(reader.size(experts.count, "count"));
+  SINTER_TRY(reader.size(experts.chosen, "chosen"));
+  SINTER_TRY(reader.size(experts.ffn, "ffn", spec.ffn));
+  SINTER_TRY(reader.choice(experts.routing, "routing",
+                           {Routing::softmax_first, Routing::choice_first},
+                           std::optional(Routing::softmax_first)));
+  SINTER_TRY(reader.flag(experts.normalized, "normalized"));
+  SINTER_TRY(reader.flag(experts.wide_weights, "wide_weights"));
+  SINTER_TRY(reader.count(experts.shared_ffn, "shared_ffn"));
+  SINTER_TRY(reader.flag(experts.shared_gate, "shared_gate"));
+  SINTER_TRY(reader.flags(experts.sparse, "sparse"));
+  return reader.refuse_others();
+}
+
 Status read_embedding(ModelSpec& spec, Reader& reader) {
   SINTER_TRY(reader.flag(spec.encoder, "encoder"));
   SINTER_TRY(reader.optional_size(spec.embed_width, "embed_width"));
@@ -278,6 +298,7 @@ Result<ModelSpec> read_spec(const JsonDocument& document) {
   SINTER_TRY(read_activation(spec, reader));
   SINTER_TRY(reader.flag(spec.gated, "gated"));
   SINTER_TRY(reader.flag(spec.mlp_bias, "mlp_bias"));
+  SINTER_TRY(read_experts(spec, reader));
   if (const JsonView eos = reader.at("eos"); eos.present()) {
     SINTER_LET(ids, eos.array());
     for (size_t i = 0; i < ids->size(); ++i) {

@@ -77,6 +77,8 @@ constexpr SpecKey kSpecKeys[] = {
     {"gated", V::flag, "false",
      "true: down(activation(gate(x)) · up(x)); false: down(activation(up(x)))"},
     {"mlp_bias", V::flag, "false", "biases of the MLP's projections"},
+    {"experts", V::experts, "null",
+     "a router and several MLPs in place of one; needs `gated`, and no `mlp_bias`"},
     {"eos", V::ids, "[]", "ids of tokens that end a text"},
 };
 
@@ -107,9 +109,32 @@ constexpr SpecKey kRopeKeys[] = {
     {"attention_factor", V::number, "1", "cos and sin are multiplied by it"},
 };
 
+constexpr SpecKey kExpertsKeys[] = {
+    {"count", V::size, "", "experts of a layer; at most 1024"},
+    {"chosen", V::size, "",
+     "experts of a token: those with the largest logits of the router, of equal ones the first; at "
+     "most 64 and `count`"},
+    {"ffn", V::size, "the value of the model's `ffn`", "width of an expert"},
+    {"routing", V::choice, "\"softmax_first\"",
+     "the weights of the chosen experts, in float32: `softmax_first`: their part of a softmax over "
+     "all experts; `choice_first`: a softmax over the chosen ones",
+     "softmax_first, choice_first"},
+    {"normalized", V::flag, "false",
+     "with `softmax_first`: the weights of a token are divided by their sum"},
+    {"wide_weights", V::flag, "false",
+     "true: weights stay float32 (Mixtral); false: they are rounded to `dtype`"},
+    {"shared_ffn", V::count, "0",
+     "width of a shared expert, whose result is added for every token; 0: none"},
+    {"shared_gate", V::flag, "false",
+     "the shared expert's result is multiplied by sigmoid(linear(x)), one number for each token"},
+    {"sparse", V::flags, "all layers",
+     "for each layer whether it has experts; the others have an MLP of the model's `ffn`"},
+};
+
 }  // namespace
 
 llvm::ArrayRef<SpecKey> spec_keys() { return kSpecKeys; }
 llvm::ArrayRef<SpecKey> rope_keys() { return kRopeKeys; }
+llvm::ArrayRef<SpecKey> experts_keys() { return kExpertsKeys; }
 
 }  // namespace sinter

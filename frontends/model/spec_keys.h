@@ -20,7 +20,8 @@ enum class SpecValue : uint8_t {
   flags,   // lists
   numbers,
   ids,
-  rope,  // an object with rope_keys(), or null
+  rope,     // an object with rope_keys(), or null
+  experts,  // the same with experts_keys()
 };
 
 struct SpecKey {
@@ -36,5 +37,6 @@ struct SpecKey {
 llvm::ArrayRef<SpecKey> spec_keys();
 /// The keys of the objects `rope` and `local_rope`.
 llvm::ArrayRef<SpecKey> rope_keys();
+llvm::ArrayRef<SpecKey> experts_keys();
 
 }  // namespace sinter
