@@ -90,6 +90,7 @@ const std::map<std::string, std::string> kUses = {
     {"activation", R"({"activation": "gelu"})"},
     {"gated", R"({"gated": true})"},
     {"mlp_bias", R"({"mlp_bias": true})"},
+    {"experts", R"({"experts": {"count": 8, "chosen": 2}})"},
     {"eos", R"({"eos": [2, 3]})"},
 };
 
@@ -155,6 +156,7 @@ std::string value_text(const SpecKey& key) {
     case SpecValue::ids:
       return "list of integers";
     case SpecValue::rope:
+    case SpecValue::experts:
       return "object, see below, or null";
   }
   return "";
@@ -210,6 +212,8 @@ Json value_schema(const SpecKey& key) {
       return {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}};
     case SpecValue::rope:
       return {{"oneOf", {{{"type", "null"}}, {{"$ref", "#/$defs/rope"}}}}};
+    case SpecValue::experts:
+      return {{"oneOf", {{{"type", "null"}}, {{"$ref", "#/$defs/experts"}}}}};
   }
   return {};
 }
@@ -312,6 +316,44 @@ TEST_CASE("every key of rotary positions is read by the scalings that the table 
   CHECK(read_back.rope->rotary == 16);
 }
 
+TEST_CASE("every key of experts is read, has its default, and refuses another type") {
+  Json spec = least();
+  spec["gated"] = true;
+  spec["experts"] = {{"count", 8}, {"chosen", 2}};
+  const ModelSpec plain = value(read(spec));
+  const std::map<std::string, Json> uses = {{"count", 9},
+                                            {"chosen", 3},
+                                            {"ffn", 31},
+                                            {"routing", "choice_first"},
+                                            {"normalized", true},
+                                            {"wide_weights", true},
+                                            {"shared_ffn", 16},
+                                            {"shared_gate", true},
+                                            {"sparse", {true, false}}};
+  CHECK(uses.size() == experts_keys().size());
+  for (const SpecKey& key : experts_keys()) {
+    const std::string name(key.name);
+    CAPTURE(name);
+    const auto with = [&](const Json& value) {
+      Json other = spec;
+      other["experts"][name] = value;
+      return other;
+    };
+    Json used = with(uses.at(name));
+    if (name == "shared_gate") used["experts"]["shared_ffn"] = 16;
+    CHECK(value(read(used)) != plain);
+    for (const std::string& violation : test::schema_violations("spec", used))
+      FAIL_CHECK(violation);
+    if (is_json(key.fallback)) CHECK(value(read(with(Json::parse(key.fallback)))) == plain);
+    CHECK_FALSE(read(with("nonsense")));
+    CHECK(!test::schema_violations("spec", with("nonsense")).empty());
+    if (key.value == SpecValue::choice) check_choices(key, with("nonsense"), "/experts/" + name);
+    Json without = spec;
+    without["experts"].erase(name);
+    CHECK(read(without).has_value() == !key.fallback.empty());
+  }
+}
+
 TEST_CASE("specifications of the samples and of Hugging Face models fit the schema") {
   const auto check_fits = [](const std::string& text) {
     for (const std::string& violation : test::schema_violations("spec", Json::parse(text)))
@@ -339,7 +381,7 @@ TEST_CASE("docs/spec.md and its schema are made from the table") {
   REQUIRE(at != std::string::npos);
   page.replace(at, 9, kExample);
   page += "\n## Keys\n\n" + table(spec_keys()) + "\n## Keys of `rope` and `local_rope`\n\n" +
-          table(rope_keys());
+          table(rope_keys()) + "\n## Keys of `experts`\n\n" + table(experts_keys());
   test::check_text_file(page, "../docs/spec.md", "spec_page");
 
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
@@ -347,6 +389,7 @@ TEST_CASE("docs/spec.md and its schema are made from the table") {
                  {"description", "A transformer by its sizes and forms (docs/spec.md)."}};
   schema.update(object_schema(spec_keys()));
   schema["$defs"]["rope"] = object_schema(rope_keys());
+  schema["$defs"]["experts"] = object_schema(experts_keys());
   test::check_text_file(schema.dump(2) + "\n", "../docs/schemas/spec.schema.json", "spec_page");
 }
 

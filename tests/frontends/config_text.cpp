@@ -76,6 +76,18 @@ std::string llama_config() {
 })";
 }
 
+std::string experts_config(const std::string& model_type) {
+  std::string config = without(without(llama_config(), "architectures"), "head_dim");
+  for (const auto& [key, value] : {std::pair("model_type", '"' + model_type + '"'),
+                                   {"hidden_size", "16"},
+                                   {"num_experts", "4"},
+                                   {"num_experts_per_tok", "2"},
+                                   {"router_aux_loss_coef", "0.001"},
+                                   {"output_router_logits", "false"}})
+    config = with(config, key, value);
+  return config;
+}
+
 Result<HfModel> read_config(const std::string& config, const std::string& generation) {
   SINTER_LET(document, parse_json(config, "config.json"));
   if (generation.empty()) return read_hf_config(document, nullptr, "small");

@@ -18,6 +18,8 @@ std::string with(std::string config, const std::string& key, const std::string& 
 std::string gpt2_config();
 std::string gpt_neox_config();
 std::string llama_config();
+/// The config of llama_config() for a family with 4 experts, 2 of a token; no keys of one family.
+std::string experts_config(const std::string& model_type);
 
 Result<HfModel> read_config(const std::string& config, const std::string& generation = "");
 

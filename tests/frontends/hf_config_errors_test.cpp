@@ -137,12 +137,13 @@ TEST_CASE("families, activations, element types") {
   const std::string supported =
       in_torch +
       "; supported: bert, camembert, distilbert, falcon, gemma, gemma2, gemma3, gemma3_text, gpt2, "
-      "gpt_neox, granite, llama, mistral, modernbert, mpnet, olmo2, opt, phi, phi3, qwen2, qwen3, "
-      "RefinedWeb, RefinedWebModel, roberta, smollm3, xlm-roberta";
+      "gpt_neox, granite, granitemoe, llama, mistral, mixtral, modernbert, mpnet, olmo2, olmoe, "
+      "opt, phi, phi3, qwen2, qwen2_moe, qwen3, qwen3_moe, RefinedWeb, RefinedWebModel, roberta, "
+      "smollm3, xlm-roberta";
   refuses(with(llama_config(), "model_type", "\"mamba\\n\""),
           "config.json: /model_type: model_type 'mamba\\x0a' is not supported" + supported);
   for (const auto& [type, needs] :
-       {std::pair("mixtral", "experts: a router that chooses among several MLPs"),
+       {std::pair("dbrx", "experts whose router or MLP has another form"),
         {"mamba2", "state-space layers"},
         {"t5", "an encoder and a decoder in one model"},
         {"bloom", "positions by a slope of the scores (ALiBi)"}})
@@ -170,6 +171,39 @@ TEST_CASE("families, activations, element types") {
           "config.json: /eos_token_id/1: expected an integer from 0 to 2147483647, got -1; correct "
           "this value");
   refuses("[]", "config.json: expected an object, got an array of 0; correct this value");
+}
+
+TEST_CASE("experts") {
+  const auto with_experts = [](const char* type, const char* key, const char* value) {
+    return with(testing::experts_config(type), key, value);
+  };
+  refuses(with_experts("mixtral", "num_experts_per_tok", "5"),
+          "config.json: /num_experts_per_tok: a token has 5 of 4 experts; give at most as many as "
+          "there are (config.json: /num_experts)");
+  refuses(with_experts("olmoe", "num_experts_per_tok", "0"),
+          "config.json: /num_experts_per_tok: expected an integer from 1 to 268435456, got 0; "
+          "correct this value");
+  refuses(with_experts("granitemoe", "num_experts", "1025"),
+          "config.json: /num_experts: experts.count is 1025, outside 1 .. 1024; give the model's "
+          "true size");
+  refuses(with_experts("qwen3_moe", "moe_intermediate_size", "33554433"),
+          "config.json: /moe_intermediate_size: experts.ffn is 33554433, outside 1 .. 33554432; "
+          "give the model's true size");
+  refuses(with_experts("mixtral", "num_local_experts", "8"),
+          "config.json: /num_local_experts: the value is 8, but /num_experts, which says the same "
+          "thing, is 4; remove the wrong one");
+  refuses(with_experts("olmoe", "clip_qkv", "8.0"),
+          "config.json: /clip_qkv: expected null, got 8; bounds of queries, keys and values are "
+          "not supported");
+  refuses(with_experts("granitemoe", "mlp_bias", "true"),
+          "config.json: /mlp_bias: experts with biases; this is not supported");
+  refuses(with_experts("qwen2_moe", "mlp_only_layers", "[1]"),
+          "config.json: /mlp_only_layers/0: expected an integer from 0 to 0, got 1; correct this "
+          "value");
+  refuses(with_experts("mixtral", "decoder_sparse_step", "2"),
+          "config.json: /decoder_sparse_step: expected no such key for this model_type, got 2; if "
+          "it does not change the model's results, remove the key or give --ignore-key "
+          "decoder_sparse_step");
 }
 
 TEST_CASE("features that change the result") {

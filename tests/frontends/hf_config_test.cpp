@@ -260,6 +260,72 @@ TEST_CASE("smollm3: layers without rotation, by their interval or by a list") {
   CHECK(windows.windowed == std::vector<bool>{false, false, false, true});
 }
 
+TEST_CASE("experts: how each family weighs them") {
+  const auto experts = [](const std::string& type) {
+    return spec_of(testing::experts_config(type)).experts;
+  };
+  CHECK(experts("mixtral") == Experts{.count = 4,
+                                      .chosen = 2,
+                                      .ffn = 20,
+                                      .routing = Routing::softmax_first,
+                                      .normalized = true,
+                                      .wide_weights = true});
+  CHECK(experts("olmoe") == Experts{.count = 4, .chosen = 2, .ffn = 20});
+  CHECK(experts("granitemoe") ==
+        Experts{.count = 4, .chosen = 2, .ffn = 20, .routing = Routing::choice_first});
+  CHECK(experts("qwen2_moe") ==
+        Experts{.count = 4, .chosen = 2, .ffn = 1408, .shared_ffn = 5632, .shared_gate = true});
+  CHECK(experts("qwen3_moe") == Experts{.count = 4, .chosen = 2, .ffn = 768});
+  for (const char* type : {"olmoe", "qwen2_moe", "qwen3_moe"})
+    CHECK(
+        spec_of(with(testing::experts_config(type), "norm_topk_prob", "true")).experts->normalized);
+}
+
+TEST_CASE("experts: sizes that the classes of transformers have where the files say none") {
+  for (const auto& [type, count, chosen] : {std::tuple("mixtral", 8, 2),
+                                            {"olmoe", 64, 8},
+                                            {"granitemoe", 8, 2},
+                                            {"qwen2_moe", 60, 4},
+                                            {"qwen3_moe", 128, 8}}) {
+    CAPTURE(type);
+    const ModelSpec spec = spec_of(
+        without(without(testing::experts_config(type), "num_experts"), "num_experts_per_tok"));
+    CHECK(spec.experts->count == count);
+    CHECK(spec.experts->chosen == chosen);
+  }
+  CHECK(spec_of(with(without(testing::experts_config("mixtral"), "num_experts"),
+                     "num_local_experts", "6"))
+            .experts->count == 6);
+}
+
+TEST_CASE("experts: the layers that have them") {
+  const std::string config = with(testing::experts_config("qwen3_moe"), "num_hidden_layers", "4");
+  const auto sparse = [](const std::string& text) { return spec_of(text).experts->sparse; };
+  CHECK(sparse(with(config, "mlp_only_layers", "[]")).empty());
+  CHECK(sparse(with(config, "mlp_only_layers", "[0, 2]")) ==
+        std::vector<bool>{false, true, false, true});
+  CHECK(sparse(with(config, "decoder_sparse_step", "2")) ==
+        std::vector<bool>{false, true, false, true});
+  CHECK(sparse(with(with(config, "decoder_sparse_step", "2"), "mlp_only_layers", "[1]")) ==
+        std::vector<bool>{false, false, false, true});
+  CHECK_FALSE(spec_of(with(config, "decoder_sparse_step", "5")).experts);
+}
+
+TEST_CASE("experts: windows of qwen2_moe, qwen3_moe and mixtral") {
+  const auto slides = [](const char* type) {
+    const std::string config = with(testing::experts_config(type), "num_hidden_layers", "4");
+    return with(with(config, "sliding_window", "7"), "use_sliding_window", "true");
+  };
+  CHECK(spec_of(slides("qwen2_moe")).windowed == std::vector<bool>{true, false, true, false});
+  CHECK(spec_of(with(slides("qwen2_moe"), "max_window_layers", "1")).windowed ==
+        std::vector<bool>{true, false, false, false});
+  CHECK(spec_of(slides("qwen3_moe")).window == 7);
+  CHECK(spec_of(slides("qwen3_moe")).windowed.empty());
+  CHECK_FALSE(spec_of(with(slides("qwen3_moe"), "use_sliding_window", "false")).window);
+  CHECK(spec_of(without(slides("mixtral"), "use_sliding_window")).window == 7);
+  CHECK_FALSE(spec_of(testing::experts_config("mixtral")).window);
+}
+
 TEST_CASE("modernbert: the first files and those of transformers 5 say the same") {
   const std::string config = R"({
   "model_type": "modernbert",

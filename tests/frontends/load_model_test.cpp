@@ -258,6 +258,64 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
+TEST_CASE("experts: missing tensors, and shapes that do not fit") {
+  const std::string config =
+      testing::with(testing::experts_config("qwen3_moe"), "moe_intermediate_size", "6");
+  const auto same = [](const std::string& name) { return name; };
+  CHECK(load_error(renamed(config, same)) == "no error");
+  const auto without_one = [](const std::string& name) {
+    const bool one = name == "model.layers.0.mlp.experts.3.up_proj.weight";
+    return one ? "ignored.rotary_emb.inv_freq" : name;
+  };
+  CHECK(load_error(renamed(config, without_one)) ==
+        "DIR/model.safetensors: no tensor named \"model.layers.0.mlp.experts.3.up_proj.weight\" "
+        "among 24, which weight l0.experts.gate_up.weight needs as [6, 16]; the first one is "
+        "\"ignored.rotary_emb.inv_freq\"" +
+            kIncomplete);
+  CHECK(load_error(renamed(config, same, {"model.layers.0.mlp.experts.4.up_proj.weight"})) ==
+        "DIR/model.safetensors: tensor model.layers.0.mlp.experts.4.up_proj.weight is no part of "
+        "the model that the config describes; give a config and weights that belong together");
+  CHECK(load_error(golden_with("qwen3_moe", "moe_intermediate_size", "10")) ==
+        "DIR/model.safetensors: tensor model.layers.0.mlp.experts.0.gate_proj.weight is "
+        "f32[12, 16], but the model's sizes ask for f32[10, 16] (weight "
+        "l0.experts.gate_up.weight); correct the config's sizes or give the weights that belong to "
+        "them");
+  CHECK(load_error(golden_with("granitemoe", "intermediate_size", "16")) ==
+        "DIR/model.safetensors: tensor model.layers.0.block_sparse_moe.input_linear.weight is "
+        "f32[8, 24, 16], but the model's sizes ask for f32[8, 32, 16] (weight "
+        "l0.experts.gate_up.weight); correct the config's sizes or give the weights that belong to "
+        "them");
+}
+
+TEST_CASE("experts: the names that transformers has in memory") {
+  const auto granite = [](const std::string& name) {
+    return replaced(replaced(replaced(name, "input_linear.weight", "experts.gate_up_proj"),
+                             "output_linear.weight", "experts.down_proj"),
+                    "router.layer", "router");
+  };
+  CHECK(load_error(renamed(testing::experts_config("granitemoe"), granite)) == "no error");
+  const auto mixtral = [](const std::string& name) {
+    return replaced(name, "block_sparse_moe.gate", "mlp.gate");
+  };
+  CHECK(load_error(renamed(testing::experts_config("mixtral"), mixtral)) == "no error");
+}
+
+TEST_CASE("experts: the tensors of more than 64 experts are stacked in blocks") {
+  const std::string config =
+      testing::with(testing::with(testing::experts_config("qwen3_moe"), "num_experts", "100"),
+                    "moe_intermediate_size", "6");
+  const ScratchFolder folder = renamed(config, [](const std::string& name) { return name; });
+  const LoadedModel model = *load_model(folder.path().string());
+  const Weight& weight = *model.module.find_weight("l0.experts.gate_up.weight");
+  CHECK(weight.type == TensorType{DType::bf16, {100, 12, 16}});
+  std::vector<std::string> order;
+  for (const Op& op : weight.init.ops())
+    if (op.kind == OpKind::file) order.push_back(op.attrs.get<std::string>(AttrName::tensor));
+  REQUIRE(order.size() == 200);
+  CHECK(order[2] == "model.layers.0.mlp.experts.1.gate_proj.weight");
+  CHECK(order[199] == "model.layers.0.mlp.experts.99.up_proj.weight");
+}
+
 TEST_CASE("weight names with and without their prefix") {
   const auto bare = renamed_llama(
       [](std::string name) { return name.starts_with("model.") ? name.substr(6) : name; });

@@ -85,6 +85,41 @@ TEST_CASE("qwen3: norms of each head of q and k") {
 })");
 }
 
+TEST_CASE("qwen2_moe: experts of every second layer, a shared one with a gate") {
+  check_module("model_qwen2_moe", R"({
+  "model_type": "qwen2_moe",
+  "vocab_size": 40,
+  "hidden_size": 12,
+  "num_attention_heads": 3,
+  "num_key_value_heads": 3,
+  "num_hidden_layers": 2,
+  "intermediate_size": 20,
+  "max_position_embeddings": 20,
+  "num_experts": 3,
+  "num_experts_per_tok": 2,
+  "moe_intermediate_size": 6,
+  "shared_expert_intermediate_size": 8,
+  "decoder_sparse_step": 2,
+  "norm_topk_prob": true,
+  "torch_dtype": "bfloat16"
+})");
+}
+
+TEST_CASE("granitemoe: the choice before the softmax, experts in one tensor") {
+  check_module("model_granitemoe", R"({
+  "model_type": "granitemoe",
+  "vocab_size": 40,
+  "hidden_size": 12,
+  "num_attention_heads": 3,
+  "num_hidden_layers": 1,
+  "intermediate_size": 6,
+  "max_position_embeddings": 20,
+  "num_local_experts": 3,
+  "num_experts_per_tok": 2,
+  "torch_dtype": "bfloat16"
+})");
+}
+
 TEST_CASE("bert: token types, a norm after every addition, no cache") {
   check_module("model_bert", R"({
   "model_type": "bert",

@@ -62,6 +62,27 @@ TEST_CASE("a spec reads with its defaults, and what is printed reads back") {
   }
 }
 
+TEST_CASE("experts of a spec: defaults, and what is printed reads back") {
+  auto spec = read(with(llama_spec(), "experts", R"({"count": 6, "chosen": 2})"));
+  REQUIRE_MESSAGE(spec, message_of(spec));
+  CHECK(spec->experts == Experts{.count = 6, .chosen = 2, .ffn = 20});
+  CHECK(*read(print_spec(*spec)) == *spec);
+  spec = read(with(llama_spec(), "experts",
+                   R"({"count": 6, "chosen": 2, "ffn": 10, "routing": "choice_first",)"
+                   R"( "wide_weights": true, "shared_ffn": 8, "shared_gate": true,)"
+                   R"( "sparse": [true, false]})"));
+  REQUIRE_MESSAGE(spec, message_of(spec));
+  CHECK(spec->experts == Experts{.count = 6,
+                                 .chosen = 2,
+                                 .ffn = 10,
+                                 .routing = Routing::choice_first,
+                                 .wide_weights = true,
+                                 .shared_ffn = 8,
+                                 .shared_gate = true,
+                                 .sparse = {true, false}});
+  CHECK(*read(print_spec(*spec)) == *spec);
+}
+
 void spec_refuses(const std::string& text, const std::string& expected) {
   CHECK(message_of(read(text)) == expected);
 }
@@ -116,6 +137,32 @@ TEST_CASE("specs that must be refused") {
       "quick_gelu, silu, relu, sigmoid, tanh");
   spec_refuses(with(llama_spec(), "dtype", "\"i32\""),
                "small.json: /dtype: 'i32' is not a known dtype; use one of f32, f16, bf16");
+}
+
+TEST_CASE("experts that must be refused") {
+  const auto refuses = [](const std::string& experts, const std::string& expected) {
+    spec_refuses(with(llama_spec(), "experts", experts), "small.json: /" + expected);
+  };
+  refuses(R"({"count": 6})",
+          "experts/chosen: the key is missing, expected an integer from 1 to 268435456; add it");
+  refuses(R"({"count": 6, "chosen": 7})",
+          "experts/chosen: a token has 7 of 6 experts; give at most as many as there are "
+          "(small.json: /experts/count)");
+  refuses(R"({"count": 100, "chosen": 65})",
+          "experts/chosen: experts.chosen is 65, outside 1 .. 64; give the model's true size");
+  refuses(R"({"count": 6, "chosen": 2, "routing": "choice_first", "normalized": true})",
+          "experts/normalized: a softmax over the chosen experts alone has the sum 1 already; "
+          "give false");
+  refuses(R"({"count": 6, "chosen": 2, "shared_gate": true})",
+          "experts/shared_gate: a gate of a shared expert, but there is none; give its width "
+          "(small.json: /experts/shared_ffn)");
+  refuses(R"({"count": 6, "chosen": 2, "sparse": [true]})",
+          "experts/sparse: `sparse` has 1 entries, the model has 2 layers; give one value a layer");
+  refuses(R"({"count": 6, "chosen": 2, "groups": 2})",
+          "experts/groups: expected no such key, got 2; correct or remove the key");
+  spec_refuses(
+      with(with(llama_spec(), "experts", R"({"count": 6, "chosen": 2})"), "gated", "false"),
+      "small.json: /gated: experts without a gate; only gated experts are supported");
 }
 
 TEST_CASE("sample specs have the parameters of the models they name") {

@@ -73,6 +73,47 @@ def smollm3(draw):
     return facts
 
 
+def experts(draw, count="num_local_experts"):
+    facts = grouped(draw) | theta(draw, 10000.0)
+    experts = draw.choice([1, 5, 8])
+    return facts | {count: experts, "num_experts_per_tok": draw.randint(1, min(4, experts))}
+
+
+def mixtral(draw):
+    facts = experts(draw) | {"sliding_window": draw.choice([None, 5])}
+    del facts["attention_bias"]
+    return facts
+
+
+def olmoe(draw):
+    return experts(draw, "num_experts") | {"norm_topk_prob": draw.random() < 0.5}
+
+
+def granitemoe(draw):
+    facts = granite(draw) | experts(draw)
+    del facts["mlp_bias"]
+    return facts
+
+
+def qwen_moe(draw, count):
+    facts = experts(draw, count)
+    return facts | {
+        "norm_topk_prob": draw.random() < 0.5, "moe_intermediate_size": draw.choice([8, 24]),
+        "decoder_sparse_step": draw.choice([1, 1, 2]), "use_sliding_window": draw.random() < 0.5,
+        "mlp_only_layers": draw.choice([[], [0]]), "sliding_window": draw.choice([3, 9])}
+
+
+def qwen2_moe(draw):
+    facts = qwen_moe(draw, "num_experts")
+    del facts["attention_bias"]
+    return facts | {"shared_expert_intermediate_size": draw.choice([8, 40]),
+                    "qkv_bias": draw.random() < 0.5, "max_window_layers": draw.choice([1, 3, 28])}
+
+
+def qwen3_moe(draw):
+    return qwen_moe(draw, "num_local_experts") | {"head_dim": draw.choice([8, 16])}
+
+
 def roberta(draw):
     return sizes(draw) | {"type_vocab_size": draw.choice([1, 2]), "hidden_act": activation(draw),
                           "pad_token_id": draw.choice([0, 1, 2]), "bos_token_id": 1,
@@ -110,6 +151,9 @@ FAMILIES = {
     "gemma": ("Gemma", gemma), "granite": ("Granite", granite), "smollm3": ("SmolLM3", smollm3),
     "roberta": ("Roberta", roberta), "xlm-roberta": ("XLMRoberta", roberta),
     "camembert": ("Camembert", roberta), "distilbert": ("DistilBert", distilbert),
+    "mixtral": ("Mixtral", mixtral), "olmoe": ("Olmoe", olmoe),
+    "granitemoe": ("GraniteMoe", granitemoe), "qwen2_moe": ("Qwen2Moe", qwen2_moe),
+    "qwen3_moe": ("Qwen3Moe", qwen3_moe),
     "mpnet": ("MPNet", mpnet), "modernbert": ("ModernBert", modernbert),
 }
 
