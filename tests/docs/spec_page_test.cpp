@@ -90,7 +90,7 @@ const std::map<std::string, std::string> kUses = {
     {"activation", R"({"activation": "gelu"})"},
     {"gated", R"({"gated": true})"},
     {"mlp_bias", R"({"mlp_bias": true})"},
-    {"experts", R"({"experts": {"count": 8, "chosen": 2}})"},
+    {"experts", R"({"experts": {"count": 8, "chosen": 2}, "gated": true})"},
     {"eos", R"({"eos": [2, 3]})"},
 };
 
