@@ -173,7 +173,8 @@ def make(name):
     else:
         out = model(ids, output_hidden_states=True, use_cache=False)
         reference = {"input_ids": ids, "logits": out.logits} | continuation(model, ids, out.logits)
-    for text in [ids, torch.cat([ids[:1], reference["greedy"]], 1)] if "greedy" in reference else []:
+    texts = [ids, torch.cat([ids[:1], reference["greedy"]], 1)] if "greedy" in reference else []
+    for text in texts:
         margin = smallest_margin(model, text)
         assert margin is None or margin > MARGIN, f"{name}: a margin of {margin}: draw others"
     for i, hidden in enumerate(out.hidden_states):
