@@ -104,6 +104,23 @@ std::string norms(const ModelSpec& spec) {
   return text;
 }
 
+std::string mlp(const ModelSpec& spec, int64_t width) {
+  return fmt::format("{} wide, {}{}", width, op_info(spec.activation).name,
+                     spec.gated ? ", gated" : "");
+}
+
+std::string experts_text(const ModelSpec& spec) {
+  const Experts& experts = *spec.experts;
+  std::string text =
+      fmt::format("{} of {}, each {}", experts.chosen, experts.count, mlp(spec, experts.ffn));
+  if (experts.shared_ffn != 0) text += fmt::format("; a shared one {} wide", experts.shared_ffn);
+  if (!experts.sparse.empty())
+    text += fmt::format("; in {} of {} layers",
+                        std::count(experts.sparse.begin(), experts.sparse.end(), true),
+                        experts.sparse.size());
+  return text;
+}
+
 void add_facts(const ModelSpec& spec, Inspection& result) {
   const auto fact = [&](std::string what, std::string value) {
     result.facts.emplace_back(std::move(what), std::move(value));
@@ -117,8 +134,8 @@ void add_facts(const ModelSpec& spec, Inspection& result) {
   if (spec.logit_softcap) fact("logits capped", fmt::format("{:g}", *spec.logit_softcap));
   fact("norm", norms(spec));
   fact("residual", std::string(to_string(spec.residual)));
-  fact("mlp", fmt::format("{} wide, {}{}", spec.ffn, op_info(spec.activation).name,
-                          spec.gated ? ", gated" : ""));
+  if (!spec.experts || !spec.experts->sparse.empty()) fact("mlp", mlp(spec, spec.ffn));
+  if (spec.experts) fact("experts", experts_text(spec));
   std::string biases;
   for (const auto& [has, name] : {std::pair(spec.qkv_bias, "qkv"),
                                   {spec.attention_out_bias, "attention output"},

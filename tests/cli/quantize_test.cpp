@@ -149,6 +149,8 @@ TEST_CASE("quantize: what is refused leaves nothing behind") {
   check_refusal(quantize(kGpt2, "int8", folder), 4, "is a matrix [in, out]");
   check_refusal(quantize(SINTER_SAMPLES_DIR "/gpt2-124m.json", "int8", folder), 4,
                 "only folders of Hugging Face models");
+  check_refusal(quantize(SINTER_TESTS_DIR "/golden/qwen3_moe", "int8", folder), 4,
+                "the model has experts, which are not quantized");
   check_refusal(quantize(kMistral, "int3", folder), 2, "int3");
   check_refusal(quantize(kMistral, "int8", place.path() + "/none/folder"), 4, "there is no folder");
   CHECK_FALSE(fs::exists(folder));

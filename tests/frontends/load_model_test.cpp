@@ -287,6 +287,18 @@ TEST_CASE("experts: missing tensors, and shapes that do not fit") {
         "them");
 }
 
+TEST_CASE("experts: quantized ones are refused") {
+  const std::string config = testing::with(
+      testing::with(testing::experts_config("qwen3_moe"), "moe_intermediate_size", "32"),
+      "quantization_config",
+      R"({"quant_method": "gptq", "bits": 4, "group_size": 16, "desc_act": false, "sym": true})");
+  ScratchFolder folder;
+  folder.write("config.json", config);
+  CHECK(load_error(folder) ==
+        "DIR/: the config quantizes model.layers.0.mlp.experts.{e}.gate_proj.weight, which weight "
+        "l0.experts.gate_up.weight cannot have; give a model whose experts are not quantized");
+}
+
 TEST_CASE("experts: the names that transformers has in memory") {
   const auto granite = [](const std::string& name) {
     return replaced(replaced(replaced(name, "input_linear.weight", "experts.gate_up_proj"),
