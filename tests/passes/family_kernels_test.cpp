@@ -18,7 +18,9 @@ constexpr const char* kModels[] = {"bert_post_ln",
                                    "gemma2",
                                    "gemma3_text",
                                    "granite",
+                                   "granitemoe",
                                    "mistral_window",
+                                   "mixtral",
                                    "modernbert",
                                    "mpnet",
                                    "olmo2",
@@ -28,6 +30,7 @@ constexpr const char* kModels[] = {"bert_post_ln",
                                    "phi3",
                                    "phi_qk_norm_grouped",
                                    "qwen2",
+                                   "qwen2_moe",
                                    "qwen3"};
 
 LoadedModel load(const std::string& name) {
