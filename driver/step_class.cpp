@@ -14,16 +14,21 @@ bool is_attention(const Op& op) {
          is_attention_gradient(op);
 }
 
-bool is_product(const Op& op) { return has_matrix(op) || op_class(op) == OpClass::contraction; }
+bool is_product(const Op& op) {
+  return has_matrix(op) || op_class(op) == OpClass::contraction || op.kind == OpKind::expert_linear;
+}
 
 bool reduces(const Op& op) {
   return op_class(op) == OpClass::reduce || op.kind == OpKind::run_sums ||
-         op.kind == OpKind::layer_norm || op.kind == OpKind::rms_norm || op.kind == OpKind::softmax;
+         op.kind == OpKind::top_k || op.kind == OpKind::layer_norm || op.kind == OpKind::rms_norm ||
+         op.kind == OpKind::softmax;
 }
 
-/// The ops that find a label's element of a row: a choice by number, or a comparison of numbers.
+/// The ops that find a label's element of a row: a choice of one by number, or a comparison of
+/// numbers.
 bool finds_label(const Graph& graph, const Op& op) {
-  if (op.kind == OpKind::gather) return true;
+  if (op.kind == OpKind::gather)
+    return op.type.dims[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))].is(1);
   return op.kind == OpKind::equal && is_integer(graph[op.operands[0]].type.dtype);
 }
 

@@ -15,10 +15,10 @@ namespace {
 constexpr int64_t kMaxUnits = 8;  // rows of a class: their sums stand in shared memory together
 constexpr int64_t kMaxElements = int64_t{1} << 20;  // asked one by one
 
-/// Extents after the tokens' axis; nullopt where one is no constant.
-std::optional<llvm::SmallVector<int64_t, 4>> inner_extents(DimsRef dims) {
+/// Extents after the tokens' axes; nullopt where one is no constant.
+std::optional<llvm::SmallVector<int64_t, 4>> inner_extents(DimsRef dims, size_t token_axes) {
   llvm::SmallVector<int64_t, 4> extents;
-  for (Dim dim : dims.drop_front(1)) {
+  for (Dim dim : dims.drop_front(token_axes)) {
     if (!dim.is_constant()) return std::nullopt;
     extents.push_back(dim.constant());
   }
@@ -83,7 +83,11 @@ class RowDeal {
  public:
   RowDeal(const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
           llvm::function_ref<const OpFacts&(ValueId)> facts)
-      : graph_(graph), anchor_(anchor), members_(members), facts_(facts) {}
+      : graph_(graph),
+        anchor_(anchor),
+        token_axes_(graph[anchor].type.rank() - 1),
+        members_(members),
+        facts_(facts) {}
 
   std::variant<ColocatedRows, NotColocated> find() {
     for (ValueId member : members_)
@@ -102,8 +106,10 @@ class RowDeal {
   bool add(ValueId member) {
     const OpFacts& facts = facts_(member);
     stranger_ = {member, anchor_};
-    if (facts.reduces || facts.dims.empty()) return false;
-    const auto extents = inner_extents(facts.dims);
+    const DimsRef tokens = DimsRef(graph_[anchor_].type.dims).drop_back(), dims = facts.dims;
+    if (facts.reduces || dims.size() < token_axes_ || dims.take_front(token_axes_) != tokens)
+      return false;
+    const auto extents = inner_extents(dims, token_axes_);
     if (!extents) return false;
     const int64_t width = elements_of(*extents);
     auto section = static_cast<uint32_t>(rows_.sections.size());
@@ -138,15 +144,18 @@ class RowDeal {
   /// The place that is read in its value less the reader's own, where that is one number.
   std::optional<int64_t> apart(const Read& read) const {
     const DimsRef dims = graph_[read.root].type.dims;
-    if (read.loaded || dims.empty() || read.space.empty()) return std::nullopt;
-    const bool own_token = read.coords[0] == IndexExpr::variable(0) ||
-                           (dims[0].is(1) && read.coords[0] == IndexExpr());
-    if (!own_token) return std::nullopt;
-    const IndexMap there(read.coords.begin() + 1, read.coords.end());
+    if (read.loaded || dims.size() < token_axes_ || read.space.size() < token_axes_)
+      return std::nullopt;
+    for (uint32_t axis = 0; axis < token_axes_; ++axis)
+      if (read.coords[axis] != IndexExpr::variable(axis) &&
+          !(dims[axis].is(1) && read.coords[axis] == IndexExpr()))
+        return std::nullopt;
+    const IndexMap there(read.coords.begin() + token_axes_, read.coords.end());
     IndexMap here;
-    for (uint32_t i = 1; i < read.space.size(); ++i) here.push_back(IndexExpr::variable(i));
-    IndexExpr difference = linearize(dims.drop_front(1), there);
-    difference += linearize(DimsRef(read.space).drop_front(1), here) * SymExpr(-1);
+    for (uint32_t i = token_axes_; i < read.space.size(); ++i)
+      here.push_back(IndexExpr::variable(i));
+    IndexExpr difference = linearize(dims.drop_front(token_axes_), there);
+    difference += linearize(DimsRef(read.space).drop_front(token_axes_), here) * SymExpr(-1);
     difference = without_quotients(difference, read.only);
     if (!difference.terms().empty() || !difference.constant().is_constant()) return std::nullopt;
     return difference.constant().constant();
@@ -154,13 +163,14 @@ class RowDeal {
 
   bool add_sum(uint32_t section, const Read& read) {
     const auto distance = apart(read);
-    const auto extents = inner_extents(read.space);
+    const auto extents = inner_extents(read.space, token_axes_);
     if (!distance || !extents) return false;
     SumRead sum{*distance, elements_of(*extents), {}};
     for (const LoopRange& range : read.only) {
-      if (range.variable == 0) continue;  // of the tokens some
-      const int64_t stride = elements_of(llvm::ArrayRef(*extents).drop_front(range.variable));
-      sum.only.push_back({stride, (*extents)[range.variable - 1], range});
+      if (range.variable < token_axes_) continue;  // of the tokens some
+      const size_t axis = range.variable - token_axes_;
+      const int64_t stride = elements_of(llvm::ArrayRef(*extents).drop_front(axis + 1));
+      sum.only.push_back({stride, (*extents)[axis], range});
     }
     if (!sum.only.empty() && sum.width > kMaxElements) return false;
     reads_[section].push_back(std::move(sum));
@@ -186,7 +196,7 @@ class RowDeal {
   }
 
   bool deal() {
-    const int64_t all = elements_of(*inner_extents(graph_[anchor_].type.dims));
+    const int64_t all = elements_of(*inner_extents(graph_[anchor_].type.dims, token_axes_));
     int64_t common = 0;  // divisor of the distances
     for (uint32_t s = 0; s < rows_.sections.size(); ++s) {
       const ColocatedRows::Section& section = rows_.sections[s];
@@ -249,6 +259,7 @@ class RowDeal {
 
   const Graph& graph_;
   ValueId anchor_;
+  uint32_t token_axes_;  // leading axes of the product
   llvm::ArrayRef<ValueId> members_;
   llvm::function_ref<const OpFacts&(ValueId)> facts_;
   ColocatedRows rows_;

@@ -35,7 +35,8 @@ struct NotColocated {
 };
 
 /// The classes of rows with which the epilogue `members` (ascending) of `anchor` reads only sums of
-/// its own block. Every member's dims begin with the product's tokens.
+/// its own block. The last axis of the product counts the matrix's rows, those before it tokens; a
+/// member whose dims do not begin with these is none.
 std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
     llvm::function_ref<const OpFacts&(ValueId)> facts);

@@ -50,9 +50,13 @@ llvm::SmallVector<Reached, 2> Reader::of_operands() {
     switch (operand_role(op_, i).kind) {
       case OperandRole::state:
         break;
-      case OperandRole::table:
-        add_gathered(root_of(graph_, operand), op_.type.dims);
+      case OperandRole::table: {
+        // A row, of whatever axes, for each number.
+        Dims read = graph_[operand_with(op_, OperandRole::id)].type.dims;
+        llvm::append_range(read, DimsRef(graph_[operand].type.dims).drop_front());
+        add_gathered(root_of(graph_, operand), read);
         break;
+      }
       default:
         add(root_of(graph_, operand), region(graph_, operand, values_));
     }

@@ -163,6 +163,33 @@ std::map<std::string, PackedWeight> packed_weights(const Module& module) {
   return packed;
 }
 
+/// The share of each weight with the matrices of experts that one token reads, by name.
+std::map<std::string, double> chosen_shares(const Module& module) {
+  std::map<std::string, double> shares;
+  for (const Entry& entry : module.entries)
+    for (const Op& op : entry.graph.ops())
+      if (op.kind == OpKind::expert_linear && entry.graph[op.operands[1]].kind == OpKind::weight) {
+        const double chosen = static_cast<double>(op.type.dims[1].constant());
+        const TensorType& matrices = entry.graph[op.operands[1]].type;
+        shares[entry.graph[op.operands[1]].name] =
+            std::min(1.0, chosen / static_cast<double>(matrices.dims[0].constant()));
+      }
+  return shares;
+}
+
+/// What one token reads of the weights, and how many experts several tokens read.
+std::string active_text(const Experts& experts, double elements, double bytes) {
+  std::string text =
+      fmt::format("{} parameters, {}", with_unit(elements, ""), with_unit(bytes, "B"));
+  const auto count = static_cast<double>(experts.count);
+  for (const int tokens : {8, 32})
+    text +=
+        fmt::format("; {} tokens {:.0f} of {} experts a layer", tokens,
+                    count * (1 - std::pow(1 - static_cast<double>(experts.chosen) / count, tokens)),
+                    experts.count);
+  return text + ", if all are chosen alike";
+}
+
 }  // namespace
 
 Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked) {
@@ -177,7 +204,8 @@ Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked
   SINTER_LET(sizes, stated_sizes(module.symbols, asked.sizes));
   const TypeSizes type_sizes(sizes);
   const std::map<std::string, PackedWeight> packed = packed_weights(module);
-  double packed_elements = 0, packed_bytes = 0;
+  const std::map<std::string, double> shares = chosen_shares(module);
+  double packed_elements = 0, packed_bytes = 0, active_elements = 0, active_bytes = 0;
   for (const Weight& weight : module.weights) {
     // A weight that reads no file is a constant of the architecture, not a parameter.
     if (llvm::none_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::file; }))
@@ -193,7 +221,13 @@ Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked
     if (at == result.weight_bytes.end()) at = result.weight_bytes.insert(at, {form, 0.0});
     at->second += bytes;
     if (is_packed) packed_elements += elements, packed_bytes += bytes;
+    const auto chosen = shares.find(weight.name);
+    const double share = chosen == shares.end() ? 1 : chosen->second;
+    active_elements += share * elements, active_bytes += share * bytes;
   }
+  if (model.spec && model.spec->experts && !shares.empty())
+    result.facts.emplace_back("a token reads",
+                              active_text(*model.spec->experts, active_elements, active_bytes));
   if (packed_elements > 0)
     result.facts.emplace_back(
         "quantized", fmt::format("{} matrices, {:.3g} bits a weight, {} less than in 16 bits",

@@ -12,6 +12,7 @@
 #include "codegen/emission/emit_value.h"
 #include "ir/builder.h"
 #include "ir/graph_copier.h"
+#include "ir/op_roles.h"
 
 namespace sinter {
 
@@ -36,8 +37,8 @@ Graph SumsEpilogue::graph_of(llvm::ArrayRef<ValueId> outputs, Access access) con
   const bool sums = access == Access::sum;
   ValueId result = builder.leaf(OpKind::input, {sums ? DType::f32 : op.type.dtype, op.type.dims},
                                 sums ? "sums" : "product");
-  if (sums && op.operands.size() == 3)
-    result = builder.add(result, builder.cast(copy(op.operands[2]), DType::f32));
+  const ValueId bias = operand_with(op, OperandRole::bias);
+  if (sums && bias.valid()) result = builder.add(result, builder.cast(copy(bias), DType::f32));
   copy.define(anchor_, builder.cast(result, op.type.dtype));
   for (ValueId output : outputs) graph.outputs.push_back(copy(output));
   return graph;
@@ -61,7 +62,8 @@ Result<SumsEpilogue::Section> SumsEpilogue::section(const ColocatedRows::Section
                                                     llvm::ArrayRef<SymbolId> parameters,
                                                     Access access, std::string& globals) const {
   Section section{rows.first, rows.width, {}, {}};
-  SINTER_LET(form, analyze_group(graph_of(rows.members, access), 1, symbols_, true));
+  const auto token_axes = static_cast<uint32_t>(group_[anchor_].type.rank() - 1);
+  SINTER_LET(form, analyze_group(graph_of(rows.members, access), token_axes, symbols_, true));
   if (form.reduces || form.stages.size() != 1 || !form.stages[0].width.is(rows.width))
     return fail("the epilogue of a product is no row of elements", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);

@@ -12,8 +12,8 @@ namespace sinter {
 
 class SumsEpilogue {
  public:
-  /// `results`: the group's outputs that are computed from the sums of `anchor`, a linear whose
-  /// result has the axes [tokens, rows of the matrix].
+  /// `results`: the group's outputs that are computed from the sums of `anchor`, a product whose
+  /// result has the axes [tokens ..., rows of the matrix].
   static Result<SumsEpilogue> create(const Graph& group, ValueId anchor,
                                      llvm::ArrayRef<ValueId> results,
                                      llvm::ArrayRef<Symbol> symbols);
@@ -43,9 +43,11 @@ class SumsEpilogue {
   /// Statements that compute all elements of `row` whose thread has the sum of `matrix_row`.
   std::string of_matrix_row(llvm::ArrayRef<Section> sections) const;
 
-  int64_t matrix_rows() const { return group_[anchor_].type.dims[1].constant(); }
+  int64_t matrix_rows() const { return group_[anchor_].type.dims.back().constant(); }
   /// The most tokens of a call.
-  int64_t tokens() const { return SymExpr(group_[anchor_].type.dims[0]).upper_bound(symbols_); }
+  int64_t tokens() const {
+    return volume(DimsRef(group_[anchor_].type.dims).drop_back()).upper_bound(symbols_);
+  }
   size_t inputs() const { return group_.inputs.size(); }
 
  private:

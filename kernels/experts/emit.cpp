@@ -1,11 +1,16 @@
-// The text of expert_linear: a call of kernels/experts/experts.cuh, and the ports of its result.
+// The text of expert_linear: the sums of a block's rows, then the epilogue of each of them.
+//
+//   ExpertLinear<Config> product(sums);
+//   product.run(x0, x1, x2);
+//   const auto x3 = product.sums();
+//   if (threadIdx.x < product.rows()) { ... load(x3 + ...) ... store(y0 + ..., ...) }
 #include "codegen/emission/config_text.h"
-#include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_index.h"
-#include "codegen/emission/emit_scalar.h"
+#include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
 #include "ir/integers.h"
+#include "kernels/common/sums_epilogue.h"
 #include "kernels/experts/layout.h"
 
 namespace sinter {
@@ -13,31 +18,43 @@ namespace sinter {
 Result<KernelBody> emit_experts(const EmitContext& context) {
   OperandRows operands(context);
   const Op& op = operands.op();
-  const Dims &x_dims = context.group[op.operands[0]].type.dims,
-             &w_dims = context.group[op.operands[1]].type.dims;
+  const Graph& group = context.group;
   SINTER_LET(x, operands.pointer(0));
   SINTER_LET(w, operands.pointer(1));
   SINTER_LET(experts, operands.pointer(2));
-  SINTER_LET(ports, emit_ports(context, kExpertThreads));
-  const int64_t chosen = op.type.dims[1].constant(), rows = w_dims[1].constant();
-  const SymExpr pairs = SymExpr(op.type.dims[0]) * SymExpr(chosen);
+  SINTER_LET(epilogue,
+             SumsEpilogue::create(group, context.anchor->id, group.outputs, context.symbols));
+  SINTER_LET(text, epilogue.emit(context.parameters, SumsEpilogue::Access::sum));
+  const ColocatedRows& deal = epilogue.rows();
+  const int64_t chosen = op.type.dims[1].constant();
+  const DimsRef matrices = group[op.operands[1]].type.dims;
+  const bool shared = group[op.operands[0]].type.rank() == 2;
 
   KernelBody body;
-  body.includes = "#include \"kernels/experts/experts.cuh\"\n" + ports.includes;
-  body.globals = ports.memory + ports.accessors + ports.store_globals;
-  body.globals += ConfigText()
-                      .type("Element", memory_type(op.type.dtype))
-                      .constant("kExperts", w_dims[0].constant())
-                      .constant("kRows", rows)
-                      .constant("kLength", w_dims[2].constant())
-                      .constant("kPairsOfRow", x_dims.size() == 2 ? chosen : 1)
-                      .text() +
-                  "\n";
-  body.text = ports.memory_value +
-              call_text("expert_linear<Config>", {x, w, experts, "PortResult{memory}"}) +
-              ports.stores;
-  body.launch.rows = pairs;
-  body.launch.items_per_row = ceil_div(rows, int64_t{kExpertBlockRows});
+  body.includes = "#include \"kernels/experts/experts.cuh\"\n";
+  body.globals = text.globals +
+                 ConfigText()
+                     .type("Element", memory_type(op.type.dtype))
+                     .constant("kExperts", matrices[0].constant())
+                     .constant("kRows", matrices[1].constant())
+                     .constant("kLength", matrices[2].constant())
+                     .constant("kPairsOfRow", shared ? chosen : 1)
+                     .constant("kUnits", deal.units)
+                     .constant("kStride", deal.stride)
+                     .text() +
+                 "\n";
+  body.text = fmt::format(
+      "__shared__ float sums[kExpertBlockRows];\n"
+      "ExpertLinear<Config> product(sums);\n"
+      "product.run({}, {}, {});\n"
+      "const auto x{} = product.sums();\n"
+      "const long long row = product.pair();\n"
+      "if (static_cast<int>(threadIdx.x) < product.rows()) {{\n"
+      "  const int matrix_row = product.row(static_cast<int>(threadIdx.x));\n{}}}\n",
+      x, w, experts, epilogue.inputs(), indented(epilogue.of_matrix_row(text.sections)));
+  body.launch.rows = SymExpr(op.type.dims[0]) * SymExpr(chosen);
+  body.launch.items_per_row =
+      ceil_div(matrices[1].constant() / deal.units, int64_t{kExpertBlockRows} / deal.units);
   body.launch.threads = kExpertThreads;
   body.resident_blocks = kThreadsOf64Registers / kExpertThreads;
   return body;

@@ -1,10 +1,12 @@
 // expert_linear; kernels/experts/order.h states its order of operations.
 //
-// A pair is a token and one of its experts. A block has a pair and a run of rows of the expert's
-// matrix, and each of its warps kExpertWarpRows of them, whose loads are on their way together.
+// A pair is a token and one of its experts. A block has a pair and a run of classes of rows
+// (ir/colocation.h) of the expert's matrix. Each of its warps multiplies kExpertWarpRows rows,
+// whose loads are on their way together. The sums go to shared memory, where the epilogue reads
+// them.
 //
 // Config: Element; kExperts; kRows and kLength of a matrix; kPairsOfRow: neighbouring pairs that
-// multiply the same row of x.
+// multiply the same row of x; kUnits and kStride of a class.
 #pragma once
 
 #include "kernels/common/lane_sums.cuh"
@@ -14,58 +16,111 @@
 
 namespace sinter {
 
-// Elements at .. at + 7 of a row of `length` elements; 0 behind its end.
-template <int length, typename T>
-SINTER_DEVICE void load_expert_chunk(float (&out)[kExpertChunk], const T* row, int at) {
-  if constexpr (length % kExpertChunk == 0) {
-    load_chunk(out, row + at);
-  } else {
-#pragma unroll
-    for (int e = 0; e < kExpertChunk; ++e) out[e] = at + e < length ? load(row + at + e) : 0.0f;
-  }
+// The class of a matrix's row, and which of the class's rows it is.
+template <typename Config>
+SINTER_DEVICE int expert_class(int row) {
+  return row / (Config::kStride * Config::kUnits) * Config::kStride + row % Config::kStride;
+}
+template <typename Config>
+SINTER_DEVICE int expert_unit(int row) {
+  return row / Config::kStride % Config::kUnits;
 }
 
-// `out` takes elements of the result: out.set(at, x).
-template <typename Config, typename Result>
-SINTER_DEVICE void expert_linear(const typename Config::Element* x,
-                                 const typename Config::Element* w, const int* experts,
-                                 const Result& out) {
-  constexpr int kBlocks = (Config::kRows + kExpertBlockRows - 1) / kExpertBlockRows;
-  constexpr int kLength = Config::kLength, kRound = kExpertLanes * kExpertChunk;
-  const long long pair = static_cast<long long>(blockIdx.x) / kBlocks;
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int first =
-      static_cast<int>(blockIdx.x % kBlocks) * kExpertBlockRows + warp * kExpertWarpRows;
-  if (first >= Config::kRows) return;
-  const int expert = experts[pair];
-  // A number that names no expert gives 0 (the op's attribute `checked`).
-  const bool is_there = expert >= 0 && expert < Config::kExperts;
-  const typename Config::Element* const row = x + pair / Config::kPairsOfRow * kLength;
-  const typename Config::Element* matrix_row[kExpertWarpRows];
-  float sums[kExpertWarpRows];
-#pragma unroll
-  for (int r = 0; r < kExpertWarpRows; ++r) {
-    const int m = first + r < Config::kRows ? first + r : Config::kRows - 1;
-    matrix_row[r] =
-        w + (static_cast<long long>(is_there ? expert : 0) * Config::kRows + m) * kLength;
-    sums[r] = 0.0f;
-  }
-#pragma unroll 2
-  for (int at = lane * kExpertChunk; at < kLength; at += kRound) {
-    float of_x[kExpertChunk], of_w[kExpertWarpRows][kExpertChunk];
-#pragma unroll
-    for (int r = 0; r < kExpertWarpRows; ++r)
-      load_expert_chunk<kLength>(of_w[r], matrix_row[r], at);
-    load_expert_chunk<kLength>(of_x, row, at);
-#pragma unroll
-    for (int r = 0; r < kExpertWarpRows; ++r)
-#pragma unroll
-      for (int e = 0; e < kExpertChunk; ++e) sums[r] = math::fma(of_w[r][e], of_x[e], sums[r]);
-  }
-  sum_lanes<1, kExpertLanes, kExpertWarpRows>(sums, lane);
-  const int kept = first + kept_value<1, kExpertLanes, kExpertWarpRows>(lane);
-  if (lane < kExpertWarpRows && kept < Config::kRows)
-    out.set(pair * Config::kRows + kept, is_there ? sums[0] : 0.0f);
+// The sums of a block, addressed like the whole result.
+template <typename Config>
+struct ExpertSums {
+  const float* sums;  // [class of the block][unit]
+  int first;          // class of the block
+  long long at;
+  SINTER_DEVICE ExpertSums operator+(long long n) const { return {sums, first, at + n}; }
+  SINTER_DEVICE ExpertSums operator-(long long n) const { return *this + -n; }
+};
+template <typename Config>
+SINTER_DEVICE float load(ExpertSums<Config> p) {
+  const int row = static_cast<int>(p.at % Config::kRows);
+  return p.sums[(expert_class<Config>(row) - p.first) * Config::kUnits + expert_unit<Config>(row)];
 }
+
+template <typename Config>
+class ExpertLinear {
+  using T = typename Config::Element;
+  static constexpr int kUnits = Config::kUnits, kClasses = Config::kRows / kUnits;
+  static constexpr int kBlockClasses = kExpertBlockRows / kUnits;
+  static constexpr int kBlocks = (kClasses + kBlockClasses - 1) / kBlockClasses;  // of a pair
+
+ public:
+  // `sums`: kExpertBlockRows elements of shared memory.
+  SINTER_DEVICE explicit ExpertLinear(float* sums) : sums_(sums) {
+    pair_ = static_cast<long long>(blockIdx.x) / kBlocks;
+    first_ = static_cast<int>(blockIdx.x % kBlocks) * kBlockClasses;
+  }
+
+  SINTER_DEVICE long long pair() const { return pair_; }
+  // Rows of the matrix that the block has, and the i-th of them.
+  SINTER_DEVICE int rows() const {
+    const int left = kClasses - first_;
+    return (left < kBlockClasses ? left : kBlockClasses) * kUnits;
+  }
+  SINTER_DEVICE int row(int i) const {
+    const int of = first_ + i / kUnits;
+    return of / Config::kStride * (Config::kStride * kUnits) + of % Config::kStride +
+           i % kUnits * Config::kStride;
+  }
+  SINTER_DEVICE ExpertSums<Config> sums() const { return {sums_, first_, 0}; }
+
+  // Computes the block's sums; ends with a barrier.
+  SINTER_DEVICE void run(const T* x, const T* w, const int* experts) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    if (warp * kExpertWarpRows < rows()) multiply(x, w, experts[pair_], warp, lane);
+    __syncthreads();
+  }
+
+ private:
+  // Elements at .. at + 7 of a row; 0 behind its end.
+  static SINTER_DEVICE void load_row(float (&out)[kExpertChunk], const T* row, int at) {
+    if constexpr (Config::kLength % kExpertChunk == 0) {
+      load_chunk(out, row + at);
+    } else {
+#pragma unroll
+      for (int e = 0; e < kExpertChunk; ++e)
+        out[e] = at + e < Config::kLength ? sinter::load(row + at + e) : 0.0f;
+    }
+  }
+
+  SINTER_DEVICE void multiply(const T* x, const T* w, int expert, int warp, int lane) {
+    // A number that names no expert gives 0 (the op's attribute `checked`).
+    const bool is_there = expert >= 0 && expert < Config::kExperts;
+    const T* const row = x + pair_ / Config::kPairsOfRow * Config::kLength;
+    const T* matrix_row[kExpertWarpRows];
+    float sums[kExpertWarpRows];
+#pragma unroll
+    for (int r = 0; r < kExpertWarpRows; ++r) {
+      const int own = warp * kExpertWarpRows + r;
+      matrix_row[r] = w + (static_cast<long long>(is_there ? expert : 0) * Config::kRows +
+                           this->row(own < rows() ? own : rows() - 1)) *
+                              Config::kLength;
+      sums[r] = 0.0f;
+    }
+#pragma unroll 2
+    for (int at = lane * kExpertChunk; at < Config::kLength; at += kExpertLanes * kExpertChunk) {
+      float of_x[kExpertChunk], of_w[kExpertWarpRows][kExpertChunk];
+#pragma unroll
+      for (int r = 0; r < kExpertWarpRows; ++r) load_row(of_w[r], matrix_row[r], at);
+      load_row(of_x, row, at);
+#pragma unroll
+      for (int r = 0; r < kExpertWarpRows; ++r)
+#pragma unroll
+        for (int e = 0; e < kExpertChunk; ++e) sums[r] = math::fma(of_w[r][e], of_x[e], sums[r]);
+    }
+    sum_lanes<1, kExpertLanes, kExpertWarpRows>(sums, lane);
+    if (lane < kExpertWarpRows)
+      sums_[warp * kExpertWarpRows + kept_value<1, kExpertLanes, kExpertWarpRows>(lane)] =
+          is_there ? sums[0] : 0.0f;
+  }
+
+  float* sums_;
+  long long pair_;
+  int first_;  // class of the block
+};
 
 }  // namespace sinter

@@ -6,12 +6,13 @@
 namespace sinter {
 
 EmitKernel emit_experts;
+std::optional<Verdict> admits_expert_epilogue(const GroupView& group, GroupShape& merged);
 
 namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::expert_linear};
 
-/// Each element goes to its readers as its sum is complete.
+/// Elements go to their readers as their sums are complete.
 Ports expert_ports(const Graph&, const Op&) {
   Ports ports;
   ports.result = {.port = Port::element, .row_axes = 2, .walked = {}};
@@ -29,6 +30,7 @@ constinit const KernelFamily experts_family{
     .cost = streaming_cost,
     .latency_bound = true,
     .ports = expert_ports,
+    .admits_epilogue = admits_expert_epilogue,
 };
 
 }  // namespace sinter

@@ -41,8 +41,21 @@ class Draws {
         "{3}]\n",
         shared ? "" : fmt::format("{}, ", chosen), length, experts, rows, chosen,
         checked ? " {checked = 1}" : "");
-    return text + fmt::format("  %y = {} : DTYPE[N, {}, {}]\n}}",
-                              gated ? "mul %p, %r" : "add %p, %r", chosen, rows);
+    if (!gated) return text + fmt::format("  %y = add %p, %r : DTYPE[N, {}, {}]\n}}", chosen, rows);
+    // Both halves of the rows, and of the operand.
+    const auto halves = [&](std::string_view of, std::string_view first, std::string_view second) {
+      std::string lines;
+      for (int half = 0; half < 2; ++half)
+        lines += fmt::format(
+            "  %{0} = slice %{1} {{axis = 2, begin = {2}, size = {3}}} : DTYPE[N, {4}, {3}]\n",
+            half == 0 ? first : second, of, half * rows / 2, rows / 2, chosen);
+      return lines;
+    };
+    return text + halves("p", "g", "u") + halves("r", "r0", "r1") +
+           fmt::format(
+               "  %s = silu %g : DTYPE[N, {0}, {1}]\n  %m = mul %s, %u : DTYPE[N, {0}, {1}]\n"
+               "  %y = add %m, %r1 : DTYPE[N, {0}, {1}]\n}}",
+               chosen, rows / 2);
   }
 
  private:
@@ -62,9 +75,10 @@ Trials trials_of(std::string (Draws::*text)()) {
 }
 
 /// Of a checked op every third number names no expert.
-void name_no_expert(const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
-  const bool checked = llvm::any_of(
-      kernel.group.ops(), [](const Op& op) { return op.attrs.has(AttrName::checked); });
+void name_no_expert(const Kernel& kernel, llvm::ArrayRef<int64_t>,
+                    std::vector<HostTensor>& inputs) {
+  const bool checked = llvm::any_of(kernel.group.ops(),
+                                    [](const Op& op) { return op.attrs.has(AttrName::checked); });
   if (!checked) return;
   constexpr int32_t kOutside[] = {-1, 9, INT32_MIN, INT32_MAX};
   for (int64_t i = 0; i < inputs[2].volume(); i += 3)
@@ -74,16 +88,15 @@ void name_no_expert(const Kernel& kernel, llvm::ArrayRef<int64_t>, std::vector<H
 }  // namespace
 
 TEST_CASE("the largest elements, equal ones by position") {
-  run_trials(trials_of(&Draws::top_k), {{37}, {1}, {0}, {130}},
-             [calls = 0](const Kernel&, llvm::ArrayRef<int64_t>,
-                         std::vector<HostTensor>& inputs) mutable {
-               // In every other call few values occur, in float32 by their bits.
-               if (calls++ % 2 == 0) return;
-               HostTensor& x = inputs[0];
-               const auto bytes = static_cast<size_t>(whole_bytes(x.dtype));
-               for (size_t i = 5 * bytes; i < x.bytes.size(); ++i)
-                 x.bytes[i] = x.bytes[i % (5 * bytes)];
-             });
+  run_trials(
+      trials_of(&Draws::top_k), {{37}, {1}, {0}, {130}},
+      [calls = 0](const Kernel&, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) mutable {
+        // In every other call few values occur, in float32 by their bits.
+        if (calls++ % 2 == 0) return;
+        HostTensor& x = inputs[0];
+        const auto bytes = static_cast<size_t>(whole_bytes(x.dtype));
+        for (size_t i = 5 * bytes; i < x.bytes.size(); ++i) x.bytes[i] = x.bytes[i % (5 * bytes)];
+      });
 }
 
 TEST_CASE("products with the matrices of experts, and an epilogue") {

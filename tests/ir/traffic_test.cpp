@@ -81,6 +81,21 @@ TEST_CASE("of a table the rows that are named") {
   CHECK(read_bytes("%b = embedding %x, %ids : f32[N, 16]") == kRows * kRow + kRows * 4);
 }
 
+TEST_CASE("of the matrices of experts those that tokens choose, at most all of them") {
+  const auto read = [](int64_t experts) {
+    const std::string of_w = fmt::format("{}, {}", experts, 8 / experts);
+    return read_bytes(
+        fmt::format("%l = slice %x {{axis = 1, begin = 0, size = 2}} : f32[N, 2]\n"
+                    "%w = reshape %y : f32[{}, 2]\n"
+                    "%e = reshape %ids : i32[N, 1]\n"
+                    "%b = expert_linear %l, %w, %e : f32[N, 1, {}]",
+                    of_w, 8 / experts));
+  };
+  const double others = kRows * 2 * 4 + kRows * 4;
+  CHECK(read(8) == kRows * 2 * 4 + others);
+  CHECK(read(1) == 16 * 4 + others);
+}
+
 TEST_CASE("an append reads its rows and their numbers, and nothing of the state") {
   CHECK(read_bytes("%c = kv_append %cache, %x, %ids : f32[R, 16]\n %b = exp %x : f32[N, 16]") ==
         kRows * kRow + kRows * 4);

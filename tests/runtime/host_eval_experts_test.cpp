@@ -34,10 +34,10 @@ TEST_CASE("expert_linear: each row of a token by the matrix of its expert") {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       constexpr int64_t kTokens = 6, kChosen = 3, kExperts = 4, kRows = 5, kLength = 300;
       const auto name = to_string(dtype);
-      const Module module = module_of(
-          fmt::format("%x: {0}[N, {1}300], %w: {0}[4, 5, 300], %e: i32[N, 3]", name,
-                      shared ? "" : "3, "),
-          fmt::format("%y = expert_linear %x, %w, %e : {}[N, 3, 5]", name));
+      const Module module =
+          module_of(fmt::format("%x: {0}[N, {1}300], %w: {0}[4, 5, 300], %e: i32[N, 3]", name,
+                                shared ? "" : "3, "),
+                    fmt::format("%y = expert_linear %x, %w, %e : {}[N, 3, 5]", name));
       const HostTensor x = shared ? random_tensor(dtype, {kTokens, kLength}, -1, 1, 1)
                                   : random_tensor(dtype, {kTokens, kChosen, kLength}, -1, 1, 1);
       const HostTensor w = random_tensor(dtype, {kExperts, kRows, kLength}, -1, 1, 2);
@@ -63,15 +63,17 @@ TEST_CASE("expert_linear: each row of a token by the matrix of its expert") {
 }
 
 TEST_CASE("expert_linear: a number that names no expert is an error, or 0 where it is checked") {
-  const HostTensor x = tensor(DType::f32, {1, 2}, {1, 2}), w = tensor(DType::f32, {2, 1, 2}, {1, 1, 3, 4});
+  const HostTensor x = tensor(DType::f32, {1, 2}, {1, 2}),
+                   w = tensor(DType::f32, {2, 1, 2}, {1, 1, 3, 4});
   const auto module = [](std::string_view checked) {
     return module_of("%x: f32[N, 2], %w: f32[2, 1, 2], %e: i32[N, 3]",
                      fmt::format("%y = expert_linear %x, %w, %e{} : f32[N, 3, 1]", checked));
   };
   for (const double number : {-1.0, 2.0}) {
     const HostTensor experts = tensor(DType::i32, {1, 3}, {1, number, 0});
-    CHECK(eval_error(module(""), {x, w, experts}, {1, 0})
-              .find("at position 1 is not one of the 2") != std::string::npos);
+    CHECK(
+        eval_error(module(""), {x, w, experts}, {1, 0}).find("at position 1 is not one of the 2") !=
+        std::string::npos);
     CHECK(values_of(evaluated(module(" {checked = 1}"), {x, w, experts}, {1, 0})) == V{11, 0, 3});
   }
 }

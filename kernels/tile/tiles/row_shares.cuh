@@ -1,6 +1,7 @@
 // Tiles of a product whose tokens are one tile: each block has the same share of the matrix's rows.
 #pragma once
 
+#include "ir/scalar_math.h"
 #include "kernels/tile/tiles/work_tile.cuh"
 
 namespace sinter {
