@@ -74,9 +74,10 @@ Result<CodedTensors> coded_by_config(const ModelSpec& spec, const WeightNames& n
                            std::string_view(tensor).substr(0, tensor.size() - kEnd.size())));
     if (!scheme) continue;
     if (weight.dims.size() != 2)
-      return fail(fmt::format("the config quantizes {}, which weight {} cannot have",
-                              printable(tensor), weight.name),
-                  path, "give a model whose experts are not quantized");
+      return fail(
+          fmt::format("the config quantizes the experts of layer {}, which is not supported",
+                      weight.layer),
+          path, "give a model whose experts are not quantized");
     const Dims dims = tensor_dims(weight, names);
     coded[tensor] = {dims[0].constant(), dims[1].constant(), *scheme, DType::f16};
   }

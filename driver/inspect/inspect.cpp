@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "driver/explain/layers.h"
@@ -163,31 +164,36 @@ std::map<std::string, PackedWeight> packed_weights(const Module& module) {
   return packed;
 }
 
-/// The share of each weight with the matrices of experts that one token reads, by name.
-std::map<std::string, double> chosen_shares(const Module& module) {
+/// The share of each weight that one token reads: of a table a row, of the matrices of experts
+/// those that are chosen.
+std::map<std::string, double> read_shares(const Module& module) {
   std::map<std::string, double> shares;
   for (const Entry& entry : module.entries)
     for (const Op& op : entry.graph.ops())
-      if (op.kind == OpKind::expert_linear && entry.graph[op.operands[1]].kind == OpKind::weight) {
-        const double chosen = static_cast<double>(op.type.dims[1].constant());
-        const TensorType& matrices = entry.graph[op.operands[1]].type;
-        shares[entry.graph[op.operands[1]].name] =
-            std::min(1.0, chosen / static_cast<double>(matrices.dims[0].constant()));
+      for (size_t i = 0; i < op.operands.size(); ++i) {
+        const Op& weight = entry.graph[op.operands[i]];
+        if (weight.kind != OpKind::weight || weight.type.rank() == 0) continue;
+        double share = 1;
+        if (operand_role(op, i).kind == OperandRole::table && weight.type.dims[0].is_constant()) {
+          const int64_t rows = op.kind == OpKind::expert_linear ? op.type.dims[1].constant() : 1;
+          share = static_cast<double>(rows) / static_cast<double>(weight.type.dims[0].constant());
+        }
+        double& most = shares[weight.name];
+        most = std::min(1.0, std::max(most, share));
       }
   return shares;
 }
 
-/// What one token reads of the weights, and how many experts several tokens read.
+/// The weights that one token reads, and how many experts of a layer several tokens read.
 std::string active_text(const Experts& experts, double elements, double bytes) {
-  std::string text =
-      fmt::format("{} parameters, {}", with_unit(elements, ""), with_unit(bytes, "B"));
-  const auto count = static_cast<double>(experts.count);
-  for (const int tokens : {8, 32})
-    text +=
-        fmt::format("; {} tokens {:.0f} of {} experts a layer", tokens,
-                    count * (1 - std::pow(1 - static_cast<double>(experts.chosen) / count, tokens)),
-                    experts.count);
-  return text + ", if all are chosen alike";
+  const auto read_by = [&](int tokens) {
+    const auto count = static_cast<double>(experts.count);
+    return count * (1 - std::pow(1 - static_cast<double>(experts.chosen) / count, tokens));
+  };
+  return fmt::format(
+      "{} parameters, {}; 8 tokens {:.0f} of a layer's {} experts, 32 tokens {:.0f}, where all "
+      "experts are as likely",
+      with_unit(elements, ""), with_unit(bytes, "B"), read_by(8), experts.count, read_by(32));
 }
 
 }  // namespace
@@ -204,7 +210,7 @@ Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked
   SINTER_LET(sizes, stated_sizes(module.symbols, asked.sizes));
   const TypeSizes type_sizes(sizes);
   const std::map<std::string, PackedWeight> packed = packed_weights(module);
-  const std::map<std::string, double> shares = chosen_shares(module);
+  const std::map<std::string, double> shares = read_shares(module);
   double packed_elements = 0, packed_bytes = 0, active_elements = 0, active_bytes = 0;
   for (const Weight& weight : module.weights) {
     // A weight that reads no file is a constant of the architecture, not a parameter.
@@ -221,11 +227,11 @@ Result<Inspection> inspect(const OpenedModel& model, const InspectOptions& asked
     if (at == result.weight_bytes.end()) at = result.weight_bytes.insert(at, {form, 0.0});
     at->second += bytes;
     if (is_packed) packed_elements += elements, packed_bytes += bytes;
-    const auto chosen = shares.find(weight.name);
-    const double share = chosen == shares.end() ? 1 : chosen->second;
+    const auto found = shares.find(weight.name);
+    const double share = found == shares.end() ? 1 : found->second;
     active_elements += share * elements, active_bytes += share * bytes;
   }
-  if (model.spec && model.spec->experts && !shares.empty())
+  if (model.spec && model.spec->experts)
     result.facts.emplace_back("a token reads",
                               active_text(*model.spec->experts, active_elements, active_bytes));
   if (packed_elements > 0)

@@ -33,6 +33,7 @@ Result<bool> add(ErrorSum& sum, const HostTensor& tensor, std::span<const double
 }  // namespace
 
 bool ErrorBound::holds() const {
+  if (chooses) return std::isfinite(fused.squares) || !std::isfinite(unfused.squares);
   return fused.rms() <= kMaxRmsRatio * unfused.rms() &&
          fused.mean_max() <= kMaxMaxRatio * unfused.mean_max() + ulp;
 }

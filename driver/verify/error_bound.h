@@ -31,9 +31,13 @@ struct ErrorBound {
   std::string value;  // "decode %logits"
   ErrorSum fused, unfused;
   double ulp = 0;  // of the value's type, where the fused plan is farthest off
+  /// The module chooses experts by numbers that are rounded (op top_k). Between two that are nearly
+  /// equal any rounding may decide, and the result is then that of another expert: no bound.
+  bool chooses = false;
 
-  /// RMS at most 1.05 of the unfused plan's, mean maximum at most 1.5 of its and one ulp more. NaN
-  /// and infinity against a number count as infinitely far.
+  /// Numbers where the unfused plan has numbers, if the module chooses. Else RMS at most 1.05 of
+  /// the unfused plan's, mean maximum at most 1.5 of its and one ulp more. NaN and infinity against
+  /// a number count as infinitely far.
   bool holds() const;
 };
 

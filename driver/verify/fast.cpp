@@ -134,6 +134,10 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
       SINTER_TRY(model.spec->encoder ? check.encoder(*model.spec, texts)
                                      : check.decoder(texts, next));
   }
+  const bool chooses = llvm::any_of(plans.module.entries, [](const Entry& entry) {
+    return llvm::any_of(entry.graph.ops(), [](const Op& op) { return op.kind == OpKind::top_k; });
+  });
+  for (ErrorBound& bound : report.bounds) bound.chooses = chooses;
   return {};
 }
 

@@ -19,7 +19,9 @@ std::string bounds_table(const DTypeReport& report) {
                 fmt::format("{:.3f}", ratio(bound.fused.rms(), bound.unfused.rms())),
                 fmt::format("{:.2e}", bound.fused.mean_max()),
                 fmt::format("{:.3f}", ratio(bound.fused.mean_max(), bound.unfused.mean_max())),
-                bound.holds() ? "" : "TOO FAR"});
+                !bound.holds()  ? "TOO FAR"
+                : bound.chooses ? "no bound: experts are chosen"
+                                : ""});
   return values.str(2);
 }
 

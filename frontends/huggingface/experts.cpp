@@ -7,7 +7,7 @@ namespace sinter {
 
 namespace {
 
-/// What a class of transformers takes where its files have no key.
+/// Defaults of a class of transformers, for keys that its files lack.
 struct RouterDefaults {
   int64_t count, chosen;
 };

@@ -7,7 +7,7 @@ namespace {
 constexpr std::string_view kAlibi = "positions by a slope of the scores (ALiBi)";
 constexpr std::string_view kAudio = "sound as input";
 constexpr std::string_view kBoth = "an encoder and a decoder in one model";
-constexpr std::string_view kExperts = "experts whose router or MLP has another form";
+constexpr std::string_view kExperts = "experts with a router or an MLP of their own kind";
 constexpr std::string_view kHybrid = "state-space layers beside attention";
 constexpr std::string_view kImages = "images as input";
 constexpr std::string_view kLatent = "attention whose keys and values are compressed (MLA)";

@@ -179,10 +179,10 @@ class Block {
   }
 
   struct Choice {
-    ValueId experts, weights;  // [tokens, chosen], by descending logit
+    ValueId experts, weights;  // [tokens, chosen], by descending probability or logit
   };
 
-  /// Logits and probabilities are f32 from the router's product on.
+  /// The router's product is in the model's type; softmax and choice are in f32.
   Choice choose(ValueId x, const Experts& experts) {
     const ValueId router = g_.linear(x, name("router"), false);
     ValueId scores = g_.builder.cast(router, DType::f32, name("router32"));

@@ -112,8 +112,8 @@ constexpr SpecKey kRopeKeys[] = {
 constexpr SpecKey kExpertsKeys[] = {
     {"count", V::size, "", "experts of a layer; at most 1024"},
     {"chosen", V::size, "",
-     "experts of a token: those with the largest logits of the router, of equal ones the first; at "
-     "most 64 and `count`"},
+     "experts of a token: with `softmax_first` those with the largest probabilities, with "
+     "`choice_first` with the largest logits, of equal ones the first; at most 64 and `count`"},
     {"ffn", V::size, "the value of the model's `ffn`", "width of an expert"},
     {"routing", V::choice, "\"softmax_first\"",
      "the weights of the chosen experts, in float32: `softmax_first`: their part of a softmax over "

@@ -1,5 +1,5 @@
 // The order in which `expert_linear` adds the K products of an element, the same text on host and
-// device, whatever the number of tokens: that of `gemv` (kernels/gemv/order.h) without splits.
+// device, whatever the number of tokens: the order of `gemv` (kernels/gemv/order.h) without splits.
 //
 // Chunk c of 8 elements belongs to lane c mod 32. A lane starts at +0 and takes its chunks, and a
 // chunk's elements, in ascending order, each by one fused multiply-add sum = fma(w, x, sum). Lanes

@@ -182,7 +182,7 @@ class ProductKernel {
     for (ValueId output : group.outputs) {
       if (!takes[output.index] || as_block_sums(group, output)) continue;
       results.push_back(output);
-      // What is appended has other elements than the state, whatever the state's size.
+      // An append stores other elements than its state has, even where these are as many.
       by_chunk &= op_class(group[output]) != OpClass::append &&
                   volume(group[output].type.dims) == volume(op_.type.dims);
     }

@@ -48,7 +48,7 @@ constexpr int64_t kFewRows[] = {64, 32, 128, 192};
 constexpr int64_t kBoxes[] = {kShareRows, 32, kMatrixBox};
 /// Shares: the most tokens for which they were faster, and what a row costs more in boxes of
 /// kShareRows rows.
-constexpr int64_t kMostSharedTokens = 16;
+constexpr int64_t kMaxSharedTokens = 16;
 constexpr double kShareCost = 1.05;
 /// A warpgroup's sums of 256 tokens leave registers for two such warpgroups.
 constexpr int64_t kTwoWarpgroupTokens = 256;
@@ -196,7 +196,7 @@ std::optional<ProductForm> few_form(int64_t most, const Product& product, int64_
       ProductForm form{most, {tokens, rows, deep ? 2 * kDepth : kDepth}};
       candidates.push_back(form);
       form.shares = true;
-      if (most <= kMostSharedTokens && share > rows) candidates.push_back(form);
+      if (most <= kMaxSharedTokens && share > rows) candidates.push_back(form);
     }
   return cheapest(candidates, [&](const ProductForm& form) {
     return std::optional(rows_copied(form, product.matrix.rows, multiprocessors));

@@ -8,8 +8,8 @@
 
 namespace sinter {
 
-constexpr int kMostTopKColumns = 1024;  // 32 keys in registers of each lane
-constexpr int kMostTopK = 64;
+constexpr int kMaxTopKColumns = 1024;  // 32 keys in registers of each lane
+constexpr int kMaxTopK = 64;
 constexpr int kTopKThreads = 128;  // of a block, whose warps have a row each
 
 /// Orders the elements of a row as above: a larger key comes before. 0 is the key of no element.

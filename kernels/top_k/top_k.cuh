@@ -10,7 +10,7 @@ namespace sinter {
 // The rows of x, of `columns` elements, are `stride` apart; chosen: [rows, count].
 template <int columns, int count, typename T>
 SINTER_DEVICE void top_k(const T* x, long long stride, long long rows, int* chosen) {
-  static_assert(columns <= kMostTopKColumns && count <= columns);
+  static_assert(columns <= kMaxTopKColumns && count <= columns);
   constexpr int kKeys = (columns + 31) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const long long row =

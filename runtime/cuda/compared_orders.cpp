@@ -12,9 +12,10 @@ KernelSource compared_orders_kernel() {
 using namespace sinter;
 
 extern "C" __global__ void __launch_bounds__(128) compare_orders(unsigned* differing) {
-  ComparedOrders<f16>().run(differing);
+  __shared__ ComparedOrdersMemory memory;
+  ComparedOrders<f16>().run(differing, memory);
   __syncthreads();
-  ComparedOrders<bf16>().run(differing);
+  ComparedOrders<bf16>().run(differing, memory);
 }
 )"};
 }
@@ -25,8 +26,10 @@ Status check_orders(const CudaDevicePtr& device, llvm::ArrayRef<EmbeddedHeader> 
   const auto nvrtc = find_nvrtc();
   if (!nvrtc) return {};
   const KernelSource source = compared_orders_kernel();
-  SINTER_LET(compiled, compile_cached(*nvrtc, cache, source, headers, device->arch()));
-  SINTER_LET(library, CudaLibrary::load(device, compiled.cubins[0].bytes, source.name));
+  // An NVRTC that does not know the device: kernels that need it say so themselves.
+  const auto compiled = compile_cached(*nvrtc, cache, source, headers, device->arch());
+  if (!compiled) return {};
+  SINTER_LET(library, CudaLibrary::load(device, compiled->cubins[0].bytes, source.name));
   SINTER_LET(kernel, library.kernel(std::string(source.name)));
   SINTER_LET(stream, CudaStream::create(device));
   SINTER_LET(memory, CudaMemory::allocate(device, sizeof(unsigned), "a count"));

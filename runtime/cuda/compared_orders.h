@@ -14,8 +14,8 @@ KernelSource compared_orders_kernel();
 
 /// An error on a device whose chains of mma.sync and of wgmma have other bits for the same
 /// operands. Nothing where the device has no wgmma, so that no plan mixes the two, or where no
-/// NVRTC is found: a plan with machine code runs without one. `headers` are the kernel library.
-/// Waits for the device.
+/// NVRTC compiles for it: a plan with machine code runs without one. `headers` are the kernel
+/// library. Waits for the device.
 Status check_orders(const CudaDevicePtr& device, llvm::ArrayRef<EmbeddedHeader> headers,
                     const KernelCache& cache);
 

@@ -80,6 +80,19 @@ TEST_CASE("inspect says what the model can take, and of an encoder no cache") {
   CHECK(facts("bert_post_ln").find("cache per token") == std::string::npos);
 }
 
+TEST_CASE("inspect says what a token reads of a mixture of experts") {
+  const ProgramRun run =
+      run_program({"inspect", SINTER_TESTS_DIR "/../samples/qwen3-30b-a3b.json", "--json"});
+  CAPTURE(run.err);
+  REQUIRE(run.code == 0);
+  const auto json = nlohmann::json::parse(run.out);
+  CHECK(json["parameters"] == 30532122624);
+  // 128 (1 - (1 - 8/128)^8) = 51.6 experts
+  CHECK(json["facts"]["a token reads"] ==
+        "3.04 G parameters, 6.08 GB; 8 tokens 52 of a layer's 128 experts, 32 tokens 112, where "
+        "all experts are as likely");
+}
+
 TEST_CASE("inspect says which files of a folder change nothing") {
   const TemporaryDirectory folder;
   write_hollow_7b(folder.path());

@@ -74,7 +74,7 @@ Trials trials_of(std::string (Draws::*text)()) {
   return trials;
 }
 
-/// Of a checked op every third number names no expert.
+/// In a checked op every third number names no expert.
 void name_no_expert(const Kernel& kernel, llvm::ArrayRef<int64_t>,
                     std::vector<HostTensor>& inputs) {
   const bool checked = llvm::any_of(kernel.group.ops(),
@@ -91,7 +91,7 @@ TEST_CASE("the largest elements, equal ones by position") {
   run_trials(
       trials_of(&Draws::top_k), {{37}, {1}, {0}, {130}},
       [calls = 0](const Kernel&, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) mutable {
-        // In every other call few values occur, in float32 by their bits.
+        // Every second call repeats the first five elements, so that many are equal.
         if (calls++ % 2 == 0) return;
         HostTensor& x = inputs[0];
         const auto bytes = static_cast<size_t>(whole_bytes(x.dtype));

@@ -10,7 +10,9 @@
 #include <tuple>
 
 #include "codegen/kernel_trials.h"
+#include "ir/builder.h"
 #include "kernels/products/schedule.h"
+#include "runtime/cuda/compared_orders.h"
 #include "runtime/random_inputs.h"
 #include "shim/kernel_shim.h"
 #include "support/result.h"
@@ -335,6 +337,77 @@ TEST_CASE("an order of steps that depends on the number of tokens is found") {
     CHECK(status.has_value() != is_found);
     if (is_found) CHECK(status.error().message().find("differ") != std::string::npos);
   }
+}
+
+// The comparison that a device makes before it runs an invariant plan; and with mma's steps in
+// another order.
+TEST_CASE("chains of mma and wgmma have the same sums, and others are counted") {
+  Kernel kernel;
+  kernel.name = compared_orders_kernel().name;
+  kernel.source = compared_orders_kernel().text;
+  const TensorType count{DType::i32, {Dim(1)}};
+  kernel.group.outputs.push_back(
+      Builder(kernel.group, {})
+          .op(OpKind::iota, {},
+              Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, count.dims),
+              "count"));
+  kernel.launch.rows = SymExpr(1);
+  kernel.launch.threads = 128;
+  const auto differing = [&] {
+    const auto shim = KernelShim::compile({&kernel},
+                                          "#define SINTER_HAS_MMA 1\n"
+                                          "#define SINTER_HAS_WGMMA 1\n");
+    REQUIRE_MESSAGE(shim.has_value(), (shim ? "" : shim.error().what));
+    int32_t sums = 0;
+    void* outputs[] = {&sums};
+    const Status launched = shim->launch(kernel, {}, {}, outputs);
+    REQUIRE_MESSAGE(launched.has_value(), (launched ? "" : launched.error().message()));
+    return sums;
+  };
+  CHECK(differing() == 0);
+  const std::string ascending = "ComparedOrders<f16>",
+                    descending = "ComparedOrders<f16, Descending>";
+  kernel.name = "compare_other_orders";
+  kernel.source.replace(kernel.source.find(ascending), ascending.size(), descending);
+  kernel.source.replace(kernel.source.find("compare_orders"), 14, kernel.name);
+  kernel.source.insert(
+      kernel.source.find("extern"),
+      "struct Descending {\n"
+      "  static SINTER_DEVICE constexpr int at(int i, int n) { return n - 1 - i; }\n"
+      "};\n");
+  const int32_t sums = differing();
+  CHECK(sums > 2048);
+  CHECK(sums <= 4096);
+}
+
+// Equal shares of the matrix's rows: the last tile of a share has fewer rows, and the last share
+// fewer than others.
+TEST_CASE("blocks with equal shares of the matrix's rows") {
+  DeviceDescription device = *find_device("sm_90a");
+  device.multiprocessors = 2;
+  Trials trials;
+  trials.played = {.mma = true, .wgmma = true};
+  trials.special_values = false;
+  const auto add = [&](int64_t rows, int64_t length, const char* epilogue) {
+    const auto config = product_config(
+        {.tokens = {.count = SymExpr(16), .most = 16}, .matrix = {.rows = rows, .length = length}},
+        device);
+    REQUIRE(config.has_value());
+    CHECK(config->forms[0].shares);
+    const std::string text = fmt::format(
+        "graph(%x: DTYPE[16, {1}], %w: DTYPE[{0}, {1}]) -> (%y) {{\n"
+        "  %p = linear %x, %w {{order = tiled_linear}} : DTYPE[16, {0}]\n{2}}}",
+        rows, length, epilogue);
+    trials.add({"product", 1, text.c_str()}, DType::bf16, 0, device);
+  };
+  const char* exp = "  %y = exp %p : DTYPE[16, 200]\n";
+  add(200, 136, exp);
+  add(200, 128, exp);
+  add(192, 128,
+      "  %g = slice %p {axis = 1, begin = 0, size = 96} : DTYPE[16, 96]\n"
+      "  %u = slice %p {axis = 1, begin = 96, size = 96} : DTYPE[16, 96]\n"
+      "  %s = silu %g : DTYPE[16, 96]\n  %y = mul %s, %u : DTYPE[16, 96]\n");
+  run_trials(trials, {{}});
 }
 
 }  // namespace sinter::product_kernels_test

@@ -37,6 +37,7 @@ TEST_CASE("golden models, each of one 16-bit type, are as close to float64 as wi
         CHECK(bound.fused.elements > 0);
         // Roundings went: the errors are others.
         CHECK(bound.fused.squares != bound.unfused.squares);
+        if (bound.chooses) continue;
         worst_rms = std::max(worst_rms, bound.fused.rms() / bound.unfused.rms());
         worst_max = std::max(worst_max, bound.fused.mean_max() / bound.unfused.mean_max());
       }

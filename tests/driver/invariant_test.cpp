@@ -40,6 +40,7 @@ TEST_CASE("models of every kind of attention and norm keep the promise") {
            {"gemma2", DType::bf16},
            {"gpt2_switches", DType::f16},
            {"qwen3", DType::f32},
+           {"qwen3_moe", DType::bf16},
            {"bert_post_ln", DType::bf16},
            {"modernbert", DType::f16},
        }) {

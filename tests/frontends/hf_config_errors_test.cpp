@@ -143,7 +143,7 @@ TEST_CASE("families, activations, element types") {
   refuses(with(llama_config(), "model_type", "\"mamba\\n\""),
           "config.json: /model_type: model_type 'mamba\\x0a' is not supported" + supported);
   for (const auto& [type, needs] :
-       {std::pair("dbrx", "experts whose router or MLP has another form"),
+       {std::pair("dbrx", "experts with a router or an MLP of their own kind"),
         {"mamba2", "state-space layers"},
         {"t5", "an encoder and a decoder in one model"},
         {"bloom", "positions by a slope of the scores (ALiBi)"}})

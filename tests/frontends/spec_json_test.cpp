@@ -173,7 +173,9 @@ TEST_CASE("sample specs have the parameters of the models they name") {
   // Published counts of the checkpoints' parameters.
   for (const Sample& sample :
        {Sample{"gpt2-124m", 124439808}, Sample{"pythia-2.8b", 2775208960},
-        Sample{"llama-2-7b", 6738415616}, Sample{"llama-3.2-1b", 1235814400}}) {
+        Sample{"llama-2-7b", 6738415616}, Sample{"llama-3.2-1b", 1235814400},
+        Sample{"qwen3-30b-a3b", 30532122624}, Sample{"olmoe-1b-7b", 6919161856},
+        Sample{"mixtral-8x7b", 46702792704}}) {
     CAPTURE(sample.name);
     auto model = load_model(fmt::format("{}/{}.json", SINTER_SAMPLES_DIR, sample.name));
     REQUIRE_MESSAGE(model, message_of(model));

@@ -886,6 +886,10 @@ TEST_CASE("C39 expert_linear") {
   rejects(39, kind, {f16({kN, 16}), f16({4, 5, 16}), i32({kN, kM})});
   rejects(39, kind, {f16({kN, 16}), f16({4, 5, 16}), f16({kN, 3})});
   rejects(39, kind, {f16({kN, 16}), f16({4, 5, 16}), i32({kN})});
+  constexpr int64_t kLarge = int64_t{1} << 30;
+  gives(kind, {f16({kN, 1}), f16({1, kLarge, 1}), i32({kN, 1})}, {}, f16({kN, 1, kLarge}));
+  rejects(39, kind, {f16({kN, 1}), f16({1, kLarge + 1, 1}), i32({kN, 1})});
+  rejects(39, kind, {f16({kN, kLarge + 1}), f16({1, 1, kLarge + 1}), i32({kN, 1})});
 }
 
 TEST_CASE("C21 sample") {

@@ -8,18 +8,24 @@
 #if SINTER_HAS_WGMMA
 namespace sinter {
 
-template <typename T>
+struct ComparedOrdersMemory {
+  alignas(1024) unsigned char a[tile_bytes(64, 64)], b[tile_bytes(64, 64)];
+  float exchanged[64][64 + 1];
+};
+
+// `Steps`: the order of mma's steps in a stage.
+template <typename T, typename Steps = AscendingSteps>
 class ComparedOrders {
   static constexpr int kSide = 64, kStages = 8;  // rows and columns; K is 64 kStages
 
  public:
   // Adds to *differing the sums, of kSide² for either comparison, that have other bits than
   // wgmma's. The block is one warpgroup. Operands are ± 2^u, u in -8 .. 8, so that every order of
-  // additions has other roundings; what begins as infinity or NaN stays it.
-  SINTER_DEVICE void run(unsigned* differing) {
-    __shared__ __align__(1024) unsigned char a[tile_bytes(kSide, kSide)],
-        b[tile_bytes(kSide, kSide)];
-    __shared__ float exchanged[kSide][kSide + 1];
+  // additions has other roundings.
+  // `memory`: the block's shared memory.
+  SINTER_DEVICE void run(unsigned* differing, ComparedOrdersMemory& memory) {
+    unsigned char *const a = memory.a, *const b = memory.b;
+    float(&exchanged)[kSide][kSide + 1] = memory.exchanged;
     float sums[kSide / 2] = {}, of_exchange[kSide / 2] = {}, of_mma[kSide / 2] = {};
 #pragma unroll 1
     for (int stage = 0; stage < kStages; ++stage) {
@@ -67,13 +73,15 @@ class ComparedOrders {
   static SINTER_DEVICE void multiply_by_warps(float (&sums)[kSide / 2], const unsigned char* a,
                                               const unsigned char* b) {
     const int row = first_row() + lane() / 4;
-    for (int k = lane() % 4 * 2; k < kSide; k += 16)
+    for (int step = 0; step < kSide / 16; ++step) {
+      const int k = 16 * Steps::at(step, kSide / 16) + lane() % 4 * 2;
 #pragma unroll
       for (int column = 0; column < kSide; column += 8)
         mma_m16n8k16(reinterpret_cast<float(&)[4]>(sums[column / 2]),
                      static_cast<const T*>(nullptr), word(a, row, k), word(a, row + 8, k),
                      word(a, row, k + 8), word(a, row + 8, k + 8), word(b, column + lane() / 4, k),
                      word(b, column + lane() / 4, k + 8));
+    }
   }
 
   template <typename Body>
