@@ -1,7 +1,6 @@
 // expert_linear. Constraint:
-//   C39  x [N, K] or [N, k, K] and w [E, M, K] of one float type, all but N constant and at least
-//   1;
-//        experts i32 [N, k]
+//   C39  expert_linear: x [N, K] or [N, k, K] and w [E, M, K] of one float type, all but N
+//        constant, 1 .. 2^30; experts i32 [N, k]
 #include "ir/inference.h"
 
 namespace sinter {
