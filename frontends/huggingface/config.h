@@ -150,6 +150,9 @@ void add_layer_rule(WeightMap& map, const std::string& weight, const std::string
 void add_expert_rules(WeightMap& map, const std::string& block, const std::string& gate,
                       const std::string& up, const std::string& down);
 
+/// The window of a Qwen, which `use_sliding_window` turns on.
+Result<std::optional<int64_t>> read_qwen_window(HfConfig& config);
+
 // The families: their fields and the names of their weights, nothing else.
 Result<HfModel> read_hf_bert(HfConfig& config);
 Result<HfModel> read_hf_distilbert(HfConfig& config);

@@ -51,20 +51,6 @@ Status read_qwen_experts(HfConfig& config, ModelSpec& spec, const RouterDefaults
   return config.flag(experts.normalized, "experts.normalized", {"norm_topk_prob"}, false);
 }
 
-/// spec.window and spec.windowed: where `use_sliding_window` is set, the layers that `slides`
-/// names. `typed`: layer_types may say otherwise.
-Status read_qwen_windows(HfConfig& config, ModelSpec& spec, bool typed,
-                         llvm::function_ref<bool(int64_t)> slides) {
-  bool on = false;
-  std::optional<int64_t> window;
-  SINTER_TRY(config.flag(on, "window", {"use_sliding_window"}, false));
-  if (on)
-    SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}, 4096));
-  else
-    SINTER_TRY(config.find("window", {"sliding_window"}));
-  return config.windows(spec, window, typed, slides);
-}
-
 }  // namespace
 
 Result<HfModel> read_hf_mixtral(HfConfig& config) {
@@ -120,8 +106,9 @@ Result<HfModel> read_hf_qwen2_moe(HfConfig& config) {
   SINTER_LET(spec, read_llama_fields(config, {.kv_heads = 16}));
   SINTER_LET(view, config.find("windowed", {"max_window_layers"}));
   SINTER_LET(sliding_layers, view.integer_or(28, 0));
-  SINTER_TRY(read_qwen_windows(
-      config, spec, true, [&](int64_t layer) { return layer % 2 == 0 && layer < sliding_layers; }));
+  SINTER_LET(window, read_qwen_window(config));
+  SINTER_TRY(config.windows(
+      spec, window, true, [&](int64_t layer) { return layer % 2 == 0 && layer < sliding_layers; }));
   SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}}));
   SINTER_TRY(config.flag(spec.qkv_bias, "qkv_bias", {"qkv_bias"}, true));
   SINTER_TRY(read_qwen_experts(config, spec, {.count = 60, .chosen = 4}, 1408));
@@ -140,7 +127,8 @@ Result<HfModel> read_hf_qwen2_moe(HfConfig& config) {
 Result<HfModel> read_hf_qwen3_moe(HfConfig& config) {
   SINTER_LET(spec, read_llama_fields(config, {.kv_heads = 4}));
   SINTER_TRY(config.find("windowed", {"max_window_layers"}));  // in its files; no class reads it
-  SINTER_TRY(read_qwen_windows(config, spec, false, [](int64_t) { return true; }));
+  SINTER_LET(window, read_qwen_window(config));
+  SINTER_TRY(config.windows(spec, window, false, [](int64_t) { return true; }));
   SINTER_TRY(config.rope(spec, {.theta = {"rope_theta"}}));
   SINTER_TRY(config.flag(spec.qkv_bias, "qkv_bias", {"attention_bias"}, false));
   spec.attention_out_bias = spec.qkv_bias;

@@ -4,9 +4,7 @@
 
 namespace sinter {
 
-namespace {
-
-Status read_positions(HfConfig& config, ModelSpec& spec) {
+Result<std::optional<int64_t>> read_qwen_window(HfConfig& config) {
   bool slides = false;
   std::optional<int64_t> window;
   SINTER_TRY(config.flag(slides, "window", {"use_sliding_window"}, false));
@@ -14,6 +12,13 @@ Status read_positions(HfConfig& config, ModelSpec& spec) {
     SINTER_TRY(config.optional_size(window, "window", {"sliding_window"}, 4096));
   else
     SINTER_TRY(config.find("window", {"sliding_window"}));
+  return window;
+}
+
+namespace {
+
+Status read_positions(HfConfig& config, ModelSpec& spec) {
+  SINTER_LET(window, read_qwen_window(config));
   SINTER_LET(view, config.find("windowed", {"max_window_layers"}));
   SINTER_LET(full_layers, view.integer_or(28, 0));
   SINTER_TRY(

@@ -9,22 +9,13 @@
 // multiply the same row of x; kUnits and kStride of a class.
 #pragma once
 
+#include "kernels/common/colocated_rows.cuh"
 #include "kernels/common/lane_sums.cuh"
 #include "kernels/common/vector.cuh"
 #include "kernels/experts/layout.h"
 #include "kernels/experts/order.h"
 
 namespace sinter {
-
-// The class of a matrix's row, and which of the class's rows it is.
-template <typename Config>
-SINTER_DEVICE int expert_class(int row) {
-  return row / (Config::kStride * Config::kUnits) * Config::kStride + row % Config::kStride;
-}
-template <typename Config>
-SINTER_DEVICE int expert_unit(int row) {
-  return row / Config::kStride % Config::kUnits;
-}
 
 // The sums of a block, addressed like the whole result.
 template <typename Config>
@@ -38,7 +29,7 @@ struct ExpertSums {
 template <typename Config>
 SINTER_DEVICE float load(ExpertSums<Config> p) {
   const int row = static_cast<int>(p.at % Config::kRows);
-  return p.sums[(expert_class<Config>(row) - p.first) * Config::kUnits + expert_unit<Config>(row)];
+  return p.sums[(class_of_row<Config>(row) - p.first) * Config::kUnits + unit_of_row<Config>(row)];
 }
 
 template <typename Config>
@@ -62,9 +53,7 @@ class ExpertLinear {
     return (left < kBlockClasses ? left : kBlockClasses) * kUnits;
   }
   SINTER_DEVICE int row(int i) const {
-    const int of = first_ + i / kUnits;
-    return of / Config::kStride * (Config::kStride * kUnits) + of % Config::kStride +
-           i % kUnits * Config::kStride;
+    return row_of_class<Config>(first_ + i / kUnits, i % kUnits);
   }
   SINTER_DEVICE ExpertSums<Config> sums() const { return {sums_, first_, 0}; }
 

@@ -161,7 +161,7 @@ class GemvPipeline {
     int unit = 0;
 #pragma unroll
     for (int u = 1; u < Config::kUnits; ++u) unit += i >= u * count_;
-    return gemv_row<Config>(first_ + i - unit * count_, unit);
+    return row_of_class<Config>(first_ + i - unit * count_, unit);
   }
 
  protected:
@@ -170,7 +170,7 @@ class GemvPipeline {
   }
   // The matrix row of the block's `own`-th if its rows are numbered class by class.
   SINTER_DEVICE int row_of_block(int own) const {
-    return gemv_row<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
+    return row_of_class<Config>(first_ + own / Config::kUnits, own % Config::kUnits);
   }
   // The matrix row of this warp's k-th.
   SINTER_DEVICE int row_of_warp(int k) const {

@@ -2,6 +2,7 @@
 // written and the sums while they are read.
 #pragma once
 
+#include "kernels/common/colocated_rows.cuh"
 #include "kernels/gemv/layout.h"
 #include "kernels/isa/mma.cuh"
 
@@ -103,21 +104,6 @@ struct WideChunks {
   }
 };
 
-// The row of a class of rows (ir/colocation.h), and the other way round.
-template <typename Config>
-SINTER_DEVICE int gemv_row(int row_class, int unit) {
-  return row_class / Config::kStride * Config::kStride * Config::kUnits + unit * Config::kStride +
-         row_class % Config::kStride;
-}
-template <typename Config>
-SINTER_DEVICE int gemv_class(int row) {
-  return row / (Config::kStride * Config::kUnits) * Config::kStride + row % Config::kStride;
-}
-template <typename Config>
-SINTER_DEVICE int gemv_unit(int row) {
-  return row / Config::kStride % Config::kUnits;
-}
-
 // A block's sums, addressed like the whole result [tokens, kRows] in memory.
 template <typename Config>
 struct GemvSums {
@@ -134,7 +120,7 @@ template <typename Config>
 SINTER_DEVICE float load(GemvSums<Config> p) {
   const int at = static_cast<int>(p.at);
   const int token = at / Config::kRows, row = at % Config::kRows;
-  const int unit = gemv_unit<Config>(row), own = gemv_class<Config>(row) - p.first;
+  const int unit = unit_of_row<Config>(row), own = class_of_row<Config>(row) - p.first;
   const float* parts = p.sums + ((token * Config::kUnits + unit) * p.count + own) * p.parts;
   float sum = parts[0];
   for (int s = 1; s < p.parts; ++s) sum = math::add(sum, parts[s]);

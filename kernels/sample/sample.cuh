@@ -5,6 +5,7 @@
 // digit of 8 bits in which keys may differ. All sums are of integers, so that their order is free.
 #pragma once
 
+#include "kernels/common/position_key.cuh"
 #include "kernels/isa/max.cuh"
 #include "kernels/sample/sample_row.cuh"
 
@@ -66,7 +67,6 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
     }
   }
 
-  // (key, smaller index first), packed so that the larger number wins.
   math::u64 packed = 0;
   const auto take = [&](int chunk) {
     float x[8];
@@ -74,8 +74,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const int i = row.index(chunk, e);
-      const math::u64 other =
-          static_cast<math::u64>(math::order_key(x[e])) << 32 | ~static_cast<math::u32>(i);
+      const math::u64 other = position_key(x[e], i);
       if (row.has(i) && other > packed) packed = other;
     }
   };
@@ -96,7 +95,7 @@ SINTER_DEVICE int find_largest(const LogitRow<T>& row, SampleShared& shared) {
     if (shared.of_warp[w] > packed) packed = shared.of_warp[w];
   __syncthreads();
   if (!chooses(static_cast<math::u32>(packed >> 32))) return kNoToken;
-  return static_cast<int>(~static_cast<math::u32>(packed));
+  return key_position(packed);
 }
 
 // The sum over the threads before this one, and over all threads. Every thread calls sum_threads.

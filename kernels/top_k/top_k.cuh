@@ -2,6 +2,7 @@
 // `count` rounds the warp finds the largest key left, of equal ones the one of the least position.
 #pragma once
 
+#include "kernels/common/position_key.cuh"
 #include "kernels/common/vector.cuh"
 #include "kernels/top_k/order.h"
 
@@ -21,7 +22,7 @@ SINTER_DEVICE void top_k(const T* x, long long stride, long long rows, int* chos
   for (int i = 0; i < kKeys; ++i) {
     const int at = 32 * i + lane;
     keys[i] = 0;
-    if (at < columns) keys[i] = top_k_key(load(x + row * stride + at), at);
+    if (at < columns) keys[i] = position_key(load(x + row * stride + at), at);
   }
 #pragma unroll 1
   for (int round = 0; round < count; ++round) {
@@ -35,7 +36,7 @@ SINTER_DEVICE void top_k(const T* x, long long stride, long long rows, int* chos
     }
 #pragma unroll
     for (int i = 0; i < kKeys; ++i) keys[i] = keys[i] == largest ? 0 : keys[i];
-    if (lane == 0) chosen[row * count + round] = top_k_position(largest);
+    if (lane == 0) chosen[row * count + round] = key_position(largest);
   }
 }
 
