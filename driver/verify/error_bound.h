@@ -31,8 +31,8 @@ struct ErrorBound {
   std::string value;  // "decode %logits"
   ErrorSum fused, unfused;
   double ulp = 0;  // of the value's type, where the fused plan is farthest off
-  /// The module chooses experts by numbers that are rounded (op top_k). Between two that are nearly
-  /// equal any rounding may decide, and the result is then that of another expert: no bound.
+  /// The module chooses experts by numbers that are rounded (op top_k). Between two experts that
+  /// are nearly equal any rounding may decide, so that the result has no bound.
   bool chooses = false;
 
   /// Numbers where the unfused plan has numbers, if the module chooses. Else RMS at most 1.05 of

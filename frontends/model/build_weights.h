@@ -10,7 +10,7 @@
 namespace sinter {
 
 /// A weight that a model's graph uses: `name` as in the graph ("l3.q.weight"), `key` as in a
-/// WeightMap ("l{i}.q.weight"). Linear weights are [out, in], those of experts [experts, out, in],
+/// WeightMap ("l{i}.q.weight"). Weights of linears are [out, in], of experts [experts, out, in],
 /// norms and biases [width], embedding tables [rows, hidden].
 struct LogicalWeight {
   std::string name, key;

@@ -238,7 +238,7 @@ struct WeightMap {
   std::vector<std::string> foreign = {};    // beginnings of names of other models' tensors
   /// Parts of names that older checkpoints spell otherwise: {usual, old}.
   std::vector<std::pair<std::string, std::string>> spellings = {};
-  /// Rules that replace those of their keys where the files have such a tensor of any layer.
+  /// By key, another rule: it replaces the key's rule where the files have its tensor in any layer.
   std::map<std::string, TensorRule, std::less<>> others = {};
 
   /// The layout of a model without files: every weight is the tensor of its own name.
