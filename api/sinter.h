@@ -513,7 +513,7 @@ class Graph {
   Value concat(const std::vector<Value>& values, std::int64_t axis, Name name = {}) {
     return op("concat", values, Attributes().set("axis", axis).text(), name);
   }
-  /// Rows of table [V, D] by ids i32 [N].
+  /// Rows of table [V ..., D], counted over all axes but the last, by ids i32 [N].
   Value embedding(Value table, Value ids, Name name = {}) {
     return op("embedding", {table, ids}, {}, name);
   }

@@ -33,4 +33,22 @@ inline bool is_by_element(const Op& op) {
          op.kind == OpKind::where;
 }
 
+/// The operands of the op broadcast against the result: elementwise ops, and what is composed of them.
+inline bool has_elementwise_form(const Op& op) {
+  switch (op.kind) {
+    case OpKind::broadcast:
+    case OpKind::copy:
+    case OpKind::cast:
+    case OpKind::where:
+    case OpKind::silu:
+    case OpKind::gelu:
+    case OpKind::gelu_tanh:
+    case OpKind::quick_gelu:
+    case OpKind::relu:
+      return true;
+    default:
+      return op_class(op) == OpClass::elementwise;
+  }
+}
+
 }  // namespace sinter

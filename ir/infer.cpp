@@ -13,7 +13,7 @@
 //   C7   broadcast: the operand's dims broadcast to `dims`
 //   C8   axis in 0 .. rank-1; axes ascending and distinct
 //   C10  concat: operands differ in nothing but a constant extent along `axis`
-//   C11  embedding: table [V, D], ids i32 of rank >= 1; gather: index i32, the extents of x but
+//   C11  embedding: table [V ..., D], ids i32 of rank >= 1; gather: index i32, the extents of x but
 //   along
 //        `axis`
 //   C12  kv_append: state [R, ...], value [N, ...] of the same type but for N, slot i32 [N]

@@ -42,11 +42,11 @@ Result<TensorType> infer_place(const Inference& op) {
 
 Result<TensorType> infer_embedding(const Inference& op) {
   const TensorType &table = op.operands[0], &ids = op.operands[1];
-  if (table.rank() != 2 || ids.rank() < 1 || ids.dtype != DType::i32)
-    return op.reject(11, fmt::format("needs a table [V, D] and ids i32[..., N], got {} and {}",
+  if (table.rank() < 2 || ids.rank() < 1 || ids.dtype != DType::i32)
+    return op.reject(11, fmt::format("needs a table [V ..., D] and ids i32[..., N], got {} and {}",
                                      op.show(table), op.show(ids)));
   TensorType result{table.dtype, ids.dims};
-  result.dims.push_back(table.dims[1]);
+  result.dims.push_back(table.dims.back());
   return result;
 }
 

@@ -1,19 +1,22 @@
 #include "ir/row_numbers.h"
 
 #include "ir/op_roles.h"
-#include "ir/sym_expr.h"
 
 namespace sinter {
 namespace {
 
-int64_t least(Dim dim, llvm::ArrayRef<Symbol> symbols) {
-  return dim.is_constant() ? dim.constant() : symbols[dim.symbol().index].low;
+/// The value of a product of extents with every symbol at its lower bound.
+int64_t least(const SymExpr& rows, llvm::ArrayRef<Symbol> symbols) {
+  std::vector<int64_t> lows;
+  for (const Symbol& symbol : symbols) lows.push_back(symbol.low);
+  return rows.evaluate(lows).value_or(0);
 }
 
 /// a <= b for all values of the symbols.
-bool at_most(Dim a, Dim b, llvm::ArrayRef<Symbol> symbols) {
-  if (a == b) return true;
-  if (!a.is_constant() && !b.is_constant() && symbols[a.symbol().index].at_most == b.symbol())
+bool at_most(Dim a, const SymExpr& b, llvm::ArrayRef<Symbol> symbols) {
+  if (SymExpr(a) == b) return true;
+  if (!a.is_constant() && symbols[a.symbol().index].at_most &&
+      SymExpr(Dim(*symbols[a.symbol().index].at_most)) == b)
     return true;
   return SymExpr(a).upper_bound(symbols) <= least(b, symbols);
 }
@@ -29,11 +32,14 @@ IndexMap number_coords(const Op& gather, const IndexMap& coords) {
   return gather.kind == OpKind::gather ? coords : IndexMap(coords.begin(), coords.end() - 1);
 }
 
-std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand) {
+std::optional<SymExpr> named_rows(const Graph& graph, const Op& op, size_t operand) {
   const OperandRole role = operand_role(op, operand);
   if (role.rows_of == OperandRole::kResult) return op.type.dims[0];
   const bool position = role.kind == OperandRole::first || role.kind == OperandRole::last;
   if (position && op.attrs.is_set(AttrName::any_range)) return std::nullopt;
+  const bool counts_all_axes = role.kind == OperandRole::group || op.kind == OpKind::embedding;
+  if (role.is_address() && counts_all_axes)
+    return volume(DimsRef(graph[op.operands[role.rows_of]].type.dims).drop_back());
   if (role.is_address()) {
     const TensorType& table = graph[op.operands[role.rows_of]].type;
     return table.dims[named_axis(op, table)];
@@ -52,7 +58,7 @@ std::vector<RowNumbers> row_numbers(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
     for (size_t k = 0; k < op.operands.size(); ++k)
-      if (const std::optional<Dim> rows = named_rows(graph, op, k)) {
+      if (const std::optional<SymExpr> rows = named_rows(graph, op, k)) {
         const OperandRole role = operand_role(op, k);
         found.push_back(
             {{i}, op.operands[k], *rows, role.is_address(), role.kind == OperandRole::group});
@@ -70,12 +76,14 @@ std::optional<size_t> find_outside(llvm::ArrayRef<int32_t> values, int64_t rows,
   return std::nullopt;
 }
 
-bool are_known(const Graph& graph, ValueId id, Dim rows, bool ends,
+bool are_known(const Graph& graph, ValueId id, const SymExpr& rows, bool ends,
                llvm::ArrayRef<Symbol> symbols) {
   const Op& op = graph[root_of(graph, id)];
   if (ends) {
     // A view may change the order of the values.
-    if (op.kind != OpKind::literal || root_of(graph, id) != id) return false;
+    if (root_of(graph, id) != id) return false;
+    if (op.kind == OpKind::run_ends) return volume(graph[op.operands[0]].type.dims) == rows;
+    if (op.kind != OpKind::literal) return false;
     std::vector<int32_t> values;
     for (const Number& number : op.attrs.get<std::vector<Number>>(AttrName::values))
       values.push_back(number.to_i32());
@@ -95,6 +103,11 @@ bool are_known(const Graph& graph, ValueId id, Dim rows, bool ends,
       return llvm::all_of(op.attrs.get<std::vector<Number>>(AttrName::values), names_row);
     case OpKind::top_k:  // positions along the last axis
       return at_most(graph[op.operands[0]].type.dims.back(), rows, symbols);
+    case OpKind::sorted_positions:
+    case OpKind::sorted_places: {  // each position once
+      const SymExpr count = volume(op.type.dims);
+      return count == rows || count.upper_bound(symbols) <= least(rows, symbols);
+    }
     default:
       return false;
   }

@@ -3,6 +3,7 @@
 
 #include "ir/graph.h"
 #include "ir/index_map.h"
+#include "ir/sym_expr.h"
 
 namespace sinter {
 
@@ -15,7 +16,7 @@ bool clamps_rows(const Op& op);
 struct RowNumbers {
   ValueId op;
   ValueId values;  // the operand
-  Dim rows;        // 0 .. rows - 1 name rows
+  SymExpr rows;    // 0 .. rows - 1 name rows
   bool address;    // false: they are only compared
   bool ends;       // they are ends of runs: ascending, 0 .. rows
 };
@@ -30,14 +31,16 @@ IndexMap number_coords(const Op& gather, const IndexMap& coords);
 std::optional<size_t> find_outside(llvm::ArrayRef<int32_t> values, int64_t rows, bool ends);
 
 /// The number of rows among which the operand's values name one; nullopt: they name none.
-std::optional<Dim> named_rows(const Graph& graph, const Op& op, size_t operand);
+std::optional<SymExpr> named_rows(const Graph& graph, const Op& op, size_t operand);
 
 /// The row numbers of all ops of the graph, in order.
 std::vector<RowNumbers> row_numbers(const Graph& graph);
 
-/// The values of `id` come from a generator or top_k, perhaps through views, and are numbers of
-/// `rows` rows, or ends of runs of them, for all values of the symbols.
-bool are_known(const Graph& graph, ValueId id, Dim rows, bool ends, llvm::ArrayRef<Symbol> symbols);
+/// The values of `id` come from a generator, a choice (top_k) or a sort (sorted_positions, run_ends),
+/// and are numbers of `rows` rows, or ends of runs of them, for all values of the symbols. Between
+/// them and the op may be views, but not of ends.
+bool are_known(const Graph& graph, ValueId id, const SymExpr& rows, bool ends,
+               llvm::ArrayRef<Symbol> symbols);
 
 /// The values come from an `input`, perhaps through views. An entry's inputs are checked before the
 /// call.

@@ -143,7 +143,7 @@ struct KernelFamily {
   /// invariant recipe have variants by it. null: there is one kernel.
   uint8_t (*form)(const Graph&, const Op&, llvm::ArrayRef<Symbol>) = nullptr;
   /// The decision of `choose` about an op of the family, for reports. null: it is not reported.
-  KernelChoice (*explain_choice)(const Op& own) = nullptr;
+  KernelChoice (*explain_choice)(const Graph&, const Op& own) = nullptr;
   /// Its kernel can read the operand of `op` where it is. null: matrices must have rows of
   /// neighbouring elements, other values must be dense.
   bool (*addresses)(const Graph&, const Op&, size_t operand, llvm::ArrayRef<Symbol>) = nullptr;

@@ -8,6 +8,11 @@
 namespace sinter {
 namespace {
 
+/// The order of the op is chosen, or that of an op in its place.
+bool has_chosen_order(const Op& op) {
+  return op_class(op) == OpClass::contraction || op.kind == OpKind::expert_linear;
+}
+
 /// The ranges of one symbol of an entry in which its ops have the same orders and, if `has_forms`,
 /// the same of the kernels that have an order. Both are chosen by the largest value that is
 /// possible, so that they hold from some value to another.
@@ -21,7 +26,7 @@ class OrderRanges {
         symbol_(symbols[symbol.index]),
         has_forms_(has_forms) {
     for (const Op& op : entry.graph.ops())
-      if (op_class(op) == OpClass::contraction) contractions_.insert(op.name);
+      if (has_chosen_order(op)) products_.insert(op.name);
   }
 
   std::vector<SymbolRange> find() const {
@@ -54,7 +59,7 @@ class OrderRanges {
     Orders orders;
     if (!graph) return orders;
     for (const Op& op : graph->ops())
-      if (contractions_.contains(op.name))
+      if (products_.contains(op.name))
         orders.emplace_back(op.kind, op.attrs, form_of(*graph, op, symbols));
     return orders;
   }
@@ -68,7 +73,7 @@ class OrderRanges {
   SymbolId id_;
   const Symbol& symbol_;
   bool has_forms_;
-  llvm::StringSet<> contractions_;  // names, which the families' ops keep
+  llvm::StringSet<> products_;  // names, which the families' ops keep
 };
 
 /// A token alone has a variant of its own: the kernels for it hold one in registers and not eight.
@@ -81,8 +86,7 @@ void split_off_one(std::vector<SymbolRange>& ranges) {
 
 std::vector<SymbolRange> ranges_of(const Entry& entry, llvm::ArrayRef<Symbol> symbols,
                                    const Recipe& recipe) {
-  const bool has_orders = llvm::any_of(
-      entry.graph.ops(), [](const Op& op) { return op_class(op) == OpClass::contraction; });
+  const bool has_orders = llvm::any_of(entry.graph.ops(), has_chosen_order);
   const bool has_tiles =
       llvm::any_of(entry.graph.ops(), [](const Op& op) { return op.kind == OpKind::mask_tiles; });
   const bool stays_one = entry.tokens == Tokens::invariant && !recipe.invariant;

@@ -9,7 +9,7 @@ namespace {
 /// else its result's rows.
 void add_anchor(const FusionProblem& problem, ValueId id, GroupShape& shape) {
   const Ports ports = problem.ports(id);
-  if (!ports.any_open()) return;
+  if (!ports.any_open() && !shape.family->is_companion) return;
   shape.anchor = id;
   shape.max_blocks = ports.max_blocks;
   const auto open =

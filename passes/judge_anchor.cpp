@@ -174,6 +174,9 @@ std::optional<Verdict> checks::anchored_space(Question& q) {
   if (auto refusal = stays_alone(q)) return refusal;
   const GroupShape &a = q.first_shape(), &b = q.second_shape();
   const auto anchors = joined_anchors(q);
+  for (const GroupShape* shape : {&a, &b})
+    if (!anchors && shape->anchor && !q.problem.ports(*shape->anchor).any_open())
+      return refuse(Reason::port_closed, q.problem.name(*shape->anchor));
   if (!anchors)
     return refuse(Reason::anchor_second,
                   fmt::format("{} and {}", q.problem.name(*a.anchor), q.problem.name(*b.anchor)));

@@ -350,6 +350,7 @@ std::optional<Term> PositionTerms::read_integer(const Op& op, const IndexMap& co
 /// From a table whose elements are all alike, or at a row that is a sum of positions.
 std::optional<Term> PositionTerms::read_gather(const Op& op, const IndexMap& coords) {
   const TensorType& table = graph_[op.operands[0]].type;
+  if (op.kind == OpKind::embedding && table.rank() > 2) return std::nullopt;
   const size_t axis = named_axis(op, table);
   const IndexMap number = number_coords(op, coords);
   const Term row = read(op.operands[1], number);

@@ -3,6 +3,7 @@
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
 
+#include "ir/cheap_ops.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -21,24 +22,6 @@ Dims chosen(DimsRef dims, const AxisList& axes, size_t rank) {
   for (size_t axis : axes)
     if (axis >= missing) result.push_back(dims[axis - missing]);
   return result;
-}
-
-/// The ops whose operands broadcast against the result.
-bool is_per_element(const Op& op) {
-  switch (op.kind) {
-    case OpKind::broadcast:
-    case OpKind::copy:
-    case OpKind::cast:
-    case OpKind::where:
-    case OpKind::silu:
-    case OpKind::gelu:
-    case OpKind::gelu_tanh:
-    case OpKind::quick_gelu:
-    case OpKind::relu:
-      return true;
-    default:
-      return op_class(op) == OpClass::elementwise;
-  }
 }
 
 class UnitAxes {
@@ -85,7 +68,7 @@ class UnitAxes {
     if (op.kind == OpKind::transpose) return transposition(op);
     if (op.kind == OpKind::slice) return part(op);
     if (kept.size() == dims.size()) return {};
-    if (is_per_element(op)) return per_element(op, kept);
+    if (has_elementwise_form(op)) return per_element(op, kept);
     switch (op.kind) {
       case OpKind::reshape:
         return of(op.operands[0], chosen(dims, kept, dims.size()));

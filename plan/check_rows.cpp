@@ -50,7 +50,7 @@ class RowWalk {
         return bad(group, numbers, "row numbers that nothing has checked, and is not checked");
       if (!buffer || llvm::none_of(entry_.row_checks, [&](const RowCheck& check) {
             return check.buffer == *buffer && check.ends == numbers.ends &&
-                   never_less(SymExpr(numbers.rows), check.rows, program_.symbols);
+                   never_less(numbers.rows, check.rows, program_.symbols);
           }))
         return bad(group, numbers, "row numbers that nothing looks at after the call");
     }

@@ -54,14 +54,13 @@ Status check_input_ranges(const Program& program, const EntryPlan& entry,
     const Graph& group = facts.kernel->group;
     for (const Op& op : group.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
-        const std::optional<Dim> named = named_rows(group, op, i);
+        const std::optional<SymExpr> named = named_rows(group, op, i);
         if (!named || !operand_role(op, i).is_address()) continue;
         const std::optional<uint32_t> input = input_of(group, op.operands[i]);
         if (!input) continue;
         const Buffer& buffer = entry.buffers[facts.reads[*input]];
         if (buffer.place != Buffer::Place::input) continue;
-        const int64_t count =
-            named->is_constant() ? named->constant() : symbol_values[named->symbol().index];
+        const int64_t count = named->evaluate(symbol_values).value_or(INT64_MAX);
         const bool is_end = operand_role(op, i).kind == OperandRole::group;
         int64_t& least = (is_end ? ends : rows)[buffer.index];
         least = std::min(least, count);

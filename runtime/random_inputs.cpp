@@ -103,13 +103,13 @@ class InputMaker {
     for (const Op& op : graph_.ops())
       for (size_t i = 0; i < op.operands.size(); ++i) {
         const OperandRole as = operand_role(op, i);
-        const std::optional<Dim> named = named_rows(graph_, op, i);
+        const std::optional<SymExpr> named = named_rows(graph_, op, i);
         if (!named || !as.is_address() || root_of(graph_, op.operands[i]) != input) continue;
         role.slots |= as.kind == OperandRole::slot;
         role.last |= as.kind == OperandRole::last;
         role.first |= as.kind == OperandRole::first;
         role.ends |= as.kind == OperandRole::group;
-        role.rows = std::min(role.rows, extent(*named));
+        role.rows = std::min(role.rows, named->evaluate(values_).value_or(INT64_MAX));
       }
     return role;
   }

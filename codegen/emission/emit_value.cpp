@@ -410,9 +410,9 @@ IndexExpr ValueEmitter::loaded_row(const std::string& id, Dim extent, Level leve
   return IndexExpr::variable(axis);
 }
 
-CheckedRow ValueEmitter::checked_row(const std::string& id, Dim extent, Level level) {
+CheckedRow ValueEmitter::checked_row(const std::string& id, const SymExpr& extent, Level level) {
   CodeScope& scope = home(level);
-  const std::string rows = space_.size_code(SymExpr(extent));
+  const std::string rows = space_.size_code(extent);
   const std::string key = fmt::format("{} of {}", id, rows);
   if (const CheckedRow* known = scope.find(&CodeScope::checked_rows, key)) return *known;
   const std::string inside = fresh();
@@ -422,13 +422,21 @@ CheckedRow ValueEmitter::checked_row(const std::string& id, Dim extent, Level le
   return scope.checked_rows[key] = {inside, row};
 }
 
-/// `coords` of the result of a gather, in its table: along one axis the loaded row. A row of an
-/// embedding's table has one axis.
+/// `coords` of the result of a gather, in its table: along one axis the loaded row. That of an
+/// embedding counts all axes but the last.
 IndexMap ValueEmitter::table_coords(const Op& op, const IndexMap& coords, const std::string& row,
                                     Level level) {
-  const size_t axis = named_axis(op, form_.graph[op.operands[0]].type);
-  IndexMap at = op.kind == OpKind::embedding ? IndexMap{coords[0], coords.back()} : coords;
-  at[axis] = loaded_row(row, form_.graph[op.operands[0]].type.dims[axis], level);
+  const TensorType& table = form_.graph[op.operands[0]].type;
+  if (op.kind == OpKind::embedding) {
+    const DimsRef rows = DimsRef(table.dims).drop_back();
+    const Dim most = rows.size() == 1 ? rows[0] : Dim(int64_t{INT32_MAX});
+    IndexMap at = delinearize(rows, loaded_row(row, most, level), space_.extents());
+    at.push_back(coords.back());
+    return at;
+  }
+  IndexMap at = coords;
+  const size_t axis = named_axis(op, table);
+  at[axis] = loaded_row(row, table.dims[axis], level);
   return at;
 }
 

@@ -147,7 +147,7 @@ class ValueEmitter {
   IndexMap clamped(const Alternative& part);
 
   IndexExpr loaded_row(const std::string& id, Dim extent, Level level);
-  CheckedRow checked_row(const std::string& id, Dim extent, Level level);
+  CheckedRow checked_row(const std::string& id, const SymExpr& extent, Level level);
   /// Where an element is stored, and when (empty: always).
   struct Place {
     IndexExpr at;

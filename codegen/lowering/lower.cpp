@@ -231,8 +231,7 @@ class EntryLowering {
   void add_row_check(const RowNumbers& numbers) {
     const ValueId root =
         are_given(graph_, numbers) ? root_of(graph_, numbers.values) : numbers.values;
-    const RowCheck check{buffer(root), SymExpr(numbers.rows), graph_[numbers.op].name,
-                         numbers.ends};
+    const RowCheck check{buffer(root), numbers.rows, graph_[numbers.op].name, numbers.ends};
     const auto same = [&](const RowCheck& other) {
       return other.buffer == check.buffer && other.rows == check.rows && other.ends == check.ends;
     };

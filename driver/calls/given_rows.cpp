@@ -19,7 +19,7 @@ bool is_looked_at(const EntryPlan& entry, const Buffer& input, const RowNumbers&
   return llvm::any_of(entry.row_checks, [&](const RowCheck& check) {
     const Buffer& buffer = entry.buffers[check.buffer];
     return buffer.place == Buffer::Place::input && buffer.index == input.index &&
-           check.rows == SymExpr(numbers.rows) && check.ends == numbers.ends;
+           check.rows == numbers.rows && check.ends == numbers.ends;
   });
 }
 

@@ -21,7 +21,7 @@ bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<
                       : attention_addresses(graph, op, operand, symbols);
 }
 
-KernelChoice explain_choice(const Op&) {
+KernelChoice explain_choice(const Graph&, const Op&) {
   return {"attention", "at most 8 tokens, or one of each sequence"};
 }
 

@@ -19,6 +19,11 @@ Ports expert_ports(const Graph&, const Op&) {
   return ports;
 }
 
+KernelChoice explain_choice(const Graph& graph, const Op& own) {
+  return {"experts", fmt::format("{} of {} matrices a token", own.type.dims[1].constant(),
+                                 graph[own.operands[1]].type.dims[0].constant())};
+}
+
 }  // namespace
 
 extern const KernelFamily experts_family;
@@ -31,6 +36,7 @@ constinit const KernelFamily experts_family{
     .latency_bound = true,
     .ports = expert_ports,
     .admits_epilogue = admits_expert_epilogue,
+    .explain_choice = explain_choice,
 };
 
 }  // namespace sinter

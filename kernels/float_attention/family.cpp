@@ -28,7 +28,7 @@ std::optional<KernelCost> attention_cost(const GroupView& group, int64_t) {
                       form.threads);
 }
 
-KernelChoice explain_choice(const Op&) { return {"attention", "many tokens of f32"}; }
+KernelChoice explain_choice(const Graph&, const Op&) { return {"attention", "many tokens of f32"}; }
 
 }  // namespace
 

@@ -186,7 +186,6 @@ class ProductKernel {
       by_chunk &= op_class(group[output]) != OpClass::append &&
                   volume(group[output].type.dims) == volume(op_.type.dims);
     }
-    if (by_chunk && op_.type.rank() != 2) return std::optional<SumsEpilogue>{};
     auto sums = SumsEpilogue::create(group, context_.anchor->id, results, context_.symbols);
     if (by_chunk && (!sums || sums->rows().units == 1)) return std::optional<SumsEpilogue>{};
     if (!sums) return tl::make_unexpected(std::move(sums).error());

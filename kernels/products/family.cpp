@@ -135,11 +135,15 @@ Result<KernelBody> emit_ascending(const EmitContext& context) {
   return emit_product(context, "AscendingSteps");
 }
 
-KernelChoice explain_choice(const Op& own) {
+KernelChoice explain_choice(const Graph& graph, const Op& own) {
+  if (own.kind == OpKind::grouped_linear)
+    return {"product", fmt::format("runs of rows, each by one of {} matrices of {}",
+                                   graph[own.operands[1]].type.dims[0].constant(),
+                                   to_string(own.type.dtype))};
   return {"product", fmt::format("Sinter's own, of {}", to_string(own.type.dtype))};
 }
 
-KernelChoice explain_codes(const Op& own) {
+KernelChoice explain_codes(const Graph&, const Op& own) {
   return {"product",
           fmt::format("{} codes, on tensor cores", code_info(code_format(own.attrs).code).name)};
 }

@@ -105,12 +105,17 @@ void multiply_codes(const OpCall& call, std::byte* out) {
   store_run(results.data(), tokens * rows, call.storage, out);
 }
 
+/// The product of all extents but the last one.
+int64_t row_count(const HostView& rows) {
+  return rows.dims.back() > 0 ? rows.volume() / rows.dims.back() : 0;
+}
+
 /// The ends of the `count` runs of an op's rows; of a checked op an end that is out of order, or
 /// beyond the rows, is the nearest that is not.
 Result<std::vector<int64_t>> run_ends(const OpCall& call, int64_t count) {
   std::vector<int32_t> scratch;
   const int32_t* given = dense_elements(call.operands[2], scratch);
-  const int64_t rows = call.operands[0].dims[0];
+  const int64_t rows = row_count(call.operands[0]);
   if (!is_checked(call.op))
     if (const auto bad = find_outside({given, static_cast<size_t>(count)}, rows, true))
       return call.error(
@@ -128,7 +133,7 @@ Status multiply_runs(const OpCall& call, std::byte* out) {
   std::vector<T> x_scratch, w_scratch;
   const T* x = dense_elements(call.operands[0], x_scratch);
   const T* w = dense_elements(call.operands[1], w_scratch);
-  const int64_t rows = call.operands[0].dims[0], runs = call.operands[1].dims[0];
+  const int64_t rows = row_count(call.operands[0]), runs = call.operands[1].dims[0];
   const int64_t columns = call.operands[1].dims[1], length = call.operands[1].dims[2];
   SINTER_LET(ends, run_ends(call, runs));
   std::vector<T> sums(static_cast<size_t>(rows * columns));

@@ -2,8 +2,8 @@
 //   C26  operands of 16-bit elements of one type, rows of a multiple of 8 elements, at least one of
 //   each
 //   C32  tiled_codes: x of 16-bit elements, no splits
-//   C35  grouped_linear: x [N, K], w [G, M, K] of one type of 16 bits and ends i32 [G], at least
-//   one run and one row of a matrix; rows as C26; fewer than 2^31 of N and of G * M
+//   C35  grouped_linear: x [N ..., K], w [G, M, K] of one type of 16 bits and ends i32 [G], at
+//   least one run and one row of a matrix; rows as C26; fewer than 2^31 of x and of G * M
 //   C36  grouped_outer: x [N, M] and y [N, K] of one type of 16 bits and ends i32 [G], at least one
 //   run; rows as C26; fewer than 2^31 of N and of G * M
 #include "ir/inference.h"
@@ -39,30 +39,32 @@ namespace {
 constexpr int64_t kMaxRows = (int64_t{1} << 31) - 1;
 
 /// Numbers of 31 bits name `tokens` rows, and the rows of `groups` matrices of `rows` rows.
-bool have_numbers(Dim tokens, int64_t groups, int64_t rows, llvm::ArrayRef<Symbol> symbols) {
-  return SymExpr(tokens).upper_bound(symbols) <= kMaxRows && groups <= kMaxRows / rows;
+bool have_numbers(const SymExpr& tokens, int64_t groups, int64_t rows, llvm::ArrayRef<Symbol> symbols) {
+  return tokens.upper_bound(symbols) <= kMaxRows && groups <= kMaxRows / rows;
 }
 
 }  // namespace
 
 Result<TensorType> infer_grouped_linear(const Inference& op) {
   const TensorType &x = op.operands[0], &w = op.operands[1], &ends = op.operands[2];
-  const bool fits = x.rank() == 2 && w.rank() == 3 && dtype_info(x.dtype).bits == 16 &&
-                    is_float(x.dtype) && w.dtype == x.dtype && w.dims[2] == x.dims[1] &&
+  const bool fits = x.rank() >= 2 && w.rank() == 3 && dtype_info(x.dtype).bits == 16 &&
+                    is_float(x.dtype) && w.dtype == x.dtype && w.dims[2] == x.dims.back() &&
                     ends == TensorType{DType::i32, {w.dims[0]}};
   if (!fits || !w.dims[0].is_constant() || !w.dims[1].is_constant() || !w.dims[2].is_constant())
     return op.reject(35,
-                     fmt::format("needs x [N, K] and w [G, M, K] of one type of 16 bits, all but "
-                                 "N constant, and ends i32[G], got {}, {} and {}",
+                     fmt::format("needs x [N ..., K] and w [G, M, K] of one type of 16 bits, K and "
+                                 "all of w constant, and ends i32[G], got {}, {} and {}",
                                  op.show(x), op.show(w), op.show(ends)));
   if (w.dims[0].is(0) || w.dims[1].is(0) || !is_tiled_linear_length(w.dims[2].constant()))
     return op.reject(35, fmt::format("w {}: at least one matrix, whose rows have a multiple of {} "
                                      "elements",
                                      op.show(w), kTiledLinearMultiple));
-  if (!have_numbers(x.dims[0], w.dims[0].constant(), w.dims[1].constant(), op.symbols))
+  Dims dims(DimsRef(x.dims).drop_back());
+  if (!have_numbers(volume(dims), w.dims[0].constant(), w.dims[1].constant(), op.symbols))
     return op.reject(35, fmt::format("x {}, w {}: at most 2^31 - 1 rows of x, and of all matrices",
                                      op.show(x), op.show(w)));
-  return TensorType{x.dtype, {x.dims[0], w.dims[1]}};
+  dims.push_back(w.dims[1]);
+  return TensorType{x.dtype, dims};
 }
 
 Result<TensorType> infer_grouped_outer(const Inference& op) {

@@ -77,7 +77,7 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
                                                    : EarlyWish();
 }
 
-KernelChoice explain_choice(const Op& own) {
+KernelChoice explain_choice(const Graph&, const Op& own) {
   return {"attention",
           fmt::format("{} tokens of {}", own.attrs.has(AttrName::splits) ? "few" : "many",
                       to_string(own.type.dtype))};

@@ -58,11 +58,17 @@ Result<HostView> evaluate_concat(const OpCall& call) {
 }
 
 Result<HostView> evaluate_embedding(const OpCall& call) {
-  const HostView& table = call.operands[0];
+  HostView table = call.operands[0];
+  const int64_t width = table.dims.back();
+  if (table.dims.size() > 2) {
+    SINTER_LET(rows, copy_dense(table, call.storage));
+    table = std::move(rows);
+    table.dims = {width > 0 ? table.volume() / width : 0, width};
+    table.strides = {width, 1};
+  }
   std::vector<int32_t> scratch;
   SINTER_LET(ids, row_indices(call, 1, table.dims[0], "id", scratch));
   SINTER_LET(value, allocate(call.dims, call.storage));
-  const int64_t width = table.dims[1];
   const int64_t row_bytes = width * whole_bytes(call.storage);
   std::byte* out = value.out;
   for (int32_t id : ids) {

@@ -32,8 +32,7 @@ void set_ranges(std::vector<HostTensor*>& ranges, int64_t rows) {
 void set_numbers(const Kernel& kernel, llvm::ArrayRef<int64_t> symbol_values,
                  std::vector<HostTensor>& inputs) {
   const std::vector<RowNumbers> named = row_numbers(kernel.group);
-  const Dim dim = named[0].rows;
-  const int64_t rows = dim.is_constant() ? dim.constant() : symbol_values[dim.symbol().index];
+  const int64_t rows = *named[0].rows.evaluate(symbol_values);
   std::vector<HostTensor*> integers;
   for (HostTensor& input : inputs)
     if (input.dtype == DType::i32) integers.push_back(&input);

@@ -1,6 +1,6 @@
-// Kernels of top_k and expert_linear compute what the host evaluator computes, bit for bit: random
-// numbers of experts, of chosen ones and of elements, equal logits, numbers that name no expert.
-// The kernels' text runs on the CPU.
+// Kernels of top_k, expert_linear and of sorted rows compute what the host evaluator computes, bit
+// for bit: random numbers of experts, of chosen ones and of elements, equal logits, numbers that
+// name no expert. The kernels' text runs on the CPU.
 //
 // SINTER_TRIES=N tries N kernels of each op (8); SINTER_SEED=S draws others (7).
 #include <random>
@@ -58,6 +58,31 @@ class Draws {
                chosen, rows / 2);
   }
 
+  std::string sort() {
+    const int64_t chosen = between(1, 8), count = chance(20) ? between(1, 1024) : between(1, 128);
+    constexpr std::string_view kResults[] = {"sorted_positions", "sorted_places", "run_ends"};
+    // All results of one kernel, or one of a kernel of its own.
+    const int64_t alone = chance(50) ? between(0, 2) : 3;
+    std::string names, text;
+    for (int64_t i = 0; i < 3; ++i) {
+      if (alone != 3 && alone != i) continue;
+      names += fmt::format("{}%y{}", names.empty() ? "" : ", ", i);
+      text += fmt::format("  %y{} = {} %e {{count = {}}} : i32[{}]\n", i, kResults[i], count,
+                          i == 2 ? fmt::to_string(count) : fmt::format("N, {}", chosen));
+    }
+    return fmt::format("graph(%e: i32[N, {}]) -> ({}) {{\n{}}}", chosen, names, text);
+  }
+
+  std::string embedding() {
+    const bool repeats = chance(50);
+    const int64_t chosen = between(1, 8), length = chance(50) ? 8 * between(1, 200) : between(1, 70);
+    return fmt::format(
+        "graph(%x: DTYPE[N, {0}, {1}], %e: i32[N, {2}]) -> (%y) {{\n{3}"
+        "  %y = embedding %{4}, %e {{checked = 1}} : DTYPE[N, {2}, {1}]\n}}",
+        repeats ? 1 : chosen, length, chosen,
+        repeats ? fmt::format("  %b = broadcast %x {{dims = [N, {0}, {1}]}} : DTYPE[N, {0}, {1}]\n", chosen, length) : "", repeats ? "b" : "x");
+  }
+
  private:
   std::mt19937 random_;
 };
@@ -105,13 +130,29 @@ TEST_CASE("products with the matrices of experts, and an epilogue") {
   run_trials(trials, {{3}, {1}, {0}, {17}}, name_no_expert);
 }
 
+/// Numbers of a few experts, and some that are none's, or of no row.
+void repeat_numbers(const Kernel&, llvm::ArrayRef<int64_t>, std::vector<HostTensor>& inputs) {
+  constexpr int32_t kNumbers[] = {3, 0, 5, 3, 3, -1, 0, 1024, 1, INT32_MAX, INT32_MIN, 2, 17};
+  HostTensor& numbers = inputs.back();
+  for (int64_t i = 0; i < numbers.volume(); ++i)
+    numbers.data<int32_t>()[i] = kNumbers[i * i % 37 % std::size(kNumbers)];
+}
+
+TEST_CASE("rows in the order of their numbers, equal ones by position") {
+  run_trials(trials_of(&Draws::sort), {{37}, {1}, {0}, {600}}, repeat_numbers);
+  run_trials(trials_of(&Draws::embedding), {{37}, {1}, {0}}, repeat_numbers);
+}
+
 TEST_CASE("kernels of experts compile" * doctest::test_suite("nvrtc")) {
   const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
   std::vector<KernelSource> sources;
-  const Trials chosen = trials_of(&Draws::top_k), products = trials_of(&Draws::expert_linear);
-  for (const Trials* trials : {&chosen, &products})
-    for (const Kernel& kernel : trials->kernels) sources.push_back({kernel.name, kernel.source});
+  std::deque<Trials> trials;
+  for (const auto draw : {&Draws::top_k, &Draws::expert_linear, &Draws::sort, &Draws::embedding}) {
+    trials.push_back(trials_of(draw));
+    for (const Kernel& kernel : trials.back().kernels)
+      sources.push_back({kernel.name, kernel.source});
+  }
   const Status compiled = compile_or_find(*nvrtc, sources, "sm_90a");
   CHECK_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().what));
 }

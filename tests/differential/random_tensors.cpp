@@ -77,15 +77,14 @@ class DataMaker {
 
 Rows DataMaker::rows_read_by(ValueId input) const {
   Rows rows;
-  const auto limit = [&](int64_t& least, Dim extent) {
-    const int64_t n =
-        extent.is_constant() ? extent.constant() : test_.symbol_values[extent.symbol().index];
+  const auto limit = [&](int64_t& least, const SymExpr& extent) {
+    const int64_t n = *extent.evaluate(test_.symbol_values);
     least = least < 0 ? n : std::min(least, n);
   };
   for (const Op& op : graph_.ops())
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const OperandRole role = operand_role(op, i);
-      const std::optional<Dim> named = named_rows(graph_, op, i);
+      const std::optional<SymExpr> named = named_rows(graph_, op, i);
       if (root_of(graph_, op.operands[i]) != input || !named) continue;
       const bool is_end = role.kind == OperandRole::group;
       limit(is_end ? rows.last_end : rows.limit, *named);

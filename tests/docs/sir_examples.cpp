@@ -156,8 +156,9 @@ constexpr OpExample kExamples[] = {
   })"},
     // Gather and append.
     {{OpKind::embedding},
-     "embedding(table [V, D], ids i32[..., N]) -> [..., N, D]",
-     "Row n of the result is row ids[n] of the table.",
+     "embedding(table [V ..., D], ids i32[..., N]) -> [..., N, D]",
+     "Row n of the result is row ids[n] of the table, whose rows are counted over all axes but the "
+     "last.",
      R"(  weight %table : f16[64, 8] = file {tensor = "embed"}
   entry @e(%ids: i32[N]) -> (%x) {
     %x = embedding %table, %ids
@@ -509,11 +510,11 @@ constexpr OpExample kExamples[] = {
     %y = quantized_linear %x, %w {size = 1024, codes = "int4 g128 f16", order = tiled_codes}
   })"},
     {{OpKind::grouped_linear},
-     "grouped_linear(x [N, K], matrices [G, M, K], ends i32[G]) -> [N, M]",
+     "grouped_linear(x [N ..., K], matrices [G, M, K], ends i32[G]) -> [N ..., M]",
      "`linear` of runs of rows, each with a matrix of its own, of a 16-bit type: run g has the "
      "rows "
-     "ends[g - 1] .. ends[g] - 1, from 0 for the first, and rows behind the last run are 0. The "
-     "ends ascend and are at most N. Each element is summed in the order `tiled_linear`.",
+     "ends[g - 1] .. ends[g] - 1, from 0 for the first, and rows behind the last run are 0. Rows "
+     "are counted over all axes but the last. The ends ascend and are at most that number. Each element is summed in the order `tiled_linear`.",
      R"(  weight %w : bf16[8, 256, 64] = file {tensor = "experts"}
   entry @e(%x: bf16[N, 64], %ends: i32[8]) -> (%y) {
     %y = grouped_linear %x, %w, %ends
@@ -543,6 +544,27 @@ constexpr OpExample kExamples[] = {
      R"(  weight %w : bf16[128, 1536, 64] = file {tensor = "experts"}
   entry @e(%x: bf16[N, 64], %experts: i32[N, 8]) -> (%y) {
     %y = expert_linear %x, %w, %experts
+  })"},
+    {{OpKind::sorted_positions},
+     "sorted_positions(numbers i32[N, k]) -> i32[N, k]",
+     "The positions of the numbers by ascending number, those of equal numbers in ascending order. "
+     "Number [n, r] has the position n * k + r, and the result is counted in the same way. Numbers "
+     "other than 0 .. count - 1 come last, and count as equal. A pass takes a token's experts by "
+     "it.",
+     R"(  entry @e(%experts: i32[N, 8]) -> (%positions) {
+    %positions = sorted_positions %experts {count = 128}
+  })"},
+    {{OpKind::sorted_places},
+     "sorted_places(numbers i32[N, k]) -> i32[N, k]",
+     "The inverse of `sorted_positions`: the place of each number in the sorted order.",
+     R"(  entry @e(%experts: i32[N, 8]) -> (%places) {
+    %places = sorted_places %experts {count = 128}
+  })"},
+    {{OpKind::run_ends},
+     "run_ends(numbers i32[N, k]) -> i32[count]",
+     "Where the run of each number ends in the sorted order: how many numbers are 0 .. e.",
+     R"(  entry @e(%experts: i32[N, 8]) -> (%ends) {
+    %ends = run_ends %experts {count = 128}
   })"},
     {{OpKind::custom},
      "custom(operands ...) -> what the registered op says",

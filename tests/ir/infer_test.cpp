@@ -205,6 +205,7 @@ TEST_CASE("C11 embedding") {
   rejects(11, OpKind::embedding, {f16({100}), i32({kN})});
   rejects(11, OpKind::embedding, {f16({100, 8}), f16({kN})});
   gives(OpKind::embedding, {f16({100, 8}), i32({kN, 3})}, {}, f16({kN, 3, 8}));
+  gives(OpKind::embedding, {f16({kN, 3, 8}), i32({kM})}, {}, f16({kM, 8}));
   rejects(11, OpKind::embedding, {f16({100, 8}), i32({})});
 }
 
@@ -820,7 +821,8 @@ TEST_CASE("C35 grouped_linear") {
   rejects(35, kind, {f16({kN, 16}), f16({3, 5, 16}), i32({3, 1})});
   rejects(35, kind, {f16({kN, 16}), f16({3, 5, 16}), f16({3})});
   rejects(35, kind, {f16({kN, 16}), f16({5, 16}), i32({5})});
-  rejects(35, kind, {f16({2, kN, 16}), f16({3, 5, 16}), i32({3})});
+  gives(kind, {f16({2, kN, 16}), f16({3, 5, 16}), i32({3})}, {}, f16({2, kN, 5}));
+  rejects(35, kind, {f16({16}), f16({3, 5, 16}), i32({3})});
   rejects(35, kind, {f16({kN, 16}), f16({3, 5, 24}), i32({3})});
   rejects(35, kind, {f16({kN, 12}), f16({3, 5, 12}), i32({3})});
   rejects(35, kind, {f32({kN, 16}), f32({3, 5, 16}), i32({3})});
@@ -890,6 +892,21 @@ TEST_CASE("C39 expert_linear") {
   gives(kind, {f16({kN, 1}), f16({1, kLarge, 1}), i32({kN, 1})}, {}, f16({kN, 1, kLarge}));
   rejects(39, kind, {f16({kN, 1}), f16({1, kLarge + 1, 1}), i32({kN, 1})});
   rejects(39, kind, {f16({kN, kLarge + 1}), f16({1, 1, kLarge + 1}), i32({kN, 1})});
+}
+
+TEST_CASE("C40 sorts of numbers") {
+  const auto of = [](int64_t count) { return with(AttrName::count, count); };
+  for (const OpKind kind : {OpKind::sorted_positions, OpKind::sorted_places, OpKind::run_ends}) {
+    const bool ends = kind == OpKind::run_ends;
+    gives(kind, {i32({kN, 8})}, of(128), ends ? i32({128}) : i32({kN, 8}));
+    gives(kind, {i32({0, 1})}, of(1024), ends ? i32({1024}) : i32({0, 1}));
+    rejects(1, kind, {i32({kN, 8})});
+    for (const int64_t count : {int64_t{0}, int64_t{-1}, int64_t{1025}, INT64_MAX})
+      rejects(40, kind, {i32({kN, 8})}, of(count));
+    for (const TensorType& bad :
+         {i32({kN}), i32({kN, kM}), i32({kN, 0}), i32({2, kN, 8}), f32({kN, 8})})
+      rejects(40, kind, {bad}, of(4));
+  }
 }
 
 TEST_CASE("C21 sample") {

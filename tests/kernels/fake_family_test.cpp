@@ -182,6 +182,7 @@ TEST_CASE("the registry gives every anchor one family, in the order of choice") 
                                                "scatter",
                                                "top_k",
                                                "experts",
+                                               "sorted_rows",
                                                "custom",
                                                "gemm",
                                                "column",

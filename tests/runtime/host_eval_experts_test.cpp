@@ -1,4 +1,5 @@
-// top_k, expert_linear and expert_sum on the host: their rules written down here, and float64.
+// top_k, expert_linear, expert_sum and sorted rows on the host: their rules written down here, and
+// float64.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -94,6 +95,39 @@ TEST_CASE("expert_sum: by rank, products rounded to the type of the weights") {
   const HostTensor ones = tensor(DType::f32, {1, 3}, {1, 1, 1});
   CHECK(sum("f32", small, ones) == 0);
   CHECK(sum("f32", tensor(DType::f16, {1, 3, 1}, {1, -1, 0x1p-24}), ones) == 0x1p-24);
+}
+
+TEST_CASE("sorted rows: by number, equal ones by position, numbers of no run last") {
+  const HostTensor numbers = tensor(DType::i32, {3, 2}, {2, 0, -1, 2, 0, 3});
+  const auto sorted = [&](std::string_view op, std::string_view type) {
+    const Module module = module_of("%e: i32[N, 2]", fmt::format("%y = {} %e {{count = 3}} : {}", op, type));
+    return values_of(evaluated(module, {numbers}, {3, 0}));
+  };
+  CHECK(sorted("sorted_positions", "i32[N, 2]") == V{1, 4, 0, 3, 2, 5});
+  CHECK(sorted("sorted_places", "i32[N, 2]") == V{2, 0, 4, 3, 1, 5});
+  CHECK(sorted("run_ends", "i32[3]") == V{2, 2, 4});
+}
+
+TEST_CASE("embedding counts the rows of a table over all axes but the last") {
+  const HostTensor x = tensor(DType::i32, {2, 2, 1}, {5, 6, 7, 8}),
+                   rows = tensor(DType::i32, {2, 2}, {3, -1, 4, 1});
+  const Module module = module_of("%x: i32[N, 2, 1], %r: i32[N, 2]",
+                                  "%y = embedding %x, %r {checked = 1} : i32[N, 2, 1]");
+  CHECK(values_of(evaluated(module, {x, rows}, {2, 0})) == V{8, 0, 0, 6});
+}
+
+TEST_CASE("grouped_linear counts rows over all axes but the last") {
+  const Module module = module_of("%x: f16[N, 2, 8], %w: f16[2, 1, 8], %e: i32[2]",
+                                  "%y = grouped_linear %x, %w, %e : f16[N, 2, 1]");
+  V x(4 * 8), w(2 * 8);
+  for (size_t row = 0; row < 4; ++row) x[row * 8] = static_cast<double>(row + 1);
+  w[0] = 1;
+  w[8] = 10;
+  const HostTensor result = evaluated(module, {tensor(DType::f16, {2, 2, 8}, x),
+                                               tensor(DType::f16, {2, 1, 8}, w),
+                                               tensor(DType::i32, {2}, {1, 3})},
+                                      {2, 0});
+  CHECK(values_of(result) == V{1, 20, 30, 0});
 }
 
 }  // namespace

@@ -339,6 +339,11 @@ TEST_CASE("every op takes empty tensors") {
       {"%x: f16[N, 8]", "%y = top_k %x {count = 3} : i32[N, 3]"},
       {"%x: f16[N, 8], %w: f16[2, 3, 8], %e: i32[N, 2]",
        "%y = expert_linear %x, %w, %e : f16[N, 2, 3]"},
+      {"%x: f16[N, 2, 8], %w: f16[2, 3, 8], %e: i32[2]",
+       "%y = grouped_linear %x, %w, %e : f16[N, 2, 3]"},
+      {"%e: i32[N, 2]", "%y = sorted_positions %e {count = 3} : i32[N, 2]"},
+      {"%e: i32[N, 2]", "%y = sorted_places %e {count = 3} : i32[N, 2]"},
+      {"%e: i32[N, 2]", "%y = run_ends %e {count = 3} : i32[3]", 3},
       {"%x: f16[N, 8], %w: i32[3, 68]",
        "%y = quantized_linear %x, %w {size = 8, codes = \"int8 row f32\", order = tiled_codes} : "
        "f16[N, 3]"},

@@ -1,0 +1,44 @@
+// Rows in the order of numbers, for products of runs of rows.
+#include "kernels/family.h"
+
+#include "codegen/emission/kernel_body.h"
+
+namespace sinter {
+
+EmitKernel emit_sorted_rows;
+std::optional<ValueId> choose_sorted_rows(Builder& b, const Op& op, Tokens tokens,
+                                          const Recipe& recipe);
+
+namespace {
+
+constexpr OpKind kAnchors[] = {OpKind::sorted_positions, OpKind::sorted_places, OpKind::run_ends};
+
+/// One sort has all three results of the same numbers.
+bool is_same_sort(const Op& anchor, const Op& other) {
+  return anchor.kind == OpKind::sorted_positions && other.kind != OpKind::sorted_positions &&
+         anchor.operands == other.operands &&
+         anchor.attrs == other.attrs;
+}
+
+/// Its products run on tensor cores by warpgroups, in another order than those of few tokens.
+Permission permission(const Recipe& recipe) {
+  const bool is_asked = !recipe.invariant && recipe.products != Recipe::Products::library;
+  return is_asked && recipe.has_wgmma ? Permission::always : Permission::never;
+}
+
+}  // namespace
+
+extern const KernelFamily sorted_rows_family;
+constinit const KernelFamily sorted_rows_family{
+    .name = "sorted_rows",
+    .kind = KernelFamily::Kind::anchored,
+    .anchors = kAnchors,
+    .make = emit_sorted_rows,
+    .cost = streaming_cost,
+    .is_companion = is_same_sort,
+    .latency_bound = true,
+    .permission = permission,
+    .choose = choose_sorted_rows,
+};
+
+}  // namespace sinter

@@ -1,0 +1,13 @@
+// The sizes that the kernels of sorted rows, their emitter and their ops share.
+#pragma once
+
+#include "ir/scalar_math.h"
+
+namespace sinter {
+
+/// The most different numbers that are sorted.
+constexpr int kMostSortedNumbers = 1024;
+/// Warps of the one block that sorts: each counts the numbers of a part, in shared memory.
+SINTER_DEVICE constexpr int sort_warps(int runs) { return runs <= 256 ? 32 : 8; }
+
+}  // namespace sinter
