@@ -17,6 +17,7 @@
 #include "frontends/model/build_model.h"
 #include "frontends/model/spec_json.h"
 #include "frontends/quantized/code_tensors.h"
+#include "ir/sym_expr.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -64,22 +65,21 @@ Result<Weights> open_weights_of(const std::string& folder, const LoadOptions& op
 
 /// The quantized weights of a model whose files are not read, as its config describes them.
 Result<CodedTensors> coded_by_config(const ModelSpec& spec, const WeightNames& names,
-                                     const Quantization& quantization, const std::string& path) {
+                                     const Quantization& quantization) {
   constexpr std::string_view kEnd = ".weight";
   CodedTensors coded;
   for (const LogicalWeight& weight : logical_weights(spec)) {
-    const std::string tensor = tensor_name(weight, names);
-    if (weight.dims.size() < 2 || !tensor.ends_with(kEnd)) continue;
-    SINTER_LET(scheme, quantization.scheme_of(
-                           std::string_view(tensor).substr(0, tensor.size() - kEnd.size())));
-    if (!scheme) continue;
-    if (weight.dims.size() != 2)
-      return fail(
-          fmt::format("the config quantizes the experts of layer {}, which is not supported",
-                      weight.layer),
-          path, "give a model whose experts are not quantized");
-    const Dims dims = tensor_dims(weight, names);
-    coded[tensor] = {dims[0].constant(), dims[1].constant(), *scheme, DType::f16};
+    for (const auto& [tensor, type] : source_tensors(weight, names, spec.dtype)) {
+      if (type.rank() < 2 || !tensor.ends_with(kEnd)) continue;
+      SINTER_LET(scheme, quantization.scheme_of(
+                             std::string_view(tensor).substr(0, tensor.size() - kEnd.size())));
+      if (!scheme) continue;
+      CodedTensor& weight = coded[tensor];
+      weight.scheme = *scheme;
+      weight.in = type.dims.back().constant();
+      weight.out = volume(DimsRef(type.dims)).constant() / weight.in;
+      weight.matrices = type.rank() == 3 ? type.dims[0].constant() : 0;
+    }
   }
   return coded;
 }
@@ -268,7 +268,7 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
     adopt_other_rules(names.map, *weights.tensors);
     SINTER_TRY(settle_tied(model, names, weights));
   } else if (quantization) {
-    SINTER_LET(coded, coded_by_config(model.spec, names, *quantization, path));
+    SINTER_LET(coded, coded_by_config(model.spec, names, *quantization));
     names.coded = std::move(coded);
   }
   SINTER_LET(loaded, finish(std::move(model.spec), names, std::move(weights), path, options));

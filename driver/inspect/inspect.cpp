@@ -153,14 +153,18 @@ struct PackedWeight {
   std::string format;
 };
 
-/// The weights that entries dequantize, by name.
+/// The weights that entries dequantize or give to experts as codes, by name.
 std::map<std::string, PackedWeight> packed_weights(const Module& module) {
   std::map<std::string, PackedWeight> packed;
   for (const Entry& entry : module.entries)
     for (const Op& op : entry.graph.ops())
-      if (op.kind == OpKind::dequantize && entry.graph[op.operands[0]].kind == OpKind::weight)
-        packed[entry.graph[op.operands[0]].name] = {op.type,
-                                                    op.attrs.get<std::string>(AttrName::codes)};
+      if (op.kind == OpKind::dequantize || op.kind == OpKind::expert_linear) {
+        const Op& weight = entry.graph[op.operands[op.kind == OpKind::dequantize ? 0 : 1]];
+        if (weight.kind != OpKind::weight || !op.attrs.has(AttrName::codes)) continue;
+        TensorType type{DType::f32, weight.type.dims};
+        type.dims.back() = op.attrs.get<Dim>(AttrName::size);
+        packed[weight.name] = {type, op.attrs.get<std::string>(AttrName::codes)};
+      }
   return packed;
 }
 

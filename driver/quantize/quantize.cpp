@@ -34,17 +34,20 @@ constexpr const char* kOtherFiles[] = {"generation_config.json",
                                        "merges.txt",
                                        "vocab.txt"};
 
-/// A tensor of the files that becomes codes and scales.
+/// A tensor of the files that becomes codes and scales: [out, in], or the matrices of all experts.
 struct Matrix {
   std::string tensor;
-  int64_t out = 0, in = 0;
+  int64_t out = 0, in = 0;  // rows of all matrices, columns
   bool transposed = false;  // in the files
   WeightScheme scheme = {};
 };
 
+/// Routers and gates of shared experts stay as they are: they are small, and an error of theirs
+/// chooses other experts.
 bool is_rounded(const LogicalWeight& weight, const QuantizeOptions& options) {
-  if (weight.dims.size() != 2) return false;
+  if (weight.dims.size() < 2) return false;
   if (weight.table) return options.embeddings;
+  if (weight.key == "l{i}.router.weight" || weight.key == "l{i}.shared_gate.weight") return false;
   return weight.key.starts_with("l{i}.") || (options.head && weight.key == "lm_head.weight");
 }
 
@@ -55,16 +58,18 @@ std::vector<Matrix> matrices_of(const OpenedModel& model, const QuantizeOptions&
   std::map<std::string, Matrix> matrices;
   for (const LogicalWeight& logical : logical_weights(*model.spec)) {
     if (!is_rounded(logical, options)) continue;
+    const llvm::ArrayRef<Op> ops = weights.at(logical.name)->init.ops();
     Matrix matrix;
     matrix.scheme = logical.table ? options.format.table : options.format.scheme;
-    for (const Op& op : weights.at(logical.name)->init.ops()) {
-      matrix.transposed |= op.kind == OpKind::transpose;
+    matrix.transposed =
+        llvm::any_of(ops, [](const Op& op) { return op.kind == OpKind::transpose; });
+    for (const Op& op : ops) {
       if (op.kind != OpKind::file) continue;
       matrix.tensor = op.attrs.get<std::string>(AttrName::tensor);
-      matrix.out = op.type.dims[0].constant();
-      matrix.in = op.type.dims[1].constant();
+      matrix.in = op.type.dims.back().constant();
+      matrix.out = volume(DimsRef(op.type.dims)).constant() / matrix.in;
+      matrices.emplace(matrix.tensor, matrix);
     }
-    matrices.emplace(matrix.tensor, matrix);
   }
   std::vector<Matrix> list;
   for (auto& [tensor, matrix] : matrices) list.push_back(std::move(matrix));
@@ -73,10 +78,12 @@ std::vector<Matrix> matrices_of(const OpenedModel& model, const QuantizeOptions&
 
 Status check_matrix(const Matrix& matrix, const std::string& origin) {
   if (matrix.transposed || !matrix.tensor.ends_with(kEnd))
-    return fail(fmt::format("tensor {} is a matrix [in, out], for which compressed-tensors has no "
-                            "layout",
-                            printable(matrix.tensor)),
-                origin, "quantize a model of another family");
+    return fail(fmt::format("tensor {} is {}, for which compressed-tensors has no layout",
+                            printable(matrix.tensor),
+                            matrix.transposed ? "a matrix [in, out]" : "no \".weight\""),
+                origin,
+                matrix.transposed ? "quantize a model of another family"
+                                  : "quantize the files that the model was published as");
   const int64_t group = matrix.scheme.group;
   if (group == 0 || matrix.in % group == 0) return {};
   std::string others;
@@ -216,15 +223,22 @@ class QuantizedFolderWriter {
     const Matrix& matrix = at->second;
     const bool packed = matrix.scheme.layout == WeightLayout::packed;
     const auto row_bytes = static_cast<int64_t>(rounded_row_bytes(matrix.scheme, matrix.in));
+    const auto rows_of = [&](int64_t columns) {
+      auto dims = tensor.dims;
+      dims.back() = columns;
+      return dims;
+    };
     entries_.push_back({codes_name(matrix),
                         packed                   ? FileDType::I32
                         : matrix.scheme.is_float ? FileDType::F8_E4M3
                                                  : FileDType::I8,
-                        {matrix.out, packed ? row_bytes / 4 : row_bytes}});
-    entries_.push_back({scales_name(matrix),
-                        to_file_dtype(scale_),
-                        {matrix.out, rounded_row_scales(matrix.scheme, matrix.in)}});
-    if (packed) entries_.push_back({shape_name(module_of(tensor.name)), FileDType::I64, {2}});
+                        rows_of(packed ? row_bytes / 4 : row_bytes)});
+    entries_.push_back({scales_name(matrix), to_file_dtype(scale_),
+                        rows_of(rounded_row_scales(matrix.scheme, matrix.in))});
+    if (packed)
+      entries_.push_back({shape_name(module_of(tensor.name)),
+                          FileDType::I64,
+                          {static_cast<int64_t>(tensor.dims.size())}});
     ++result_.matrices;
     result_.elements += matrix.out * matrix.in;
   }
@@ -244,9 +258,8 @@ class QuantizedFolderWriter {
     SINTER_TRY(writer.write(places_.at(codes_name(matrix)), rounded->codes));
     SINTER_TRY(writer.write(places_.at(scales_name(matrix)), rounded->scales));
     if (matrix.scheme.layout != WeightLayout::packed) return {};
-    const int64_t shape[] = {matrix.out, matrix.in};
     return writer.write(places_.at(shape_name(module_of(tensor.name))),
-                        std::as_bytes(std::span(shape)));
+                        std::as_bytes(std::span(tensor.dims)));
   }
 
   /// The model's own config with a member for the quantization.
@@ -308,9 +321,6 @@ Status check_quantizable(const OpenedModel& model, const std::string& folder,
   if (!model.quantization.empty())
     return fail("the model's weights are quantized already", model.origin,
                 "give the model that they were made from");
-  if (model.spec->experts)
-    return fail("the model has experts, which are not quantized", model.origin,
-                "give a model without experts");
   if (options.head && (model.spec->encoder || model.spec->tied))
     return fail(model.spec->encoder ? "an encoder has no output projection"
                 : options.embeddings

@@ -24,15 +24,16 @@ struct QuantizedFolder {
 };
 
 /// Errors, before anything is written: no folder of Hugging Face with weights, weights that are
-/// quantized already, matrices that compressed-tensors has no layout for or whose rows no group
-/// divides, an output projection alone that is the embedding table, or `folder` stands and is not
-/// empty.
+/// quantized already, matrices that compressed-tensors has no layout for, matrices of experts under
+/// the names that transformers has in memory, rows that no group divides, an output projection
+/// alone that is the embedding table, or `folder` stands and is not empty.
 Status check_quantizable(const OpenedModel& model, const std::string& folder,
                          const QuantizeOptions& options);
 
-/// Writes `folder`: the weights of all linears in the blocks as codes, other tensors as they are, a
-/// config that says so, the tokenizer's files. The folder is there as a whole, and was read back,
-/// or not at all. Also an error: a weight that is not finite. `model` passed check_quantizable().
+/// Writes `folder`: the weights of all linears and experts in the blocks as codes, other tensors,
+/// also of routers, as they are, a config that says so, the tokenizer's files. The folder is there
+/// as a whole, and was read back, or not at all. Also an error: a weight that is not finite.
+/// `model` passed check_quantizable().
 Result<QuantizedFolder> quantize(const OpenedModel& model, const std::string& folder,
                                  const QuantizeOptions& options);
 

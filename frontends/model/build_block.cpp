@@ -206,8 +206,7 @@ class Block {
   ValueId experts(ValueId x, const Experts& experts) {
     const auto [ids, weights] = choose(x, experts);
     const auto product = [&](ValueId rows, const std::string& part) {
-      return g_.named(OpKind::expert_linear, {rows, g_.weight(name(part + ".weight")), ids},
-                      name(part));
+      return g_.expert_linear(rows, ids, name(part));
     };
     const ValueId both = product(x, "experts.gate_up");
     const ValueId gate = g_.builder.slice(both, 2, 0, experts.ffn, name("experts.gate"));
@@ -237,8 +236,8 @@ ModelGraph::ModelGraph(const ModelSpec& model_spec, const Module& module,
     : spec(model_spec), builder(graph, module.symbols), orders_(orders) {
   for (const Weight& weight : module.weights) {
     types_.emplace(weight.name, weight.type);
-    const Op& result = weight.init[weight.init.outputs.front()];
-    if (result.kind == OpKind::pack_codes) packed_.emplace(weight.name, result.attrs);
+    for (const Op& op : weight.init.ops())
+      if (op.kind == OpKind::pack_codes) packed_.emplace(weight.name, op.attrs);
   }
   for (const State& state : module.states) types_.emplace(state.name, state.type);
 }
@@ -276,6 +275,12 @@ ValueId ModelGraph::linear(ValueId x, const std::string& name, bool bias) {
                                          matrix(name + ".weight")};
   if (bias) operands.push_back(weight(name + ".bias"));
   return named(OpKind::linear, operands, name);
+}
+
+ValueId ModelGraph::expert_linear(ValueId x, ValueId experts, const std::string& name) {
+  const auto codes = packed_.find(name + ".weight");
+  return builder.op(OpKind::expert_linear, {x, weight(name + ".weight"), experts},
+                    codes == packed_.end() ? Attributes() : codes->second, name);
 }
 
 ValueId ModelGraph::norm(ValueId x, const std::string& name) {

@@ -41,6 +41,8 @@ class ModelGraph {
   ValueId state(const std::string& name) { return leaf(OpKind::state, name); }
   /// linear with weight `name`.weight and, if `bias`, `name`.bias.
   ValueId linear(ValueId x, const std::string& name, bool bias);
+  /// expert_linear with weight `name`.weight, whose rows may be codes.
+  ValueId expert_linear(ValueId x, ValueId experts, const std::string& name);
   ValueId norm(ValueId x, const std::string& name);
   /// x times a factor that is not rounded to the type of x.
   ValueId scaled(ValueId x, double factor, const std::string& name);

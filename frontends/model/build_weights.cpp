@@ -155,51 +155,17 @@ ValueId file_tensor(Builder& builder, std::string tensor, const TensorType& type
                         .set(AttrName::tensor, std::move(tensor)));
 }
 
-/// The packed matrix of a weight that is stored as codes and scales.
-Weight packed_weight(const LogicalWeight& weight, const TensorRule& rule, const std::string& tensor,
-                     const CodedTensor& coded) {
-  Graph graph;
-  Builder builder(graph, {});
-  const auto part = [&](const char* end, const TensorType& type) {
-    return cut_rows(builder, file_tensor(builder, tensor + end, type), weight, rule);
-  };
-  llvm::SmallVector<ValueId, 3> operands{part(".codes", coded.codes_type()),
-                                         part(".scales", coded.scales_type())};
-  if (coded.has_zeros()) operands.push_back(part(".zeros", coded.zeros_type()));
-  const ValueId packed = builder.op(
-      OpKind::pack_codes, operands,
-      Attributes().set(AttrName::size, Dim(coded.in)).set(AttrName::codes, coded.format()),
-      weight.name);
-  graph.outputs.push_back(packed);
-  return {weight.name, builder.type(packed), std::move(graph)};
+/// The tensor that a weight is cut from, as the spec asks for it.
+Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names) {
+  const TensorRule rule = rule_of(weight, names.map);
+  Dims dims = weight.dims;
+  if (rule.group_rows != 0) dims[0] = rule.groups * rule.group_rows;
+  if (rule.transposed) std::swap(dims[0], dims[1]);
+  return dims;
 }
-
-/// A tensor of the files and its type there.
-struct SourceTensor {
-  std::string name;
-  TensorType type;
-};
 
 bool one_for_each_expert(const TensorRule& rule) {
   return rule.tensor.find("{e}") != std::string::npos;
-}
-
-/// The tensors that a weight is made of, in the order in which their rows follow one another. The
-/// type is the one that the spec asks for.
-std::vector<SourceTensor> file_tensors_of(const LogicalWeight& weight, const WeightNames& names,
-                                          DType dtype) {
-  const TensorRule rule = rule_of(weight, names.map);
-  if (!one_for_each_expert(rule))
-    return {{tensor_name(weight, names), {dtype, tensor_dims(weight, names)}}};
-  std::vector<std::string> parts{in_layer(rule.tensor, weight, names)};
-  if (!rule.second.empty()) parts.push_back(in_layer(rule.second, weight, names));
-  const int64_t rows = weight.dims[1].constant() / static_cast<int64_t>(parts.size());
-  std::vector<SourceTensor> tensors;
-  for (int64_t expert = 0; expert < weight.dims[0].constant(); ++expert)
-    for (const std::string& part : parts)
-      tensors.push_back(
-          {replaced(part, "{e}", std::to_string(expert)), {dtype, {rows, weight.dims[2]}}});
-  return tensors;
 }
 
 /// The rows of all tensors, one tensor behind the other. A tensor's memory is free once the concat
@@ -219,6 +185,32 @@ ValueId stacked_rows(Builder& builder, llvm::ArrayRef<SourceTensor> tensors, DTy
     blocks.push_back(concat(parts));
   }
   return concat(blocks);
+}
+
+/// The packed rows of a weight whose tensors are codes and scales of one format.
+Weight packed_weight(const LogicalWeight& weight, const TensorRule& rule,
+                     llvm::ArrayRef<SourceTensor> tensors, const CodedTensor& coded) {
+  Graph graph;
+  Builder builder(graph, {});
+  const auto part = [&](const char* end, const TensorType& type) {
+    std::vector<SourceTensor> parts;
+    for (const SourceTensor& tensor : tensors) parts.push_back({tensor.name + end, type});
+    return cut_rows(builder, stacked_rows(builder, parts, type.dtype), weight, rule);
+  };
+  llvm::SmallVector<ValueId, 3> operands{part(".codes", coded.codes_type()),
+                                         part(".scales", coded.scales_type())};
+  if (coded.has_zeros()) operands.push_back(part(".zeros", coded.zeros_type()));
+  ValueId packed = builder.op(
+      OpKind::pack_codes, operands,
+      Attributes().set(AttrName::size, Dim(coded.in)).set(AttrName::codes, coded.format()));
+  if (weight.dims.size() == 3) {
+    Dims dims = weight.dims;
+    dims.back() = builder.type(packed).dims.back();
+    packed = builder.reshape(packed, dims);
+  }
+  graph[packed].name = weight.name;
+  graph.outputs.push_back(packed);
+  return {weight.name, builder.type(packed), std::move(graph)};
 }
 
 Graph weight_function(const LogicalWeight& weight, const TensorRule& rule,
@@ -242,56 +234,30 @@ Graph weight_function(const LogicalWeight& weight, const TensorRule& rule,
 
 }  // namespace
 
-namespace {
-
-tl::unexpected<Error> refuse_codes(const LogicalWeight& weight, const std::string& tensor,
-                                   std::string_view place) {
-  return fail(fmt::format("tensor {} holds codes, which weight {} cannot have", printable(tensor),
-                          weight.name),
-              std::string(place),
-              weight.dims.size() == 3 ? "give a checkpoint whose experts are not quantized"
-                                      : "give a checkpoint whose matrices alone are quantized");
-}
-
-/// A weight's codes have the sizes of the model's matrix.
-Status check_coded(const LogicalWeight& weight, const TensorRule& rule, const std::string& tensor,
-                   const CodedTensor& coded, std::string_view place) {
-  if (weight.dims.size() != 2) return refuse_codes(weight, tensor, place);
-  if (weight.table && !coded.order.empty())
-    return fail(fmt::format("the codes of tensor {} are sorted by group, which those of a table "
-                            "cannot be (weight {})",
-                            printable(tensor), weight.name),
-                std::string(place), "give a checkpoint whose linears alone are so");
-  const int64_t rows =
-      rule.group_rows != 0 ? rule.groups * rule.group_rows : weight.dims[0].constant();
-  if (coded.out == rows && coded.in == weight.dims[1].constant()) return {};
-  return fail(fmt::format("the codes of tensor {} are [{}, {}], but the model's sizes ask for "
-                          "[{}, {}] (weight {})",
-                          printable(tensor), coded.out, coded.in, rows, weight.dims[1].constant(),
-                          weight.name),
-              std::string(place),
-              "correct the config's sizes or give the weights that belong to "
-              "them");
-}
-
-}  // namespace
-
 std::vector<LogicalWeight> logical_weights(const ModelSpec& spec) { return Lister(spec).run(); }
 
 std::string tensor_name(const LogicalWeight& weight, const WeightNames& names) {
   return in_layer(rule_of(weight, names.map).tensor, weight, names);
 }
 
-Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names) {
+std::vector<SourceTensor> source_tensors(const LogicalWeight& weight, const WeightNames& names,
+                                         DType dtype) {
   const TensorRule rule = rule_of(weight, names.map);
-  Dims dims = weight.dims;
-  if (rule.group_rows != 0) dims[0] = rule.groups * rule.group_rows;
-  if (rule.transposed) std::swap(dims[0], dims[1]);
-  return dims;
+  if (!one_for_each_expert(rule))
+    return {{tensor_name(weight, names), {dtype, tensor_dims(weight, names)}}};
+  std::vector<std::string> parts{in_layer(rule.tensor, weight, names)};
+  if (!rule.second.empty()) parts.push_back(in_layer(rule.second, weight, names));
+  const int64_t rows = weight.dims[1].constant() / static_cast<int64_t>(parts.size());
+  std::vector<SourceTensor> tensors;
+  for (int64_t expert = 0; expert < weight.dims[0].constant(); ++expert)
+    for (const std::string& part : parts)
+      tensors.push_back(
+          {replaced(part, "{e}", std::to_string(expert)), {dtype, {rows, weight.dims[2]}}});
+  return tensors;
 }
 
-const CodedTensor* WeightNames::codes_of(const LogicalWeight& weight) const {
-  const auto at = coded.find(tensor_name(weight, *this));
+const CodedTensor* WeightNames::codes_of(std::string_view tensor) const {
+  const auto at = coded.find(tensor);
   return at == coded.end() ? nullptr : &at->second;
 }
 
@@ -299,7 +265,7 @@ OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names) {
   OrderWeights of_tensors, of_weights;
   if (names.coded.empty()) return of_weights;
   for (const LogicalWeight& weight : logical_weights(spec)) {
-    const CodedTensor* coded = names.codes_of(weight);
+    const CodedTensor* coded = names.codes_of(tensor_name(weight, names));
     if (!coded || coded->order.empty()) continue;
     of_weights[weight.name] =
         of_tensors.emplace(coded->order, replaced(weight.name, ".weight", ".order")).first->second;
@@ -308,6 +274,38 @@ OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names) {
 }
 
 namespace {
+
+/// The codes of a weight's tensor have the sizes that the spec asks for.
+Status check_coded(const LogicalWeight& weight, const SourceTensor& tensor,
+                   const CodedTensor& coded, std::string_view place) {
+  const auto refuse = [&](std::string what, std::string how) -> Status {
+    return fail(fmt::format("the codes of tensor {} {} (weight {})", printable(tensor.name), what,
+                            weight.name),
+                std::string(place), std::move(how));
+  };
+  const bool of_experts = weight.dims.size() == 3;
+  if (weight.dims.size() < 2)
+    return refuse("are no matrix", "give a checkpoint whose matrices alone are quantized");
+  if ((weight.table || of_experts) && !coded.order.empty())
+    return refuse(fmt::format("are sorted by group, which those of {} cannot be",
+                              of_experts ? "experts" : "a table"),
+                  "give a checkpoint whose linears alone are so");
+  CodedTensor asked;
+  asked.in = weight.dims.back().constant();
+  asked.out = volume(DimsRef(tensor.type.dims)).constant() / asked.in;
+  asked.matrices = tensor.type.rank() == 3 ? tensor.type.dims[0].constant() : 0;
+  const auto text = [](const CodedTensor& codes) {
+    return fmt::format("[{}]", fmt::join(codes.row_dims(codes.in), ", "));
+  };
+  if (text(coded) == text(asked)) return {};
+  return refuse(fmt::format("are {}, but the model's sizes ask for {}", text(coded), text(asked)),
+                "correct the config's sizes or give the weights that belong to them");
+}
+
+/// "codes int4 g128 f16", or "elements".
+std::string format_text(const CodedTensor* coded) {
+  return coded ? "codes " + coded->format() : "elements";
+}
 
 /// The type of a file's tensor that a weight is made of.
 Result<DType> float_type_of(const LogicalWeight& weight, const SourceTensor& file,
@@ -340,10 +338,26 @@ Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNam
   std::vector<Weight> weights;
   std::set<std::string, std::less<>> orders;
   for (const LogicalWeight& weight : logical_weights(spec)) {
-    const std::string tensor = tensor_name(weight, names);
-    if (const CodedTensor* coded = names.codes_of(weight)) {
-      SINTER_TRY(check_coded(weight, rule_of(weight, names.map), tensor, *coded, place));
-      weights.push_back(packed_weight(weight, rule_of(weight, names.map), tensor, *coded));
+    const TensorRule rule = rule_of(weight, names.map);
+    std::vector<SourceTensor> tensors = source_tensors(weight, names, spec.dtype);
+    const CodedTensor* coded = names.codes_of(tensors.front().name);
+    for (SourceTensor& file : tensors) {
+      const CodedTensor* own = names.codes_of(file.name);
+      if (own) {
+        SINTER_TRY(check_coded(weight, file, *own, place));
+      } else if (source) {
+        SINTER_LET(dtype, float_type_of(weight, file, *source, place));
+        file.type.dtype = dtype;
+      }
+      if (format_text(own) != format_text(coded))
+        return fail(fmt::format("tensor {} has {} and tensor {} {}, but a weight has one format "
+                                "(weight {})",
+                                printable(tensors.front().name), format_text(coded),
+                                printable(file.name), format_text(own), weight.name),
+                    std::string(place), "give a checkpoint that quantizes a layer's experts alike");
+    }
+    if (coded) {
+      weights.push_back(packed_weight(weight, rule, tensors, *coded));
       if (coded->order.empty() || !orders.insert(coded->order).second) continue;
       Graph graph;
       Builder builder(graph, {});
@@ -353,16 +367,9 @@ Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNam
       weights.push_back({graph[order].name, coded->order_type(), std::move(graph)});
       continue;
     }
-    std::vector<SourceTensor> tensors = file_tensors_of(weight, names, spec.dtype);
-    for (SourceTensor& file : tensors) {
-      if (names.coded.contains(file.name)) return refuse_codes(weight, file.name, place);
-      if (!source) continue;
-      SINTER_LET(dtype, float_type_of(weight, file, *source, place));
-      file.type.dtype = dtype;
-    }
     weights.push_back({weight.name,
                        {weight.wide ? DType::f32 : spec.dtype, weight.dims},
-                       weight_function(weight, rule_of(weight, names.map), tensors, spec.dtype)});
+                       weight_function(weight, rule, tensors, spec.dtype)});
   }
   return weights;
 }
@@ -392,7 +399,7 @@ Status refuse_unused_tensors(const ModelSpec& spec, const WeightNames& names,
                              const TensorSource& source, std::string_view place) {
   std::set<std::string, std::less<>> used;
   for (const LogicalWeight& weight : logical_weights(spec)) {
-    for (const auto& [tensor, type] : file_tensors_of(weight, names, spec.dtype)) {
+    for (const auto& [tensor, type] : source_tensors(weight, names, spec.dtype)) {
       used.insert(tensor);
       if (!names.coded.contains(tensor)) continue;
       for (const std::string_view end : kCodedParts) used.insert(tensor + std::string(end));

@@ -31,8 +31,8 @@ struct WeightNames {
   /// The tensors that are codes and scales, in the form that CodeTensors gives them.
   CodedTensors coded = {};
 
-  /// The codes and scales that a weight is cut from; null: its tensor is of another kind.
-  const CodedTensor* codes_of(const LogicalWeight& weight) const;
+  /// The codes and scales that a file's tensor is given as; null: it has elements.
+  const CodedTensor* codes_of(std::string_view tensor) const;
 };
 
 /// Weights with codes whose inputs are sorted: the name of the weight i32 [in] that says which
@@ -43,9 +43,16 @@ OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names);
 /// Name of the file tensor that holds a logical weight. "{e}" stays where each expert has its own.
 std::string tensor_name(const LogicalWeight& weight, const WeightNames& names);
 
-/// The tensor that a logical weight is cut from, as the spec asks for it; not of a weight that is
-/// stacked from tensors of experts.
-Dims tensor_dims(const LogicalWeight& weight, const WeightNames& names);
+/// A tensor of the files and its type there.
+struct SourceTensor {
+  std::string name;
+  TensorType type;
+};
+
+/// The tensors that a weight is made of, in the order in which their rows follow one another, as
+/// the spec asks for them. The weight of experts may be stacked from several for each of them.
+std::vector<SourceTensor> source_tensors(const LogicalWeight& weight, const WeightNames& names,
+                                         DType dtype);
 
 /// One Weight per logical weight, and one for each order of inputs. A weight of codes and scales is
 /// a packed matrix (op pack_codes) of its own format; op dequantize has its elements. With a

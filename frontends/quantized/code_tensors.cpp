@@ -24,6 +24,24 @@ std::string shape_text(FileDType dtype, llvm::ArrayRef<int64_t> dims) {
   return fmt::format("{}[{}]", to_string(dtype), fmt::join(dims, ", "));
 }
 
+/// Extents [out, in] or [matrices, rows, in]. False: one of them is too large, or 0.
+bool set_extents(CodedTensor& weight, llvm::ArrayRef<int64_t> extents) {
+  const auto is_extent = [](int64_t n) { return n >= 1 && n <= kLargestExtent; };
+  if (!llvm::all_of(extents, is_extent)) return false;
+  const bool stacked = extents.size() == 3;
+  weight.matrices = stacked ? extents[0] : 0;
+  weight.out = extents[0] * (stacked ? extents[1] : 1);
+  weight.in = extents.back();
+  return is_extent(weight.out);
+}
+
+/// The rows of several matrices in one tensor are those of one.
+bool may_be_stacked(const WeightScheme& scheme) {
+  const bool rows = scheme.layout == WeightLayout::plain || scheme.layout == WeightLayout::packed;
+  return rows && scheme.symmetric &&
+         (scheme.strategy == ScaleStrategy::channel || scheme.strategy == ScaleStrategy::group);
+}
+
 /// The bytes of a tensor of any type.
 Result<std::vector<std::byte>> bytes_of_tensor(const FileTensors& files, std::string_view name) {
   const FileTensor* tensor = files.entry(name);
@@ -181,15 +199,13 @@ class CodeTensors::Opener {
                             : scheme.is_float     ? FileDType::F8_E4M3
                                                   : FileDType::I8;
     SINTER_LET(codes, part(module, layout.codes, {dtype}));
-    if (codes->dims.size() != 2 || codes->dims[0] == 0 || codes->dims[1] == 0 ||
-        codes->dims[0] > kLargestExtent || codes->dims[1] > kLargestExtent)
+    const bool stacked = codes->dims.size() == 3 && may_be_stacked(scheme);
+    if ((codes->dims.size() != 2 && !stacked) || !set_extents(weight, codes->dims))
       return fail(
           fmt::format("tensor {} is {}, expected two axes of 1 to {} elements",
                       printable(codes->name), shape_text(dtype, codes->dims), kLargestExtent),
           place(), std::string(kAgain));
     const int64_t fields = 32 / scheme.bits;
-    weight.out = codes->dims[0];
-    weight.in = codes->dims[1];
     if (scheme.layout == WeightLayout::gptq) {
       weight.in = codes->dims[0] * fields;
       weight.out = codes->dims[1];
@@ -200,28 +216,24 @@ class CodeTensors::Opener {
       weight.in = codes->dims[1] * 8 / scheme.bits;
     } else if (scheme.layout == WeightLayout::packed) {
       SINTER_TRY(read_shape(module, weight));
-      SINTER_TRY(expect_dims(*codes, {weight.out, weight.words()}, weight));
+      SINTER_TRY(expect_dims(*codes, weight.row_dims(weight.words()), weight));
     }
     return {};
   }
 
   Status read_shape(const std::string& module, CodedTensor& weight) const {
     SINTER_LET(tensor, part(module, kShapeEnd, {FileDType::I64}));
-    SINTER_TRY(expect_dims(*tensor, {2}, weight));
+    std::vector<int64_t> extents(weight.matrices == 0 ? 2 : 3);
+    SINTER_TRY(expect_dims(*tensor, {static_cast<int64_t>(extents.size())}, weight));
     SINTER_LET(bytes, bytes_of_tensor(files_, tensor->name));
-    int64_t extents[2];
-    std::memcpy(extents, bytes.data(), sizeof extents);
-    for (int64_t extent : extents)
-      if (extent < 1 || extent > kLargestExtent)
-        return fail(fmt::format("tensor {} says the shape [{}, {}]", printable(tensor->name),
-                                extents[0], extents[1]),
-                    place(), std::string(kAgain));
-    weight.out = extents[0];
-    weight.in = extents[1];
-    return {};
+    std::memcpy(extents.data(), bytes.data(), bytes.size());
+    if (set_extents(weight, extents)) return {};
+    return fail(fmt::format("tensor {} says the shape [{}]", printable(tensor->name),
+                            fmt::join(extents, ", ")),
+                place(), std::string(kAgain));
   }
 
-  llvm::SmallVector<int64_t, 2> scale_dims(const CodedTensor& weight) const {
+  std::vector<int64_t> scale_dims(const CodedTensor& weight) const {
     const WeightScheme& scheme = weight.scheme;
     switch (scheme.strategy) {
       case ScaleStrategy::tensor:
@@ -236,7 +248,7 @@ class CodeTensors::Opener {
         scheme.strategy == ScaleStrategy::group ? blocks(weight.in, scheme.group) : 1;
     if (scheme.layout == WeightLayout::gptq || scheme.layout == WeightLayout::awq)
       return {groups, weight.out};
-    return {weight.out, groups};
+    return weight.row_dims(groups);
   }
 
   /// Scales of 8 bits, and the number that belongs to all of them.
@@ -274,7 +286,7 @@ class CodeTensors::Opener {
                      const CodedTensor& weight) const {
     const bool plain = weight.scheme.layout == WeightLayout::plain;
     SINTER_LET(zeros, part(module, layout.zeros, {plain ? FileDType::I8 : FileDType::I32}));
-    llvm::SmallVector<int64_t, 2> dims = scale_dims(weight);
+    std::vector<int64_t> dims = scale_dims(weight);
     const int64_t words = blocks(weight.out * weight.scheme.bits, 32);
     if (weight.scheme.layout == WeightLayout::packed)
       dims[0] = words;

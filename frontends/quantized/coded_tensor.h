@@ -35,6 +35,9 @@ struct CodedTensor {
   /// Name of the tensor with the order of the inputs; empty: they stand as they are. Weights with
   /// the same order share a tensor.
   std::string order = {};
+  /// Experts whose matrices follow one another in the tensor [matrices, rows, in] of the files:
+  /// `out` counts the rows of all. 0: the tensor is one matrix.
+  int64_t matrices = 0;
 
   /// There are tensors of zero points.
   bool has_zeros() const { return !scheme.symmetric; }
@@ -50,6 +53,12 @@ struct CodedTensor {
   int64_t groups() const;
   /// Attribute `codes` of ops: "uint4 g128 f16 zeros" (ir/code_format.h).
   std::string format() const;
+
+  /// The extents of a tensor of the files with `columns` for each row.
+  std::vector<int64_t> row_dims(int64_t columns) const {
+    if (matrices == 0) return {out, columns};
+    return {matrices, out / matrices, columns};
+  }
 
   TensorType codes_type() const { return {DType::i32, {out, words()}}; }
   TensorType scales_type() const { return {scale, {out, groups()}}; }

@@ -30,7 +30,8 @@ enum class WeightLayout : uint8_t {
   /// plus 2^(bits-1).
   packed,
   /// p.weight I8 or F8_E4M3 [out, in]; p.weight_scale; unless symmetric p.weight_zero_point I8 of
-  /// the shape of the scales.
+  /// the shape of the scales. Symmetric weights of channels or groups, in this layout and in
+  /// `packed`, may have a leading axis of experts in all of their tensors.
   plain,
   /// p.weight F8_E4M3 [out, in]; p.weight_scale_inv: the scales, despite the name.
   inverse,

@@ -9,6 +9,7 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/kernel_body.h"
 #include "codegen/emission/operand_rows.h"
+#include "codegen/emission/packed_matrix.h"
 #include "ir/integers.h"
 #include "kernels/common/sums_epilogue.h"
 #include "kernels/experts/layout.h"
@@ -28,21 +29,23 @@ Result<KernelBody> emit_experts(const EmitContext& context) {
   const ColocatedRows& deal = epilogue.rows();
   const int64_t chosen = op.type.dims[1].constant();
   const DimsRef matrices = group[op.operands[1]].type.dims;
-  const bool shared = group[op.operands[0]].type.rank() == 2;
+  const TensorType& x_type = group[op.operands[0]].type;
+  const bool shared = x_type.rank() == 2;
+  const int64_t length = x_type.dims.back().constant();
 
   KernelBody body;
   body.includes = "#include \"kernels/experts/experts.cuh\"\n";
-  body.globals = text.globals +
-                 ConfigText()
-                     .type("Element", memory_type(op.type.dtype))
-                     .constant("kExperts", matrices[0].constant())
-                     .constant("kRows", matrices[1].constant())
-                     .constant("kLength", matrices[2].constant())
-                     .constant("kPairsOfRow", shared ? chosen : 1)
-                     .constant("kUnits", deal.units)
-                     .constant("kStride", deal.stride)
-                     .text() +
-                 "\n";
+  ConfigText config;
+  config.type("Element", memory_type(op.type.dtype))
+      .constant("kExperts", matrices[0].constant())
+      .constant("kRows", matrices[1].constant())
+      .constant("kLength", length)
+      .constant("kPairsOfRow", shared ? chosen : 1)
+      .constant("kUnits", deal.units)
+      .constant("kStride", deal.stride);
+  if (op.attrs.has(AttrName::codes))
+    config.type("Matrix", packed_matrix(code_format(op.attrs), length));
+  body.globals = text.globals + config.text() + "\n";
   body.text = fmt::format(
       "__shared__ float sums[kExpertBlockRows];\n"
       "ExpertLinear<Config> product(sums);\n"

@@ -1,9 +1,11 @@
 // expert_linear in the order of kernels/experts/order.h; in precise evaluation in float64.
 #include <algorithm>
 
+#include "ir/integers.h"
 #include "ir/row_numbers.h"
 #include "kernels/experts/order.h"
 #include "runtime/evaluate/ops.h"
+#include "runtime/evaluate/packed_sum.h"
 #include "runtime/evaluate/vector_clones.h"
 
 namespace sinter {
@@ -30,26 +32,48 @@ template double element_of(const double*, const double*, int64_t);
 
 template <typename T>
 Result<HostView> multiply(const OpCall& call) {
+  const bool packed = call.op.attrs.has(AttrName::codes);
+  const CodeFormat format = packed ? code_format(call.op.attrs) : CodeFormat();
   std::vector<T> x_scratch, w_scratch;
-  std::vector<int32_t> number_scratch;
-  const T* x = dense_elements(call.operands[0], x_scratch);
-  const T* w = dense_elements(call.operands[1], w_scratch);
+  std::vector<int32_t> number_scratch, code_scratch;
+  const T* dense_x = dense_elements(call.operands[0], x_scratch);
+  const T* w = packed ? nullptr : dense_elements(call.operands[1], w_scratch);
+  const int32_t* codes = packed ? dense_elements(call.operands[1], code_scratch) : nullptr;
   const int32_t* experts = dense_elements(call.operands[2], number_scratch);
-  const int64_t matrices = call.operands[1].dims[0], length = call.operands[1].dims[2];
+  const int64_t matrices = call.operands[1].dims[0], words = call.operands[1].dims[2];
   const int64_t pairs = call.dims[0] * call.dims[1], rows = call.dims[2];
   const int64_t of_row = call.operands[0].dims.size() == 2 ? call.dims[1] : 1;
+  // Rows of x in whole chunks, as those of codes are.
+  const int64_t length = call.operands[0].dims.back();
+  const int64_t chunks = ceil_div(length, int64_t{kExpertChunk}), stride = chunks * kExpertChunk;
+  std::vector<T> x(static_cast<size_t>(call.operands[0].volume() / length * stride));
+  for (int64_t at = 0; at * length < call.operands[0].volume(); ++at)
+    std::copy_n(dense_x + at * length, length, x.begin() + at * stride);
   SINTER_LET(value, allocate(call.dims, call.storage));
   std::vector<T> sums(static_cast<size_t>(pairs * rows));
+  std::vector<std::vector<int64_t>> pairs_of(static_cast<size_t>(matrices));
   for (int64_t pair = 0; pair < pairs; ++pair) {
-    if (experts[pair] < 0 || experts[pair] >= matrices) {
-      if (is_checked(call.op)) continue;
+    if (experts[pair] >= 0 && experts[pair] < matrices)
+      pairs_of[static_cast<size_t>(experts[pair])].push_back(pair);
+    else if (!is_checked(call.op))
       return call.error(fmt::format("expert {} at position {} is not one of the {}", experts[pair],
                                     pair, matrices),
                         "check the inputs");
+  }
+  UnpackedRow<T> unpacked;
+  for (int64_t expert = 0; expert < matrices; ++expert) {
+    const std::vector<int64_t>& own = pairs_of[static_cast<size_t>(expert)];
+    for (int64_t m = 0; m < rows && !own.empty(); ++m) {
+      const int64_t at = expert * rows + m;
+      if (packed)
+        unpacked.read(format, stride, reinterpret_cast<const std::byte*>(codes + at * words));
+      for (int64_t pair : own) {
+        const T* row = &x[static_cast<size_t>(pair / of_row * stride)];
+        sums[static_cast<size_t>(pair * rows + m)] =
+            packed ? packed_split_sum(unpacked, format.group, row, 0, chunks)
+                   : element_of(w + at * length, row, length);
+      }
     }
-    for (int64_t m = 0; m < rows; ++m)
-      sums[static_cast<size_t>(pair * rows + m)] =
-          element_of(w + (experts[pair] * rows + m) * length, x + pair / of_row * length, length);
   }
   store_run(sums.data(), pairs * rows, call.storage, value.out);
   return value.view;

@@ -21,7 +21,6 @@
 #pragma once
 
 #include "kernels/gemv/gemv_code_tiles.cuh"
-#include "kernels/gemv/gemv_codes.cuh"
 #include "kernels/gemv/gemv_pipeline.cuh"
 
 namespace sinter {
@@ -177,7 +176,7 @@ class Gemv : public GemvPipeline<Config> {
     for (int k = 0; k < mine_; k += rows) {
       const int have = mine_ - k < rows ? mine_ - k : rows;
       float sum[rows][tokens] = {};
-      GemvCodes<Matrix, T, rows, tokens> codes;  // of a packed matrix
+      PackedSums<Matrix, T, rows, tokens> codes;  // of a packed matrix
       if constexpr (Matrix::kPacked && Matrix::kRowScale)
         for (int r = 0; r < have; ++r) codes.load_scale(r, matrix_, row_of_warp(k + r));
       for (int begin = 0; begin < length_; begin += stage_length_) {

@@ -5,13 +5,11 @@
 #include "kernels/gemv/order.h"
 #include "runtime/evaluate/linear_rows.h"
 #include "runtime/evaluate/packed_product.h"
+#include "runtime/evaluate/packed_sum.h"
 #include "runtime/evaluate/vector_clones.h"
 
 namespace sinter {
 namespace {
-
-inline float accumulate(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline double accumulate(double a, double b, double c) { return a * b + c; }
 
 /// One split of one row: `chunks` chunks of 8 elements.
 template <typename T>
@@ -31,52 +29,6 @@ SINTER_VECTOR_CLONES T split_sum(const T* w, const T* x, int64_t chunks) {
 }
 template float split_sum(const float*, const float*, int64_t);
 template double split_sum(const double*, const double*, int64_t);
-
-/// Lanes combine by a butterfly.
-template <typename T>
-T lane_sum(T (&lane)[kGemvLanes]) {
-  for (int stride = 1; stride < kGemvLanes; stride *= 2)
-    for (int l = 0; l < kGemvLanes; l += 2 * stride) lane[l] = lane[l] + lane[l + stride];
-  return lane[0];
-}
-
-/// The sum of one group: of its codes times x, and of x itself.
-template <typename T>
-struct GroupSum {
-  T codes = 0, operand = 0;
-  void add_chunk(const T* row, const T* x, bool minima) {
-    for (int64_t e = 0; e < kChunk; ++e) codes = accumulate(row[e], x[e], codes);
-    if (minima)
-      for (int64_t e = 0; e < kChunk; ++e) operand += x[e];
-  }
-  T scaled(const UnpackedRow<T>& row, size_t group, T sum) const {
-    sum = accumulate(row.scales[group], codes, sum);
-    return row.minima.empty() ? sum : accumulate(-row.minima[group], operand, sum);
-  }
-};
-
-/// The chunks `begin` .. `end` of a packed row.
-template <typename T>
-T packed_split_sum(const UnpackedRow<T>& row, int64_t group, const T* x, int64_t begin,
-                   int64_t end) {
-  const bool minima = !row.minima.empty();
-  T lane[kGemvLanes] = {};
-  for (int64_t l = 0; l < kGemvLanes; ++l) {
-    GroupSum<T> of_row;
-    for (int64_t c = begin + l; c < end; c += kGemvLanes) {
-      const int64_t k = c * kChunk;
-      if (group == 0) {
-        of_row.add_chunk(&row.codes[static_cast<size_t>(k)], x + k, minima);
-        continue;
-      }
-      GroupSum<T> own;
-      own.add_chunk(&row.codes[static_cast<size_t>(k)], x + k, minima);
-      lane[l] = own.scaled(row, static_cast<size_t>(k / group), lane[l]);
-    }
-    if (group == 0) lane[l] = of_row.scaled(row, 0, lane[l]);
-  }
-  return lane_sum(lane);
-}
 
 template <typename T>
 void multiply_rows(const OpCall& call, std::byte* out) {

@@ -399,10 +399,19 @@ LARGE = Sizes(hidden=148, heads=4, kv_heads=2, head_dim=38, ffn=133, layers=1)
 
 
 def family_sizes(family: str, sizes: Sizes) -> Sizes:
-    """qwen2 and phi3 have no head_dim of their own: hidden is heads * head_dim."""
-    if family in ("qwen2", "phi3"):
+    """Some families have no head_dim of their own: hidden is heads * head_dim."""
+    if family in ("qwen2", "phi3", "qwen2_moe", "granitemoe"):
         return dataclasses.replace(sizes, hidden=sizes.q)
     return sizes
+
+
+# Families with experts: the directory of a layer's experts and the names of their matrices.
+EXPERT_NAMES = {
+    "mixtral": ("block_sparse_moe", ("w1", "w3", "w2")),
+    "qwen2_moe": ("mlp", ("gate_proj", "up_proj", "down_proj")),
+    "granitemoe": ("block_sparse_moe", ()),  # the matrices of all experts in one tensor
+}
+EXPERTS, CHOSEN = 5, 2
 
 
 def config_of(family: str, sizes: Sizes) -> dict:
@@ -421,7 +430,7 @@ def config_of(family: str, sizes: Sizes) -> dict:
         "tie_word_embeddings": family in ("qwen2", "gemma2"),
     }
     classes = {"llama": "Llama", "qwen2": "Qwen2", "gemma2": "Gemma2", "phi3": "Phi3"}
-    config["architectures"] = [classes[family] + "ForCausalLM"]
+    config["architectures"] = [classes.get(family, family) + "ForCausalLM"]
     if family == "gemma2":
         config |= {
             "head_dim": sizes.head_dim,
@@ -435,6 +444,13 @@ def config_of(family: str, sizes: Sizes) -> dict:
         config["hidden_act"] = "silu"
     if family == "llama":
         config["head_dim"] = sizes.head_dim
+    if family in EXPERT_NAMES:
+        count = "num_experts" if family == "qwen2_moe" else "num_local_experts"
+        config |= {count: EXPERTS, "num_experts_per_tok": CHOSEN}
+        del config["architectures"]
+    if family == "qwen2_moe":
+        config |= {"moe_intermediate_size": sizes.ffn, "norm_topk_prob": True,
+                   "shared_expert_intermediate_size": sizes.ffn + 8}
     if family == "phi3":
         config |= {"original_max_position_embeddings": 64, "pad_token_id": 0}
     return config
@@ -449,16 +465,52 @@ def linears_of(family: str, sizes: Sizes) -> list[tuple[str, int, int, bool]]:
             ("mlp.gate_up_proj", 2 * sizes.ffn, sizes.hidden, False),
             ("mlp.down_proj", sizes.hidden, sizes.ffn, False),
         ]
-    biased = family == "qwen2"
-    return [
+    biased = family in ("qwen2", "qwen2_moe")
+    attention = [
         ("self_attn.q_proj", sizes.q, sizes.hidden, biased),
         ("self_attn.k_proj", sizes.kv, sizes.hidden, biased),
         ("self_attn.v_proj", sizes.kv, sizes.hidden, biased),
         ("self_attn.o_proj", sizes.hidden, sizes.q, False),
+    ]
+    if family in EXPERT_NAMES:
+        return attention + experts_of(family, sizes)
+    return attention + [
         ("mlp.gate_proj", sizes.ffn, sizes.hidden, False),
         ("mlp.up_proj", sizes.ffn, sizes.hidden, False),
         ("mlp.down_proj", sizes.hidden, sizes.ffn, False),
     ]
+
+
+def experts_of(family: str, sizes: Sizes) -> list[tuple[str, int, int, bool]]:
+    """The same of a layer's experts. Outputs of a tensor with all matrices are those of all experts."""
+    place, names = EXPERT_NAMES[family]
+    if not names:
+        return [(f"{place}.input_linear", EXPERTS * 2 * sizes.ffn, sizes.hidden, False),
+                (f"{place}.output_linear", EXPERTS * sizes.hidden, sizes.ffn, False)]
+
+    def expert(part: str, names: tuple[str, ...], ffn: int) -> list[tuple[str, int, int, bool]]:
+        inner = [(f"{place}.{part}.{name}", ffn, sizes.hidden, False) for name in names[:2]]
+        return inner + [(f"{place}.{part}.{names[2]}", sizes.hidden, ffn, False)]
+
+    linears = [linear for e in range(EXPERTS) for linear in expert(f"experts.{e}", names, sizes.ffn)]
+    return linears + (expert("shared_expert", names, sizes.ffn + 8) if family == "qwen2_moe" else [])
+
+
+def routers_of(family: str) -> list[tuple[str, int]]:
+    """Name and outputs of the linears that no format quantizes."""
+    if family not in EXPERT_NAMES:
+        return []
+    place = EXPERT_NAMES[family][0]
+    router = "router.layer" if family == "granitemoe" else "gate"
+    gate = [(f"{place}.shared_expert_gate", 1)] if family == "qwen2_moe" else []
+    return [(f"{place}.{router}", EXPERTS), *gate]
+
+
+def by_expert(array: np.ndarray, outputs: int) -> np.ndarray:
+    """A tensor with a row for each output, of all experts, with an axis of experts; a shape likewise."""
+    if array.ndim == 1:
+        return np.array([EXPERTS, outputs // EXPERTS, array[1]], array.dtype)
+    return array.reshape(EXPERTS, outputs // EXPERTS, -1)
 
 
 def norms_of(family: str) -> list[str]:
@@ -504,12 +556,17 @@ def draw_model(family: str, name: str, sizes: Sizes | None = None) -> Model:
             unquantized(f"{layer}{norm}.weight", (sizes.hidden,), centre, 0.05)
         for linear, out, inputs, bias in linears_of(family, sizes):
             tensors, weights = layout.draw(random, out, inputs)
+            if linear.endswith("put_linear"):
+                tensors = {end: by_expert(array, out) for end, array in tensors.items()}
+                weights = by_expert(weights, out)
             for end, array in tensors.items():
                 model.stored[f"{layer}{linear}.{end}"] = array
             model.exact[f"{layer}{linear}.weight"] = weights
             model.plain[f"{layer}{linear}.weight"] = weights.astype(np.float32)
             if bias:
                 unquantized(f"{layer}{linear}.bias", (out,), 0, 0.1)
+        for router, out in routers_of(family):
+            unquantized(f"{layer}{router}.weight", (out, sizes.hidden), 0, 0.5)
     unquantized("model.norm.weight", (sizes.hidden,), centre, 0.05)
     if not config["tie_word_embeddings"]:
         unquantized("lm_head.weight", (sizes.vocabulary, sizes.hidden), 0, 0.2)

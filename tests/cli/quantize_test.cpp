@@ -101,6 +101,40 @@ TEST_CASE("quantize: --head, and what it costs as JSON") {
                 "the embedding table, which --embeddings rounds; leave out --head");
 }
 
+TEST_CASE("quantize: matrices of experts, and no router") {
+  const TemporaryDirectory place;
+  for (const auto& [name, to, matrices, expert] :
+       {std::tuple("qwen2_moe", "int8", 62, "mlp.experts.7.up_proj.weight_packed"),
+        std::tuple("granitemoe", "fp8", 12, "block_sparse_moe.input_linear.weight_scale")}) {
+    CAPTURE(name);
+    const std::string folder = place.path() + "/" + name;
+    const ProgramRun run =
+        quantize(std::string(SINTER_TESTS_DIR "/golden/") + name, to, folder, {"--json"});
+    CHECK_MESSAGE(run.code == 0, run.err);
+    CHECK(json::parse(run.out)["matrices"] == matrices);
+    CHECK(has_tensor(tensor_names(read_whole(folder + "/model.safetensors")),
+                     std::string("model.layers.1.") + expert));
+    const json config = json::parse(read_whole(folder + "/config.json"))["quantization_config"];
+    const bool granite = name == std::string("granitemoe");
+    CHECK(config["ignore"] ==
+          (granite ? json({"lm_head", "model.embed_tokens",
+                           "model.layers.0.block_sparse_moe.router.layer",
+                           "model.layers.1.block_sparse_moe.router.layer"})
+                   : json({"lm_head", "model.embed_tokens", "model.layers.0.mlp.gate",
+                           "model.layers.0.mlp.shared_expert_gate", "model.layers.1.mlp.gate",
+                           "model.layers.1.mlp.shared_expert_gate"})));
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"verify", folder, "--self"},
+          {"verify", folder, "--self", "--invariant"},
+          {"run", folder, "--tokens", "1,2,3"}}) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), {"--device", "cpu"});
+      const ProgramRun read = run_program(arguments);
+      CHECK_MESSAGE(read.code == 0, read.err);
+    }
+  }
+}
+
 TEST_CASE("quantize: --embeddings, of a tied model also the output projection") {
   const TemporaryDirectory place;
   for (const auto& [model, matrices] : {std::pair(kMistral, 22), std::pair(kStories, 29)}) {
@@ -149,8 +183,10 @@ TEST_CASE("quantize: what is refused leaves nothing behind") {
   check_refusal(quantize(kGpt2, "int8", folder), 4, "is a matrix [in, out]");
   check_refusal(quantize(SINTER_SAMPLES_DIR "/gpt2-124m.json", "int8", folder), 4,
                 "only folders of Hugging Face models");
-  check_refusal(quantize(SINTER_TESTS_DIR "/golden/qwen3_moe", "int8", folder), 4,
-                "the model has experts, which are not quantized");
+  check_refusal(quantize(SINTER_TESTS_DIR "/golden/olmoe", "int8", folder), 4,
+                "tensor model.layers.0.mlp.experts.down_proj is no \".weight\"");
+  check_refusal(quantize(SINTER_TESTS_DIR "/golden/mixtral", "int4-g32", folder), 4,
+                "experts.0.w1.weight have 16 elements, which groups of 32 do not divide");
   check_refusal(quantize(kMistral, "int3", folder), 2, "int3");
   check_refusal(quantize(kMistral, "int8", place.path() + "/none/folder"), 4, "there is no folder");
   CHECK_FALSE(fs::exists(folder));

@@ -9,6 +9,7 @@
 #include "kernels/library.h"
 #include "runtime/random_inputs.h"
 #include "support/nvrtc.h"
+#include "support/packed_weights.h"
 
 namespace sinter::experts_kernels_test {
 namespace {
@@ -31,31 +32,11 @@ class Draws {
         columns + 8, between(0, 8), columns, count);
   }
 
-  std::string expert_linear() {
-    const int64_t experts = between(1, 9), rows = between(1, 150), chosen = between(1, 8);
-    const int64_t length = chance(70) ? 8 * between(1, 80) : between(1, 300);
-    const bool shared = chance(50), checked = chance(50), gated = rows % 2 == 0 && chance(60);
-    std::string text = fmt::format(
-        "graph(%x: DTYPE[N, {0}{1}], %w: DTYPE[{2}, {3}, {1}], %e: i32[N, {4}], "
-        "%r: DTYPE[N, {4}, {3}]) -> (%y) {{\n  %p = expert_linear %x, %w, %e{5} : DTYPE[N, {4}, "
-        "{3}]\n",
-        shared ? "" : fmt::format("{}, ", chosen), length, experts, rows, chosen,
-        checked ? " {checked = 1}" : "");
-    if (!gated) return text + fmt::format("  %y = add %p, %r : DTYPE[N, {}, {}]\n}}", chosen, rows);
-    // Both halves of the rows, and of the operand.
-    const auto halves = [&](std::string_view of, std::string_view first, std::string_view second) {
-      std::string lines;
-      for (int half = 0; half < 2; ++half)
-        lines += fmt::format(
-            "  %{0} = slice %{1} {{axis = 2, begin = {2}, size = {3}}} : DTYPE[N, {4}, {3}]\n",
-            half == 0 ? first : second, of, half * rows / 2, rows / 2, chosen);
-      return lines;
-    };
-    return text + halves("p", "g", "u") + halves("r", "r0", "r1") +
-           fmt::format(
-               "  %s = silu %g : DTYPE[N, {0}, {1}]\n  %m = mul %s, %u : DTYPE[N, {0}, {1}]\n"
-               "  %y = add %m, %r1 : DTYPE[N, {0}, {1}]\n}}",
-               chosen, rows / 2);
+  std::string expert_linear() { return product(nullptr); }
+  /// Of each format in its turn.
+  std::string expert_linear_of_codes() {
+    const std::vector<CodeFormat> formats = test::code_formats();
+    return product(&formats[turn_++ % formats.size()]);
   }
 
   std::string sort() {
@@ -80,18 +61,54 @@ class Draws {
         "graph(%x: DTYPE[N, {0}, {1}], %e: i32[N, {2}]) -> (%y) {{\n{3}"
         "  %y = embedding %{4}, %e {{checked = 1}} : DTYPE[N, {2}, {1}]\n}}",
         repeats ? 1 : chosen, length, chosen,
-        repeats ? fmt::format("  %b = broadcast %x {{dims = [N, {0}, {1}]}} : DTYPE[N, {0}, {1}]\n", chosen, length) : "", repeats ? "b" : "x");
+        repeats ? fmt::format("  %b = broadcast %x {{dims = [N, {0}, {1}]}} : DTYPE[N, {0}, {1}]\n",
+                              chosen, length)
+                : "",
+        repeats ? "b" : "x");
   }
 
  private:
+  std::string product(const CodeFormat* format) {
+    const int64_t experts = between(1, 9), rows = between(1, 150), chosen = between(1, 8);
+    const int64_t length = chance(70) ? 8 * between(1, 80) : between(1, 300);
+    const bool shared = chance(50), checked = chance(50), gated = rows % 2 == 0 && chance(60);
+    std::vector<std::string> attrs;
+    if (checked) attrs.push_back("checked = 1");
+    if (format)
+      attrs.push_back(fmt::format("size = {}, codes = \"{}\"", length, to_string(*format)));
+    std::string text = fmt::format(
+        "graph(%x: DTYPE[N, {0}{1}], %w: {6}[{2}, {3}, {7}], %e: i32[N, {4}], "
+        "%r: DTYPE[N, {4}, {3}]) -> (%y) {{\n  %p = expert_linear %x, %w, %e {{{5}}} : "
+        "DTYPE[N, {4}, {3}]\n",
+        shared ? "" : fmt::format("{}, ", chosen), length, experts, rows, chosen,
+        fmt::join(attrs, ", "), format ? "i32" : "DTYPE",
+        format ? row_words(*format, length) : length);
+    if (!gated) return text + fmt::format("  %y = add %p, %r : DTYPE[N, {}, {}]\n}}", chosen, rows);
+    // Both halves of the rows, and of the operand.
+    const auto halves = [&](std::string_view of, std::string_view first, std::string_view second) {
+      std::string lines;
+      for (int half = 0; half < 2; ++half)
+        lines += fmt::format(
+            "  %{0} = slice %{1} {{axis = 2, begin = {2}, size = {3}}} : DTYPE[N, {4}, {3}]\n",
+            half == 0 ? first : second, of, half * rows / 2, rows / 2, chosen);
+      return lines;
+    };
+    return text + halves("p", "g", "u") + halves("r", "r0", "r1") +
+           fmt::format(
+               "  %s = silu %g : DTYPE[N, {0}, {1}]\n  %m = mul %s, %u : DTYPE[N, {0}, {1}]\n"
+               "  %y = add %m, %r1 : DTYPE[N, {0}, {1}]\n}}",
+               chosen, rows / 2);
+  }
+
   std::mt19937 random_;
+  size_t turn_ = 0;
 };
 
-Trials trials_of(std::string (Draws::*text)()) {
+Trials trials_of(std::string (Draws::*text)(), int usual = 8) {
   constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};
   Trials trials;
   Draws draws;
-  for (int i = 0; i < number_from("SINTER_TRIES", 8); ++i) {
+  for (int i = 0; i < number_from("SINTER_TRIES", usual); ++i) {
     const std::string group = (draws.*text)();
     CAPTURE(group);
     trials.add({"experts", 1, group.c_str()}, kTypes[i % 3], 0, *find_device("sm_90a"));
@@ -108,6 +125,20 @@ void name_no_expert(const Kernel& kernel, llvm::ArrayRef<int64_t>,
   constexpr int32_t kOutside[] = {-1, 9, INT32_MIN, INT32_MAX};
   for (int64_t i = 0; i < inputs[2].volume(); i += 3)
     inputs[2].data<int32_t>()[i] = kOutside[i % 4];
+}
+
+/// The same, and matrices of codes.
+void fill_matrices(const Kernel& kernel, llvm::ArrayRef<int64_t> symbols,
+                   std::vector<HostTensor>& inputs) {
+  name_no_expert(kernel, symbols, inputs);
+  for (const Op& op : kernel.group.ops()) {
+    if (!op.attrs.has(AttrName::codes)) continue;
+    const std::vector<int64_t> dims = inputs[1].dims;
+    inputs[1] = test::random_codes(code_format(op.attrs), dims[0] * dims[1],
+                                   op.attrs.get<Dim>(AttrName::size).constant(), 5)
+                    .packed();
+    inputs[1].dims = dims;
+  }
 }
 
 }  // namespace
@@ -143,16 +174,23 @@ TEST_CASE("rows in the order of their numbers, equal ones by position") {
   run_trials(trials_of(&Draws::embedding), {{37}, {1}, {0}}, repeat_numbers);
 }
 
+TEST_CASE("products with the codes of experts, of every format") {
+  Trials trials = trials_of(&Draws::expert_linear_of_codes, 13);
+  trials.every_order = false;
+  trials.played.fp8_conversion = true;
+  run_trials(trials, {{3}, {1}, {0}, {17}}, fill_matrices);
+}
+
 TEST_CASE("kernels of experts compile" * doctest::test_suite("nvrtc")) {
   const NvrtcFile* nvrtc = nvrtc_or_skip();
   if (!nvrtc) return;
   std::vector<KernelSource> sources;
   std::deque<Trials> trials;
-  for (const auto draw : {&Draws::top_k, &Draws::expert_linear, &Draws::sort, &Draws::embedding}) {
+  for (const auto draw : {&Draws::top_k, &Draws::expert_linear, &Draws::sort, &Draws::embedding})
     trials.push_back(trials_of(draw));
-    for (const Kernel& kernel : trials.back().kernels)
-      sources.push_back({kernel.name, kernel.source});
-  }
+  trials.push_back(trials_of(&Draws::expert_linear_of_codes, 13));
+  for (const Trials& some : trials)
+    for (const Kernel& kernel : some.kernels) sources.push_back({kernel.name, kernel.source});
   const Status compiled = compile_or_find(*nvrtc, sources, "sm_90a");
   CHECK_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().what));
 }

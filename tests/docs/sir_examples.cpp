@@ -540,7 +540,8 @@ constexpr OpExample kExamples[] = {
      "expert_linear(x [N, K] or [N, k, K], matrices [E, M, K], experts i32[N, k]) -> [N, k, M]",
      "`linear` of each token with the matrices of its k experts: row r of token n, or the token's "
      "only row, times the matrix that experts[n, r] names. No matrix is copied. The order of "
-     "additions does not depend on the number of tokens.",
+     "additions does not depend on the number of tokens. With `codes` and `size` the matrices are "
+     "rows of `pack_codes`, i32[E, M, words of a packed row], which are not dequantized.",
      R"(  weight %w : bf16[128, 1536, 64] = file {tensor = "experts"}
   entry @e(%x: bf16[N, 64], %experts: i32[N, 8]) -> (%y) {
     %y = expert_linear %x, %w, %experts

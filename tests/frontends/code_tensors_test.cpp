@@ -487,6 +487,21 @@ TEST_CASE("files that do not fit their config are refused") {
     files.add("weight_scale", FileDType::F32, {1}, std::vector<float>(1));
     refuses(files, {}, {"p.weight", "two axes"});
   }
+  SUBCASE("matrices of experts with scales of one matrix, a shape of one, zero points") {
+    const WeightScheme scheme{.layout = WeightLayout::packed, .bits = 8};
+    Files scales, shape, zeros;
+    for (Files* files : {&scales, &shape, &zeros}) {
+      files->add("weight_packed", FileDType::I32, {2, 3, 1}, std::vector<int32_t>(6));
+      files->add("weight_scale", FileDType::F32, {6, 1}, std::vector<float>(6));
+    }
+    scales.add("weight_shape", FileDType::I64, {3}, std::vector<int64_t>{2, 3, 4});
+    refuses(scales, scheme, {"p.weight_scale", "F32[6, 1]", "F32[2, 3, 1]"});
+    shape.add("weight_shape", FileDType::I64, {2}, std::vector<int64_t>{6, 4});
+    refuses(shape, scheme, {"p.weight_shape", "I64[2]", "I64[3]"});
+    WeightScheme other = scheme;
+    other.symmetric = false;
+    refuses(zeros, other, {"p.weight_packed", "two axes"});
+  }
   SUBCASE("groups of inputs of unequal sizes") {
     Drawn drawn = of_gptq;
     drawn.group_of[0] = 1;

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "runtime/eval_case.h"
+#include "support/packed_weights.h"
 
 namespace sinter::host_eval_experts_test {
 namespace {
@@ -60,6 +61,59 @@ TEST_CASE("expert_linear: each row of a token by the matrix of its expert") {
         // Additions of a lane and of the butterfly, then one rounding.
         CHECK(std::abs(got[i] - sum) <= 20 * 0x1p-24 * size + ulp(dtype, sum) / 2);
       }
+    }
+}
+
+TEST_CASE("expert_linear of codes: float64, and quantized_linear with the matrix of an expert") {
+  for (const CodeFormat& format : test::code_formats())
+    for (const int64_t length : {8, 1030, 264}) {
+      CAPTURE(to_string(format));
+      CAPTURE(length);
+      constexpr int64_t kTokens = 2, kExperts = 3, kRows = 4;
+      const int64_t words = row_words(format, length);
+      const auto codes = fmt::format("size = {}, codes = \"{}\"", length, to_string(format));
+      const test::StoredCodes stored =
+          test::random_codes(format, kExperts * kRows, length, static_cast<uint64_t>(length));
+      HostTensor matrices = stored.packed();
+      matrices.dims = {kExperts, kRows, words};
+      const HostTensor x = random_tensor(DType::f32, {kTokens, length}, -1, 1, 3);
+      const V numbers = {2, 0, 1, 2}, of_x = values_of(x);
+      const std::vector<HostTensor> inputs = {x, matrices,
+                                              tensor(DType::i32, {kTokens, 2}, numbers)};
+      const auto parameters =
+          fmt::format("%x: f32[2, {}], %w: i32[3, 4, {}], %e: i32[2, 2]", length, words);
+      const auto line = fmt::format("%y = expert_linear %x, %w, %e {{{}}} : f32[2, 2, 4]\n", codes);
+      const Module module = module_of(parameters, line);
+      const V got = values_of(evaluated(module, inputs));
+      const V precise = values_of(evaluated(module, inputs, {0, 0}, {.precise = true}));
+      for (size_t i = 0; i < got.size(); ++i) {
+        const double* row = &of_x[i / (2 * kRows) * static_cast<size_t>(length)];
+        const double* line_of_matrix =
+            &stored.values[(static_cast<size_t>(numbers[i / kRows]) * kRows + i % kRows) *
+                           static_cast<size_t>(length)];
+        double sum = 0, size = 0;
+        for (int64_t k = 0; k < length; ++k) {
+          sum += row[k] * line_of_matrix[k];
+          size += std::abs(row[k] * line_of_matrix[k]);
+        }
+        // Codes that are larger than the elements cancel where there is a zero or a minimum.
+        const double bound = 40 * size * static_cast<double>(length) * 0x1p-24;
+        CHECK(std::abs(got[i] - sum) <= bound);
+        CHECK(std::abs(precise[i] - sum) <= std::abs(sum) * 0x1p-23 + bound * 0x1p-28);
+      }
+      if (length % 8 != 0) continue;
+      // The second expert of token 1 is expert 2.
+      const std::string both =
+          line + fmt::format(
+                     "%t = slice %x {{axis = 0, begin = 1, size = 1}} : f32[1, {0}]\n"
+                     "%m = slice %w {{axis = 0, begin = 2, size = 1}} : i32[1, 4, {1}]\n"
+                     "%r = reshape %m : i32[4, {1}]\n"
+                     "%q = quantized_linear %t, %r {{splits = 1, {2}}} : f32[1, 4]\n"
+                     "%p = slice %y {{axis = 0, begin = 1, size = 1}} : f32[1, 2, 4]\n"
+                     "%l = slice %p {{axis = 1, begin = 1, size = 1}} : f32[1, 1, 4]\n"
+                     "%o = reshape %l : f32[1, 4]\n%d = sub %o, %q : f32[1, 4]",
+                     length, words, codes);
+      CHECK(values_of(evaluated(module_of(parameters, both, "%d"), inputs)) == V(kRows, 0.0));
     }
 }
 

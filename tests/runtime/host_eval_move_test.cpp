@@ -344,6 +344,8 @@ TEST_CASE("every op takes empty tensors") {
       {"%e: i32[N, 2]", "%y = sorted_positions %e {count = 3} : i32[N, 2]"},
       {"%e: i32[N, 2]", "%y = sorted_places %e {count = 3} : i32[N, 2]"},
       {"%e: i32[N, 2]", "%y = run_ends %e {count = 3} : i32[3]", 3},
+      {"%x: f16[N, 8], %w: i32[2, 3, 68], %e: i32[N, 2]",
+       "%y = expert_linear %x, %w, %e {size = 8, codes = \"int8 row f32\"} : f16[N, 2, 3]"},
       {"%x: f16[N, 8], %w: i32[3, 68]",
        "%y = quantized_linear %x, %w {size = 8, codes = \"int8 row f32\", order = tiled_codes} : "
        "f16[N, 3]"},

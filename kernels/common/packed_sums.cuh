@@ -1,26 +1,24 @@
-// The products of a packed matrix's rows, in the order of kernels/gemv/order.h: a lane reads its
-// codes of a step, 16 bytes, at once, and in each round multiplies 8 of them.
+// A lane's sums of the products of a packed matrix's rows, in the order of kernels/gemv/order.h: a
+// lane reads its codes of a step, 16 bytes, at once, and in each round multiplies 8 of them.
 #pragma once
 
 #include "kernels/common/packed_matrix.cuh"
-#include "kernels/gemv/gemv_values.cuh"
-#include "kernels/gemv/order.h"
 
 namespace sinter {
 
 // The state of `rows` rows that are summed together; empty for a dense matrix.
 template <typename Matrix, typename T, int rows, int tokens, bool packed = Matrix::kPacked>
-struct GemvCodes {};
+struct PackedSums {};
 
 template <typename Matrix, typename T, int rows, int tokens>
-struct GemvCodes<Matrix, T, rows, tokens, true> {
+struct PackedSums<Matrix, T, rows, tokens, true> {
   using Group = typename Matrix::Group;
   static constexpr int kRounds = Matrix::layout().step_rounds();
 
   Group of_row[rows] = {};     // where a row has one scale
   float operand[tokens] = {};  // sums of the operand, where a row has one minimum
 
-  SINTER_DEVICE void load_scale(int r, const int* matrix, int row) {
+  SINTER_DEVICE void load_scale(int r, const int* matrix, long long row) {
     of_row[r] = Matrix::scale_of_row(matrix, row);
   }
   SINTER_DEVICE void scale_sums(float (&sum)[rows][tokens]) const {
@@ -32,7 +30,7 @@ struct GemvCodes<Matrix, T, rows, tokens, true> {
   }
 
   // The products of `length` elements. `w`: where they begin in each row, a step; `x`: in the
-  // operand (NarrowChunks or WideChunks).
+  // operand, a lane's chunks with skip() and read() (NarrowChunks of kernels/gemv).
   template <typename Chunks>
   SINTER_DEVICE void add_run(float (&sum)[rows][tokens], const unsigned char* const (&w)[rows],
                              Chunks x, int have_tokens, int lane, int length) {
