@@ -20,6 +20,7 @@
 // Shared memory: the barriers of the pipelines, then what kernels/gemv/layout.h lays out.
 #pragma once
 
+#include "kernels/common/packed_sums.cuh"
 #include "kernels/gemv/gemv_code_tiles.cuh"
 #include "kernels/gemv/gemv_pipeline.cuh"
 

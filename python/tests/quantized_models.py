@@ -442,7 +442,7 @@ def config_of(family: str, sizes: Sizes) -> dict:
         }
     else:
         config["hidden_act"] = "silu"
-    if family == "llama":
+    if family in ("llama", "mixtral"):
         config["head_dim"] = sizes.head_dim
     if family in EXPERT_NAMES:
         count = "num_experts" if family == "qwen2_moe" else "num_local_experts"

@@ -62,11 +62,14 @@ def refused(tmp_path, model, words) -> None:
         sinter.compile(quantized_models.write_model(tmp_path / "model", model))
 
 
-@pytest.mark.parametrize("end", ["weight_scale", "weight_packed", "weight_shape"])
-def test_a_part_of_an_expert_is_missing(tmp_path, end):
+@pytest.mark.parametrize("end, words", [
+    ("scale", f'no tensor named "{EXPERT}.weight_scale"'),
+    ("shape", f'no tensor named "{EXPERT}.weight_shape"'),
+    ("packed", f"tensor {EXPERT}.weight_scale is no part of the model"),
+])
+def test_a_part_of_an_expert_is_missing(tmp_path, end, words):
     model = draw("mixtral", "packed")
-    del model.stored[f"{EXPERT}.{end}"]
-    words = f'no tensor named "{EXPERT}.{"weight" if end == "weight_packed" else end}"'
+    del model.stored[f"{EXPERT}.weight_{end}"]
     refused(tmp_path, model, words)
 
 
@@ -123,7 +126,7 @@ def test_quantize_rounds_experts(tmp_path, family, to):
         module = name.removesuffix(".weight")
         rounded[name] = dequantized(stored, module).astype(np.float32)
         steps = stored[f"{module}.weight_scale"].max() * (16 if to == "fp8" else 0.5)
-        assert np.abs(rounded[name] - model.plain[name]).max() <= steps * (1 + 1e-6)
+        assert np.abs(rounded[name] - model.plain[name]).max() <= steps * (1 + 1e-4)
     for router, _ in quantized_models.routers_of(family):
         name = f"model.layers.0.{router}.weight"
         assert np.array_equal(stored[name], model.plain[name])

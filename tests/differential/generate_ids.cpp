@@ -187,8 +187,17 @@ void GraphGenerator::experts() {
                             : Value(input(numbers));
   if (!experts) return;
   const ValueId of_x = random_.chance(50) ? value_of(x) : value_of({dtype, {rows_, Dim(length)}});
-  const ValueId of_w = value_of(w);
-  const Value products = op(OpKind::expert_linear, {of_x, of_w, *experts});
+  ValueId of_w;
+  Attributes attrs;
+  if (matrices * rows <= kMaxElements / 16 && random_.chance(40)) {
+    const CodeFormat format = any_format();
+    of_w = builder_.reshape(packed_weight(format, matrices * rows, length),
+                            {matrices, rows, row_words(format, length)});
+    attrs.set(AttrName::size, Dim(length)).set(AttrName::codes, to_string(format));
+  } else {
+    of_w = value_of(w);
+  }
+  const Value products = op(OpKind::expert_linear, {of_x, of_w, *experts}, std::move(attrs));
   if (!products || random_.chance(30)) return;
   const Value read = random_.chance(50) ? op(OpKind::silu, {*products}) : products;
   const ValueId weights = value_of({random_.chance(50) ? dtype : DType::f32, {rows_, Dim(chosen)}});

@@ -172,14 +172,18 @@ ValueId GraphGenerator::rows_of(ValueId packed) {
   return builder_.slice(packed, 0, rows / 2, Dim(rows - rows / 2));
 }
 
-/// A quantized matrix as models have it, dequantized before a product of any number of tokens; or
-/// as the passes write the product of few, or of many on tensor cores.
-void GraphGenerator::quantized() {
+CodeFormat GraphGenerator::any_format() {
   static constexpr std::string_view kFormats[] = {
       "int8 row f32",         "e4m3 row bf16",       "int4 g128 f16",       "uint4 g128 f16 zeros",
       "e2m1 g16 f32",         "e2m1 g32 bf16",       "uint8 row f16 zeros", "e4m3 g128 f32",
       "uint4 g32 f16 minima", "int8 row f32 minima", "iq4nl g16 bf16"};
-  const CodeFormat format = *parse_code_format(random_.pick(kFormats));
+  return *parse_code_format(random_.pick(kFormats));
+}
+
+/// A quantized matrix as models have it, dequantized before a product of any number of tokens; or
+/// as the passes write the product of few, or of many on tensor cores.
+void GraphGenerator::quantized() {
+  const CodeFormat format = any_format();
   const bool tiles = dtype_info(main_dtype_).bits == 16 && random_.chance(85);
   const bool chosen = tiles || random_.chance(60);
   const bool few = !tiles && (chosen || random_.chance(50));

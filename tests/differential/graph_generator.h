@@ -108,6 +108,7 @@ class GraphGenerator {
   void any_einsum();
   void gemv();
   void tiled_linear();
+  CodeFormat any_format();
   ValueId packed_weight(const CodeFormat& format, int64_t rows, int64_t length);
   ValueId rows_of(ValueId packed);
   void quantized();
