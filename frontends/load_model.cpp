@@ -17,7 +17,6 @@
 #include "frontends/model/build_model.h"
 #include "frontends/model/spec_json.h"
 #include "frontends/quantized/code_tensors.h"
-#include "ir/sym_expr.h"
 #include "ir/text.h"
 
 namespace sinter {
@@ -74,11 +73,8 @@ Result<CodedTensors> coded_by_config(const ModelSpec& spec, const WeightNames& n
       SINTER_LET(scheme, quantization.scheme_of(
                              std::string_view(tensor).substr(0, tensor.size() - kEnd.size())));
       if (!scheme) continue;
-      CodedTensor& weight = coded[tensor];
-      weight.scheme = *scheme;
-      weight.in = type.dims.back().constant();
-      weight.out = volume(DimsRef(type.dims)).constant() / weight.in;
-      weight.matrices = type.rank() == 3 ? type.dims[0].constant() : 0;
+      coded[tensor] = codes_of_dims(type.dims);
+      coded[tensor].scheme = *scheme;
     }
   }
   return coded;

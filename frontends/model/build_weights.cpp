@@ -261,6 +261,14 @@ const CodedTensor* WeightNames::codes_of(std::string_view tensor) const {
   return at == coded.end() ? nullptr : &at->second;
 }
 
+CodedTensor codes_of_dims(DimsRef dims) {
+  std::vector<int64_t> extents;
+  for (Dim dim : dims) extents.push_back(dim.constant());
+  CodedTensor codes;
+  codes.set_extents(extents);
+  return codes;
+}
+
 OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names) {
   OrderWeights of_tensors, of_weights;
   if (names.coded.empty()) return of_weights;
@@ -276,7 +284,7 @@ OrderWeights order_weights(const ModelSpec& spec, const WeightNames& names) {
 namespace {
 
 /// The codes of a weight's tensor have the sizes that the spec asks for.
-Status check_coded(const LogicalWeight& weight, const SourceTensor& tensor,
+Status check_coded(const LogicalWeight& weight, const SourceTensor& tensor, bool transposed,
                    const CodedTensor& coded, std::string_view place) {
   const auto refuse = [&](std::string what, std::string how) -> Status {
     return fail(fmt::format("the codes of tensor {} {} (weight {})", printable(tensor.name), what,
@@ -290,10 +298,9 @@ Status check_coded(const LogicalWeight& weight, const SourceTensor& tensor,
     return refuse(fmt::format("are sorted by group, which those of {} cannot be",
                               of_experts ? "experts" : "a table"),
                   "give a checkpoint whose linears alone are so");
-  CodedTensor asked;
-  asked.in = weight.dims.back().constant();
-  asked.out = volume(DimsRef(tensor.type.dims)).constant() / asked.in;
-  asked.matrices = tensor.type.rank() == 3 ? tensor.type.dims[0].constant() : 0;
+  Dims dims = tensor.type.dims;
+  if (transposed) std::swap(dims[0], dims[1]);
+  const CodedTensor asked = codes_of_dims(dims);
   const auto text = [](const CodedTensor& codes) {
     return fmt::format("[{}]", fmt::join(codes.row_dims(codes.in), ", "));
   };
@@ -344,7 +351,7 @@ Result<std::vector<Weight>> build_weights(const ModelSpec& spec, const WeightNam
     for (SourceTensor& file : tensors) {
       const CodedTensor* own = names.codes_of(file.name);
       if (own) {
-        SINTER_TRY(check_coded(weight, file, *own, place));
+        SINTER_TRY(check_coded(weight, file, rule.transposed, *own, place));
       } else if (source) {
         SINTER_LET(dtype, float_type_of(weight, file, *source, place));
         file.type.dtype = dtype;

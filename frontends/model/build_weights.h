@@ -35,6 +35,9 @@ struct WeightNames {
   const CodedTensor* codes_of(std::string_view tensor) const;
 };
 
+/// Codes with the extents of a weight [out, in] or [experts, rows, in].
+CodedTensor codes_of_dims(DimsRef dims);
+
 /// Weights with codes whose inputs are sorted: the name of the weight i32 [in] that says which
 /// column of x each column of the matrix takes. Matrices of one order share it.
 using OrderWeights = std::map<std::string, std::string, std::less<>>;

@@ -24,17 +24,6 @@ std::string shape_text(FileDType dtype, llvm::ArrayRef<int64_t> dims) {
   return fmt::format("{}[{}]", to_string(dtype), fmt::join(dims, ", "));
 }
 
-/// Extents [out, in] or [matrices, rows, in]. False: one of them is too large, or 0.
-bool set_extents(CodedTensor& weight, llvm::ArrayRef<int64_t> extents) {
-  const auto is_extent = [](int64_t n) { return n >= 1 && n <= kLargestExtent; };
-  if (!llvm::all_of(extents, is_extent)) return false;
-  const bool stacked = extents.size() == 3;
-  weight.matrices = stacked ? extents[0] : 0;
-  weight.out = extents[0] * (stacked ? extents[1] : 1);
-  weight.in = extents.back();
-  return is_extent(weight.out);
-}
-
 /// The rows of several matrices in one tensor are those of one.
 bool may_be_stacked(const WeightScheme& scheme) {
   const bool rows = scheme.layout == WeightLayout::plain || scheme.layout == WeightLayout::packed;
@@ -200,7 +189,7 @@ class CodeTensors::Opener {
                                                   : FileDType::I8;
     SINTER_LET(codes, part(module, layout.codes, {dtype}));
     const bool stacked = codes->dims.size() == 3 && may_be_stacked(scheme);
-    if ((codes->dims.size() != 2 && !stacked) || !set_extents(weight, codes->dims))
+    if ((codes->dims.size() != 2 && !stacked) || !weight.set_extents(codes->dims))
       return fail(
           fmt::format("tensor {} is {}, expected two axes of 1 to {} elements",
                       printable(codes->name), shape_text(dtype, codes->dims), kLargestExtent),
@@ -227,7 +216,7 @@ class CodeTensors::Opener {
     SINTER_TRY(expect_dims(*tensor, {static_cast<int64_t>(extents.size())}, weight));
     SINTER_LET(bytes, bytes_of_tensor(files_, tensor->name));
     std::memcpy(extents.data(), bytes.data(), bytes.size());
-    if (set_extents(weight, extents)) return {};
+    if (weight.set_extents(extents)) return {};
     return fail(fmt::format("tensor {} says the shape [{}]", printable(tensor->name),
                             fmt::join(extents, ", ")),
                 place(), std::string(kAgain));

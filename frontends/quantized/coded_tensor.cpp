@@ -4,6 +4,16 @@
 
 namespace sinter {
 
+bool CodedTensor::set_extents(llvm::ArrayRef<int64_t> extents) {
+  const auto is_extent = [](int64_t n) { return n >= 1 && n <= kLargestExtent; };
+  if (!llvm::all_of(extents, is_extent)) return false;
+  const bool stacked = extents.size() == 3;
+  matrices = stacked ? extents[0] : 0;
+  out = extents[0] * (stacked ? extents[1] : 1);
+  in = extents.back();
+  return is_extent(out);
+}
+
 int64_t CodedTensor::group() const {
   switch (scheme.strategy) {
     case ScaleStrategy::group:

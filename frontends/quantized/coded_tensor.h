@@ -54,6 +54,8 @@ struct CodedTensor {
   /// Attribute `codes` of ops: "uint4 g128 f16 zeros" (ir/code_format.h).
   std::string format() const;
 
+  /// Takes [out, in] or [matrices, rows, in]. False: one of them is too large, or 0.
+  bool set_extents(llvm::ArrayRef<int64_t> extents);
   /// The extents of a tensor of the files with `columns` for each row.
   std::vector<int64_t> row_dims(int64_t columns) const {
     if (matrices == 0) return {out, columns};

@@ -80,10 +80,9 @@ TEST_CASE("expert_linear of codes: float64, and quantized_linear with the matrix
       const V numbers = {2, 0, 1, 2}, of_x = values_of(x);
       const std::vector<HostTensor> inputs = {x, matrices,
                                               tensor(DType::i32, {kTokens, 2}, numbers)};
-      const auto parameters =
-          fmt::format("%x: f32[2, {}], %w: i32[3, 4, {}], %e: i32[2, 2]", length, words);
-      const auto line = fmt::format("%y = expert_linear %x, %w, %e {{{}}} : f32[2, 2, 4]\n", codes);
-      const Module module = module_of(parameters, line);
+      const Module module =
+          module_of(fmt::format("%x: f32[2, {}], %w: i32[3, 4, {}], %e: i32[2, 2]", length, words),
+                    fmt::format("%y = expert_linear %x, %w, %e {{{}}} : f32[2, 2, 4]", codes));
       const V got = values_of(evaluated(module, inputs));
       const V precise = values_of(evaluated(module, inputs, {0, 0}, {.precise = true}));
       for (size_t i = 0; i < got.size(); ++i) {
@@ -102,18 +101,19 @@ TEST_CASE("expert_linear of codes: float64, and quantized_linear with the matrix
         CHECK(std::abs(precise[i] - sum) <= std::abs(sum) * 0x1p-23 + bound * 0x1p-28);
       }
       if (length % 8 != 0) continue;
-      // The second expert of token 1 is expert 2.
-      const std::string both =
-          line + fmt::format(
-                     "%t = slice %x {{axis = 0, begin = 1, size = 1}} : f32[1, {0}]\n"
-                     "%m = slice %w {{axis = 0, begin = 2, size = 1}} : i32[1, 4, {1}]\n"
-                     "%r = reshape %m : i32[4, {1}]\n"
-                     "%q = quantized_linear %t, %r {{splits = 1, {2}}} : f32[1, 4]\n"
-                     "%p = slice %y {{axis = 0, begin = 1, size = 1}} : f32[1, 2, 4]\n"
-                     "%l = slice %p {{axis = 1, begin = 1, size = 1}} : f32[1, 1, 4]\n"
-                     "%o = reshape %l : f32[1, 4]\n%d = sub %o, %q : f32[1, 4]",
-                     length, words, codes);
-      CHECK(values_of(evaluated(module_of(parameters, both, "%d"), inputs)) == V(kRows, 0.0));
+      HostTensor last = *make_tensor(DType::i32, {kRows, words});
+      std::copy_n(matrices.bytes.end() - static_cast<int64_t>(last.bytes.size()), last.bytes.size(),
+                  last.bytes.begin());
+      const Module both = module_of(
+          fmt::format("%x: f32[2, {0}], %w: i32[3, 4, {1}], %e: i32[2, 1], %m: i32[4, {1}]", length,
+                      words),
+          fmt::format("%y = expert_linear %x, %w, %e {{{0}}} : f32[2, 1, 4]\n%o = reshape %y : "
+                      "f32[2, 4]\n%q = quantized_linear %x, %m {{splits = 1, {0}}} : f32[2, 4]\n"
+                      "%d = sub %o, %q : f32[2, 4]",
+                      codes),
+          "%d");
+      const HostTensor second = tensor(DType::i32, {kTokens, 1}, {2, 2});
+      CHECK(values_of(evaluated(both, {x, matrices, second, last})) == V(kTokens * kRows, 0.0));
     }
 }
 
