@@ -1,7 +1,7 @@
 // expert_linear. Constraints:
 //   C39  expert_linear: x [N, K] or [N, k, K] and w [E, M, K] of one float type, all but N
 //        constant, 1 .. 2^30; experts i32 [N, k]
-//   C42  expert_linear: `codes` names a format and `size` is K, both or none; with them w is i32
+//   C41  expert_linear: `codes` names a format and `size` is K, both or none; with them w is i32
 //        [E, M, words of a packed row]
 #include "ir/infer_codes.h"
 
@@ -13,12 +13,12 @@ Result<TensorType> expert_matrices(const Inference& op) {
   TensorType w = op.operands[1];
   const bool has_codes = op.attrs.has(AttrName::codes);
   if (has_codes != op.attrs.has(AttrName::size))
-    return op.reject(42, "needs both of `codes` and `size`, or none");
+    return op.reject(41, "needs both of `codes` and `size`, or none");
   if (!has_codes) return w;
   SINTER_LET(packed, infer_packed_codes(op, 42));
   const int64_t words = row_words(packed.format, packed.length);
   if (w.dtype != DType::i32 || w.rank() != 3 || !w.dims[2].is(words))
-    return op.reject(42,
+    return op.reject(41,
                      fmt::format("packed matrices {}, must be i32[E, M, {}]", op.show(w), words));
   w.dtype = op.operands[0].dtype;
   w.dims[2] = packed.length;
