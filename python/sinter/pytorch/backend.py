@@ -27,6 +27,7 @@ from .complex_pairs import split_complex
 from .decompositions import decompositions
 from .early_gradients import LateGradient, early_gradients, with_results, without_results
 from .equal_sizes import join_factors
+from .expert_rows import join_experts
 from .grouped_heads import share_heads
 from .host_constants import take_constants, with_constants
 from .in_place import take_writings
@@ -269,6 +270,7 @@ def prepare(module: fx.GraphModule) -> None:
     join_chunks(module.graph)
     join_selects(module.graph)
     slice_operands(module.graph)
+    join_experts(module.graph)
 
 
 def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=None, **others):

@@ -10,7 +10,7 @@ from torch._decomp import (_core_aten_decompositions_post_autograd, core_aten_de
                            get_decompositions)
 from torch._prims_common import reduction_dims, suggest_memory_format
 
-from . import attention_call, library, packed_attention, sorting
+from . import attention_call, library, packed_attention
 from .foreach import foreach_decompositions
 from .layout import Layout, stride_order
 
@@ -57,7 +57,7 @@ def with_own(table: dict) -> dict:
         for overload in packet.overloads() if packet is not None else ():
             table.pop(getattr(packet, overload), None)
     own = {**defaults(OWN), aten._native_batch_norm_legit.no_stats: batch_norm_no_stats}
-    return {**table, **own, **packed_attention.DECOMPOSITIONS, **sorting.DECOMPOSITIONS}
+    return {**table, **own, **packed_attention.DECOMPOSITIONS}
 
 
 @functools.cache

@@ -60,6 +60,7 @@ class Emitter:
         self._sources: dict[int, Value] = {}  # of views: what they read
         self._written: set[int] = set()  # values that a kernel can write
         self._reshapes: set[int] = set()
+        self._narrow: dict[int, Value] = {}  # of i64 values that are casts of i32: these
         self._states: dict[int, tuple[int, ...]] = {}  # with the axes that their rows join
         self._shared: set[int] = set()  # numbers that several nodes read
         self._checks: list[tuple[Value, RowCheck]] = []  # of the node that is being added
@@ -79,6 +80,19 @@ class Emitter:
         if op == "reshape":
             self._reshapes.add(value.number)
         return value
+
+    def cast(self, value: Value, dtype: str) -> Value:
+        """A value in another type, an integer as the nearest one that this has."""
+        if dtype == "i32" and value.number in self._narrow:
+            return self._narrow[value.number]
+        result = self._add("cast", [value], f"dtype = {dtype}")
+        if (value.dtype, dtype) == ("i32", "i64"):
+            self._narrow[result.number] = value
+        return result
+
+    def is_widened(self, x: Tensor) -> bool:
+        """Whether an i64 tensor is a cast of an i32 tensor."""
+        return x._value.number in self._narrow
 
     def _note_check(self, value: Value, check: RowCheck) -> None:
         """Remembers what an op's row numbers are, for the error of a call."""

@@ -23,6 +23,7 @@ from .chunks import join_chunks
 from .complex_pairs import split_complex
 from .decompositions import export_decompositions
 from .dtypes import in_memory
+from .expert_rows import join_experts
 from .importer import ImportedGraph, Refused, import_graph
 from .names import Names, location_of
 from .output_folder import check_module_folder
@@ -138,6 +139,7 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
     split_complex(program.graph)
     join_chunks(program.graph)
     slice_operands(program.graph)
+    join_experts(program.graph)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     tensors = {**program.state_dict, **program.constants}
     targets = {nodes[spec.arg.name]: spec.target for spec in signature.input_specs if spec.kind in WEIGHTS}

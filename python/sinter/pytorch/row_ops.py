@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from .axes import joined
 from .dtypes import is_real
 from .row_checks import ExportedRange, IntegerDivisionByZero, RowCheck
 from .tensor import Tensor
@@ -51,6 +52,68 @@ def linear(x: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is not None:
         operands.append(bias.merged()._value)
     return x._like(x.g._add("linear", operands))
+
+
+# ---- rows of experts: numbers are i32 [N, k], and a row is counted over both axes
+
+MAX_ROW, MAX_CHOSEN = 1024, 64  # of top_k (kernels/top_k/order.h)
+
+
+def top_k(x: Tensor, axis: int, count: int) -> Tensor | None:
+    """i32: the positions of the largest elements along an axis. None: the op lacks such rows."""
+    if not is_real(x.dtype) or not x.product(axis).is_number or not 0 < x.size(axis) <= MAX_ROW or count > MAX_CHOSEN:
+        return None
+
+    def rows(x: Tensor) -> Tensor:
+        table = (x.flatten(0, -2) if x.rank > 1 else x.unsqueeze(0)).merged()
+        value = x.g._add("top_k", [table._value], f"count = {count}")
+        return Tensor(x.g, value, (1, 1))._regrouped([*x._all_axes[:-1], (count,)])
+    others = [extent for i in range(x.rank) if i != axis for extent in x._axes(i)]
+    return along_last(x, axis, rows) if len(joined(others)) < 2 else None
+
+
+def expert_linear(x: Tensor, matrices: Tensor, experts: Tensor) -> Tensor:
+    """[N, k, M]: rows of x [N, k, K] or [N, K] by the transposes of the matrices [E, M, K] that experts name."""
+    operands = [x.merged(), matrices.merged(), index_of(experts).merged()]
+    return Tensor(x.g, x.g._add("expert_linear", [operand._value for operand in operands]), (1, 1, 1))
+
+
+def by_number(op: str, numbers: Tensor, count: int) -> Tensor:
+    """sorted_positions or sorted_places, i32 [N, k], or run_ends, i32 [count]."""
+    value = numbers.g._add(op, [index_of(numbers).merged()._value], f"count = {count}")
+    return Tensor(numbers.g, value, (1,) * len(value.dims))
+
+
+def rows_at(x: Tensor, positions: Tensor) -> Tensor:
+    """[N, k, K]: the rows of x [N, k, K] at positions i32 [N, k], or of x [N, K] at positions / k."""
+    value = x.g._add("take_rows", [x.merged()._value, index_of(positions).merged()._value])
+    return Tensor(x.g, value, (1, 1, 1))
+
+
+def grouped_linear(x: Tensor, matrices: Tensor, ends: Tensor) -> Tensor:
+    """Rows ends[g - 1] .. ends[g] - 1 of x [S, K] by the transpose of matrix g of [G, M, K]."""
+    x = x.merged(-1)
+    value = x.g._add("grouped_linear", [x._value, matrices.merged()._value, ends._value])
+    return Tensor(x.g, value, x._groups)
+
+
+def linear_by_runs(x: Tensor, matrices: Tensor, ends: Tensor) -> Tensor:
+    """grouped_linear in any float type, by the number of each row's run: how many runs end at the row or before it."""
+    run = ends.less_equal(x.places(0)).to("i32").sum([1])
+    *outer, inner = x._axes(0)
+    pair = [tuple(joined(outer)), (inner,)] if outer else [(inner,), (1,)]
+    if len(pair[0]) > 1:
+        raise Unsupported("rows along an axis whose size is a product of several unknown sizes")
+    count = matrices.size(0)
+    named = run.minimum(count - 1)._regrouped(pair)
+    result = expert_linear(x._regrouped([*pair, x._axes(1)]), matrices, named).flatten(0, 1)
+    return x.g.where(run.less(count).unsqueeze(1), result, 0.0)
+
+
+def grouped_outer(x: Tensor, y: Tensor, ends: Tensor) -> Tensor:
+    """[G, M, K]: sums of the outer products of the rows ends[g - 1] .. ends[g] - 1 of x [S, M] and y [S, K]."""
+    x, y = x.merged(), y.merged()
+    return Tensor(x.g, x.g._add("grouped_outer", [x._value, y._value, ends._value]), (1, 1, 1))
 
 
 def dequantize(packed: Tensor, form: str, length: int) -> Tensor:
@@ -191,9 +254,10 @@ def gather(x: Tensor, index: Tensor, axis: int, from_end: bool = False) -> Tenso
     """result[i, j, k] = x[i, index[i, j, k], k], for axis 1. The index broadcasts to x along the others.
     from_end: how the rows were made, for the error."""
     axis %= x.rank
-    x, rows = x.merged(), index_of(index).merged()
+    x = x.merged(*(i for i in range(x.rank) if i == axis or x.is_single(i)))
+    rows = index_of(index).merged(axis)
     rows = rows._broadcast([rows._axes(i) if i == axis else x._axes(i) for i in range(x.rank)])
-    value = x.g._add("gather", [x._value, rows._value], f"axis = {axis}")
+    value = x.g._add("gather", [x._value, rows._value], f"axis = {x._start(axis)}")
     x.g._note_check(value, RowCheck(from_end=from_end))
     return Tensor(x.g, value, x._groups)
 

@@ -30,7 +30,8 @@ class Tensor:
     """A tensor of torch: a value of the graph whose axes, `_groups[i]` of them for axis i, are the factors of the
     tensor's axes. The value and the tensor have the same row-major order.
 
-    transpose_of: the matrix whose transpose this is; None: it is none, or not known to be one."""
+    transpose_of: the matrices, the last two axes, whose transposes this has; None: it has none, or none that are
+    known."""
 
     def __init__(self, emitter: Emitter, value: Value, groups: tuple[int, ...],
                  transpose_of: Tensor | None = None) -> None:
@@ -120,7 +121,7 @@ class Tensor:
         """Converts as torch does: i64 to i32 wraps around."""
         if dtype == self.dtype:
             return self
-        if self.dtype == "i64" and dtype == "i32":
+        if self.dtype == "i64" and dtype == "i32" and not self.g.is_widened(self):
             half = 2**31
             return (self.g.map("mod_floor", self + half, 2 * half) - half).nearest(dtype)
         return self.nearest(dtype)
@@ -130,7 +131,7 @@ class Tensor:
         outside of every axis."""
         if dtype == self.dtype:
             return self
-        return self._like(self.g._add("cast", [self._value], f"dtype = {dtype}"))
+        return self._like(self.g.cast(self._value, dtype))
 
     def f32(self) -> Tensor:
         return self.to("f32")
@@ -217,6 +218,10 @@ class Tensor:
         return self._regrouped([*groups[:axis], *[tuple(joined(part)) for part in parts],
                                 *groups[axis + 1:]])
 
+    def is_single(self, axis: int) -> bool:
+        """Whether an axis can be held as one extent."""
+        return len(joined(self._axes(axis))) == 1
+
     def merged(self, *axes: int) -> Tensor:
         """Each of these axes (none: of all) held as one extent."""
         chosen = {axis % self.rank for axis in axes} if axes else set(range(self.rank))
@@ -248,11 +253,12 @@ class Tensor:
         if order == list(range(self.rank)):
             return self
         axes = [self._start(axis) + i for axis in order for i in range(self._groups[axis])]
-        if order == [1, 0] and self.transpose_of is not None:
+        swaps = order == [*range(self.rank - 2), self.rank - 1, self.rank - 2]
+        if swaps and self.transpose_of is not None:
             return self.transpose_of
         groups = tuple(self._groups[axis] for axis in order)
         value = self.g._add("transpose", [self._value], f"axes = {list_text(axes)}")
-        return Tensor(self.g, value, groups, self if order == [1, 0] else None)
+        return Tensor(self.g, value, groups, self if swaps else None)
 
     def transpose(self, a: int = -2, b: int = -1) -> Tensor:
         order = list(range(self.rank))

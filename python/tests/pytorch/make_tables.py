@@ -37,6 +37,7 @@ FAMILIES = {
     "norms": "Softmax and normalizations", "products": "Products", "attention": "Attention",
     "losses": "Losses", "indexing": "Rows and elements by index", "scatter": "Sums by index",
     "overwriting": "Writes by index",
+    "sorting": "Sorting, largest elements", "experts": "Rows of experts",
     "movement": "Views, concatenations, padding", "generators": "Tensors made of no other",
 }
 
@@ -46,7 +47,9 @@ What `torch.compile(backend="sinter")` and `sinter.pytorch.from_torch` compile (
 
 A graph reaches Sinter in the ops of core ATen: torch decomposes its other ops into them, and Sinter's own decompositions keep some whole (`gelu`, `silu`, gradients of activations) and bring all forms of `scaled_dot_product_attention` to one op with its gradient, packed sequences (`varlen_attn`) to another. Ops of complex64 between real tensors become ops of their parts ([pytorch.md](pytorch.md#what-runs-in-eager)). Ops on lists (`_foreach_*`, {lists} overloads) become ops for each tensor.
 
-`sort` (stable or not) and `topk` along an axis of at most 256 elements, of float32, float16, bfloat16, int32 and int64, are comparisons of all pairs: the place of an element is the number of elements before it. Values and indices are those of torch's stable sort: ties in the order of their indices, -0 equal to 0, NaN as the largest number. `topk` has the first of them, sorted, also with `sorted=False`; eager leaves the order of its ties open.
+`sort` (stable or not) and `topk` along an axis of at most 256 elements, of float32, float16, bfloat16, int32 and int64, are comparisons of all pairs: the place of an element is the number of elements before it. Up to 64 largest floats of up to 1,024 have an op of their own, `top_k`. Values and indices are those of torch's stable sort: ties in the order of their indices, -0 equal to 0, NaN as the largest number. `topk` has the first of them, sorted, also with `sorted=False`; eager leaves the order of its ties open.
+
+A sort of the experts that a `topk` chose for N tokens, of any number of tokens, is a counting sort, or none ([pytorch.md](pytorch.md#what-runs-in-eager)).
 
 ## Conversions
 

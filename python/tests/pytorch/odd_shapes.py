@@ -597,6 +597,26 @@ odd("embedding_dense_backward", *[
     lambda k, s=s, padding=padding: call(k.x(s + "b"), k.index(s, "4"), 4, padding, False)
     for s in ("", "c", "ac", "0") for padding in (-1, 0, 2)],
     lambda k: call(k.x("cb"), k.index("c", "4"), 4, -1, True))
+odd("sort", *with_numbers(". a ab", (), (0, True)), *with_numbers("a4", (1,)))
+odd("sort.stable", *[lambda k, dim=dim: call(k.x("a4", torch.int32), stable=True, dim=dim) for dim in (0, 1)])
+odd("topk", *with_numbers("4 a4", (3,), (2, -1, False)), *with_numbers("a4b", (4, 1),), *with_numbers("ab", (1, 0),))
+
+
+def ends_of_runs(k: Maker, behind: int = 0) -> Operand:
+    """The ends of three runs of "a" rows, one of them of no rows. behind: rows behind the last run."""
+    rows = max(k.size("a") - behind, 0)
+    return Operand(torch.tensor([rows // 2, rows // 2, rows], dtype=torch.int32))
+
+
+odd("sinter.sorted_positions.default sinter.sorted_places.default sinter.run_ends.default",
+    lambda k: call(k.index("a2", "3"), 3), lambda k: call(k.index("a1", "1"), 2))
+odd("sinter.rows_at.default", lambda k: call(k.x("a25"), k.index("a2", "a")), lambda k: call(k.x("a5"), k.index("a2", "a")))
+odd("sinter.expert_linear.default", *[lambda k, s=s: call(k.x(s), k.x("345"), k.index("a2", "3")) for s in ("a25", "a5")])
+odd("sinter.grouped_mm.default", lambda k: call(k.x("a5"), k.x("354"), ends_of_runs(k, 1)),
+    lambda k: call(k.x("5a"), k.x("a4"), ends_of_runs(k)))
+# Rows behind the last run have no defined numbers in eager.
+odd("_grouped_mm", *[lambda k, a=a, b=b: call(k.x(a, torch.bfloat16), k.x(b, torch.bfloat16), ends_of_runs(k))
+                     for a, b in (("a8", "388"), ("8a", "a8"))])
 odd("index_select", *[lambda k, s=s, axis=axis, i=i: call(k.x(s), axis, k.index(i, "1"))
                       for s, axis in (("", 0), ("", -1), ("a", 0), ("ab", 0), ("ab", 1), ("abc", -2))
                       for i in ("", "1", "c", "0")])

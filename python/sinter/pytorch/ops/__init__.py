@@ -5,9 +5,9 @@ torch's sizes and Python's numbers as they stand. It returns a tensor, or a tupl
 with several results (None where a result is not needed), or raises `Unsupported`.
 """
 
-from .. import library  # noqa: F401, registers the ops of sinter
+from .. import expert_ops, library  # noqa: F401, registers the ops of sinter
 from .registry import CONVERSIONS, Conversion, converts
-from . import (activations, attention, choice, elementwise, generators, indexing, losses, movement,
-               norms, overwriting, products, reductions, scatter)
+from . import (activations, attention, choice, elementwise, experts, generators, indexing, losses, movement,
+               norms, overwriting, products, reductions, scatter, sorting)
 
 __all__ = ["CONVERSIONS", "Conversion", "converts"]
