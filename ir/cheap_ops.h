@@ -33,7 +33,7 @@ inline bool is_by_element(const Op& op) {
          op.kind == OpKind::where;
 }
 
-/// The operands of the op broadcast against the result: elementwise ops, and what is composed of them.
+/// The operands broadcast against the result: elementwise ops, and composites of such ops.
 inline bool has_elementwise_form(const Op& op) {
   switch (op.kind) {
     case OpKind::broadcast:

@@ -36,9 +36,9 @@ std::optional<SymExpr> named_rows(const Graph& graph, const Op& op, size_t opera
 /// The row numbers of all ops of the graph, in order.
 std::vector<RowNumbers> row_numbers(const Graph& graph);
 
-/// The values of `id` come from a generator, a choice (top_k) or a sort (sorted_positions, run_ends),
-/// and are numbers of `rows` rows, or ends of runs of them, for all values of the symbols. Between
-/// them and the op may be views, but not of ends.
+/// The values of `id` come from a generator, a choice (top_k) or a sort (sorted_positions,
+/// sorted_places, run_ends), and are numbers of `rows` rows, or ends of runs of them, for all
+/// values of the symbols. Between them and the op may be views, but not of ends.
 bool are_known(const Graph& graph, ValueId id, const SymExpr& rows, bool ends,
                llvm::ArrayRef<Symbol> symbols);
 

@@ -8,7 +8,7 @@
 namespace sinter {
 namespace {
 
-/// The order of the op is chosen, or that of an op in its place.
+/// A family chooses an order for the op, or an op with an order in its place.
 bool has_chosen_order(const Op& op) {
   return op_class(op) == OpClass::contraction || op.kind == OpKind::expert_linear;
 }

@@ -6,7 +6,7 @@ namespace sinter {
 namespace {
 
 /// The rows of a kernel around `id` are the rows of its first operand that neighbours may join,
-/// else its result's rows.
+/// else its result's rows. A kernel that takes no neighbours may have companions.
 void add_anchor(const FusionProblem& problem, ValueId id, GroupShape& shape) {
   const Ports ports = problem.ports(id);
   if (!ports.any_open() && !shape.family->is_companion) return;

@@ -91,6 +91,11 @@ def decoder(kind: str, batch: int, length: int, tiny: bool, exact: int | None = 
 
 LLAMA_1B = dict(vocab_size=128256, hidden_size=2048, num_hidden_layers=16, intermediate_size=8192,
                 num_attention_heads=32, num_key_value_heads=8, head_dim=64, tie_word_embeddings=True)
+QWEN3_MOE = dict(vocab_size=32000, hidden_size=1024, num_hidden_layers=4, num_attention_heads=16,
+                 num_key_value_heads=4, head_dim=64, moe_intermediate_size=512, num_experts=32,
+                 num_experts_per_tok=4, norm_topk_prob=True)
+OLMOE = dict(vocab_size=32000, hidden_size=1024, num_hidden_layers=4, num_attention_heads=16,
+             num_key_value_heads=16, intermediate_size=1024, num_experts=64, num_experts_per_tok=8)
 QWEN3 = dict(vocab_size=151936, hidden_size=1024, num_hidden_layers=28, intermediate_size=3072,
              num_attention_heads=16, num_key_value_heads=8, head_dim=128, tie_word_embeddings=True)
 
@@ -101,6 +106,14 @@ def llama_1b(tiny: bool) -> Row:
 
 def qwen3(tiny: bool) -> Row:
     return decoder("Qwen3", 4, 1024, tiny, 1, **QWEN3)
+
+
+def qwen3_moe(tiny: bool) -> Row:
+    return decoder("Qwen3Moe", 2, 512, tiny, **QWEN3_MOE)
+
+
+def olmoe(tiny: bool) -> Row:
+    return decoder("Olmoe", 1, 64, tiny, **OLMOE)
 
 
 class DecodeStep(nn.Module):
@@ -317,6 +330,7 @@ ROWS: dict[str, Callable[[bool], Row]] = {
     "llama-2-7b block 2048": llama_2_block, "t5-small 32x128": t5, "whisper-base encoder 8x1500": whisper,
     "swinv2-tiny 16": swin_v2, "gemma-2-2b 4 layers 1x1024": gemma2,
     "selective scan 4x512x1024": selective_scan,
+    "qwen3-moe 4 layers 2x512": qwen3_moe, "olmoe 4 layers 1x64": olmoe,
     "decode llama-3.2-1b 1 after 1024": decode("Llama", 1, LLAMA_1B),
     "decode llama-3.2-1b 8 after 1024": decode("Llama", 8, LLAMA_1B),
     "decode qwen3-0.6b 1 after 1024": decode("Qwen3", 1, QWEN3),
@@ -422,6 +436,8 @@ def exact_result(row: Row, device: str) -> torch.Tensor:
     short = lambda name, x: x if row.exact is None or name in ("cos", "sin") else x[:row.exact]
     arguments = {name: short(name, x) for name, x in row.arguments.items()}
     double = placed(Row(copy.deepcopy(row.model), arguments), device, torch.float64)
+    if hasattr(getattr(double.model, "config", None), "num_experts"):
+        double.model.set_experts_implementation("eager")  # no kernel multiplies runs of float64
     return tensor_of(double.model(**double.arguments)).cpu()
 
 

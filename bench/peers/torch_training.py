@@ -40,7 +40,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import report  # noqa: E402
 import sinter.pytorch  # noqa: E402
 from gpu import lift_recompile_limits, machine  # noqa: E402
-from torch_models import LLAMA_1B, MODES, DiT, between_events, synchronize, tokens, widths  # noqa: E402
+from torch_models import (LLAMA_1B, MODES, QWEN3_MOE, DiT, between_events, synchronize,  # noqa: E402
+                          tokens, widths)
 
 WHOLE = "-step"  # at the end of a mode: the step is one CUDA graph
 UPDATE = "-adamw"  # before that: the optimizer's step is compiled, too
@@ -144,6 +145,17 @@ def llama_1b(tiny: bool) -> Row:
     return Row(Objective(LlamaForCausalLM(config)), {"input_ids": ids, "labels": ids}, length)
 
 
+def qwen3_moe(tiny: bool) -> Row:
+    """Parameters in bf16: torch multiplies runs of rows of no other type by one kernel."""
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+
+    length = 32 if tiny else 1024
+    config = Qwen3MoeConfig(**widths(tiny, **QWEN3_MOE), max_position_embeddings=length,
+                            use_cache=False, pad_token_id=0, bos_token_id=None, eos_token_id=None)
+    ids = tokens(1, length, config.vocab_size)
+    return Row(Objective(Qwen3MoeForCausalLM(config).bfloat16()), {"input_ids": ids, "labels": ids}, length)
+
+
 def bert(tiny: bool) -> Row:
     """Texts of one length, so that no mask hides padding; the loss of all tokens' labels."""
     from transformers import BertConfig, BertForMaskedLM
@@ -178,6 +190,7 @@ def dit(tiny: bool) -> Row:
 
 ROWS: dict[str, Callable[[bool], Row]] = {
     "gpt2 32x1024": gpt2(32), "gpt2 16x1024": gpt2(16), "llama-3.2-1b 1x1024": llama_1b,
+    "qwen3-moe 4 layers 1x1024": qwen3_moe,
     "bert-base 32x128": bert, "vit-b/16 64": vit, "dit 12x1152 8x256": dit,
 }
 

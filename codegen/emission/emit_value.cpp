@@ -422,15 +422,18 @@ CheckedRow ValueEmitter::checked_row(const std::string& id, const SymExpr& exten
   return scope.checked_rows[key] = {inside, row};
 }
 
-/// `coords` of the result of a gather, in its table: along one axis the loaded row. That of an
-/// embedding counts all axes but the last.
+/// `coords` of the result of a gather, in its table: along one axis the loaded row. The row
+/// number of an embedding counts all axes of its table but the last.
 IndexMap ValueEmitter::table_coords(const Op& op, const IndexMap& coords, const std::string& row,
                                     Level level) {
   const TensorType& table = form_.graph[op.operands[0]].type;
   if (op.kind == OpKind::embedding) {
     const DimsRef rows = DimsRef(table.dims).drop_back();
-    const Dim most = rows.size() == 1 ? rows[0] : Dim(int64_t{INT32_MAX});
-    IndexMap at = delinearize(rows, loaded_row(row, most, level), space_.extents());
+    const Dim extent =
+        rows.size() == 1
+            ? rows[0]
+            : Dim(std::min<int64_t>(INT32_MAX, volume(rows).upper_bound(space_.symbols())));
+    IndexMap at = delinearize(rows, loaded_row(row, extent, level), space_.extents());
     at.push_back(coords.back());
     return at;
   }

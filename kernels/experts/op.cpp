@@ -15,7 +15,7 @@ Result<TensorType> expert_matrices(const Inference& op) {
   if (has_codes != op.attrs.has(AttrName::size))
     return op.reject(41, "needs both of `codes` and `size`, or none");
   if (!has_codes) return w;
-  SINTER_LET(packed, infer_packed_codes(op, 42));
+  SINTER_LET(packed, infer_packed_codes(op, 41));
   const int64_t words = row_words(packed.format, packed.length);
   if (w.dtype != DType::i32 || w.rank() != 3 || !w.dims[2].is(words))
     return op.reject(41,

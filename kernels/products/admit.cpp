@@ -13,7 +13,7 @@ std::optional<Verdict> admits_product_epilogue(const GroupView& group, GroupShap
   const ValueId anchor = group.anchor();
   const Op& op = problem.graph()[anchor];
   const auto is_sum = [&](ValueId id) { return as_block_sums(problem.graph(), id).has_value(); };
-  if (llvm::any_of(group.members, is_sum))
+  if (op.kind == OpKind::grouped_outer || llvm::any_of(group.members, is_sum))
     return refuse(Reason::port_other_element, problem.name(anchor));
   auto deal = colocated_epilogue(group);
   if (auto* refusal = std::get_if<Verdict>(&deal)) return std::move(*refusal);

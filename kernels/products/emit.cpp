@@ -186,6 +186,7 @@ class ProductKernel {
       by_chunk &= op_class(group[output]) != OpClass::append &&
                   volume(group[output].type.dims) == volume(op_.type.dims);
     }
+    if (op_.kind == OpKind::grouped_outer) return std::optional<SumsEpilogue>{};
     auto sums = SumsEpilogue::create(group, context_.anchor->id, results, context_.symbols);
     if (by_chunk && (!sums || sums->rows().units == 1)) return std::optional<SumsEpilogue>{};
     if (!sums) return tl::make_unexpected(std::move(sums).error());

@@ -137,9 +137,9 @@ Result<KernelBody> emit_ascending(const EmitContext& context) {
 
 KernelChoice explain_choice(const Graph& graph, const Op& own) {
   if (own.kind == OpKind::grouped_linear)
-    return {"product", fmt::format("runs of rows, each by one of {} matrices of {}",
-                                   graph[own.operands[1]].type.dims[0].constant(),
-                                   to_string(own.type.dtype))};
+    return {"product",
+            fmt::format("runs of rows, each by one of {} matrices of {}",
+                        graph[own.operands[1]].type.dims[0].constant(), to_string(own.type.dtype))};
   return {"product", fmt::format("Sinter's own, of {}", to_string(own.type.dtype))};
 }
 

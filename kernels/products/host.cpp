@@ -147,12 +147,12 @@ Status multiply_runs(const OpCall& call, std::byte* out) {
   return {};
 }
 
-/// The transpose of a dense operand [rows, columns].
+/// The transpose of an operand [rows ..., columns].
 template <typename T>
 std::vector<T> transposed(const HostView& operand) {
   std::vector<T> scratch;
   const T* elements = dense_elements(operand, scratch);
-  const int64_t rows = operand.dims[0], columns = operand.dims[1];
+  const int64_t rows = row_count(operand), columns = operand.dims.back();
   std::vector<T> result(static_cast<size_t>(rows * columns));
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)
@@ -164,8 +164,8 @@ std::vector<T> transposed(const HostView& operand) {
 template <typename T>
 Status sum_over_runs(const OpCall& call, std::byte* out) {
   const std::vector<T> x = transposed<T>(call.operands[0]), y = transposed<T>(call.operands[1]);
-  const int64_t rows = call.operands[0].dims[0];
-  const int64_t of_x = call.operands[0].dims[1], of_y = call.operands[1].dims[1];
+  const int64_t rows = row_count(call.operands[0]);
+  const int64_t of_x = call.operands[0].dims.back(), of_y = call.operands[1].dims.back();
   SINTER_LET(ends, run_ends(call, call.operands[2].dims[0]));
   std::vector<T> sums;
   int64_t begin = 0;

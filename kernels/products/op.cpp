@@ -3,9 +3,11 @@
 //   each
 //   C32  tiled_codes: x of 16-bit elements, no splits
 //   C35  grouped_linear: x [N ..., K], w [G, M, K] of one type of 16 bits and ends i32 [G], at
-//   least one run and one row of a matrix; rows as C26; fewer than 2^31 of x and of G * M
-//   C36  grouped_outer: x [N, M] and y [N, K] of one type of 16 bits and ends i32 [G], at least one
-//   run; rows as C26; fewer than 2^31 of N and of G * M
+//   least one run and one row of a matrix; rows as C26; fewer than 2^31 rows of x and of
+//   all matrices
+//   C36  grouped_outer: x [N ..., M] and y [N ..., K] of one type of 16 bits and ends i32 [G], at
+//   least one run; rows as C26; fewer than 2^31 rows of x and of
+//   all matrices
 #include "ir/inference.h"
 #include "ir/sym_expr.h"
 #include "kernels/products/order.h"
@@ -39,7 +41,8 @@ namespace {
 constexpr int64_t kMaxRows = (int64_t{1} << 31) - 1;
 
 /// Numbers of 31 bits name `tokens` rows, and the rows of `groups` matrices of `rows` rows.
-bool have_numbers(const SymExpr& tokens, int64_t groups, int64_t rows, llvm::ArrayRef<Symbol> symbols) {
+bool have_numbers(const SymExpr& tokens, int64_t groups, int64_t rows,
+                  llvm::ArrayRef<Symbol> symbols) {
   return tokens.upper_bound(symbols) <= kMaxRows && groups <= kMaxRows / rows;
 }
 
@@ -69,24 +72,29 @@ Result<TensorType> infer_grouped_linear(const Inference& op) {
 
 Result<TensorType> infer_grouped_outer(const Inference& op) {
   const TensorType &x = op.operands[0], &y = op.operands[1], &ends = op.operands[2];
-  const bool fits = x.rank() == 2 && y.rank() == 2 && dtype_info(x.dtype).bits == 16 &&
-                    is_float(x.dtype) && y.dtype == x.dtype && y.dims[0] == x.dims[0] &&
-                    ends.dtype == DType::i32 && ends.rank() == 1;
-  if (!fits || !x.dims[1].is_constant() || !y.dims[1].is_constant() || !ends.dims[0].is_constant())
-    return op.reject(36, fmt::format("needs x [N, M] and y [N, K] of one type of 16 bits and ends "
-                                     "i32[G], all but N constant, got {}, {} and {}",
-                                     op.show(x), op.show(y), op.show(ends)));
-  if (ends.dims[0].is(0) || !is_tiled_linear_length(x.dims[1].constant()) ||
-      !is_tiled_linear_length(y.dims[1].constant()))
+  bool fits = x.rank() >= 2 && y.rank() == x.rank() && dtype_info(x.dtype).bits == 16 &&
+              is_float(x.dtype) && y.dtype == x.dtype && ends.dtype == DType::i32 &&
+              ends.rank() == 1 && ends.dims[0].is_constant();
+  fits = fits && DimsRef(x.dims).drop_back() == DimsRef(y.dims).drop_back() &&
+         x.dims.back().is_constant() && y.dims.back().is_constant();
+  if (!fits)
+    return op.reject(36,
+                     fmt::format("needs x [N ..., M] and y [N ..., K] of one type of 16 bits and "
+                                 "ends i32[G], all but N constant, got {}, {} and {}",
+                                 op.show(x), op.show(y), op.show(ends)));
+  const Dim columns = x.dims.back(), length = y.dims.back();
+  if (ends.dims[0].is(0) || !is_tiled_linear_length(columns.constant()) ||
+      !is_tiled_linear_length(length.constant()))
     return op.reject(36,
                      fmt::format("x {}, y {}, ends {}: at least one run, and rows of a multiple "
                                  "of {} elements",
                                  op.show(x), op.show(y), op.show(ends), kTiledLinearMultiple));
-  if (!have_numbers(x.dims[0], ends.dims[0].constant(), x.dims[1].constant(), op.symbols))
+  if (!have_numbers(volume(DimsRef(x.dims).drop_back()), ends.dims[0].constant(),
+                    columns.constant(), op.symbols))
     return op.reject(
         36, fmt::format("x {}, ends {}: at most 2^31 - 1 rows of x, and of all results", op.show(x),
                         op.show(ends)));
-  return TensorType{x.dtype, {ends.dims[0], x.dims[1], y.dims[1]}};
+  return TensorType{x.dtype, {ends.dims[0], columns, length}};
 }
 
 }  // namespace sinter

@@ -33,10 +33,10 @@ Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symb
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
   if (op.kind == OpKind::grouped_outer) {
     const TensorType& y = graph[op.operands[1]].type;
-    const int64_t rows = SymExpr(y.dims[0]).upper_bound(symbols);
+    const int64_t rows = volume(DimsRef(y.dims).drop_back()).upper_bound(symbols);
     return {.elements = y.dtype,
             .tokens = {tokens, tokens.constant()},
-            .matrix = {Product::Matrix::Form::transposed, y.dims[1].constant(), 0, {}},
+            .matrix = {Product::Matrix::Form::transposed, y.dims.back().constant(), 0, {}},
             .groups = {op.type.dims[0].constant(), op.type.dims[1].constant(), rows}};
   }
   return {

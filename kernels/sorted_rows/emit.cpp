@@ -21,14 +21,16 @@ Result<KernelBody> emit_sorted_rows(const EmitContext& context) {
         llvm::find_if(group.outputs, [&](ValueId id) { return group[id].kind == kind; });
     return at == group.outputs.end() ? "nullptr" : fmt::format("y{}", at - group.outputs.begin());
   };
+  const SymExpr count = volume(group[op.operands[0]].type.dims);
   KernelBody body;
   body.includes = "#include \"kernels/sorted_rows/sorted_rows.cuh\"\n";
   body.text = fmt::format(
       "__shared__ CountingSort<{0}>::Shared shared;\n"
       "sort_numbers<{0}>({1}, {2}, {3}, {4}, {5}, shared);\n",
-      runs, numbers, size_code(volume(group[op.operands[0]].type.dims), context.parameters, false),
-      result(OpKind::sorted_positions), result(OpKind::sorted_places), result(OpKind::run_ends));
-  body.launch.rows = SymExpr(1);
+      runs, numbers, size_code(count, context.parameters, false), result(OpKind::sorted_positions),
+      result(OpKind::sorted_places), result(OpKind::run_ends));
+  body.launch.rows = count + SymExpr(1);  // of no numbers the ends are zeros
+  body.launch.items_per_block = kSortedPerBlock;
   body.launch.threads = 32 * sort_warps(runs);
   body.resident_blocks = 1;
   return body;

@@ -13,10 +13,9 @@ namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::sorted_positions, OpKind::sorted_places, OpKind::run_ends};
 
-/// One sort has all three results of the same numbers.
+/// One sort has all results of the same numbers, around that one whose kind comes first.
 bool is_same_sort(const Op& anchor, const Op& other) {
-  return anchor.kind == OpKind::sorted_positions && other.kind != OpKind::sorted_positions &&
-         anchor.operands == other.operands &&
+  return anchor.kind < other.kind && anchor.operands == other.operands &&
          anchor.attrs == other.attrs;
 }
 

@@ -5,9 +5,9 @@
 
 namespace sinter {
 
-/// The most different numbers that are sorted.
-constexpr int kMostSortedNumbers = 1024;
-/// Warps of the one block that sorts: each counts the numbers of a part, in shared memory.
+/// Numbers that a block sorts.
+constexpr int kSortedPerBlock = 2048;
+/// Warps of a block: each counts the numbers of a part, in shared memory.
 SINTER_DEVICE constexpr int sort_warps(int runs) { return runs <= 256 ? 32 : 8; }
 
 }  // namespace sinter

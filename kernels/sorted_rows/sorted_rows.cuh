@@ -1,4 +1,4 @@
-// The kernel of sorted rows: a stable counting sort of a call's numbers by one block.
+// The kernel of sorted rows: a stable counting sort of a call's numbers.
 #pragma once
 
 #include "kernels/sorted_rows/sort.cuh"
@@ -12,7 +12,7 @@ SINTER_DEVICE void sort_numbers(const int* numbers, long long count, int* positi
                                 int* ends, typename CountingSort<runs>::Shared& shared) {
   CountingSort<runs> sort(shared, numbers, count);
   sort.count();
-  if (ends != nullptr)
+  if (ends != nullptr && blockIdx.x == 0)
     for (int e = static_cast<int>(threadIdx.x); e < runs; e += static_cast<int>(blockDim.x))
       ends[e] = sort.end_of(e);
   if (positions == nullptr && places == nullptr) return;

@@ -539,7 +539,7 @@ def draw_model(family: str, name: str, sizes: Sizes | None = None) -> Model:
     dtype = np.dtype(np.float16 if layout.dtype == "float16" else ml_dtypes.bfloat16)
     config = config_of(family, sizes) | {
         "dtype": layout.dtype,
-        "quantization_config": layout.config,
+        "quantization_config": copy.deepcopy(layout.config),
     }
     model = Model(config, {}, {}, {})
 

@@ -40,13 +40,17 @@ class Draws {
   }
 
   std::string sort() {
-    const int64_t chosen = between(1, 8), count = chance(20) ? between(1, 1024) : between(1, 128);
+    // Another number of warps counts more than 256 runs.
+    constexpr int64_t kCounts[] = {256, 257, 1024, 1, 128};
+    const size_t turn = turn_++;
+    const int64_t chosen = between(1, 8);
+    const int64_t count = turn < std::size(kCounts) ? kCounts[turn] : between(1, 128);
     constexpr std::string_view kResults[] = {"sorted_positions", "sorted_places", "run_ends"};
-    // All results of one kernel, or one of a kernel of its own.
-    const int64_t alone = chance(50) ? between(0, 2) : 3;
+    // All results of one kernel, or two, or one.
+    const int64_t left_out = between(0, 3), alone = chance(30) ? between(0, 2) : 3;
     std::string names, text;
     for (int64_t i = 0; i < 3; ++i) {
-      if (alone != 3 && alone != i) continue;
+      if (alone != 3 ? alone != i : left_out == i) continue;
       names += fmt::format("{}%y{}", names.empty() ? "" : ", ", i);
       text += fmt::format("  %y{} = {} %e {{count = {}}} : i32[{}]\n", i, kResults[i], count,
                           i == 2 ? fmt::to_string(count) : fmt::format("N, {}", chosen));
@@ -56,7 +60,8 @@ class Draws {
 
   std::string embedding() {
     const bool repeats = chance(50);
-    const int64_t chosen = between(1, 8), length = chance(50) ? 8 * between(1, 200) : between(1, 70);
+    const int64_t chosen = between(1, 8),
+                  length = chance(50) ? 8 * between(1, 200) : between(1, 70);
     return fmt::format(
         "graph(%x: DTYPE[N, {0}, {1}], %e: i32[N, {2}]) -> (%y) {{\n{3}"
         "  %y = embedding %{4}, %e {{checked = 1}} : DTYPE[N, {2}, {1}]\n}}",

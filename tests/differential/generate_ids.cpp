@@ -187,6 +187,7 @@ void GraphGenerator::experts() {
                             : Value(input(numbers));
   if (!experts) return;
   const ValueId of_x = random_.chance(50) ? value_of(x) : value_of({dtype, {rows_, Dim(length)}});
+  if (random_.chance(60)) sorted_experts(*experts, matrices, of_x, value_of(w));
   ValueId of_w;
   Attributes attrs;
   if (matrices * rows <= kMaxElements / 16 && random_.chance(40)) {
@@ -202,6 +203,19 @@ void GraphGenerator::experts() {
   const Value read = random_.chance(50) ? op(OpKind::silu, {*products}) : products;
   const ValueId weights = value_of({random_.chance(50) ? dtype : DType::f32, {rows_, Dim(chosen)}});
   if (read) op(OpKind::expert_sum, {*read, weights});
+}
+
+/// Rows in the order of their experts, and products of runs of them, where these can be.
+void GraphGenerator::sorted_experts(ValueId experts, int64_t matrices, ValueId x, ValueId w) {
+  const auto sort = [&](OpKind kind) {
+    return op(kind, {experts}, Attributes().set(AttrName::count, matrices));
+  };
+  const Value positions = sort(OpKind::sorted_positions), places = sort(OpKind::sorted_places),
+              ends = sort(OpKind::run_ends);
+  if (!positions || !places || !ends || graph_[x].type.rank() != 3) return;
+  const Value rows = op(OpKind::embedding, {x, *positions});
+  const Value products = rows ? op(OpKind::grouped_linear, {*rows, w, *ends}) : std::nullopt;
+  if (products) op(OpKind::embedding, {*products, *places});
 }
 
 GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {

@@ -126,6 +126,7 @@ class GraphGenerator {
   void gather();
   void scatter();
   void experts();
+  void sorted_experts(ValueId experts, int64_t matrices, ValueId x, ValueId w);
   Value append_to(ValueId version, ValueId value, ValueId slot);
   void append();
   void old_and_new();

@@ -514,13 +514,14 @@ constexpr OpExample kExamples[] = {
      "`linear` of runs of rows, each with a matrix of its own, of a 16-bit type: run g has the "
      "rows "
      "ends[g - 1] .. ends[g] - 1, from 0 for the first, and rows behind the last run are 0. Rows "
-     "are counted over all axes but the last. The ends ascend and are at most that number. Each element is summed in the order `tiled_linear`.",
+     "are counted over all axes but the last. The ends ascend and are at most that number. Each "
+     "element is summed in the order `tiled_linear`.",
      R"(  weight %w : bf16[8, 256, 64] = file {tensor = "experts"}
   entry @e(%x: bf16[N, 64], %ends: i32[8]) -> (%y) {
     %y = grouped_linear %x, %w, %ends
   })"},
     {{OpKind::grouped_outer},
-     "grouped_outer(x [N, M], y [N, K], ends i32[G]) -> [G, M, K]",
+     "grouped_outer(x [N ..., M], y [N ..., K], ends i32[G]) -> [G, M, K]",
      "The sum of the outer products of the rows of x and y, over each run of rows, of a 16-bit "
      "type; the gradient of the matrices of `grouped_linear`. Runs as of `grouped_linear`; one "
      "without rows has zeros. Each element is summed in the order `tiled_linear`, from the run's "
@@ -540,7 +541,9 @@ constexpr OpExample kExamples[] = {
      "expert_linear(x [N, K] or [N, k, K], matrices [E, M, K], experts i32[N, k]) -> [N, k, M]",
      "`linear` of each token with the matrices of its k experts: row r of token n, or the token's "
      "only row, times the matrix that experts[n, r] names. No matrix is copied. The order of "
-     "additions does not depend on the number of tokens. With `codes` and `size` the matrices are "
+     "additions does not depend on the number of tokens. A pass multiplies many tokens of 16-bit "
+     "elements by `grouped_linear`, which has another order. With `codes` and `size` the matrices "
+     "are "
      "rows of `pack_codes`, i32[E, M, words of a packed row], which are not dequantized.",
      R"(  weight %w : bf16[128, 1536, 64] = file {tensor = "experts"}
   entry @e(%x: bf16[N, 64], %experts: i32[N, 8]) -> (%y) {

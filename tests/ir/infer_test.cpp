@@ -837,7 +837,9 @@ TEST_CASE("C36 grouped_outer") {
   rejects(36, kind, {f16({kN, 16}), f16({5, 24}), i32({3})});
   rejects(36, kind, {f16({kN, 16}), f16({kN, 24}), i32({3, 1})});
   rejects(36, kind, {f16({kN, 16}), f16({kN, 24}), f16({3})});
+  gives(kind, {f16({kN, 2, 16}), f16({kN, 2, 24}), i32({3})}, {}, f16({3, 16, 24}));
   rejects(36, kind, {f16({2, kN, 16}), f16({kN, 24}), i32({3})});
+  rejects(36, kind, {f16({kN, 2, 16}), f16({kN, 3, 24}), i32({3})});
   rejects(36, kind, {f16({kN, 12}), f16({kN, 24}), i32({3})});
   rejects(36, kind, {f16({kN, 16}), f16({kN, 20}), i32({3})});
   rejects(36, kind, {f32({kN, 16}), f32({kN, 24}), i32({3})});
@@ -906,6 +908,9 @@ TEST_CASE("C40 sorts of numbers") {
     for (const TensorType& bad :
          {i32({kN}), i32({kN, kM}), i32({kN, 0}), i32({2, kN, 8}), f32({kN, 8})})
       rejects(40, kind, {bad}, of(4));
+    gives(kind, {i32({(int64_t{1} << 30) - 1, 2})}, of(1),
+          ends ? i32({1}) : i32({(int64_t{1} << 30) - 1, 2}));
+    rejects(40, kind, {i32({int64_t{1} << 30, 2})}, of(1));
   }
 }
 

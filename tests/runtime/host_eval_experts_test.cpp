@@ -154,7 +154,8 @@ TEST_CASE("expert_sum: by rank, products rounded to the type of the weights") {
 TEST_CASE("sorted rows: by number, equal ones by position, numbers of no run last") {
   const HostTensor numbers = tensor(DType::i32, {3, 2}, {2, 0, -1, 2, 0, 3});
   const auto sorted = [&](std::string_view op, std::string_view type) {
-    const Module module = module_of("%e: i32[N, 2]", fmt::format("%y = {} %e {{count = 3}} : {}", op, type));
+    const Module module =
+        module_of("%e: i32[N, 2]", fmt::format("%y = {} %e {{count = 3}} : {}", op, type));
     return values_of(evaluated(module, {numbers}, {3, 0}));
   };
   CHECK(sorted("sorted_positions", "i32[N, 2]") == V{1, 4, 0, 3, 2, 5});
@@ -177,10 +178,11 @@ TEST_CASE("grouped_linear counts rows over all axes but the last") {
   for (size_t row = 0; row < 4; ++row) x[row * 8] = static_cast<double>(row + 1);
   w[0] = 1;
   w[8] = 10;
-  const HostTensor result = evaluated(module, {tensor(DType::f16, {2, 2, 8}, x),
-                                               tensor(DType::f16, {2, 1, 8}, w),
-                                               tensor(DType::i32, {2}, {1, 3})},
-                                      {2, 0});
+  const HostTensor result =
+      evaluated(module,
+                {tensor(DType::f16, {2, 2, 8}, x), tensor(DType::f16, {2, 1, 8}, w),
+                 tensor(DType::i32, {2}, {1, 3})},
+                {2, 0});
   CHECK(values_of(result) == V{1, 20, 30, 0});
 }
 

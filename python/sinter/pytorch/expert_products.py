@@ -83,11 +83,16 @@ def repeated_rows(x: fx.Node, choice: Choice) -> fx.Node | None:
     if x.target is not aten.expand.default or x.args[0].target is not aten.unsqueeze.default:
         return None
     rows, axis = x.args[0].args
-    return rows if axis == 1 and sizes_of(x) == [*choice.axes, sizes_of(rows)[-1]] else None
+    is_row_of_token = len(sizes_of(rows)) == 2 and axis == 1
+    return rows if is_row_of_token and sizes_of(x) == [*choice.axes, sizes_of(rows)[1]] else None
+
+
+# The ops that transformers has for a _grouped_mm of float16 and float32, and for its gradients.
+FALLBACKS = ("transformers.grouped_mm_fallback.default", "transformers.grouped_mm_fallback_backward.default")
 
 
 def replace_fallback(graph: fx.Graph, node: fx.Node) -> None:
-    """Replaces the op that transformers has for a _grouped_mm of float16 and float32, or its gradients."""
+    """Replaces one of these ops."""
     x, w, ends, *grad = node.args
     emit = lambda target, *arguments: call(graph, node, target, *arguments)
     with graph.inserting_before(node):

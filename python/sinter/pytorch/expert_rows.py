@@ -21,7 +21,7 @@ import torch
 from torch import fx
 
 from .dtypes import CASTS
-from .expert_products import Choice, multiply_in_place, replace_fallback, times_experts
+from .expert_products import FALLBACKS, Choice, multiply_in_place, replace_fallback, times_experts
 from .layout import RESHAPES
 from .padding import call
 from .ranges import counted_axis, sizes_of
@@ -40,13 +40,14 @@ def join_experts(graph: fx.Graph) -> None:
     for node in list(graph.nodes):
         if node.target is aten.bmm.default:
             multiply_in_place(graph, node)
-        elif str(node.target).startswith("transformers.grouped_mm_fallback"):
+        elif str(node.target) in FALLBACKS:
             replace_fallback(graph, node)
     for node in [node for node in graph.nodes if node.target in SORTS and is_ascending(node)]:
         choice = Choice.of(node.args[0]) if node.meta["val"][0].dim() == 1 else None
         if choice is not None and any(user.args[1] == 1 for user in node.users):
             rows = SortedRows(graph, node, choice)
-            rows.leave_order() or rows.sort_by_counting()
+            if not rows.leave_order():
+                rows.sort_by_counting()
     graph.eliminate_dead_code()
 
 
@@ -77,6 +78,7 @@ class SortedRows:
     def is_inverse(self, node: fx.Node) -> bool:
         """Whether a node is `inverse`, where inverse[order] = arange(S)."""
         return node.target is aten.index_put.default and list(node.args[1]) == [self.order] and not any(node.args[3:]) \
+            and node.meta["val"].dtype == torch.int64 \
             and sizes_of(node) == sizes_of(node.args[2]) == [self.rows] and counted_axis(node.args[2]) == -1
 
     def is_taken(self, x: fx.Node, of_tokens: bool) -> bool:
@@ -90,11 +92,13 @@ class SortedRows:
     def leave_order(self) -> bool:
         """Computes all rows where they are. False: the order shows."""
         indices = {self.order, *self.of_tokens, *self.sorts, *self.inverses}
-        takes = [user for index in (self.order, *self.of_tokens) for user in index.users if user not in indices]
-        returns = [user for index in self.inverses for user in index.users]
-        if not all(is_take(node) and self.is_taken(node.args[0], node.args[1][0] in self.of_tokens)
-                   for node in takes + returns):
+        takes = [(user, index) for index in (self.order, *self.of_tokens) for user in index.users
+                 if user not in indices]
+        returns = [(user, index) for index in self.inverses for user in index.users]
+        if not all(is_take(node, index) and self.is_taken(node.args[0], index in self.of_tokens)
+                   for node, index in takes + returns):
             return False
+        takes, returns = [node for node, _ in takes], [node for node, _ in returns]
         inside, pending = dict.fromkeys(takes), list(takes)
         while pending:
             source = pending.pop()
@@ -160,7 +164,7 @@ class SortedRows:
         by k."""
         for user in list(index.users):
             is_gradient = is_sum_by_index(user)
-            if not (is_gradient or is_take(user)) or user.args[1][0] is not index \
+            if not (is_gradient and user.args[1][0] is index or is_take(user, index)) \
                     or not self.is_taken(user.args[0], of_tokens) or not user.meta["val"].is_floating_point():
                 continue
             emit, behind = (lambda target, *operands: call(self.graph, user, target, *operands)), sizes_of(user)[1:]
@@ -174,9 +178,9 @@ class SortedRows:
             user.replace_all_uses_with(rows)
 
 
-def is_take(node: fx.Node) -> bool:
+def is_take(node: fx.Node, index: fx.Node) -> bool:
     """Whether a node is x[index], along the first axis."""
-    return node.target is aten.index.Tensor and len(node.args[1]) == 1
+    return node.target is aten.index.Tensor and list(node.args[1]) == [index]
 
 
 def is_sum_by_index(node: fx.Node) -> bool:

@@ -86,8 +86,10 @@ def by_number(op: str, numbers: Tensor, count: int) -> Tensor:
 
 def rows_at(x: Tensor, positions: Tensor) -> Tensor:
     """[N, k, K]: the rows of x [N, k, K] at positions i32 [N, k], or of x [N, K] at positions / k."""
-    value = x.g._add("take_rows", [x.merged()._value, index_of(positions).merged()._value])
-    return Tensor(x.g, value, (1, 1, 1))
+    positions = index_of(positions).merged()
+    if x.rank == 2:
+        x = x.unsqueeze(1)._broadcast([x._axes(0), positions._axes(1), x._axes(1)])
+    return Tensor(x.g, x.g._add("embedding", [x.merged()._value, positions._value]), (1, 1, 1))
 
 
 def grouped_linear(x: Tensor, matrices: Tensor, ends: Tensor) -> Tensor:
@@ -112,7 +114,9 @@ def linear_by_runs(x: Tensor, matrices: Tensor, ends: Tensor) -> Tensor:
 
 def grouped_outer(x: Tensor, y: Tensor, ends: Tensor) -> Tensor:
     """[G, M, K]: sums of the outer products of the rows ends[g - 1] .. ends[g] - 1 of x [S, M] and y [S, K]."""
-    x, y = x.merged(), y.merged()
+    x, y = x.merged(-1), y.merged(-1)
+    if x._axes(0) != y._axes(0):
+        x, y = x.merged(), y.merged()
     return Tensor(x.g, x.g._add("grouped_outer", [x._value, y._value, ends._value]), (1, 1, 1))
 
 

@@ -35,8 +35,10 @@ def expert_linear(c: Conversion, x: Tensor, matrices: Tensor, experts: Tensor) -
 def grouped_mm(c: Conversion, a: Tensor, b: Tensor, ends: Tensor | None = None, bias: Tensor | None = None,
                out_dtype=None) -> Tensor:
     """a [S, K] by matrices [G, K, M], or [K, S] by [S, M]."""
-    if ends is None or bias is not None or a.rank == 3 or c.dtype != a.dtype:
-        raise Unsupported("groups that are no runs of rows, a bias, or a result of another type")
+    if ends is None or a.rank == 3:
+        raise Unsupported("groups that are no runs of rows")
+    if bias is not None or c.dtype != a.dtype:
+        raise Unsupported("a bias" if bias is not None else "a result of another type than the rows")
     ends = row_ops.index_of(ends)
     if b.rank == 2:
         if a.dtype == "f32":
