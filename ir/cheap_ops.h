@@ -38,8 +38,6 @@ inline bool has_elementwise_form(const Op& op) {
   switch (op.kind) {
     case OpKind::broadcast:
     case OpKind::copy:
-    case OpKind::cast:
-    case OpKind::where:
     case OpKind::silu:
     case OpKind::gelu:
     case OpKind::gelu_tanh:
@@ -47,7 +45,7 @@ inline bool has_elementwise_form(const Op& op) {
     case OpKind::relu:
       return true;
     default:
-      return op_class(op) == OpClass::elementwise;
+      return is_by_element(op);
   }
 }
 

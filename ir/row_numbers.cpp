@@ -37,11 +37,10 @@ std::optional<SymExpr> named_rows(const Graph& graph, const Op& op, size_t opera
   if (role.rows_of == OperandRole::kResult) return op.type.dims[0];
   const bool position = role.kind == OperandRole::first || role.kind == OperandRole::last;
   if (position && op.attrs.is_set(AttrName::any_range)) return std::nullopt;
-  const bool counts_all_axes = role.kind == OperandRole::group || op.kind == OpKind::embedding;
-  if (role.is_address() && counts_all_axes)
-    return volume(DimsRef(graph[op.operands[role.rows_of]].type.dims).drop_back());
   if (role.is_address()) {
     const TensorType& table = graph[op.operands[role.rows_of]].type;
+    if (role.kind == OperandRole::group || op.kind == OpKind::embedding)
+      return volume(DimsRef(table.dims).drop_back());
     return table.dims[named_axis(op, table)];
   }
   const ValueId row = operand_with(op, OperandRole::row);

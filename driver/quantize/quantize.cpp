@@ -42,7 +42,7 @@ struct Matrix {
   WeightScheme scheme = {};
 };
 
-/// Routers and gates of shared experts stay as they are: they are small, and an error of theirs
+/// Routers and gates of shared experts keep their elements: they are small, and a rounded router
 /// chooses other experts.
 bool is_rounded(const LogicalWeight& weight, const QuantizeOptions& options) {
   if (weight.dims.size() < 2) return false;

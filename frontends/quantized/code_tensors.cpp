@@ -24,7 +24,7 @@ std::string shape_text(FileDType dtype, llvm::ArrayRef<int64_t> dims) {
   return fmt::format("{}[{}]", to_string(dtype), fmt::join(dims, ", "));
 }
 
-/// The rows of several matrices in one tensor are those of one.
+/// One tensor may hold several matrices, one below the other.
 bool may_be_stacked(const WeightScheme& scheme) {
   const bool rows = scheme.layout == WeightLayout::plain || scheme.layout == WeightLayout::packed;
   return rows && scheme.symmetric &&

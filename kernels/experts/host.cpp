@@ -43,7 +43,7 @@ Result<HostView> multiply(const OpCall& call) {
   const int64_t matrices = call.operands[1].dims[0], words = call.operands[1].dims[2];
   const int64_t pairs = call.dims[0] * call.dims[1], rows = call.dims[2];
   const int64_t of_row = call.operands[0].dims.size() == 2 ? call.dims[1] : 1;
-  // Rows of x in whole chunks, as those of codes are.
+  // Pads the rows of x to whole chunks: rows of codes have whole chunks.
   const int64_t length = call.operands[0].dims.back();
   const int64_t chunks = ceil_div(length, int64_t{kExpertChunk}), stride = chunks * kExpertChunk;
   std::vector<T> x(static_cast<size_t>(call.operands[0].volume() / length * stride));

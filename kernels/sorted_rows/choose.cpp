@@ -114,12 +114,12 @@ class SortedRows {
 
 }  // namespace
 
-std::optional<ValueId> choose_sorted_rows(Builder& b, const Op& op, Tokens, const Recipe& recipe) {
-  if (op.kind != OpKind::expert_linear || recipe.invariant) return std::nullopt;
+std::optional<ValueId> choose_sorted_rows(Builder& b, const Op& op, Tokens, const Recipe&) {
+  if (op.kind != OpKind::expert_linear) return std::nullopt;
   const Graph& graph = b.graph();
   const TensorType x = b.type(op.operands[0]), w = b.type(op.operands[1]);
   if (SymExpr(op.type.dims[0]).upper_bound(b.symbols()) <= kMaxDirectTokens) return std::nullopt;
-  // What grouped_linear and the sort ask of their operands.
+  // grouped_linear and the sort must take the operands.
   const TensorType rows_of_x{x.dtype, {op.type.dims[0], op.type.dims[1], x.dims.back()}};
   const bool fits =
       infer_type(OpKind::grouped_linear, {rows_of_x, w, {DType::i32, {w.dims[0]}}}, {},

@@ -1,5 +1,5 @@
-// The text of a sort: a call of the kernel library. The kernel's results are those of the op and of
-// its companions.
+// The text of a sort: a call of the kernel library. The kernel computes the results of the op and
+// of its companions.
 #include <llvm/ADT/STLExtras.h>
 
 #include "codegen/emission/emit_index.h"

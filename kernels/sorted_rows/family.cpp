@@ -19,7 +19,7 @@ bool is_same_sort(const Op& anchor, const Op& other) {
          anchor.attrs == other.attrs;
 }
 
-/// Its products run on tensor cores by warpgroups, in another order than those of few tokens.
+/// The products run on tensor cores by warpgroups, in another order than products of few tokens.
 Permission permission(const Recipe& recipe) {
   const bool is_asked = !recipe.invariant && recipe.products != Recipe::Products::library;
   return is_asked && recipe.has_wgmma ? Permission::always : Permission::never;

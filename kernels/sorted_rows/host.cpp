@@ -17,7 +17,7 @@ struct Numbers {
       : values(dense_elements(call.operands[0], scratch)),
         count(call.operands[0].dims[0] * call.operands[0].dims[1]),
         runs(call.op.attrs.get<int64_t>(AttrName::count)) {}
-  /// The run of a number; `runs` for those of none.
+  /// The run of a number; `runs`: the number has no run.
   int64_t run(int64_t position) const {
     const int32_t number = values[position];
     return number < 0 || number >= runs ? runs : number;

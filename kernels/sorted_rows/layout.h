@@ -1,4 +1,4 @@
-// The sizes that the kernels of sorted rows, their emitter and their ops share.
+// The sizes that the kernel of a sort and its emitter share.
 #pragma once
 
 #include "ir/scalar_math.h"

@@ -16,7 +16,6 @@ SINTER_DEVICE void sort_numbers(const int* numbers, long long count, int* positi
     for (int e = static_cast<int>(threadIdx.x); e < runs; e += static_cast<int>(blockDim.x))
       ends[e] = sort.end_of(e);
   if (positions == nullptr && places == nullptr) return;
-  __syncthreads();  // the places change the counts
   sort.places([&](long long position, int place) {
     if (positions != nullptr) positions[place] = static_cast<int>(position);
     if (places != nullptr) places[position] = place;

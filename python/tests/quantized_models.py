@@ -482,7 +482,7 @@ def linears_of(family: str, sizes: Sizes) -> list[tuple[str, int, int, bool]]:
 
 
 def experts_of(family: str, sizes: Sizes) -> list[tuple[str, int, int, bool]]:
-    """The same of a layer's experts. Outputs of a tensor with all matrices are those of all experts."""
+    """The linears of a layer's experts. A tensor with all matrices has the outputs of all experts."""
     place, names = EXPERT_NAMES[family]
     if not names:
         return [(f"{place}.input_linear", EXPERTS * 2 * sizes.ffn, sizes.hidden, False),

@@ -33,7 +33,7 @@ class Draws {
   }
 
   std::string expert_linear() { return product(nullptr); }
-  /// Of each format in its turn.
+  /// Takes the formats in turn.
   std::string expert_linear_of_codes() {
     const std::vector<CodeFormat> formats = test::code_formats();
     return product(&formats[turn_++ % formats.size()]);

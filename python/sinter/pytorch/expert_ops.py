@@ -12,7 +12,7 @@ from torch.library import custom_op
 
 @custom_op("sinter::sorted_positions", mutates_args=())
 def sorted_positions(numbers: torch.Tensor, count: int) -> torch.Tensor:
-    """int32 [N, k]: the positions by ascending number, those of equal numbers in ascending order."""
+    """int32 [N, k]: the positions by ascending number; equal numbers keep their order."""
     return numbers.flatten().sort(stable=True)[1].int().view(numbers.shape)
 
 

@@ -35,7 +35,8 @@ def small(kind: str, dtype: torch.dtype = torch.float32, **sizes) -> torch.nn.Mo
 
 
 def largest_error(model: torch.nn.Module, function, tokens: torch.Tensor) -> float:
-    """Of the logits of tokens whose experts are no close call, in roundings of the largest logit."""
+    """The largest error of a logit, in roundings of the largest logit. Tokens whose experts are a close call are left
+    out."""
     count = model.config.num_experts_per_tok
     wanted = model(tokens, use_cache=False, output_router_logits=True)
     ours = function(tokens, use_cache=False).logits
