@@ -82,10 +82,10 @@ IndexExpr without_quotients(const IndexExpr& e, llvm::ArrayRef<LoopRange> only) 
 class RowDeal {
  public:
   RowDeal(const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
-          llvm::function_ref<const OpFacts&(ValueId)> facts)
+          llvm::function_ref<const OpFacts&(ValueId)> facts, uint32_t row_axes)
       : graph_(graph),
         anchor_(anchor),
-        token_axes_(graph[anchor].type.rank() - 1),
+        token_axes_(graph[anchor].type.rank() - row_axes),
         members_(members),
         facts_(facts) {}
 
@@ -106,7 +106,8 @@ class RowDeal {
   bool add(ValueId member) {
     const OpFacts& facts = facts_(member);
     stranger_ = {member, anchor_};
-    const DimsRef tokens = DimsRef(graph_[anchor_].type.dims).drop_back(), dims = facts.dims;
+    const DimsRef tokens = DimsRef(graph_[anchor_].type.dims).take_front(token_axes_),
+                  dims = facts.dims;
     if (facts.reduces || dims.size() < token_axes_ || dims.take_front(token_axes_) != tokens)
       return false;
     const auto extents = inner_extents(dims, token_axes_);
@@ -271,12 +272,13 @@ class RowDeal {
 
 std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
-    llvm::function_ref<const OpFacts&(ValueId)> facts) {
-  return RowDeal(graph, anchor, members, facts).find();
+    llvm::function_ref<const OpFacts&(ValueId)> facts, uint32_t row_axes) {
+  return RowDeal(graph, anchor, members, facts, row_axes).find();
 }
 
 std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, ValueId sums,
-                                                         llvm::ArrayRef<Symbol> symbols) {
+                                                         llvm::ArrayRef<Symbol> symbols,
+                                                         uint32_t row_axes) {
   const Graph graph = decompose_all(results, symbols);
   const ValueId anchor = graph.inputs[llvm::find(results.inputs, sums) - results.inputs.begin()];
   std::map<ValueId, OpFacts> facts;
@@ -284,8 +286,8 @@ std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, V
     if (!facts.contains(output)) facts.emplace(output, value_facts(graph, output, symbols));
   llvm::SmallVector<ValueId, 4> values;
   for (const auto& [value, of_it] : facts) values.push_back(value);
-  auto found = colocated_rows(graph, anchor, values,
-                              [&](ValueId id) -> const OpFacts& { return facts.at(id); });
+  auto found = colocated_rows(
+      graph, anchor, values, [&](ValueId id) -> const OpFacts& { return facts.at(id); }, row_axes);
   if (auto* stranger = std::get_if<NotColocated>(&found)) {
     const auto at = llvm::find(graph.outputs, stranger->reader) - graph.outputs.begin();
     return NotColocated{results.outputs[at], sums};

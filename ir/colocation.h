@@ -4,7 +4,9 @@
 //   silu(p[j]) * p[F + j]                            rows j and F + j
 //   rope of heads of 80 elements, of which 20 turn:
 //   p[80h + i] cos - p[80h + 10 + i] sin             rows 80h + i and 80h + 10 + i, i < 10
+//   w[0] p[0, j] + w[1] p[1, j]                      rows (0, j) and (1, j)
 //
+// Rows are numbered row-major over the last axes of the product, one or several of them.
 // A class is `units` rows at distance `stride`, all in one block; a block has many classes. Class c
 // has the rows  c / stride * stride * units + c % stride + u * stride,  its units u < units
 // (integer division).
@@ -35,14 +37,15 @@ struct NotColocated {
 };
 
 /// The classes of rows with which the epilogue `members` (ascending) of `anchor` reads only sums of
-/// its own block. The last axis of the product counts the matrix's rows, those before it tokens; a
-/// member whose dims do not begin with these is none.
+/// its own block. The last `row_axes` axes of the product count rows, those before them tokens; no
+/// epilogue has a member whose dims do not begin with these.
 std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
-    llvm::function_ref<const OpFacts&(ValueId)> facts);
+    llvm::function_ref<const OpFacts&(ValueId)> facts, uint32_t row_axes = 1);
 /// The same for a graph whose input `sums` are the sums. Only its outputs are checked, each
 /// together with all ops between the sums and it. Members and readers are outputs of the graph.
 std::variant<ColocatedRows, NotColocated> colocated_rows(const Graph& results, ValueId sums,
-                                                         llvm::ArrayRef<Symbol> symbols);
+                                                         llvm::ArrayRef<Symbol> symbols,
+                                                         uint32_t row_axes = 1);
 
 }  // namespace sinter

@@ -40,9 +40,10 @@ Results results_of(const GroupView& group) {
 
 /// The kernel's text is made from its results (kernels/common/sums_epilogue.h): the same question
 /// as there.
-std::optional<Verdict> results_fit(const GroupView& group) {
+std::optional<Verdict> results_fit(const GroupView& group, uint32_t row_axes) {
   const Results results = results_of(group);
-  const auto deal = colocated_rows(results.graph, results.sums, group.problem.symbols());
+  const auto deal =
+      colocated_rows(results.graph, results.sums, group.problem.symbols(), row_axes);
   const auto* stranger = std::get_if<NotColocated>(&deal);
   if (!stranger) return std::nullopt;
   const auto at =
@@ -52,13 +53,15 @@ std::optional<Verdict> results_fit(const GroupView& group) {
 
 }  // namespace
 
-std::variant<ColocatedRows, Verdict> colocated_epilogue(const GroupView& group) {
+std::variant<ColocatedRows, Verdict> colocated_epilogue(const GroupView& group,
+                                                        uint32_t row_axes) {
   const FusionProblem& problem = group.problem;
-  auto deal = colocated_rows(problem.graph(), group.anchor(), group.epilogue,
-                             [&](ValueId id) -> const OpFacts& { return problem.facts(id); });
+  auto deal = colocated_rows(
+      problem.graph(), group.anchor(), group.epilogue,
+      [&](ValueId id) -> const OpFacts& { return problem.facts(id); }, row_axes);
   if (const auto* stranger = std::get_if<NotColocated>(&deal))
     return other_block(group, stranger->reader, stranger->root);
-  if (auto refusal = results_fit(group)) return *std::move(refusal);
+  if (auto refusal = results_fit(group, row_axes)) return *std::move(refusal);
   if (auto refusal = needs_no_result(group)) return *std::move(refusal);
   return std::get<ColocatedRows>(std::move(deal));
 }

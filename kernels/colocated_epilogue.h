@@ -8,7 +8,9 @@
 
 namespace sinter {
 
-/// The rows that the epilogue of a group's anchor needs together, or why there are none.
-std::variant<ColocatedRows, Verdict> colocated_epilogue(const GroupView& group);
+/// The rows that the epilogue of a group's anchor needs together, or why there are none. The last
+/// `row_axes` axes of the anchor's result count rows.
+std::variant<ColocatedRows, Verdict> colocated_epilogue(const GroupView& group,
+                                                        uint32_t row_axes = 1);
 
 }  // namespace sinter

@@ -22,8 +22,8 @@ std::string element_of_section(int64_t first) {
 
 Result<SumsEpilogue> SumsEpilogue::create(const Graph& group, ValueId anchor,
                                           llvm::ArrayRef<ValueId> results,
-                                          llvm::ArrayRef<Symbol> symbols) {
-  SumsEpilogue epilogue(group, anchor, symbols);
+                                          llvm::ArrayRef<Symbol> symbols, uint32_t row_axes) {
+  SumsEpilogue epilogue(group, anchor, symbols, row_axes);
   SINTER_TRY(epilogue.deal(results));
   return epilogue;
 }
@@ -46,7 +46,8 @@ Graph SumsEpilogue::graph_of(llvm::ArrayRef<ValueId> outputs, Access access) con
 
 Status SumsEpilogue::deal(llvm::ArrayRef<ValueId> results) {
   const Graph graph = graph_of(results, Access::chunk);
-  auto found = colocated_rows(graph, graph.inputs.back(), symbols_);
+  const auto row_axes = static_cast<uint32_t>(group_[anchor_].type.rank()) - token_axes_;
+  auto found = colocated_rows(graph, graph.inputs.back(), symbols_, row_axes);
   if (!std::holds_alternative<ColocatedRows>(found))
     return fail("the epilogue of a product needs sums of other blocks", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);
@@ -62,8 +63,7 @@ Result<SumsEpilogue::Section> SumsEpilogue::section(const ColocatedRows::Section
                                                     llvm::ArrayRef<SymbolId> parameters,
                                                     Access access, std::string& globals) const {
   Section section{rows.first, rows.width, {}, {}};
-  const auto token_axes = static_cast<uint32_t>(group_[anchor_].type.rank() - 1);
-  SINTER_LET(form, analyze_group(graph_of(rows.members, access), token_axes, symbols_, true));
+  SINTER_LET(form, analyze_group(graph_of(rows.members, access), token_axes_, symbols_, true));
   if (form.reduces || form.stages.size() != 1 || !form.stages[0].width.is(rows.width))
     return fail("the epilogue of a product is no row of elements", {},
                 "compute the ops in separate kernels", ExitCode::internal_error);

@@ -13,10 +13,10 @@ namespace sinter {
 class SumsEpilogue {
  public:
   /// `results`: the group's outputs that are computed from the sums of `anchor`, a product whose
-  /// result has the axes [tokens ..., rows of the matrix].
+  /// result has the axes [tokens ..., rows of the matrix], the latter `row_axes` axes.
   static Result<SumsEpilogue> create(const Graph& group, ValueId anchor,
                                      llvm::ArrayRef<ValueId> results,
-                                     llvm::ArrayRef<Symbol> symbols);
+                                     llvm::ArrayRef<Symbol> symbols, uint32_t row_axes = 1);
 
   /// How the matrix's rows are dealt to blocks.
   const ColocatedRows& rows() const { return rows_; }
@@ -43,16 +43,23 @@ class SumsEpilogue {
   /// Statements that compute all elements of `row` whose thread has the sum of `matrix_row`.
   std::string of_matrix_row(llvm::ArrayRef<Section> sections) const;
 
-  int64_t matrix_rows() const { return group_[anchor_].type.dims.back().constant(); }
+  int64_t matrix_rows() const {
+    return volume(DimsRef(group_[anchor_].type.dims).drop_front(token_axes_)).constant();
+  }
   /// The most tokens of a call.
   int64_t tokens() const {
-    return volume(DimsRef(group_[anchor_].type.dims).drop_back()).upper_bound(symbols_);
+    return volume(DimsRef(group_[anchor_].type.dims).take_front(token_axes_))
+        .upper_bound(symbols_);
   }
   size_t inputs() const { return group_.inputs.size(); }
 
  private:
-  SumsEpilogue(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols)
-      : group_(group), anchor_(anchor), symbols_(symbols) {}
+  SumsEpilogue(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols,
+               uint32_t row_axes)
+      : group_(group),
+        anchor_(anchor),
+        symbols_(symbols),
+        token_axes_(static_cast<uint32_t>(group[anchor].type.rank()) - row_axes) {}
 
   Status deal(llvm::ArrayRef<ValueId> results);
   Graph graph_of(llvm::ArrayRef<ValueId> outputs, Access access) const;
@@ -63,6 +70,7 @@ class SumsEpilogue {
   const Graph& group_;
   ValueId anchor_;
   llvm::ArrayRef<Symbol> symbols_;
+  uint32_t token_axes_;  // leading axes of the product
   ColocatedRows rows_;  // members: results of the group
 };
 

@@ -1,18 +1,22 @@
-// The epilogue of expert_linear may need several rows of a matrix together, as SiLU(gate) up needs
-// rows j and F + j: a warp has whole classes of them (ir/colocation.h).
+// The epilogue of expert_linear may need several sums together (ir/colocation.h):
+//
+//   silu(p[n, e, j]) * p[n, e, F + j]       rows j and F + j of one expert's matrix
+//   sum over e of weight[n, e] * p[n, e, j]  rows j of the matrices of all experts of a token
 #include "ir/grouping.h"
 #include "kernels/colocated_epilogue.h"
-#include "kernels/experts/layout.h"
 
 namespace sinter {
 
 std::optional<Verdict> admits_expert_epilogue(const GroupView& group, GroupShape&) {
-  auto deal = colocated_epilogue(group);
-  if (auto* refusal = std::get_if<Verdict>(&deal)) return std::move(*refusal);
-  if (kExpertWarpRows % std::get<ColocatedRows>(deal).units == 0) return std::nullopt;
-  return refuse(Reason::profit_configuration,
-                fmt::format("the sums of {} rows of {}", std::get<ColocatedRows>(deal).units,
-                            group.problem.name(group.anchor())));
+  const auto own = colocated_epilogue(group);
+  if (std::holds_alternative<ColocatedRows>(own)) return std::nullopt;
+  const auto all = colocated_epilogue(group, /*row_axes=*/2);
+  const auto* deal = std::get_if<ColocatedRows>(&all);
+  const DimsRef dims = group.problem.graph()[group.anchor()].type.dims;
+  const bool serves =
+      deal && dims[1].is(deal->units) && (deal->units == 1 || dims[2].is(deal->stride));
+  if (serves) return std::nullopt;
+  return std::get<Verdict>(own);
 }
 
 }  // namespace sinter

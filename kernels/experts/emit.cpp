@@ -3,7 +3,11 @@
 //   ExpertLinear<Config> product(sums);
 //   product.run(x0, x1, x2);
 //   const auto x3 = product.sums();
-//   if (threadIdx.x < product.rows()) { ... load(x3 + ...) ... store(y0 + ..., ...) }
+//   const int matrix_row = product.row();
+//   if (matrix_row >= 0) { ... load(x3 + ...) ... store(y0 + ..., ...) }
+//
+// Where the matrices and the numbers of experts may be read early (launch_order.h),
+// product.start(x1, x2) and the wait stand before product.run().
 #include "codegen/emission/config_text.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scope.h"
@@ -23,10 +27,17 @@ Result<KernelBody> emit_experts(const EmitContext& context) {
   SINTER_LET(x, operands.pointer(0));
   SINTER_LET(w, operands.pointer(1));
   SINTER_LET(experts, operands.pointer(2));
-  SINTER_LET(epilogue,
-             SumsEpilogue::create(group, context.anchor->id, group.outputs, context.symbols));
+  const auto epilogue_of = [&](uint32_t row_axes) {
+    return SumsEpilogue::create(group, context.anchor->id, group.outputs, context.symbols,
+                                row_axes);
+  };
+  // The sums of one expert if they serve, or else of all experts of a token (admit.cpp).
+  auto own = epilogue_of(1);
+  const bool one_expert = own.has_value();
+  SINTER_LET(epilogue, one_expert ? std::move(own) : epilogue_of(2));
   SINTER_LET(text, epilogue.emit(context.parameters, SumsEpilogue::Access::sum));
   const ColocatedRows& deal = epilogue.rows();
+  const bool together = !one_expert && deal.units > 1;
   const int64_t chosen = op.type.dims[1].constant();
   const DimsRef matrices = group[op.operands[1]].type.dims;
   const TensorType& x_type = group[op.operands[0]].type;
@@ -40,24 +51,33 @@ Result<KernelBody> emit_experts(const EmitContext& context) {
       .constant("kExperts", matrices[0].constant())
       .constant("kRows", matrices[1].constant())
       .constant("kLength", length)
-      .constant("kPairsOfRow", shared ? chosen : 1)
+      .constant("kChosen", chosen)
+      .constant("kShared", shared)
+      .constant("kTogether", together)
       .constant("kUnits", deal.units)
       .constant("kStride", deal.stride);
   const bool packed = op.attrs.has(AttrName::codes);
   if (packed) config.type("Matrix", packed_matrix(code_format(op.attrs), length));
   body.globals = text.globals + config.text() + "\n";
+  const bool early = context.overlap.reads_early();
+  const std::string start = early ? fmt::format("fence_acq_rel_gpu();\nproduct.start({}, {});\n{}",
+                                                w, experts, wait_text(context.overlap))
+                                  : "";
+  body.waits = early;
+  body.early_inputs = context.overlap.early_inputs;
   body.text = fmt::format(
       "__shared__ float sums[kExpertBlockRows];\n"
-      "ExpertLinear<Config> product(sums);\n"
+      "ExpertLinear<Config> product(sums);\n{}"
       "product.run({}, {}, {});\n"
       "const auto x{} = product.sums();\n"
-      "const long long row = product.pair();\n"
-      "if (static_cast<int>(threadIdx.x) < product.rows()) {{\n"
-      "  const int matrix_row = product.row(static_cast<int>(threadIdx.x));\n{}}}\n",
-      x, w, experts, epilogue.inputs(), indented(epilogue.of_matrix_row(text.sections)));
-  body.launch.rows = SymExpr(op.type.dims[0]) * SymExpr(chosen);
-  body.launch.items_per_row =
-      ceil_div(matrices[1].constant() / deal.units, int64_t{kExpertBlockRows} / deal.units);
+      "const long long row = product.group();\n"
+      "const int matrix_row = product.row();\n"
+      "if (matrix_row >= 0) {{\n{}}}\n",
+      start, x, w, experts, epilogue.inputs(), indented(epilogue.of_matrix_row(text.sections)));
+  const int64_t groups_of_token = one_expert ? chosen : 1;
+  const int64_t classes = matrices[1].constant() / (together ? 1 : deal.units);
+  body.launch.rows = SymExpr(op.type.dims[0]) * SymExpr(groups_of_token);
+  body.launch.items_per_row = ceil_div(classes, expert_block_classes(static_cast<int>(deal.units)));
   body.launch.threads = kExpertThreads;
   // With 64 registers a thread spills 72 to 160 bytes where codes have 4 bits (ptxas 13, sm_90a).
   body.resident_blocks = kThreadsOf64Registers / kExpertThreads - (packed ? 1 : 0);

@@ -1,13 +1,22 @@
 // expert_linear; kernels/experts/order.h states its order of operations.
 //
-// A pair is a token and one of its experts. A block has a pair and a run of classes of rows
-// (ir/colocation.h) of the expert's matrix. Each of its warps multiplies kExpertWarpRows rows,
-// whose loads are on their way together. The sums go to shared memory, where the epilogue reads
-// them.
+// A block has a group: a token and one of its experts, or all of its experts, where the epilogue
+// needs their sums together. Of the group it has a run of classes of rows (ir/colocation.h), unit
+// by unit: the first row of each class, then the second of each. Each of its warps multiplies
+// kExpertWarpRows rows of one unit, neighbours in one matrix, whose loads are on their way
+// together. The sums go to shared memory, where the epilogue reads them.
 //
-// Config: Element; kExperts; kRows and kLength of a matrix; kPairsOfRow: neighbouring pairs that
-// multiply the same row of x; kUnits and kStride of a class; of packed matrices also Matrix, a
-// PackedMatrix (kernels/common/packed_matrix.cuh).
+// Where the numbers of the experts are known before x is, a warp prefetches the begin of its rows
+// into the L2 cache. (To stay ahead of all loads so costs more than it gains: one H200, gate and up
+// of Qwen3-30B-A3B 17.7 us where it was 15.8.)
+//
+// Blocks of the same rows of all groups stand side by side: tokens that chose the same expert read
+// its matrix from memory once.
+//
+// Config: Element; kExperts; kRows and kLength of a matrix; kChosen experts of a token; kShared:
+// they multiply the same row of x; kTogether: a group has all of them; kUnits and kStride of a
+// class: of rows of a matrix or, if kTogether, the experts and kRows; of packed matrices also
+// Matrix, a PackedMatrix (kernels/common/packed_matrix.cuh).
 #pragma once
 
 #include "kernels/common/colocated_rows.cuh"
@@ -16,13 +25,14 @@
 #include "kernels/common/vector.cuh"
 #include "kernels/experts/layout.h"
 #include "kernels/experts/order.h"
+#include "kernels/isa/bulk_copy.cuh"
 
 namespace sinter {
 
-// The sums of a block, addressed like the whole result.
+// The sums of a block, addressed like the results of its group.
 template <typename Config>
 struct ExpertSums {
-  const float* sums;  // [class of the block][unit]
+  const float* sums;  // [unit][class of the block]
   int first;          // class of the block
   long long at;
   SINTER_DEVICE ExpertSums operator+(long long n) const { return {sums, first, at + n}; }
@@ -30,40 +40,72 @@ struct ExpertSums {
 };
 template <typename Config>
 SINTER_DEVICE float load(ExpertSums<Config> p) {
-  const int row = static_cast<int>(p.at % Config::kRows);
-  return p.sums[(class_of_row<Config>(row) - p.first) * Config::kUnits + unit_of_row<Config>(row)];
+  const int row = static_cast<int>(p.at % (Config::kRows * (Config::kTogether ? Config::kChosen : 1)));
+  return p.sums[unit_of_row<Config>(row) * expert_block_classes(Config::kUnits) +
+                class_of_row<Config>(row) - p.first];
 }
 
 template <typename Config>
 class ExpertLinear {
   using T = typename Config::Element;
-  static constexpr int kUnits = Config::kUnits, kClasses = Config::kRows / kUnits;
-  static constexpr int kBlockClasses = kExpertBlockRows / kUnits;
-  static constexpr int kBlocks = (kClasses + kBlockClasses - 1) / kBlockClasses;  // of a pair
+  static constexpr int kUnits = Config::kUnits;
+  static constexpr int kClasses =
+      Config::kTogether ? Config::kRows : Config::kRows / Config::kUnits;
+  static constexpr int kBlockClasses = expert_block_classes(Config::kUnits);
+  static constexpr int kBlocks = (kClasses + kBlockClasses - 1) / kBlockClasses;  // of a group
+  static_assert(!Config::kTogether || Config::kUnits == Config::kChosen);
+  // Bytes of a row of a matrix of elements, or of a packed one.
+  static SINTER_DEVICE constexpr long long row_bytes(const T*) {
+    return static_cast<long long>(sizeof(T)) * Config::kLength;
+  }
+  static SINTER_DEVICE constexpr long long row_bytes(const int*) {
+    return Config::Matrix::kRowBytes;
+  }
 
  public:
   // `sums`: kExpertBlockRows elements of shared memory.
-  SINTER_DEVICE explicit ExpertLinear(float* sums) : sums_(sums) {
-    pair_ = static_cast<long long>(blockIdx.x) / kBlocks;
-    first_ = static_cast<int>(blockIdx.x % kBlocks) * kBlockClasses;
+  SINTER_DEVICE explicit ExpertLinear(float* sums)
+      : sums_(sums),
+        group_(blockIdx.x % (gridDim.x / kBlocks)),
+        first_(static_cast<int>(blockIdx.x / (gridDim.x / kBlocks)) * kBlockClasses) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int at = thread / 32 * kExpertWarpRows;
+    lane_ = thread % 32;
+    unit_ = at / kBlockClasses;
+    class_ = first_ + at % kBlockClasses;
+    works_ = unit_ < kUnits && class_ < kClasses;
+    pair_ = Config::kTogether ? group_ * Config::kChosen + unit_ : group_;
   }
 
-  SINTER_DEVICE long long pair() const { return pair_; }
-  // Rows of the matrix that the block has, and the i-th of them.
-  SINTER_DEVICE int rows() const {
-    const int left = kClasses - first_;
-    return (left < kBlockClasses ? left : kBlockClasses) * kUnits;
-  }
-  SINTER_DEVICE int row(int i) const {
-    return row_of_class<Config>(first_ + i / kUnits, i % kUnits);
+  SINTER_DEVICE long long group() const { return group_; }
+  // The row of the group whose sum this thread takes; -1: none.
+  SINTER_DEVICE int row() const {
+    const int thread = static_cast<int>(threadIdx.x), own = first_ + thread % kBlockClasses;
+    return thread < kUnits * kBlockClasses && own < kClasses
+               ? row_of_class<Config>(own, thread / kBlockClasses)
+               : -1;
   }
   SINTER_DEVICE ExpertSums<Config> sums() const { return {sums_, first_, 0}; }
 
-  // Computes the block's sums; ends with a barrier. W: T, or int of packed matrices.
+  // Prefetches the begin of the matrices' rows. It reads nothing but these and the numbers of the
+  // experts, so that it may stand before the kernel's wait. W: T, or int of packed matrices.
+  template <typename W>
+  SINTER_DEVICE void start(const W* w, const int* experts) const {
+#if SINTER_HAS_BULK_COPY
+    constexpr long long bytes = row_bytes(static_cast<const W*>(nullptr));
+    if (!works_ || lane_ >= kExpertWarpRows || bytes % 16 != 0) return;
+    const int expert = experts[pair_];
+    if (!is_there(expert)) return;
+    cp_async_bulk_prefetch_L2(
+        reinterpret_cast<const unsigned char*>(w) + row_of_matrix(expert, lane_) * bytes,
+        static_cast<int>(bytes < kExpertAheadBytes ? bytes : kExpertAheadBytes));
+#endif
+  }
+
+  // Computes the block's sums; ends with a barrier.
   template <typename W>
   SINTER_DEVICE void run(const T* x, const W* w, const int* experts) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    if (warp * kExpertWarpRows < rows()) multiply(x, w, experts[pair_], warp, lane);
+    if (works_) multiply(x, w, experts[pair_]);
     __syncthreads();
   }
 
@@ -90,10 +132,10 @@ class ExpertLinear {
   };
 
   // Adds the products of a lane's elements of the row of x and rows of all experts' matrices.
-  static SINTER_DEVICE void add_products(float (&sums)[kExpertWarpRows], const T* row, const T* w,
-                                         const long long (&rows)[kExpertWarpRows], int lane) {
+  SINTER_DEVICE void add_products(float (&sums)[kExpertWarpRows], const T* row, const T* w,
+                                  const long long (&rows)[kExpertWarpRows]) const {
 #pragma unroll 2
-    for (int at = lane * kExpertChunk; at < Config::kLength; at += kExpertLanes * kExpertChunk) {
+    for (int at = lane_ * kExpertChunk; at < Config::kLength; at += kExpertLanes * kExpertChunk) {
       float of_x[kExpertChunk], of_w[kExpertWarpRows][kExpertChunk];
 #pragma unroll
       for (int r = 0; r < kExpertWarpRows; ++r)
@@ -105,8 +147,8 @@ class ExpertLinear {
         for (int e = 0; e < kExpertChunk; ++e) sums[r] = math::fma(of_w[r][e], of_x[e], sums[r]);
     }
   }
-  static SINTER_DEVICE void add_products(float (&sums)[kExpertWarpRows], const T* row, const int* w,
-                                         const long long (&rows)[kExpertWarpRows], int lane) {
+  SINTER_DEVICE void add_products(float (&sums)[kExpertWarpRows], const T* row, const int* w,
+                                  const long long (&rows)[kExpertWarpRows]) const {
     using Matrix = typename Config::Matrix;
     PackedSums<Matrix, T, kExpertWarpRows, 1> codes;
     const unsigned char* at[kExpertWarpRows];
@@ -116,35 +158,43 @@ class ExpertLinear {
       at[r] = Matrix::at(w, rows[r], 0);
       if constexpr (Matrix::kRowScale) codes.load_scale(r, w, rows[r]);
     }
-    codes.add_run(own, at, LaneChunks{row, lane * kExpertChunk}, 1, lane, Config::kLength);
+    codes.add_run(own, at, LaneChunks{row, lane_ * kExpertChunk}, 1, lane_, Config::kLength);
     if constexpr (Matrix::kRowScale) codes.scale_sums(own);
 #pragma unroll
     for (int r = 0; r < kExpertWarpRows; ++r) sums[r] = own[r][0];
   }
 
+  static SINTER_DEVICE bool is_there(int expert) {
+    return expert >= 0 && expert < Config::kExperts;
+  }
+  // The warp's i-th row of all experts' matrices; the last one again behind the end.
+  SINTER_DEVICE long long row_of_matrix(int expert, int i) const {
+    const int own = class_ + i < kClasses ? class_ + i : kClasses - 1;
+    return static_cast<long long>(expert) * Config::kRows +
+           (Config::kTogether ? own : row_of_class<Config>(own, unit_));
+  }
+
   template <typename W>
-  SINTER_DEVICE void multiply(const T* x, const W* w, int expert, int warp, int lane) {
+  SINTER_DEVICE void multiply(const T* x, const W* w, int expert) {
     // A number that names no expert gives 0 (the op's attribute `checked`).
-    const bool is_there = expert >= 0 && expert < Config::kExperts;
-    const T* const row = x + pair_ / Config::kPairsOfRow * Config::kLength;
+    const bool there = is_there(expert);
+    const T* const row = x + (Config::kShared ? pair_ / Config::kChosen : pair_) * Config::kLength;
     long long rows[kExpertWarpRows];
     float sums[kExpertWarpRows] = {};
 #pragma unroll
-    for (int r = 0; r < kExpertWarpRows; ++r) {
-      const int own = warp * kExpertWarpRows + r, count = this->rows();
-      rows[r] = static_cast<long long>(is_there ? expert : 0) * Config::kRows +
-                this->row(own < count ? own : count - 1);
-    }
-    add_products(sums, row, w, rows, lane);
-    sum_lanes<1, kExpertLanes, kExpertWarpRows>(sums, lane);
-    if (lane < kExpertWarpRows)
-      sums_[warp * kExpertWarpRows + kept_value<1, kExpertLanes, kExpertWarpRows>(lane)] =
-          is_there ? sums[0] : 0.0f;
+    for (int r = 0; r < kExpertWarpRows; ++r) rows[r] = row_of_matrix(there ? expert : 0, r);
+    add_products(sums, row, w, rows);
+    sum_lanes<1, kExpertLanes, kExpertWarpRows>(sums, lane_);
+    if (lane_ < kExpertWarpRows)
+      sums_[unit_ * kBlockClasses + class_ - first_ +
+            kept_value<1, kExpertLanes, kExpertWarpRows>(lane_)] = there ? sums[0] : 0.0f;
   }
 
   float* sums_;
-  long long pair_;
-  int first_;  // class of the block
+  long long group_, pair_;  // the warp's pair of a token and an expert
+  int first_;               // class of the block
+  int lane_, unit_, class_;  // the unit and the first class of the warp
+  bool works_;
 };
 
 }  // namespace sinter

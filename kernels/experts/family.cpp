@@ -2,6 +2,8 @@
 #include "kernels/family.h"
 
 #include "codegen/emission/kernel_body.h"
+#include "ir/attention_operands.h"
+#include "ir/grouping.h"
 
 namespace sinter {
 
@@ -12,11 +14,22 @@ namespace {
 
 constexpr OpKind kAnchors[] = {OpKind::expert_linear};
 
-/// Elements go to their readers as their sums are complete.
+/// Elements go to their readers as their sums are complete, which may need those of all experts of
+/// a token.
 Ports expert_ports(const Graph&, const Op&) {
   Ports ports;
-  ports.result = {.port = Port::element, .row_axes = 2, .walked = {}};
+  ports.result = {.port = Port::element, .row_axes = 1, .walked = {}};
   return ports;
+}
+
+/// The matrices' rows are prefetched as soon as the numbers of the experts are there.
+EarlyWish expert_early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols) {
+  const Op& op = group[anchor];
+  EarlyWish wish;
+  if (!is_never_empty(group, symbols)) return wish;
+  wish.needed.push_back(*input_of(group, op.operands[1]));
+  wish.needed.append(row_number_inputs(group, op.operands[2]));
+  return wish;
 }
 
 KernelChoice explain_choice(const Graph& graph, const Op& own) {
@@ -37,6 +50,7 @@ constinit const KernelFamily experts_family{
     .ports = expert_ports,
     .admits_epilogue = admits_expert_epilogue,
     .explain_choice = explain_choice,
+    .early_reads = expert_early_reads,
 };
 
 }  // namespace sinter

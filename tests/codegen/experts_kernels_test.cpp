@@ -76,18 +76,28 @@ class Draws {
   std::string product(const CodeFormat* format) {
     const int64_t experts = between(1, 9), rows = between(1, 150), chosen = between(1, 8);
     const int64_t length = chance(70) ? 8 * between(1, 80) : between(1, 300);
-    const bool shared = chance(50), checked = chance(50), gated = rows % 2 == 0 && chance(60);
+    const bool shared = chance(50), checked = chance(50);
+    const bool summed = chance(40), gated = rows % 2 == 0 && chance(60);
     std::vector<std::string> attrs;
     if (checked) attrs.push_back("checked = 1");
     if (format)
       attrs.push_back(fmt::format("size = {}, codes = \"{}\"", length, to_string(*format)));
+    const std::string beside =
+        summed ? fmt::format("%s: {}[N, {}], %r: DTYPE[N, {}]", chance(50) ? "f32" : "DTYPE",
+                             chosen, rows)
+               : fmt::format("%r: DTYPE[N, {}, {}]", chosen, rows);
     std::string text = fmt::format(
-        "graph(%x: DTYPE[N, {0}{1}], %w: {6}[{2}, {3}, {7}], %e: i32[N, {4}], "
-        "%r: DTYPE[N, {4}, {3}]) -> (%y) {{\n  %p = expert_linear %x, %w, %e {{{5}}} : "
-        "DTYPE[N, {4}, {3}]\n",
+        "graph(%x: DTYPE[N, {0}{1}], %w: {6}[{2}, {3}, {7}], %e: i32[N, {4}], {8}) -> (%y) {{\n"
+        "  %p = expert_linear %x, %w, %e {{{5}}} : DTYPE[N, {4}, {3}]\n",
         shared ? "" : fmt::format("{}, ", chosen), length, experts, rows, chosen,
         fmt::join(attrs, ", "), format ? "i32" : "DTYPE",
-        format ? row_words(*format, length) : length);
+        format ? row_words(*format, length) : length, beside);
+    // The sums of all experts of a token together.
+    if (summed)
+      return text + fmt::format(
+                        "  %t = expert_sum %p, %s : DTYPE[N, {0}]\n  %y = add %t, %r : DTYPE[N, "
+                        "{0}]\n}}",
+                        rows);
     if (!gated) return text + fmt::format("  %y = add %p, %r : DTYPE[N, {}, {}]\n}}", chosen, rows);
     // Both halves of the rows, and of the operand.
     const auto halves = [&](std::string_view of, std::string_view first, std::string_view second) {

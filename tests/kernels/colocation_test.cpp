@@ -15,15 +15,17 @@ namespace {
 const std::vector<Symbol> kSymbols = {host_symbol("N", 1, 8), host_symbol("R", 8, 64)};
 
 /// "stride x units: first+width names | ...", or "reader of value" where no deal serves.
-std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names) {
+std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names,
+                    uint32_t row_axes = 1) {
   std::map<ValueId, OpFacts> facts;
   llvm::SmallVector<ValueId, 8> members;
   for (std::string_view name : names) {
     members.push_back(graph.find(name));
     facts.emplace(members.back(), op_facts(graph, members.back(), kSymbols));
   }
-  const auto found = colocated_rows(graph, graph.find("p"), members,
-                                    [&](ValueId id) -> const OpFacts& { return facts.at(id); });
+  const auto found = colocated_rows(
+      graph, graph.find("p"), members,
+      [&](ValueId id) -> const OpFacts& { return facts.at(id); }, row_axes);
   if (const auto* stranger = std::get_if<NotColocated>(&found))
     return graph[stranger->reader].name + " of " + graph[stranger->root].name;
   const auto& rows = std::get<ColocatedRows>(found);
@@ -91,6 +93,23 @@ TEST_CASE("what pairs every row with the next one's partner has no classes") {
       "  %b = slice %p {axis = 1, begin = 10, size = 100} : f16[N, 100]\n";
   CHECK(deal("", shifted + "  %y = sub %b, %a : f16[N, 100]\n") == "y of p");
   CHECK(deal("", "  %y = softmax %p : f16[N, 120]\n") == "y of p");
+}
+
+TEST_CASE("the rows of several matrices, for a sum over them") {
+  const auto sum_of = [](int chosen) {
+    const auto graph = parse_graph(
+        fmt::format("graph(%x: f16[N, 64], %w: f16[16, 120, 64], %e: i32[N, {0}], %s: f16[N, {0}], "
+                    "%r: f16[N, 120]) -> (%p) {{\n"
+                    "  %p = expert_linear %x, %w, %e : f16[N, {0}, 120]\n"
+                    "  %t = expert_sum %p, %s : f16[N, 120]\n  %y = add %t, %r : f16[N, 120]\n}}",
+                    chosen),
+        "test", kSymbols);
+    REQUIRE_MESSAGE(graph.has_value(), (graph ? "" : graph.error().message()));
+    return std::pair(deal_of(*graph, {"t", "y"}), deal_of(*graph, {"t", "y"}, 2));
+  };
+  CHECK(sum_of(2) == std::pair<std::string, std::string>("t of p", "120 x 2: 0+120 t y"));
+  CHECK(sum_of(8) == std::pair<std::string, std::string>("t of p", "120 x 8: 0+120 t y"));
+  CHECK(sum_of(9) == std::pair<std::string, std::string>("t of p", "t of p"));  // more than 8 units
 }
 
 TEST_CASE("a value that reads no sum stands where its reader does, or first") {
