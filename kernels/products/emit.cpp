@@ -59,12 +59,12 @@ Result<TensorMap> operand_rows(const EmitContext& context, size_t operand) {
   return map_of(context, id, *rows, SymExpr(dims.back()), volume(dims.drop_back()));
 }
 
-/// The columns of the matrix that tensor maps describe.
+/// The columns of the matrix, or of the first of several, that tensor maps describe.
 Result<TensorMap> matrix_columns(const EmitContext& context) {
   const ValueId id = context.anchor_op().operands[1];
   const auto columns = tensor_map_columns(context.group, id, context.symbols);
   if (!columns) return undescribed();
-  const DimsRef dims = context.group[id].type.dims;
+  const DimsRef dims = DimsRef(context.group[id].type.dims).take_back(2);
   return map_of(context, id, *columns, SymExpr(dims[0]), SymExpr(dims[1]));
 }
 
@@ -327,10 +327,16 @@ class ProductKernel {
       map.box = {words, box};
     return map;
   }
-  /// The columns of the matrix in boxes of a panel of them and `depth` elements.
+  /// The columns of the matrix in boxes of a panel of them and `depth` elements. Matrices of runs
+  /// are a dimension of their own: a box has elements of one.
   Result<TensorMap> transposed_map(int64_t depth) const {
     SINTER_LET(map, matrix_columns(context_));
     map.box = {kPanel, depth};
+    if (product_.groups.count > 0) {
+      map.dims.push_back(SymExpr(product_.groups.count));
+      map.strides.push_back(map.strides[0] * SymExpr(product_.matrix.length));
+      map.box.push_back(1);
+    }
     return map;
   }
   /// Boxes of `box` rows of the matrix in pairs (PairedRows, layout.h) and of `elements` of each.

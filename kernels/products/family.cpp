@@ -72,8 +72,8 @@ bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<
   // The kernels of few tokens and of codes stream the matrix's rows, and so does one of sums over
   // runs.
   const Product product = product_of(graph, op, symbols);
-  return operand == 1 && product.loop() == Product::Loop::many && product.groups.count == 0 &&
-         tensor_map_columns(graph, id, symbols);
+  return operand == 1 && product.loop() == Product::Loop::many && product.groups.summed_rows == 0 &&
+         product.matrix.form == Product::Matrix::Form::transposed;
 }
 
 /// Few tokens, or a packed matrix: it is copied while earlier kernels run.

@@ -21,10 +21,14 @@ Product::Matrix matrix_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbo
   if (op.kind == OpKind::quantized_linear)
     return {Form::codes, dims[0].constant(), op.attrs.get<Dim>(AttrName::size).constant(),
             code_format(op.attrs)};
-  if (op.kind == OpKind::grouped_linear)
-    return {Form::dense, dims[1].constant(), dims[2].constant(), {}};
-  const bool has_rows = tensor_map_rows(graph, id, symbols).has_value();
-  return {has_rows ? Form::dense : Form::transposed, dims[0].constant(), dims[1].constant(), {}};
+  // A matrix that no tensor map describes is copied first, and the copy is dense.
+  const bool has_columns =
+      !tensor_map_rows(graph, id, symbols) && tensor_map_columns(graph, id, symbols);
+  const DimsRef of_matrix = DimsRef(dims).take_back(2);
+  return {has_columns ? Form::transposed : Form::dense,
+          of_matrix[0].constant(),
+          of_matrix[1].constant(),
+          {}};
 }
 
 }  // namespace
@@ -62,10 +66,15 @@ std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
 std::optional<StridedMatrix> tensor_map_columns(const Graph& graph, ValueId id,
                                                 llvm::ArrayRef<Symbol> symbols) {
   const TensorType& type = graph[id].type;
-  if (type.rank() != 2) return std::nullopt;
+  const size_t rank = type.rank();
+  if (rank != 2 && rank != 3) return std::nullopt;
   const auto view = strided_view(graph, id, type.dims);
   if (!view) return std::nullopt;
-  const StridedMatrix columns{view->root, view->offset, view->strides[1], view->strides[0]};
+  const StridedMatrix columns{view->root, view->offset, view->strides[rank - 1],
+                              view->strides[rank - 2]};
+  if (rank == 3 && !type.dims[0].is(1) &&
+      view->strides[0] != columns.row_stride * SymExpr(type.dims[2]))
+    return std::nullopt;
   if (!has_aligned_rows(columns, type.dtype, symbols)) return std::nullopt;
   return columns;
 }

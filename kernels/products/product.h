@@ -64,8 +64,11 @@ struct Product {
   Loop loop() const {
     if (matrix.form == Matrix::Form::codes) return Loop::codes;
     if (groups.summed_rows > 0) return Loop::many;
-    if (groups.count > 0) return tokens_of_run() <= kFewTokensOfRun ? Loop::few : Loop::many;
-    return tokens.most <= kFewTokens ? Loop::few : Loop::many;
+    if (groups.count == 0) return tokens.most <= kFewTokens ? Loop::few : Loop::many;
+    // The kernel of few tokens streams rows: transposed matrices would be copied for it, which
+    // reads and writes all of them. The kernel of many tokens reads their columns. Not measured.
+    const bool few = tokens_of_run() <= kFewTokensOfRun && matrix.form != Matrix::Form::transposed;
+    return few ? Loop::few : Loop::many;
   }
   /// The tile's rows are rows of the matrix, of which a lane has sums.
   bool is_transposed_result() const { return loop() != Loop::many; }
@@ -79,7 +82,8 @@ Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symb
 /// begin at multiples of 16 bytes. nullopt: it has to be copied first.
 std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
                                              llvm::ArrayRef<Symbol> symbols);
-/// The same of a matrix whose columns are neighbouring elements: as the rows of its transpose.
+/// The same of a matrix whose columns are neighbouring elements: as the rows of its transpose. Of
+/// matrices [G, M, K], the K rows of each follow those of the matrix before it.
 std::optional<StridedMatrix> tensor_map_columns(const Graph& graph, ValueId id,
                                                 llvm::ArrayRef<Symbol> symbols);
 

@@ -1,7 +1,7 @@
 // Kernels of grouped_linear and grouped_outer have the bits of each run's product alone: runs
 // without rows, of one row and about a tile, rows behind the last run, ends that are out of order
-// where the op is checked, and runs of NaN, none of which reaches a neighbour. The kernel's text
-// runs on the CPU, with NaN behind every operand.
+// where the op is checked, and runs and matrices of NaN, none of which reaches a neighbour. The
+// kernel's text runs on the CPU, with NaN behind every operand.
 //
 // SINTER_TRIES=N tries N kernels of each loop, each in five calls (3); SINTER_SEED=S draws others
 // (7).
@@ -67,7 +67,23 @@ std::string sums_text_of(std::mt19937& random, const char* tokens) {
       joins ? fmt::format("  %z = add %p, %r : DTYPE[{}]\n", dims) : "");
 }
 
-/// Lengths about the tiles' and ends behind them; the rows of some runs are NaN.
+/// One product by transposed views of its matrices, and an op that joins its kernel.
+std::string transposed_text_of(std::mt19937& random, const char* tokens) {
+  constexpr int64_t kRuns[] = {1, 2, 3, 8, 33};
+  const int64_t runs = pick(random, kRuns), length = 8 * between(random, 1, 20);
+  // As many columns as all matrices have elements in a column are extents that may be exchanged.
+  const bool equal = runs * length <= 200 && random() % 2 == 0;
+  const int64_t columns = equal ? runs * length : 8 * between(random, 1, 20);
+  return fmt::format(
+      "graph(%x: DTYPE[{0}, {1}], %m: DTYPE[{2}, {1}, {3}], %e: i32[{2}], %r: DTYPE[{0}, {3}]) -> "
+      "(%y) {{\n"
+      "  %w = transpose %m {{axes = [0, 2, 1]}} : DTYPE[{2}, {3}, {1}]\n"
+      "  %p = grouped_linear %x, %w, %e{4} : DTYPE[{0}, {3}]\n"
+      "  %y = add %p, %r : DTYPE[{0}, {3}]\n}}",
+      tokens, length, runs, columns, random() % 2 == 0 ? "" : " {checked = 1}");
+}
+
+/// Lengths about the tiles' and ends behind them; the rows of some runs are NaN, and some matrices.
 void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inputs) {
   constexpr int64_t kLengths[] = {0, 0, 1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 130};
   HostTensor& ends = inputs[2];
@@ -84,6 +100,12 @@ void draw_runs(std::mt19937& random, const Op& op, std::vector<HostTensor>& inpu
       if (const int64_t length = inputs[i].dims[1]; random() % 4 == 0)
         std::fill_n(inputs[i].data<uint16_t>() + begin * length, (end - begin) * length,
                     uint16_t{0x7fff});
+  }
+  if (op.kind == OpKind::grouped_linear) {
+    const int64_t elements = inputs[1].volume() / ends.volume();
+    for (int64_t matrix = 0; matrix < ends.volume(); ++matrix)
+      if (random() % 4 == 0)
+        std::fill_n(inputs[1].data<uint16_t>() + matrix * elements, elements, uint16_t{0x7fff});
   }
   if (checked && random() % 2 == 0)
     ends.data<int32_t>()[random() % static_cast<uint64_t>(ends.volume())] = pick(
@@ -126,6 +148,15 @@ TEST_CASE("runs of few tokens") {
   std::vector<std::vector<int64_t>> values;
   for (const int64_t tokens : {0, 1, 63, 65, 256}) values.push_back({0, 0, 0, 0, 0, tokens});
   try_products(text_of, "F", values);
+}
+
+TEST_CASE("runs by transposed matrices") {
+  std::vector<std::vector<int64_t>> values;
+  for (const int64_t tokens : {0, 1, 65, 333}) values.push_back({tokens});
+  try_products(transposed_text_of, "N", values);
+  values.clear();
+  for (const int64_t tokens : {0, 1, 63, 256}) values.push_back({0, 0, 0, 0, 0, tokens});
+  try_products(transposed_text_of, "F", values);
 }
 
 TEST_CASE("sums over runs") {

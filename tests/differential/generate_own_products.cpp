@@ -61,7 +61,14 @@ class ProductsText {
   std::string product(int64_t width) {
     if (random_.chance(15)) {
       const int64_t runs = random_.between(1, 6);
-      const std::string w = weight(fmt::format("{}, {}, {}", runs, width, width_));
+      const std::string dims = fmt::format("{}, {}, {}", runs, width, width_);
+      std::string w;
+      if (random_.chance(50)) {
+        const std::string m = weight(fmt::format("{}, {}, {}", runs, width_, width));
+        w = line(fmt::format("transpose {} {{axes = [0, 2, 1]}}", m), dims);
+      } else {
+        w = weight(dims);
+      }
       const std::string ends = input(fmt::format("{}", runs), "i32");
       return line(fmt::format("grouped_linear {}, {}, {}", last_, w, ends), rows(width));
     }

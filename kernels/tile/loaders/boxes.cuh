@@ -32,14 +32,20 @@ SINTER_DEVICE void meet_cluster() {
 }
 
 // The columns from `column` on of a matrix whose columns are contiguous: `depth` rows of the sum
-// from `k` on, in panels of kPanel columns.
-template <int columns, int depth>
+// from `k` on, in panels of kPanel columns. `several`: the tensor map has several matrices, of
+// which this is number `matrix`; behind the last row of its sum a box has zeros, not the next
+// matrix.
+template <int columns, int depth, bool several = false>
 SINTER_DEVICE void copy_transposed(unsigned char* to, const TensorMap& map, int k, int column,
-                                   SharedAddress full) {
+                                   SharedAddress full, int matrix = 0) {
 #pragma unroll
-  for (int panel = 0; panel < columns / kPanel; ++panel)
-    cp_async_bulk_tensor_2d(cvta_to_shared(to + panel * tile_panel(depth, kPanel)), map,
-                            column + panel * kPanel, k, full);
+  for (int panel = 0; panel < columns / kPanel; ++panel) {
+    const SharedAddress at = cvta_to_shared(to + panel * tile_panel(depth, kPanel));
+    if constexpr (several)
+      cp_async_bulk_tensor_3d(at, map, column + panel * kPanel, k, matrix, full);
+    else
+      cp_async_bulk_tensor_2d(at, map, column + panel * kPanel, k, full);
+  }
 }
 
 // A box of pairs of rows `apart` (PairedRows), from position `position` on; `element`: the first of

@@ -1,7 +1,7 @@
 // Tiles of both operands of a product in a stage, as boxes of their tensor maps bring them.
 //
-// Config: Element, Steps, kRows, kColumns, kDepth, kLength, kCluster, kPairs, kTransposed and
-// kSummedRows, as kernels/products/config.cuh says.
+// Config: Element, Steps, kRows, kColumns, kDepth, kLength, kCluster, kPairs, kGroups, kTransposed
+// and kSummedRows, as kernels/products/config.cuh says.
 #pragma once
 
 #include "kernels/isa/bar.cuh"
@@ -18,6 +18,7 @@ template <typename Config, typename Tiles>
 class OperandTiles {
   static constexpr int kRows = Config::kRows, kColumns = Config::kColumns, kDepth = Config::kDepth;
   static constexpr bool kSummed = Config::kSummedRows > 0;
+  static constexpr bool kSeveral = Config::kGroups > 0 && !kSummed;  // a matrix for each run
   static constexpr int kRowBytes = tile_bytes(kRows, kDepth);
 
  public:
@@ -40,7 +41,8 @@ class OperandTiles {
     else
       copy_shared_rows<kRows, Config::kCluster>(rows(), x, k, tile.token, rank, full);
     if constexpr (Config::kTransposed)
-      copy_transposed<kColumns, kDepth>(columns(), w, k, row, full);
+      copy_transposed<kColumns, kDepth, kSeveral>(columns(), w, k, tile.matrix_row, full,
+                                                  tile.group);
     else if constexpr (Config::kPairs > 0)
       copy_pairs<Config::kPairs>(columns(), w, k, row, full);
     else

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 
 import pytest
 import torch
@@ -104,6 +105,8 @@ def test_a_step_of_training_is_whole() -> None:
     assert eager_ops() == []
     text = text_of("backward")
     assert [text.count(f" = {op} ") for op in ("grouped_outer", "grouped_linear", "scatter_add")] == [4, 4, 1]
+    matrices = re.findall(r" = grouped_linear %\S+, (%\S+),", text)
+    assert all(f"{matrix} = transpose " in text for matrix in matrices)  # read where they are, not copied
 
 
 def test_sums_of_outer_products_of_float32_stay_in_eager() -> None:
