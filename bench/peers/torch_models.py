@@ -406,22 +406,33 @@ def between_events(call: Callable, device: str) -> float:
     return begin.elapsed_time(end)
 
 
+def device_work(call: Callable) -> list[tuple[str, float, int]]:
+    """Name, milliseconds and launches of each kernel and copy of a call, the longest first. A kernel's time
+    counts from the end of those that began before it: it may have begun while they ran, and waited."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as trace:
+        call()
+        torch.cuda.synchronize()
+    work = [event for event in trace.events() if event.device_type == torch.autograd.DeviceType.CUDA
+            and not event.name.startswith(("Optimizer", "Activity"))]
+    times: dict[str, list[float]] = {}
+    end = 0.0
+    for event in sorted(work, key=lambda event: event.time_range.start):
+        added = max(0.0, event.time_range.end - max(event.time_range.start, end))
+        end = max(end, event.time_range.end)
+        times.setdefault(event.name, []).append(added / 1e3)
+    return sorted(((name, sum(of), len(of)) for name, of in times.items()), key=lambda one: -one[1])
+
+
 def kernels_of(call: Callable, device: str) -> dict:
     """The sum of a call's kernels, and how many it launches, without copies of memory; the longest."""
     if device != "cuda":
         return {}
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as trace:
-        call()
-        torch.cuda.synchronize()
-    events = [event for event in trace.key_averages() if event.self_device_time_total > 0
-              and event.device_type == torch.autograd.DeviceType.CUDA]
-    events.sort(key=lambda event: -event.self_device_time_total)
-    return {"kernels_ms": sum(event.self_device_time_total for event in events) / 1e3,
-            "launches": sum(event.count for event in events if not event.key.startswith("Mem")),
-            "longest": [[event.key[:90], event.self_device_time_total / 1e3, event.count]
-                        for event in events[:12]]}
+    work = device_work(call)
+    return {"kernels_ms": sum(time for _, time, _ in work),
+            "launches": sum(count for name, _, count in work if not name.startswith("Mem")),
+            "longest": [[name[:90], time, count] for name, time, count in work[:12]]}
 
 
 def errors(result: torch.Tensor, exact: torch.Tensor) -> dict:

@@ -40,8 +40,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 import report  # noqa: E402
 import sinter.pytorch  # noqa: E402
 from gpu import lift_recompile_limits, machine  # noqa: E402
-from torch_models import (LLAMA_1B, MODES, QWEN3_MOE, DiT, between_events, synchronize,  # noqa: E402
-                          tokens, widths)
+from torch_models import (LLAMA_1B, MODES, QWEN3_MOE, DiT, between_events, device_work,  # noqa: E402
+                          synchronize, tokens, widths)
 
 WHOLE = "-step"  # at the end of a mode: the step is one CUDA graph
 UPDATE = "-adamw"  # before that: the optimizer's step is compiled, too
@@ -247,22 +247,13 @@ def class_of(kernel: str) -> str:
 def kernels_of(step: Callable, device: str) -> dict:
     if device != "cuda":
         return {}
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as trace:
-        step()
-        torch.cuda.synchronize()
-    events = [event for event in trace.key_averages() if event.self_device_time_total > 0
-              and not event.key.startswith(("Optimizer", "Activity"))]
-    events.sort(key=lambda event: -event.self_device_time_total)
+    work = device_work(step)
     classes: dict[str, float] = {}
-    for event in events:
-        of = class_of(event.key)
-        classes[of] = classes.get(of, 0.0) + event.self_device_time_total / 1e3
+    for name, milliseconds, _ in work:
+        classes[class_of(name)] = classes.get(class_of(name), 0.0) + milliseconds
     return {"kernels_ms": sum(classes.values()), "classes_ms": classes,
-            "launches": sum(event.count for event in events if not event.key.startswith("Mem")),
-            "longest": [[event.key[:90], event.self_device_time_total / 1e3, event.count]
-                        for event in events[:40]]}
+            "launches": sum(count for name, _, count in work if not name.startswith("Mem")),
+            "longest": [[name[:90], milliseconds, count] for name, milliseconds, count in work[:40]]}
 
 
 def queued_milliseconds(step: Callable, device: str) -> float:
