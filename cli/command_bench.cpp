@@ -93,7 +93,9 @@ void add_bench(CLI::App& program, Action& action) {
       ->allow_extra_args(false);
   add_integer(command, "--repeat", bench.repeat, "samples of each plan", kPositive)
       ->capture_default_str();
-  add_integer(command, "--seed", bench.seed, "of tokens and inputs")->capture_default_str();
+  add_integer(command, "--seed", bench.seed, "of tokens, inputs and the routing")
+      ->capture_default_str();
+  add_routing(command, bench.routing);
   command.add_flag("--kernels", bench.kernels,
                    "say where a token of the fused plan goes, as `profile` does (needs CUPTI)");
   command.add_flag(

@@ -15,6 +15,7 @@ struct ProfileCommand : CommandOptions {
   std::optional<int64_t> context, prompt;
   int64_t count = 16, batch = 1;
   uint64_t seed = 1;
+  ExpertRouting routing = ExpertRouting::random;
   std::vector<std::string> symbols;
   std::string trace, html;
   bool tune = false;
@@ -29,6 +30,7 @@ Result<ProfileOptions> profile_options(const ProfileCommand& options) {
   profiling.tuned = options.tune;
   profiling.count = options.count;
   profiling.seed = options.seed;
+  profiling.routing = options.routing;
   SINTER_LET(symbols, parse_sizes(options.symbols));
   profiling.symbols = std::move(symbols);
   return profiling;
@@ -76,8 +78,9 @@ void add_profile(CLI::App& program, Action& action) {
   add_integer(command, "--batch", options->batch, "sequences that a language model decodes",
               IntegerRange<int64_t>{1, 1024})
       ->capture_default_str();
-  add_integer(command, "--seed", options->seed, "of random tokens or inputs")
+  add_integer(command, "--seed", options->seed, "of random tokens or inputs and the routing")
       ->capture_default_str();
+  add_routing(command, options->routing);
   command.add_option("--symbol", options->symbols, "a module's size; repeatable")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);

@@ -199,6 +199,19 @@ void add_prefill(CLI::App& command, CommandOptions& options) {
               kPositive);
 }
 
+void add_routing(CLI::App& command, ExpertRouting& routing) {
+  command
+      .add_option_function<std::string>(
+          "--routing",
+          [&routing](const std::string& text) {
+            routing = option_value(parse_expert_routing(text));
+          },
+          "which experts tokens choose: random, those that the weights choose; uniform, all "
+          "equally often; skewed, expert e drawn with the weight 1 / (e + 1)")
+      ->type_name("random|uniform|skewed")
+      ->default_str("random");
+}
+
 void add_json(CLI::App& command, CommandOptions& options) {
   command.add_flag("--json", options.json, "the result as JSON");
 }

@@ -4,6 +4,7 @@
 #include "driver/backend.h"
 #include "driver/build.h"
 #include "driver/generate/prefill_chunk.h"
+#include "driver/routing.h"
 #include "driver/run/entry_calls.h"
 
 namespace CLI {
@@ -68,6 +69,7 @@ void add_sizes(CLI::App& command, CommandOptions& options);      // --symbol, of
 void add_activation_memory(CLI::App& command, CommandOptions& options);
 void add_prefill(CLI::App& command,
                  CommandOptions& options);  // --activation-memory --prefill-chunk
+void add_routing(CLI::App& command, ExpertRouting& routing);
 void add_json(CLI::App& command, CommandOptions& options);
 void add_verbosity(CLI::App& command);  // -v -q
 

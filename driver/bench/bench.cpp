@@ -30,6 +30,7 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   Clock::time_point begin = Clock::now();
   SINTER_LET(model, open_model(path, options.load));
   SINTER_TRY(require_runnable(model));
+  SINTER_TRY(set_routing(model, options.routing, options.seed));
   if (options.tuned) SINTER_TRY(require_tunable(model));
   stage("reading", begin);
   begin = Clock::now();
@@ -58,6 +59,9 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   }
   // An encoder's entry is measured as a module's is.
   if (model.spec && !model.spec->encoder) plans.spec = model.spec;
+  if (plans.spec && plans.spec->experts)
+    plans.experts =
+        step_experts(*plans.spec->experts, options.routing, options.seed, options.batch);
   plans.model = std::move(model);
   plans.compiled = std::move(fused);
   plans.apart = std::move(unfused);
@@ -182,6 +186,7 @@ Status bench_kernels(const BenchPlans& plans, const BenchOptions& options, const
   profiling.context =
       std::min(lengths.context, std::max<int64_t>(plans.spec->max_positions - kProfiledRoom, 1));
   profiling.seed = options.seed;
+  profiling.routing = options.routing;
   SINTER_LET(profiled, profile(plans.model, {plans.compiled, plans.fused}, profiling));
   report.decode = std::move(profiled);
   return {};
@@ -215,6 +220,7 @@ Result<BenchReport> bench(const std::string& path, const BenchOptions& options) 
   report.model = plans.frozen.name;
   report.numerics = plans.numerics();
   if (plans.spec) report.dtype = to_string(plans.spec->dtype);
+  report.experts = plans.experts;
   report.weight_bytes = static_cast<double>(plans.fused->weights().bytes());
   report.machine = describe_machine(*plans.device(), *options.backend);
   report.measured_board = plans.board.has_value();

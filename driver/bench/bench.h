@@ -15,13 +15,14 @@ struct BenchOptions {
   bool tuned =
       false;  // the backend chooses matrix products by timing, and this the forms of kernels
   int64_t repeat = 10;  // samples of each plan
-  uint64_t seed = 1;    // of tokens and inputs
+  uint64_t seed = 1;    // of tokens, inputs and the routing
   // Language models. Sizes that are not given are the usual ones that the model's positions allow.
   std::optional<std::vector<int64_t>> prompts;  // tokens of a sequence; usually 512 and 2048
   int64_t tokens = 128;            // decode steps of a sample; 0: no decoding is measured
   std::optional<int64_t> context;  // tokens before the first timed step; usually 1024
   int64_t batch = 1;               // sequences
-  bool kernels = false;            // profile a decode step of the fused plan, too
+  ExpertRouting routing = ExpertRouting::random;
+  bool kernels = false;  // profile a decode step of the fused plan, too
   // Modules: values by name; other symbols are at their least.
   std::vector<std::pair<std::string, int64_t>> symbols;
   /// Receives a description of each stage, for people.
@@ -70,6 +71,7 @@ struct BenchReport {
   int64_t repeat = 0;
   bool tuned = false;
   double weight_bytes = 0;                              // all weights on the device
+  std::optional<StepExperts> experts;                   // of a decode step
   std::vector<std::pair<std::string, double>> seconds;  // before the measurements, by stage
   FormSearch forms;  // BenchOptions::tuned, where there was something to choose
   std::vector<BenchCase> cases;

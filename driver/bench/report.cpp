@@ -106,6 +106,7 @@ std::string bench_text(const BenchReport& report) {
                           ", weights of " + with_unit(report.weight_bytes, "B")});
   facts.add({"device", fmt::format("{}, {}, {}", machine.device, machine.driver,
                                    fmt::join(machine.libraries, ", "))});
+  if (report.experts) facts.add({"routing", step_experts_text(*report.experts)});
   std::string stages;
   for (const auto& [name, seconds] : report.seconds)
     stages += fmt::format("{}{} {}", stages.empty() ? "" : ", ", name, duration(seconds));
@@ -151,6 +152,7 @@ std::string bench_json(const BenchReport& report) {
                {"tuned", report.tuned},
                {"seconds", stages},
                {"cases", cases}};
+  if (report.experts) json["experts"] = step_experts_json(*report.experts);
   if (!report.forms.decisions.empty()) json["forms"] = forms_json(report.forms);
   const CLocale numbers_with_a_point;
   if (report.decode) json["decode_kernels"] = Json::parse(profile_json(*report.decode));

@@ -3,10 +3,10 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "driver/explain/layers.h"
+#include "driver/routing.h"
 #include "driver/text_table.h"
 #include "frontends/huggingface/folder_files.h"
 #include "ir/grouping.h"
@@ -191,8 +191,7 @@ std::map<std::string, double> read_shares(const Module& module) {
 /// The weights that one token reads, and how many experts of a layer several tokens read.
 std::string active_text(const Experts& experts, double elements, double bytes) {
   const auto read_by = [&](int tokens) {
-    const auto count = static_cast<double>(experts.count);
-    return count * (1 - std::pow(1 - static_cast<double>(experts.chosen) / count, tokens));
+    return step_experts(experts, ExpertRouting::random, 0, tokens).read;
   };
   return fmt::format(
       "{} parameters, {}; 8 tokens {:.0f} of a layer's {} experts, 32 tokens {:.0f}, where all "

@@ -139,34 +139,42 @@ class TraceEvents {
 
 }  // namespace
 
+Json step_experts_json(const StepExperts& step) {
+  return {{"routing", to_string(step.routing)},
+          {"tokens", step.tokens},
+          {"count", step.count},
+          {"read", step.read}};
+}
+
 std::string profile_json(const Profile& profile) {
   Json sizes = Json::object(), rows = Json::array(), classes = Json::array(), steps = Json::array();
   for (const auto& [name, value] : profile.sizes) sizes[name] = value;
   for (const ProfileRow& row : profile.rows) rows.push_back(row_json(row));
   for (const ProfileClass& one : profile_classes(profile.rows)) classes.push_back(class_json(one));
   for (const ProfiledStep& step : profile.steps) steps.push_back(step_json(step));
-  const Json json = {{"model", profile.model},
-                     {"phase", profile.phase},
-                     {"dtype", profile.dtype},
-                     {"device", profile.device},
-                     {"driver", profile.driver},
-                     {"fused", profile.fused},
-                     {"sizes", sizes},
-                     {"count", profile.count},
-                     {"ceilings",
-                      {{"read", ceiling_json(profile.ceilings.read)},
-                       {"copy", ceiling_json(profile.ceilings.copy)},
-                       {"gemm", ceiling_json(profile.ceilings.gemm)}}},
-                     {"untraced_s", profile.untraced_s},
-                     {"busy_s", profile.busy_s()},
-                     {"idle_s", profile.idle_s()},
-                     {"bytes", profile.bytes()},
-                     {"recorded", run_json(profile.recorded)},
-                     {"stepped", run_json(profile.stepped)},
-                     {"rows_from", profile.matched ? "recorded" : "stepped"},
-                     {"rows", rows},
-                     {"classes", classes},
-                     {"steps", steps}};
+  Json json = {{"model", profile.model},
+               {"phase", profile.phase},
+               {"dtype", profile.dtype},
+               {"device", profile.device},
+               {"driver", profile.driver},
+               {"fused", profile.fused},
+               {"sizes", sizes},
+               {"count", profile.count},
+               {"ceilings",
+                {{"read", ceiling_json(profile.ceilings.read)},
+                 {"copy", ceiling_json(profile.ceilings.copy)},
+                 {"gemm", ceiling_json(profile.ceilings.gemm)}}},
+               {"untraced_s", profile.untraced_s},
+               {"busy_s", profile.busy_s()},
+               {"idle_s", profile.idle_s()},
+               {"bytes", profile.bytes()},
+               {"recorded", run_json(profile.recorded)},
+               {"stepped", run_json(profile.stepped)},
+               {"rows_from", profile.matched ? "recorded" : "stepped"},
+               {"rows", rows},
+               {"classes", classes},
+               {"steps", steps}};
+  if (profile.experts) json["experts"] = step_experts_json(*profile.experts);
   return dump(json, 2);
 }
 

@@ -139,9 +139,11 @@ Result<Profile> profile(const OpenedModel& model, const ProfileOptions& options)
   SINTER_TRY(load_cupti());
   SINTER_TRY(chosen_phase(model, options.phase));
   if (options.tuned) SINTER_TRY(require_tunable(model));
-  SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
-  if (options.tuned) SINTER_TRY(tune_decode(model, ready, options));
-  return profile(model, ready, options);
+  OpenedModel routed = model;
+  SINTER_TRY(set_routing(routed, options.routing, options.seed));
+  SINTER_LET(ready, make_ready(routed, options.compile, *options.backend));
+  if (options.tuned) SINTER_TRY(tune_decode(routed, ready, options));
+  return profile(routed, ready, options);
 }
 
 Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready,
@@ -160,6 +162,8 @@ Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready,
   result.dtype = model.spec ? std::string(to_string(model.spec->dtype)) : std::string();
   result.fused = options.compile.fusion.enabled;
   result.sizes = work.sizes;
+  if (work.tokens > 0 && model.spec->experts)
+    result.experts = step_experts(*model.spec->experts, options.routing, options.seed, work.tokens);
   result.count = options.count;
   SINTER_LET(ceilings, measure_ceilings(loaded->cuda_device(), main_dtype(model)));
   result.ceilings = std::move(ceilings);

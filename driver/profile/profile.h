@@ -5,6 +5,7 @@
 #include "driver/backend.h"
 #include "driver/profile/rows.h"
 #include "driver/ready_model.h"
+#include "driver/routing.h"
 
 namespace sinter {
 
@@ -20,7 +21,8 @@ struct ProfileOptions {
   int64_t batch = 1;              // sequences that are decoded; a token is then one of each
   bool tuned = false;  // decode: the forms that the backend's record lacks are chosen by timing
   int64_t count = 16;  // tokens (or calls) that are measured, in each of the ways
-  uint64_t seed = 1;   // of random tokens or inputs
+  uint64_t seed = 1;   // of random tokens or inputs and the routing
+  ExpertRouting routing = ExpertRouting::random;
   std::vector<std::pair<std::string, int64_t>>
       symbols;  // of a module, by name; the others are the usual ones
 };
@@ -37,6 +39,7 @@ struct Profile {
       dtype;  // "llama-2-7b", "decode", "cuda:0 (NVIDIA H200)", "13.0"; dtype may be empty
   bool fused = true;
   std::vector<std::pair<std::string, int64_t>> sizes;  // "context", 1024
+  std::optional<StepExperts> experts;                  // of a language model's call
   int64_t count = 0;
   ProfileCeilings ceilings;
   double untraced_s =

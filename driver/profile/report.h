@@ -1,6 +1,8 @@
 // A profile for people, for programs, and for a viewer of timelines.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "driver/profile/profile.h"
 
 namespace sinter {
@@ -9,6 +11,8 @@ namespace sinter {
 std::string profile_text(const Profile& profile);
 /// The same with all numbers, launch configurations and the device's function names.
 std::string profile_json(const Profile& profile);
+/// The member "experts" of a model that has some; of bench_json(), too.
+nlohmann::ordered_json step_experts_json(const StepExperts& step);
 /// A page (driver/page): time by kernel and by class, a roofline, the launches of the last token.
 std::string profile_html(const Profile& profile);
 /// Its data: profile_json() without the steps, with the launches.

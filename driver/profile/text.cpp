@@ -117,10 +117,11 @@ std::string rest_text(const Profile& profile) {
 
 std::string profile_text(const Profile& profile) {
   std::string text = fmt::format(
-      "{}: {}{} on {}, {}{}, {} {}s\n\n", printable(profile.model), printable(profile.phase),
+      "{}: {}{} on {}, {}{}, {} {}s\n", printable(profile.model), printable(profile.phase),
       sizes_text(profile), profile.device, profile.dtype.empty() ? "" : profile.dtype + ", ",
       profile.fused ? "fused" : "a kernel for every op", profile.count, unit(profile));
-  text += times_text(profile) + "\n" + copies_text(profile, profile.recorded) +
+  if (profile.experts) text += "routing " + step_experts_text(*profile.experts) + "\n";
+  text += "\n" + times_text(profile) + "\n" + copies_text(profile, profile.recorded) +
           ceilings_text(profile.ceilings) + whole_text(profile) + "\n";
   text += rows_text(profile) + "\n" + classes_text(profile);
   text += fmt::format(

@@ -69,6 +69,7 @@ Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& rea
   if (options.batch > 1) work.sizes.emplace_back("sequences", options.batch);
   work.visible = {context + 1, options.batch};
   work.grows = true;
+  work.tokens = options.batch;
   const std::shared_ptr<const Model> loaded = ready.model;
   work.resident = [loaded, prompts, most]() -> Result<ResidentCalls> {
     SINTER_LET(state, start_generation(*loaded, prompts, most + 1, {}, {}));
@@ -106,6 +107,7 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
   work.phase = "prefill";
   work.sizes = {{"prompt", prompt}, {"context", context}};
   work.visible.each = context + prompt;
+  work.tokens = prompt;
   const std::shared_ptr<const Model> loaded = ready.model;
   work.resident = [loaded, tokens, context]() -> Result<ResidentCalls> {
     const Program& program = loaded->program();

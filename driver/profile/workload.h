@@ -17,6 +17,7 @@ struct Workload {
   std::vector<std::pair<std::string, int64_t>> sizes;
   VisibleRows visible;  // by the calls of resident()
   bool grows = false;   // a token sees one row more than the one before it
+  int64_t tokens = 0;   // of a language model's call
   /// The calls of the first token.
   std::function<Result<ResidentCalls>()> resident;
   /// The same through recorded graphs, for at most `most` tokens. Nothing runs until it is asked

@@ -224,6 +224,7 @@ constexpr Row kRows[] = {
     {"bench profile", "--quiet", "", Change::gpu},
     {"bench profile", "--batch", "", Change::gpu},
     {"bench profile", "--seed", "", Change::gpu},
+    {"bench profile", "--routing", "--routing zzz", Change::refused},
     {"bench profile", "--symbol", "--symbol Z", Change::refused},
     {"bench profile", "--tune", "", Change::gpu},
     {"bench profile", "-p", "", Change::gpu},

@@ -12,6 +12,7 @@
 
 #include "cli/program.h"
 #include "driver/plan_folder/write.h"
+#include "driver/routing.h"
 #include "driver/run/run.h"
 #include "driver/stored_plan/signature.h"
 #include "driver/text.h"
@@ -236,6 +237,21 @@ TEST_CASE_FIXTURE(Fixture, "a plan that was changed on purpose is checked before
   CHECK(refused > 0);
   CHECK(ran > 0);
   CHECK(value(run_folder(folder)) == whole);
+}
+
+TEST_CASE("a plan takes no routing, compiled again or not") {
+  const TemporaryDirectory place;
+  const std::string folder = place.path() + "/plan";
+  write_plan_of(SINTER_TESTS_DIR "/golden/mixtral", folder);
+  for (bool again : {false, true}) {
+    OpenOptions options;
+    options.recompile = again;
+    OpenedModel plan = value(open_model(folder, options));
+    const Status routed = set_routing(plan, ExpertRouting::uniform, 1);
+    REQUIRE_FALSE(routed.has_value());
+    CHECK(routed.error().what == "a plan has the routing that it was compiled with");
+    CHECK(routed.error().hint == "leave out --routing, or give the model itself");
+  }
 }
 
 TEST_CASE("equal models have equal folders, weights and all") {

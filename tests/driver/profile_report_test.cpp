@@ -100,6 +100,15 @@ TEST_CASE("what kernels of a chain overlap is neither run twice nor idle") {
   CHECK(profile.idle_s() == 0);
 }
 
+TEST_CASE("the routing of a model with experts follows the title, and is in the JSON") {
+  Profile profile = made_up();
+  profile.experts = {ExpertRouting::skewed, 1, 128, 8};
+  CHECK(profile_text(profile).find(
+            "3 tokens\nrouting skewed; 1 token reads 8.0 of a layer's 128 experts\n\n") !=
+        std::string::npos);
+  CHECK(nlohmann::json::parse(profile_json(profile))["experts"]["routing"] == "skewed");
+}
+
 TEST_CASE("the JSON holds all numbers") {
   const auto json = nlohmann::json::parse(profile_json(made_up()));
   CHECK(json["phase"] == "decode");
