@@ -11,7 +11,7 @@ namespace sinter {
 namespace {
 
 /// Adds the bytes that the graph reads of each weight to `reads`, by name.
-void add_weight_reads(const Graph& graph, const TypeSizes& sizes,
+void add_weight_reads(const Graph& graph, const TypeSizes& sizes, double experts,
                       std::map<std::string, double>& reads) {
   for (const Op& op : graph.ops()) {
     if (op_class(op) == OpClass::view) continue;
@@ -20,9 +20,12 @@ void add_weight_reads(const Graph& graph, const TypeSizes& sizes,
       if (root.kind != OpKind::weight) continue;
       const double whole = sizes.bytes(root.type);
       double& read = reads[root.name];
-      read = operand_role(op, i) == OperandRole::table
-                 ? std::min(whole, read + sizes.bytes(op.type))
-                 : whole;
+      if (op.kind == OpKind::expert_linear)
+        read = whole * experts / sizes.extent(root.type.dims[0]);
+      else
+        read = operand_role(op, i) == OperandRole::table
+                   ? std::min(whole, read + sizes.bytes(op.type))
+                   : whole;
     }
   }
 }
@@ -40,12 +43,13 @@ std::vector<int64_t> sizes_with(const Module& module,
 }  // namespace
 
 double decode_bytes(const Module& module, const ModelSpec& spec, int64_t sequences,
-                    double visible_rows) {
+                    double visible_rows, double experts) {
   const std::vector<int64_t> values = sizes_with(module, {{"B", sequences}});
   const TypeSizes sizes(values);
   std::map<std::string, double> reads;
   for (std::string_view name : {"decode", "sample"})
-    if (const Entry* entry = module.find_entry(name)) add_weight_reads(entry->graph, sizes, reads);
+    if (const Entry* entry = module.find_entry(name))
+      add_weight_reads(entry->graph, sizes, experts, reads);
   double total = 0;
   for (const auto& [name, read] : reads) total += read;
   // All layers' caches are alike: what is seen of them is a mean over layers with and without a

@@ -6,10 +6,11 @@
 namespace sinter {
 
 /// Bytes that one decode step reads at the least: every weight that `decode` or `sample` reads (of
-/// tables that are only looked up in, the looked-up rows), and of each cache the rows that
-/// `sequences` sequences see, `visible_rows` each. Activations do not count.
+/// tables that are only looked up in, the looked-up rows; of each layer's experts the matrices of
+/// `experts`), and of each cache the rows that `sequences` sequences see, `visible_rows` each.
+/// Activations do not count.
 double decode_bytes(const Module& module, const ModelSpec& spec, int64_t sequences,
-                    double visible_rows);
+                    double visible_rows, double experts = 0);
 
 /// Floating-point operations of a prefill of `length` tokens in each of `sequences` sequences with
 /// one row of logits each: two for every multiplication of the linears, and for every query and key

@@ -15,7 +15,8 @@ Result<BenchCase> bench_decode(BenchPlans& plans, const BenchOptions& options, i
   result.sizes = {{"context", context}, {"tokens", count}, {"batch", options.batch}};
   // Timed step i, from 0, sees the context and i + 1 more tokens.
   const double visible = static_cast<double>(context) + static_cast<double>(count + 1) / 2;
-  result.amount = decode_bytes(plans.frozen, *plans.spec, options.batch, visible);
+  result.amount = decode_bytes(plans.frozen, *plans.spec, options.batch, visible,
+                               plans.experts ? plans.experts->read : 0);
   result.ceiling_name = "read";
   result.ceiling = read;
 

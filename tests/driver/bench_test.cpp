@@ -40,6 +40,14 @@ TEST_CASE(
         2 * (parameters - positions + 768) + 100 * 12 * 2 * 768 * 2);
 }
 
+TEST_CASE("a decode step reads the matrices of the experts that its tokens choose") {
+  const LoadedModel qwen = sample("qwen3-30b-a3b.json");
+  const Module module = frozen(qwen);
+  const double expert = 2.0 * 3 * 2048 * 768;
+  CHECK(decode_bytes(module, *qwen.spec, 1, 0, 8) - decode_bytes(module, *qwen.spec, 1, 0, 0) ==
+        48 * 8 * expert);
+}
+
 TEST_CASE("a window bounds the cache rows and the keys of a query") {
   LoadedModel model = sample("gpt2-124m.json");
   const Module module = frozen(model);
@@ -181,6 +189,18 @@ all                                                                            2
   CHECK(json["decisions"][0]["chosen"]["stages"] == 3);
   CHECK(json["decisions"][0]["usual"]["warps"] == 16);
   CHECK(json["decisions"][1]["usual_s"] == 1.98e-3);
+}
+
+TEST_CASE("the routing of a model with experts is a line and a member of the JSON") {
+  BenchReport report = made_up();
+  CHECK_FALSE(nlohmann::json::parse(bench_json(report)).contains("experts"));
+  report.experts = {ExpertRouting::uniform, 8, 128, 64};
+  CHECK(bench_text(report).find(
+            "\nrouting   uniform; 8 tokens read 64.0 of a layer's 128 experts\n") !=
+        std::string::npos);
+  CHECK(
+      nlohmann::json::parse(bench_json(report))["experts"] ==
+      nlohmann::json::parse(R"({"routing": "uniform", "tokens": 8, "count": 128, "read": 64.0})"));
 }
 
 TEST_CASE("JSON holds every sample") {
