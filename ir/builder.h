@@ -23,11 +23,11 @@ class Builder {
   ValueId transpose(ValueId x, std::vector<int64_t> axes, std::string name = {});
   ValueId reduce(OpKind kind, ValueId x, std::vector<int64_t> axes, std::string name = {});
 
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
-  template <typename... Operands>                                   \
-  ValueId name(Operands... values) {                                \
-    static_assert(sizeof...(values) == operands);                   \
-    return op(OpKind::name, {values...});                           \
+#define SINTER_ELEMENTWISE(name, operands, ...)   \
+  template <typename... Operands>                 \
+  ValueId name(Operands... values) {              \
+    static_assert(sizeof...(values) == operands); \
+    return op(OpKind::name, {values...});         \
   }
 #include "ir/ops.def"
 

@@ -5,32 +5,15 @@
 
 namespace sinter {
 
-/// Takes a few instructions an element.
-inline bool is_cheap(const Op& op) {
-  switch (op.kind) {
-    case OpKind::neg:
-    case OpKind::abs:
-    case OpKind::add:
-    case OpKind::sub:
-    case OpKind::mul:
-    case OpKind::cast:
-    case OpKind::where:
-    case OpKind::less:
-    case OpKind::less_equal:
-    case OpKind::equal:
-    case OpKind::logical_and:
-    case OpKind::logical_or:
-    case OpKind::logical_not:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// An element of the result needs that element of each operand alone.
 inline bool is_by_element(const Op& op) {
   return op_class(op) == OpClass::elementwise || op.kind == OpKind::cast ||
          op.kind == OpKind::where;
+}
+
+/// Takes a few instructions an element.
+inline bool is_cheap(const Op& op) {
+  return is_by_element(op) && op_info(op.kind).instructions == 0;
 }
 
 /// The operands broadcast against the result: elementwise ops, and composites of such ops.

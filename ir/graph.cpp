@@ -18,6 +18,8 @@ std::string_view cut_name(std::string_view name, size_t more) {
   return name.substr(0, end);
 }
 
+constexpr int few = 0;  // of OpInfo::instructions
+
 const llvm::SmallVector<OpInfo, 0>& op_table() {
   static const auto& table = never_destroyed([] {
     return llvm::SmallVector<OpInfo, 0>{
@@ -30,17 +32,19 @@ const llvm::SmallVector<OpInfo, 0>& op_table() {
          optional,                                                      \
          "",                                                            \
          OpInfo::Result::same,                                          \
-         OpInfo::Domain::real},
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
-  OpInfo{#name,                                                     \
-         OpClass::elementwise,                                      \
-         operands,                                                  \
-         operands,                                                  \
-         {},                                                        \
-         {},                                                        \
-         #formula,                                                  \
-         OpInfo::Result::result,                                    \
-         OpInfo::Domain::domain},
+         OpInfo::Domain::real,                                          \
+         few},
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula, instructions) \
+  OpInfo{#name,                                                                   \
+         OpClass::elementwise,                                                    \
+         operands,                                                                \
+         operands,                                                                \
+         {},                                                                      \
+         {},                                                                      \
+         #formula,                                                                \
+         OpInfo::Result::result,                                                  \
+         OpInfo::Domain::domain,                                                  \
+         instructions},
 #include "ir/ops.def"
     };
   });

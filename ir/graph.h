@@ -16,7 +16,7 @@ namespace sinter {
 
 enum class OpKind : uint8_t {
 #define SINTER_OP(name, op_class, least, most, required, optional, ...) name,
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) name,
+#define SINTER_ELEMENTWISE(name, ...) name,
 #include "ir/ops.def"
 };
 
@@ -44,6 +44,7 @@ struct OpInfo {
   std::string_view formula;  // elementwise only
   enum class Result : uint8_t { same, truth } result;
   enum class Domain : uint8_t { real, number, integer, truth } domain;
+  int instructions;  // of an element's formula; 0: few, or there is no formula
 };
 const OpInfo& op_info(OpKind kind);
 std::optional<OpKind> parse_op_kind(std::string_view name);

@@ -70,24 +70,8 @@ double flops(const Graph& graph, const Op& op, const CallSizes& call) {
 }
 
 int64_t element_instructions(const Op& op) {
-  switch (op.kind) {
-    case OpKind::tanh:
-    case OpKind::sin:
-    case OpKind::cos:
-    case OpKind::pow:
-      return 30;
-    case OpKind::erf:
-      return 24;
-    case OpKind::exp:
-    case OpKind::exp_neg_abs:
-      return 12;
-    case OpKind::sigmoid:
-      return 18;
-    case OpKind::where:
-      return 1;
-    default:
-      return op_class(op) == OpClass::elementwise ? 1 : 0;
-  }
+  const bool computes = op_class(op) == OpClass::elementwise || op.kind == OpKind::where;
+  return computes ? std::max(op_info(op.kind).instructions, 1) : 0;
 }
 
 double instructions(const Graph& graph, const Op& op, const CallSizes& call) {

@@ -84,7 +84,7 @@ tl::unexpected<Error> Parser::unknown_op(const Token& word) const {
     if (distance < least) least = distance, nearest = name;
   };
 #define SINTER_OP(name, op_class, least, most, required, optional, ...) consider(#name);
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) consider(#name);
+#define SINTER_ELEMENTWISE(name, ...) consider(#name);
 #include "ir/ops.def"
   if (const auto order = parse_order(word.text))
     return cursor_.error(fmt::format("no op {}", describe(word)), word.at,

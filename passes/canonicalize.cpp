@@ -29,7 +29,7 @@ std::optional<float> apply(OpKind kind, float a, float b) {
 #define SINTER_FOLD_truth_number(name, formula)
 #define SINTER_FOLD_same_integer(name, formula)
 #define SINTER_FOLD_same_truth(name, formula)
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula, ...) \
   SINTER_FOLD_##result##_##domain(name, formula)
 #include "ir/ops.def"
     default:

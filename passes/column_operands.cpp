@@ -68,8 +68,7 @@ class ColumnOperands {
   /// state stays where it is, before an op that writes the state.
   bool moves(ValueId id) const {
     const Op& op = from_[id];
-    return is_by_element(op) && is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype) &&
-           !reads_state(from_, op);
+    return is_cheap(op) && !stored_[id.index] && is_float(op.type.dtype) && !reads_state(from_, op);
   }
 
   /// Computing the value again for the columns reads no more bytes than the row kernel writes and

@@ -49,8 +49,7 @@ class MovedSlices {
   /// The slices by which alone a value is read; absent where it stays.
   std::optional<SlicedAxis> part(ValueId id) const {
     const Op& op = from_[id];
-    if (!is_by_element(op) || !is_cheap(op) || !is_float(op.type.dtype) || reads_state(from_, op))
-      return {};
+    if (!is_cheap(op) || !is_float(op.type.dtype) || reads_state(from_, op)) return {};
     std::optional<SlicedAxis> found;
     for (ValueId reader : readers_[id.index]) {
       const std::optional<SlicedAxis> one =

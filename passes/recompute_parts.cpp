@@ -43,7 +43,7 @@ class PartsInPlace {
   }
   bool moves(ValueId id, ValueId reader) const {
     const Op& op = from_[id];
-    return is_by_element(op) && is_cheap(op) && !reads_state(from_, op) &&
+    return is_cheap(op) && !reads_state(from_, op) &&
            (is_read_by(id, reader) || is_generated(id) || is_widening(op));
   }
   /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.
@@ -56,9 +56,9 @@ class PartsInPlace {
     const Op& op = from_[id];
     if (op_class(op) == OpClass::generator) return true;
     if (op_class(op) == OpClass::view) return is_generated(op.operands[0], depth);
-    return depth > 0 && is_by_element(op) && is_cheap(op) &&
-           llvm::all_of(op.operands,
-                        [&](ValueId operand) { return is_generated(operand, depth - 1); });
+    return depth > 0 && is_cheap(op) && llvm::all_of(op.operands, [&](ValueId operand) {
+             return is_generated(operand, depth - 1);
+           });
   }
 
   // ---- parts of a concatenation

@@ -12,6 +12,7 @@
 
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/emit_value.h"
+#include "ir/cheap_ops.h"
 
 namespace sinter {
 namespace {
@@ -46,11 +47,6 @@ bool mentions(const IndexExpr& e, uint32_t variable) {
   });
 }
 
-bool is_formula(const Op& op) {
-  return op_class(op) == OpClass::elementwise || op.kind == OpKind::cast ||
-         op.kind == OpKind::where;
-}
-
 bool is_viewed(const Op& op) { return op_class(op) == OpClass::view || op.kind == OpKind::copy; }
 
 }  // namespace
@@ -58,8 +54,8 @@ bool is_viewed(const Op& op) { return op_class(op) == OpClass::view || op.kind =
 int ValueEmitter::count_formulas(ValueId id) const {
   const Op& op = form_.graph[id];
   if (op.kind == OpKind::input || is_number(op)) return 0;
-  if (!is_formula(op) && !is_viewed(op)) return kTooMany;
-  int count = is_formula(op);
+  if (!is_by_element(op) && !is_viewed(op)) return kTooMany;
+  int count = is_by_element(op);
   for (ValueId operand : op.operands)
     if (count < kTooMany) count += count_formulas(operand);
   return std::min(count, kTooMany);
@@ -74,7 +70,7 @@ bool ValueEmitter::have_one_formula(ValueId a, ValueId b) const {
   const Op &x = form_.graph[a], &y = form_.graph[b];
   if (!are_alike(form_.graph, a, b)) return false;
   if (x.kind == OpKind::input) return true;
-  if (!is_formula(x)) return false;
+  if (!is_by_element(x)) return false;
   for (size_t k = 0; k < x.operands.size(); ++k)
     if (!have_one_formula(x.operands[k], y.operands[k])) return false;
   return true;

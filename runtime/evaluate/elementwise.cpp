@@ -16,12 +16,12 @@
     return formula;                                                                               \
   }
 namespace sinter::math {
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula, ...) \
   SINTER_DEFINE_FORMULA(name, formula)
 #include "ir/ops.def"
 }  // namespace sinter::math
 namespace sinter::precise {
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, formula, ...) \
   SINTER_DEFINE_FORMULA(name, formula)
 #include "ir/ops.def"
 }  // namespace sinter::precise
@@ -89,7 +89,7 @@ Result<HostView> apply_in_domain(const OpCall& call, Single single, Double preci
 
 // The float32 loops, where evaluation spends its time, are functions that can be cloned. Formulas
 // over truth values take floats as such here, and are not used so; those over integers have none.
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) SINTER_BLOCK_##domain(name)
+#define SINTER_ELEMENTWISE(name, operands, result, domain, ...) SINTER_BLOCK_##domain(name)
 #define SINTER_BLOCK_integer(name)
 #define SINTER_BLOCK_number(name) SINTER_BLOCK_real(name)
 #define SINTER_BLOCK_truth(name) SINTER_BLOCK_real(name)
@@ -188,7 +188,7 @@ Result<HostView> convert_from(const OpCall& call) {
 
 }  // namespace
 
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, ...) \
   SINTER_EVALUATE_##domain(name, operands, domain)
 #define SINTER_EVALUATE_integer(name, operands, domain)                                         \
   Result<HostView> evaluate_##name(const OpCall& call) {                                        \

@@ -38,7 +38,7 @@ std::string elementwise_module() {
                        std::string(values).substr(0, operands == 1 ? 2 : 6));
     outputs += fmt::format("{}%{}", outputs.empty() ? "" : ", ", name);
   };
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, ...) \
   add(#name, operands, OpInfo::Domain::domain);
 #include "ir/ops.def"
   return module_text(

@@ -110,7 +110,7 @@ std::vector<DType> types_of(OpInfo::Domain domain) {
 }
 
 TEST_CASE("every elementwise op, in every type of its domain") {
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula) \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, ...) \
   for (DType dtype : types_of(OpInfo::Domain::domain)) check_op(OpKind::name, dtype);
 #include "ir/ops.def"
 }

@@ -367,7 +367,7 @@ TEST_CASE("every op takes empty tensors") {
            : domain == OpInfo::Domain::integer ? "i64"
                                                : "f16";
   };
-#define SINTER_ELEMENTWISE(name, operands, result, domain, formula)                               \
+#define SINTER_ELEMENTWISE(name, operands, result, domain, ...)                                   \
   add(OpKind::name, of_domain(OpInfo::Domain::domain),                                            \
       OpInfo::Result::result == OpInfo::Result::truth ? "i1" : of_domain(OpInfo::Domain::domain), \
       operands);
