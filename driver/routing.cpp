@@ -48,12 +48,11 @@ Weight bias_table(const Experts& experts, ExpertRouting routing, uint64_t seed) 
 
 /// The rows of the table for a call's tokens, whose positions are `pos`.
 ValueId bias_rows(Builder& b, const Weight& table, ValueId pos) {
-  const ValueId row = b.op(
-      OpKind::iota, {},
-      Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, b.type(pos).dims));
+  const ValueId row =
+      b.op(OpKind::iota, {},
+           Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, b.type(pos).dims));
   const ValueId token = b.add(row, b.slice(pos, 0, 0, 1));
-  const ValueId period =
-      b.constant(static_cast<double>(table.type.dims[0].constant()), DType::i32);
+  const ValueId period = b.constant(static_cast<double>(table.type.dims[0].constant()), DType::i32);
   const ValueId number = b.op(OpKind::mod_floor, {token, period}, {}, "routing.token");
   return b.op(OpKind::embedding, {b.leaf(OpKind::weight, table.type, table.name), number}, {},
               "routing.bias");
@@ -74,8 +73,8 @@ std::string_view to_string(ExpertRouting routing) {
 }
 
 Result<ExpertRouting> parse_expert_routing(std::string_view text) {
-  for (ExpertRouting routing : {ExpertRouting::random, ExpertRouting::uniform,
-                                ExpertRouting::skewed})
+  for (ExpertRouting routing :
+       {ExpertRouting::random, ExpertRouting::uniform, ExpertRouting::skewed})
     if (text == to_string(routing)) return routing;
   return fail(fmt::format("no such routing: \"{}\"", printable(text)), kOption,
               "give random, uniform or skewed", ExitCode::usage);

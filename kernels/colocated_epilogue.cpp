@@ -42,8 +42,7 @@ Results results_of(const GroupView& group) {
 /// as there.
 std::optional<Verdict> results_fit(const GroupView& group, uint32_t row_axes) {
   const Results results = results_of(group);
-  const auto deal =
-      colocated_rows(results.graph, results.sums, group.problem.symbols(), row_axes);
+  const auto deal = colocated_rows(results.graph, results.sums, group.problem.symbols(), row_axes);
   const auto* stranger = std::get_if<NotColocated>(&deal);
   if (!stranger) return std::nullopt;
   const auto at =
@@ -53,8 +52,7 @@ std::optional<Verdict> results_fit(const GroupView& group, uint32_t row_axes) {
 
 }  // namespace
 
-std::variant<ColocatedRows, Verdict> colocated_epilogue(const GroupView& group,
-                                                        uint32_t row_axes) {
+std::variant<ColocatedRows, Verdict> colocated_epilogue(const GroupView& group, uint32_t row_axes) {
   const FusionProblem& problem = group.problem;
   auto deal = colocated_rows(
       problem.graph(), group.anchor(), group.epilogue,

@@ -64,15 +64,27 @@ class LaunchOrder {
   };
 
   /// Makes sure that what step `writer` and earlier ones wrote is complete when step `reader`
-  /// begins: a step between them triggers after its wait. It is the first that can, so that the
-  /// kernels directly before `reader` still trigger early.
+  /// begins: a step between them triggers after its wait. It is the first that can and runs longer
+  /// than the launch of the next one, which it delays; if none does, the first that can, so that
+  /// the kernels directly before `reader` still trigger early.
   bool trigger_between(int64_t writer, int64_t reader) {
     const auto trigger = triggers_.upper_bound(writer);
     if (trigger != triggers_.end() && *trigger < reader) return true;
     const auto first = std::upper_bound(can_trigger_.begin(), can_trigger_.end(), writer);
-    if (first == can_trigger_.end() || *first >= reader) return false;
-    triggers_.insert(*first);
-    return order_[*first].triggers_after_wait = true;
+    const auto end = std::lower_bound(first, can_trigger_.end(), reader);
+    if (first == end) return false;
+    const auto is_long = std::find_if(first, end, [&](int64_t i) { return streams_matrix(i); });
+    const int64_t chosen = is_long == end ? *first : *is_long;
+    triggers_.insert(chosen);
+    return order_[chosen].triggers_after_wait = true;
+  }
+
+  /// The step's kernel is built around a product with a large weight.
+  bool streams_matrix(int64_t i) const {
+    return anchor_of(steps_[i].graph) && llvm::any_of(steps_[i].inputs, [&](ValueId id) {
+             return graph_[id].kind == OpKind::weight &&
+                    volume(graph_[id].type.dims).upper_bound(symbols_) > kMaxSmallElements;
+           });
   }
 
   /// The early reads that the family of the step's kernel asks for.

@@ -48,8 +48,7 @@ class SumsEpilogue {
   }
   /// The most tokens of a call.
   int64_t tokens() const {
-    return volume(DimsRef(group_[anchor_].type.dims).take_front(token_axes_))
-        .upper_bound(symbols_);
+    return volume(DimsRef(group_[anchor_].type.dims).take_front(token_axes_)).upper_bound(symbols_);
   }
   size_t inputs() const { return group_.inputs.size(); }
 
@@ -71,7 +70,7 @@ class SumsEpilogue {
   ValueId anchor_;
   llvm::ArrayRef<Symbol> symbols_;
   uint32_t token_axes_;  // leading axes of the product
-  ColocatedRows rows_;  // members: results of the group
+  ColocatedRows rows_;   // members: results of the group
 };
 
 /// The element of a section that the row `matrix_row` has, whose first row is `first`.

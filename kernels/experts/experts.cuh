@@ -40,7 +40,8 @@ struct ExpertSums {
 };
 template <typename Config>
 SINTER_DEVICE float load(ExpertSums<Config> p) {
-  const int row = static_cast<int>(p.at % (Config::kRows * (Config::kTogether ? Config::kChosen : 1)));
+  const int row =
+      static_cast<int>(p.at % (Config::kRows * (Config::kTogether ? Config::kChosen : 1)));
   return p.sums[unit_of_row<Config>(row) * expert_block_classes(Config::kUnits) +
                 class_of_row<Config>(row) - p.first];
 }
@@ -191,8 +192,8 @@ class ExpertLinear {
   }
 
   float* sums_;
-  long long group_, pair_;  // the warp's pair of a token and an expert
-  int first_;               // class of the block
+  long long group_, pair_;   // the warp's pair of a token and an expert
+  int first_;                // class of the block
   int lane_, unit_, class_;  // the unit and the first class of the warp
   bool works_;
 };

@@ -22,11 +22,14 @@ Ports expert_ports(const Graph&, const Op&) {
   return ports;
 }
 
-/// The matrices' rows are prefetched as soon as the numbers of the experts are there.
+/// Of the products with what other experts gave, the matrices' rows are prefetched while those run.
+/// Where the experts were chosen just before, the launch would come later for it. (One H200, gate
+/// and up of Qwen3-30B-A3B: 17.4 us in place of 15.8.)
 EarlyWish expert_early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol> symbols) {
   const Op& op = group[anchor];
   EarlyWish wish;
-  if (!is_never_empty(group, symbols)) return wish;
+  const bool own_operands = group[op.operands[0]].type.rank() == 3;
+  if (!own_operands || !is_never_empty(group, symbols)) return wish;
   wish.needed.push_back(*input_of(group, op.operands[1]));
   wish.needed.append(row_number_inputs(group, op.operands[2]));
   return wish;

@@ -6,7 +6,7 @@
 namespace sinter {
 
 constexpr int kExpertThreads = 256;
-constexpr int kExpertWarpRows = 4;  // rows of a matrix that a warp multiplies together
+constexpr int kExpertWarpRows = 4;       // rows of a matrix that a warp multiplies together
 constexpr int kExpertAheadBytes = 1024;  // of a row, prefetched before the kernel's wait
 constexpr int kExpertBlockRows = kExpertThreads / 32 * kExpertWarpRows;
 

@@ -82,10 +82,9 @@ class Draws {
     if (checked) attrs.push_back("checked = 1");
     if (format)
       attrs.push_back(fmt::format("size = {}, codes = \"{}\"", length, to_string(*format)));
-    const std::string beside =
-        summed ? fmt::format("%s: {}[N, {}], %r: DTYPE[N, {}]", chance(50) ? "f32" : "DTYPE",
-                             chosen, rows)
-               : fmt::format("%r: DTYPE[N, {}, {}]", chosen, rows);
+    const std::string beside = summed ? fmt::format("%s: {}[N, {}], %r: DTYPE[N, {}]",
+                                                    chance(50) ? "f32" : "DTYPE", chosen, rows)
+                                      : fmt::format("%r: DTYPE[N, {}, {}]", chosen, rows);
     std::string text = fmt::format(
         "graph(%x: DTYPE[N, {0}{1}], %w: {6}[{2}, {3}, {7}], %e: i32[N, {4}], {8}) -> (%y) {{\n"
         "  %p = expert_linear %x, %w, %e {{{5}}} : DTYPE[N, {4}, {3}]\n",

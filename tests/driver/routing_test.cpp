@@ -77,7 +77,8 @@ TEST_CASE("top_k chooses the stated experts, of a prompt, of several sequences a
         const std::vector<int64_t> stated = routed_experts(experts, routing, seed);
         CallOptions keep;
         for (int64_t layer = 0; layer < model.spec->layers; ++layer)
-          if (model.spec->has_experts(layer)) keep.keep.push_back(fmt::format("l{}.experts", layer));
+          if (model.spec->has_experts(layer))
+            keep.keep.push_back(fmt::format("l{}.experts", layer));
         REQUIRE(!keep.keep.empty());
         // Row n of a call whose first token has position `first` is token n + first.
         const auto expected = [&](int64_t first, int64_t count) {

@@ -24,8 +24,8 @@ std::string deal_of(const Graph& graph, llvm::ArrayRef<std::string_view> names,
     facts.emplace(members.back(), op_facts(graph, members.back(), kSymbols));
   }
   const auto found = colocated_rows(
-      graph, graph.find("p"), members,
-      [&](ValueId id) -> const OpFacts& { return facts.at(id); }, row_axes);
+      graph, graph.find("p"), members, [&](ValueId id) -> const OpFacts& { return facts.at(id); },
+      row_axes);
   if (const auto* stranger = std::get_if<NotColocated>(&found))
     return graph[stranger->reader].name + " of " + graph[stranger->root].name;
   const auto& rows = std::get<ColocatedRows>(found);

@@ -185,8 +185,8 @@ class Norms(nn.Module):
 
     def __init__(self, norm: type[nn.Module]) -> None:
         super().__init__()
-        self.norms = nn.ModuleList([norm(64), norm(64)])
-        self.linears = nn.ModuleList([nn.Linear(64, 64), nn.Linear(64, 64)])
+        self.norms = nn.ModuleList([norm(512), norm(512)])
+        self.linears = nn.ModuleList([nn.Linear(512, 512), nn.Linear(512, 512)])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for norm, linear in zip(self.norms, self.linears):
@@ -204,7 +204,7 @@ def gradients_of_norms(module: nn.Module, x: torch.Tensor, function) -> list[tor
 @pytest.mark.parametrize("norm", (nn.LayerNorm, nn.RMSNorm))
 def test_the_gradients_of_a_norm_are_one_kernel_of_rows(norm: type[nn.Module]) -> None:
     reset()
-    module, x = Norms(norm), torch.randn(2, 2048, 64)
+    module, x = Norms(norm), torch.randn(2, 2048, 512)
     fused = gradients_of_norms(module, x, compiled(module))
     kernels = [ops for ops in ops_of("backward") if "run_sums" in ops]
     # dx has row sums of its own, and its kernel the sums for weight and bias, and for the bias of the
