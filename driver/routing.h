@@ -6,9 +6,8 @@
 
 namespace sinter {
 
-/// The k of E experts of token t: the token in row n of a call whose first token has position p is
-/// token n + p. It chooses the same experts in every layer. Choices repeat after routing_period()
-/// tokens.
+/// How token t chooses k of E experts, the same in every layer. Row n of a call whose first token
+/// has position p is token n + p. Choices repeat after routing_period() tokens.
 enum class ExpertRouting : uint8_t {
   random,   // what the router's weights choose
   uniform,  // (t k + r + seed) mod E for r = 0 .. k - 1

@@ -47,8 +47,8 @@ std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& o
 Dims mask_tile_dims(DimsRef mask, int64_t tile_tokens, int64_t tile_keys,
                     llvm::ArrayRef<Symbol> symbols);
 
-/// The inputs of a group, by index and ascending, from which row numbers (operand 3 or 4) of its
-/// attention are computed.
+/// The inputs of a group, by index and ascending, from which an op's row numbers are computed:
+/// operand 3 or 4 of an attention, the experts of an expert_linear.
 llvm::SmallVector<uint32_t, 2> row_number_inputs(const Graph& group, ValueId numbers);
 
 /// A kernel of the gradients can read the operand where it is.

@@ -12,7 +12,6 @@
 namespace sinter {
 namespace {
 
-constexpr int64_t kMaxUnits = 8;  // rows of a class: their sums stand in shared memory together
 constexpr int64_t kMaxElements = int64_t{1} << 20;  // asked one by one
 
 /// Extents after the tokens' axes; nullopt where one is no constant.
@@ -219,7 +218,7 @@ class RowDeal {
 
   /// The smallest classes that serve: `apart` divides all distances between rows of one.
   bool find_units(int64_t apart, int64_t all) {
-    for (int64_t units = 2; units <= kMaxUnits; ++units)
+    for (int64_t units = 2; units <= ColocatedRows::kMaxUnits; ++units)
       for (int64_t steps = 1; steps < units; ++steps) {
         const int64_t stride = apart / steps;
         if (apart % steps != 0 || all % (stride * units) != 0 || !stays_in(stride * units))

@@ -21,6 +21,7 @@
 namespace sinter {
 
 struct ColocatedRows {
+  static constexpr int64_t kMaxUnits = 8;  // their sums stand in shared memory together
   int64_t stride = 1, units = 1;
   /// Ops of the epilogue with `width` elements a token: element j (row-major) is computed by the
   /// thread that has the sum of row first + j.
@@ -29,6 +30,11 @@ struct ColocatedRows {
     llvm::SmallVector<ValueId, 4> members;  // ascending
   };
   llvm::SmallVector<Section, 3> sections;  // sorted by first row, then by width
+
+  /// A class has one row of each of `count` matrices of `rows` rows, which follow one another.
+  bool joins_matrices(int64_t count, int64_t rows) const {
+    return units == count && (units == 1 || stride == rows);
+  }
 };
 
 /// There are no such classes: `reader` would read a sum of `root` that another block has.
@@ -37,8 +43,8 @@ struct NotColocated {
 };
 
 /// The classes of rows with which the epilogue `members` (ascending) of `anchor` reads only sums of
-/// its own block. The last `row_axes` axes of the product count rows, those before them tokens; no
-/// epilogue has a member whose dims do not begin with these.
+/// its own block. The last `row_axes` axes of the product count rows, the axes before them tokens;
+/// the dims of each member must begin with the tokens' dims.
 std::variant<ColocatedRows, NotColocated> colocated_rows(
     const Graph& graph, ValueId anchor, llvm::ArrayRef<ValueId> members,
     llvm::function_ref<const OpFacts&(ValueId)> facts, uint32_t row_axes = 1);

@@ -11,8 +11,8 @@
 //   %joined = reduce_sum %padded {axes = [0, 1]} : f32[1, 1, 768]
 //   %weight = copy(reshape %joined) : f32[1, 768]                       and %bias alike
 //
-// No bit changes (ir/column_runs.h). The rows have a constant number: of few rows, or of rows
-// of few columns, two kernels take less time than the rows that a lane walks one after the other.
+// No bit changes (ir/column_runs.h). The rows have a constant number. With few rows, or few
+// columns, two kernels take less time than one whose lanes walk rows in turn.
 #pragma once
 
 #include "ir/graph.h"

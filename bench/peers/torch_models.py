@@ -415,14 +415,16 @@ def device_work(call: Callable) -> list[tuple[str, float, int]]:
         call()
         torch.cuda.synchronize()
     work = [event for event in trace.events() if event.device_type == torch.autograd.DeviceType.CUDA
+            and not getattr(event, "is_user_annotation", False)
             and not event.name.startswith(("Optimizer", "Activity"))]
     times: dict[str, list[float]] = {}
     end = 0.0
-    for event in sorted(work, key=lambda event: event.time_range.start):
+    for event in sorted(work, key=lambda event: (event.time_range.start, -event.time_range.end)):
         added = max(0.0, event.time_range.end - max(event.time_range.start, end))
         end = max(end, event.time_range.end)
         times.setdefault(event.name, []).append(added / 1e3)
-    return sorted(((name, sum(of), len(of)) for name, of in times.items()), key=lambda one: -one[1])
+    return sorted(((name, sum(milliseconds), len(milliseconds)) for name, milliseconds in times.items()),
+                  key=lambda one: -one[1])
 
 
 def kernels_of(call: Callable, device: str) -> dict:

@@ -73,14 +73,14 @@ class LaunchOrder {
     const auto first = std::upper_bound(can_trigger_.begin(), can_trigger_.end(), writer);
     const auto end = std::lower_bound(first, can_trigger_.end(), reader);
     if (first == end) return false;
-    const auto is_long = std::find_if(first, end, [&](int64_t i) { return streams_matrix(i); });
+    const auto is_long = std::find_if(first, end, [&](int64_t i) { return reads_large_weight(i); });
     const int64_t chosen = is_long == end ? *first : *is_long;
     triggers_.insert(chosen);
     return order_[chosen].triggers_after_wait = true;
   }
 
-  /// The step's kernel is built around a product with a large weight.
-  bool streams_matrix(int64_t i) const {
+  /// The step's kernel is built around an anchor and reads a large weight.
+  bool reads_large_weight(int64_t i) const {
     return anchor_of(steps_[i].graph) && llvm::any_of(steps_[i].inputs, [&](ValueId id) {
              return graph_[id].kind == OpKind::weight &&
                     volume(graph_[id].type.dims).upper_bound(symbols_) > kMaxSmallElements;

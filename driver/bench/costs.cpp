@@ -20,8 +20,9 @@ void add_weight_reads(const Graph& graph, const TypeSizes& sizes, double experts
       if (root.kind != OpKind::weight) continue;
       const double whole = sizes.bytes(root.type);
       double& read = reads[root.name];
-      if (op.kind == OpKind::expert_linear)
-        read = whole * experts / sizes.extent(root.type.dims[0]);
+      const TensorType& type = graph[op.operands[i]].type;
+      if (op.kind == OpKind::expert_linear && i == 1)
+        read = std::max(read, sizes.bytes(type) * experts / sizes.extent(type.dims[0]));
       else
         read = operand_role(op, i) == OperandRole::table
                    ? std::min(whole, read + sizes.bytes(op.type))

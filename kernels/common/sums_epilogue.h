@@ -13,7 +13,8 @@ namespace sinter {
 class SumsEpilogue {
  public:
   /// `results`: the group's outputs that are computed from the sums of `anchor`, a product whose
-  /// result has the axes [tokens ..., rows of the matrix], the latter `row_axes` axes.
+  /// result has the axes [tokens ..., rows ...]. The last `row_axes` axes number the rows of a
+  /// matrix, or of several, row-major.
   static Result<SumsEpilogue> create(const Graph& group, ValueId anchor,
                                      llvm::ArrayRef<ValueId> results,
                                      llvm::ArrayRef<Symbol> symbols, uint32_t row_axes = 1);

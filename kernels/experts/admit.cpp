@@ -13,9 +13,7 @@ std::optional<Verdict> admits_expert_epilogue(const GroupView& group, GroupShape
   const auto all = colocated_epilogue(group, /*row_axes=*/2);
   const auto* deal = std::get_if<ColocatedRows>(&all);
   const DimsRef dims = group.problem.graph()[group.anchor()].type.dims;
-  const bool serves =
-      deal && dims[1].is(deal->units) && (deal->units == 1 || dims[2].is(deal->stride));
-  if (serves) return std::nullopt;
+  if (deal && deal->joins_matrices(dims[1].constant(), dims[2].constant())) return std::nullopt;
   return std::get<Verdict>(own);
 }
 

@@ -7,7 +7,7 @@
 //   if (matrix_row >= 0) { ... load(x3 + ...) ... store(y0 + ..., ...) }
 //
 // Where the matrices and the numbers of experts may be read early (launch_order.h),
-// product.start(x1, x2) and the wait stand before product.run().
+// product.prefetch_rows(x1, x2) and the wait stand before product.run().
 #include "codegen/emission/config_text.h"
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scope.h"
@@ -37,9 +37,11 @@ Result<KernelBody> emit_experts(const EmitContext& context) {
   SINTER_LET(epilogue, one_expert ? std::move(own) : epilogue_of(2));
   SINTER_LET(text, epilogue.emit(context.parameters, SumsEpilogue::Access::sum));
   const ColocatedRows& deal = epilogue.rows();
-  const bool together = !one_expert && deal.units > 1;
   const int64_t chosen = op.type.dims[1].constant();
   const DimsRef matrices = group[op.operands[1]].type.dims;
+  const int64_t rows = matrices[1].constant();
+  SINTER_CHECK(one_expert || deal.joins_matrices(chosen, rows),
+               "an epilogue that admit.cpp refuses");
   const TensorType& x_type = group[op.operands[0]].type;
   const bool shared = x_type.rank() == 2;
   const int64_t length = x_type.dims.back().constant();
@@ -49,20 +51,21 @@ Result<KernelBody> emit_experts(const EmitContext& context) {
   ConfigText config;
   config.type("Element", memory_type(op.type.dtype))
       .constant("kExperts", matrices[0].constant())
-      .constant("kRows", matrices[1].constant())
+      .constant("kRows", rows)
       .constant("kLength", length)
       .constant("kChosen", chosen)
       .constant("kShared", shared)
-      .constant("kTogether", together)
+      .constant("kTogether", !one_expert)
       .constant("kUnits", deal.units)
       .constant("kStride", deal.stride);
   const bool packed = op.attrs.has(AttrName::codes);
   if (packed) config.type("Matrix", packed_matrix(code_format(op.attrs), length));
   body.globals = text.globals + config.text() + "\n";
   const bool early = context.overlap.reads_early();
-  const std::string start = early ? fmt::format("fence_acq_rel_gpu();\nproduct.start({}, {});\n{}",
-                                                w, experts, wait_text(context.overlap))
-                                  : "";
+  const std::string prefetch =
+      early ? fmt::format("fence_acq_rel_gpu();\nproduct.prefetch_rows({}, {});\n{}", w, experts,
+                          wait_text(context.overlap))
+            : "";
   body.waits = early;
   body.early_inputs = context.overlap.early_inputs;
   body.text = fmt::format(
@@ -73,11 +76,11 @@ Result<KernelBody> emit_experts(const EmitContext& context) {
       "const long long row = product.group();\n"
       "const int matrix_row = product.row();\n"
       "if (matrix_row >= 0) {{\n{}}}\n",
-      start, x, w, experts, epilogue.inputs(), indented(epilogue.of_matrix_row(text.sections)));
-  const int64_t groups_of_token = one_expert ? chosen : 1;
-  const int64_t classes = matrices[1].constant() / (together ? 1 : deal.units);
-  body.launch.rows = SymExpr(op.type.dims[0]) * SymExpr(groups_of_token);
-  body.launch.items_per_row = ceil_div(classes, expert_block_classes(static_cast<int>(deal.units)));
+      prefetch, x, w, experts, epilogue.inputs(), indented(epilogue.of_matrix_row(text.sections)));
+  static_assert(ColocatedRows::kMaxUnits <= kExpertThreads / 32);
+  body.launch.rows = SymExpr(op.type.dims[0]) * SymExpr(one_expert ? chosen : 1);
+  body.launch.items_per_row = ceil_div(one_expert ? rows / deal.units : rows,
+                                       expert_block_classes(static_cast<int>(deal.units)));
   body.launch.threads = kExpertThreads;
   // With 64 registers a thread spills 72 to 160 bytes where codes have 4 bits (ptxas 13, sm_90a).
   body.resident_blocks = kThreadsOf64Registers / kExpertThreads - (packed ? 1 : 0);

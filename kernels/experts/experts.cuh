@@ -1,22 +1,22 @@
 // expert_linear; kernels/experts/order.h states its order of operations.
 //
 // A block has a group: a token and one of its experts, or all of its experts, where the epilogue
-// needs their sums together. Of the group it has a run of classes of rows (ir/colocation.h), unit
-// by unit: the first row of each class, then the second of each. Each of its warps multiplies
-// kExpertWarpRows rows of one unit, neighbours in one matrix, whose loads are on their way
-// together. The sums go to shared memory, where the epilogue reads them.
+// needs their sums together. It computes consecutive classes of the group's rows (ir/colocation.h),
+// unit by unit: the first row of each class, then the second of each. Each of its warps multiplies
+// kExpertWarpRows rows of one unit, neighbours in one matrix, whose loads are in flight together.
+// The sums go to shared memory, where the epilogue reads them.
 //
-// Where the numbers of the experts are known before x is, a warp prefetches the begin of its rows
-// into the L2 cache. (To stay ahead of all loads so costs more than it gains: one H200, gate and up
-// of Qwen3-30B-A3B 17.7 us where it was 15.8.)
+// Where a kernel runs between the choice of the experts and this one, a warp prefetches the first
+// kExpertAheadBytes of its rows into the L2 cache before the kernel's wait. (To prefetch further
+// while it multiplies is slower: one H200, gate and up of Qwen3-30B-A3B 17.7 us, 15.8 without.)
 //
-// Blocks of the same rows of all groups stand side by side: tokens that chose the same expert read
-// its matrix from memory once.
+// Blocks with the same rows of all groups are neighbours, so that tokens of one expert find its
+// rows in the L2 cache.
 //
 // Config: Element; kExperts; kRows and kLength of a matrix; kChosen experts of a token; kShared:
 // they multiply the same row of x; kTogether: a group has all of them; kUnits and kStride of a
-// class: of rows of a matrix or, if kTogether, the experts and kRows; of packed matrices also
-// Matrix, a PackedMatrix (kernels/common/packed_matrix.cuh).
+// class: rows of a matrix or, if kTogether, kChosen and kRows; for packed matrices also Matrix, a
+// PackedMatrix (kernels/common/packed_matrix.cuh).
 #pragma once
 
 #include "kernels/common/colocated_rows.cuh"
@@ -54,7 +54,8 @@ class ExpertLinear {
       Config::kTogether ? Config::kRows : Config::kRows / Config::kUnits;
   static constexpr int kBlockClasses = expert_block_classes(Config::kUnits);
   static constexpr int kBlocks = (kClasses + kBlockClasses - 1) / kBlockClasses;  // of a group
-  static_assert(!Config::kTogether || Config::kUnits == Config::kChosen);
+  static_assert(!Config::kTogether ||
+                (kUnits == Config::kChosen && (kUnits == 1 || Config::kStride == Config::kRows)));
   // Bytes of a row of a matrix of elements, or of a packed one.
   static SINTER_DEVICE constexpr long long row_bytes(const T*) {
     return static_cast<long long>(sizeof(T)) * Config::kLength;
@@ -74,7 +75,7 @@ class ExpertLinear {
     lane_ = thread % 32;
     unit_ = at / kBlockClasses;
     class_ = first_ + at % kBlockClasses;
-    works_ = unit_ < kUnits && class_ < kClasses;
+    has_rows_ = unit_ < kUnits && class_ < kClasses;
     pair_ = Config::kTogether ? group_ * Config::kChosen + unit_ : group_;
   }
 
@@ -88,13 +89,13 @@ class ExpertLinear {
   }
   SINTER_DEVICE ExpertSums<Config> sums() const { return {sums_, first_, 0}; }
 
-  // Prefetches the begin of the matrices' rows. It reads nothing but these and the numbers of the
-  // experts, so that it may stand before the kernel's wait. W: T, or int of packed matrices.
+  // Reads nothing but the matrices and the numbers of the experts, so that it may stand before the
+  // kernel's wait. W: T, or int of packed matrices.
   template <typename W>
-  SINTER_DEVICE void start(const W* w, const int* experts) const {
+  SINTER_DEVICE void prefetch_rows(const W* w, const int* experts) const {
 #if SINTER_HAS_BULK_COPY
     constexpr long long bytes = row_bytes(static_cast<const W*>(nullptr));
-    if (!works_ || lane_ >= kExpertWarpRows || bytes % 16 != 0) return;
+    if (!has_rows_ || lane_ >= kExpertWarpRows || bytes % 16 != 0) return;
     const int expert = experts[pair_];
     if (!is_there(expert)) return;
     cp_async_bulk_prefetch_L2(
@@ -106,7 +107,7 @@ class ExpertLinear {
   // Computes the block's sums; ends with a barrier.
   template <typename W>
   SINTER_DEVICE void run(const T* x, const W* w, const int* experts) {
-    if (works_) multiply(x, w, experts[pair_]);
+    if (has_rows_) multiply(x, w, experts[pair_]);
     __syncthreads();
   }
 
@@ -195,7 +196,7 @@ class ExpertLinear {
   long long group_, pair_;   // the warp's pair of a token and an expert
   int first_;                // class of the block
   int lane_, unit_, class_;  // the unit and the first class of the warp
-  bool works_;
+  bool has_rows_;
 };
 
 }  // namespace sinter

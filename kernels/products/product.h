@@ -82,8 +82,8 @@ Product product_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symb
 /// begin at multiples of 16 bytes. nullopt: it has to be copied first.
 std::optional<StridedMatrix> tensor_map_rows(const Graph& graph, ValueId id,
                                              llvm::ArrayRef<Symbol> symbols);
-/// The same of a matrix whose columns are neighbouring elements: as the rows of its transpose. Of
-/// matrices [G, M, K], the K rows of each follow those of the matrix before it.
+/// The same of a matrix whose columns are neighbouring elements: as the rows of its transpose. For
+/// matrices [G, M, K], the rows of matrix g + 1 follow the K rows of matrix g.
 std::optional<StridedMatrix> tensor_map_columns(const Graph& graph, ValueId id,
                                                 llvm::ArrayRef<Symbol> symbols);
 

@@ -74,7 +74,8 @@ class Draws {
 
  private:
   std::string product(const CodeFormat* format) {
-    const int64_t experts = between(1, 9), rows = between(1, 150), chosen = between(1, 8);
+    const int64_t experts = between(1, 9), chosen = between(1, 8);
+    const int64_t rows = chance(10) ? chosen : between(1, 150);
     const int64_t length = chance(70) ? 8 * between(1, 80) : between(1, 300);
     const bool shared = chance(50), checked = chance(50);
     const bool summed = chance(40), gated = rows % 2 == 0 && chance(60);
@@ -85,12 +86,14 @@ class Draws {
     const std::string beside = summed ? fmt::format("%s: {}[N, {}], %r: DTYPE[N, {}]",
                                                     chance(50) ? "f32" : "DTYPE", chosen, rows)
                                       : fmt::format("%r: DTYPE[N, {}, {}]", chosen, rows);
+    const bool alone_too = summed && chance(30);
     std::string text = fmt::format(
-        "graph(%x: DTYPE[N, {0}{1}], %w: {6}[{2}, {3}, {7}], %e: i32[N, {4}], {8}) -> (%y) {{\n"
+        "graph(%x: DTYPE[N, {0}{1}], %w: {6}[{2}, {3}, {7}], %e: i32[N, {4}], {8}) -> ({9}%y) {{\n"
         "  %p = expert_linear %x, %w, %e {{{5}}} : DTYPE[N, {4}, {3}]\n",
         shared ? "" : fmt::format("{}, ", chosen), length, experts, rows, chosen,
         fmt::join(attrs, ", "), format ? "i32" : "DTYPE",
-        format ? row_words(*format, length) : length, beside);
+        format ? row_words(*format, length) : length, beside, alone_too ? "%q, " : "");
+    if (alone_too) text += fmt::format("  %q = neg %p : DTYPE[N, {}, {}]\n", chosen, rows);
     // The sums of all experts of a token together.
     if (summed)
       return text + fmt::format(

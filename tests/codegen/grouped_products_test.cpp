@@ -71,7 +71,7 @@ std::string sums_text_of(std::mt19937& random, const char* tokens) {
 std::string transposed_text_of(std::mt19937& random, const char* tokens) {
   constexpr int64_t kRuns[] = {1, 2, 3, 8, 33};
   const int64_t runs = pick(random, kRuns), length = 8 * between(random, 1, 20);
-  // As many columns as all matrices have elements in a column are extents that may be exchanged.
+  // With columns == runs * length, exchanged extents change no shape; other sizes would hide it.
   const bool equal = runs * length <= 200 && random() % 2 == 0;
   const int64_t columns = equal ? runs * length : 8 * between(random, 1, 20);
   return fmt::format(

@@ -107,6 +107,30 @@ TEST_CASE("no kernel that may have nothing to do triggers after its wait") {
         "h q: waits, early x n w\n");
 }
 
+TEST_CASE("a long kernel triggers late rather than a short one before it") {
+  CHECK(order_of(R"(
+module @m {
+  symbol N in [1, 8]
+  weight %gate_up : f16[16, 1024, 256] = file {tensor = "gate_up"}
+  weight %down : f16[16, 256, 512] = file {tensor = "down"}
+  entry @f(%x: f16[N, 256], %logits: f32[N, 16]) -> (%y) {
+    %e = top_k %logits {count = 2} : i32[N, 2]
+    %w = gather %logits, %e {axis = 1} : f32[N, 2]
+    %s = softmax %w : f32[N, 2]
+    %gu = expert_linear %x, %gate_up, %e : f16[N, 2, 1024]
+    %g = slice %gu {axis = 2, begin = 0, size = 512} : f16[N, 2, 512]
+    %u = slice %gu {axis = 2, begin = 512, size = 512} : f16[N, 2, 512]
+    %c = silu %g : f16[N, 2, 512]
+    %a = mul %c, %u : f16[N, 2, 512]
+    %d = expert_linear %a, %down, %e : f16[N, 2, 256]
+    %y = expert_sum %d, %s : f16[N, 256]
+  }
+})") == "e: waits\n"
+        "w s: waits\n"
+        "gu c a: waits, late trigger\n"
+        "d y: waits, early down e\n");
+}
+
 TEST_CASE("a library call triggers nothing") {
   CHECK(norm_and_product("    %b = linear %t, %u : f16[T, 256]", "%b") ==
         "b: call\n"

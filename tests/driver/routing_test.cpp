@@ -50,6 +50,20 @@ TEST_CASE("experts that a step reads") {
   CHECK(read(ExpertRouting::uniform, 5000) == 128);
   CHECK(read(ExpertRouting::random, 8) == doctest::Approx(51.6).epsilon(0.001));
   CHECK(read(ExpertRouting::skewed, 8) < read(ExpertRouting::random, 8));
+  // The mean over steps that begin at each token of the period.
+  const std::vector<int64_t> chosen = routed_experts(kQwen, ExpertRouting::skewed, 1);
+  const int64_t period = routing_period(kQwen);
+  for (int64_t tokens : {3, 70}) {
+    size_t sum = 0;
+    for (int64_t begin = 0; begin < period; ++begin) {
+      std::set<int64_t> experts;
+      for (int64_t i = 0; i < 8 * tokens; ++i)
+        experts.insert(chosen[(8 * begin + i) % chosen.size()]);
+      sum += experts.size();
+    }
+    CHECK(read(ExpertRouting::skewed, tokens) ==
+          doctest::Approx(static_cast<double>(sum) / static_cast<double>(period)));
+  }
   CHECK(step_experts_text(step_experts(kQwen, ExpertRouting::uniform, 1, 1)) ==
         "uniform; 1 token reads 8.0 of a layer's 128 experts");
 }

@@ -96,19 +96,20 @@ TEST_CASE("what pairs every row with the next one's partner has no classes") {
 }
 
 TEST_CASE("the rows of several matrices, for a sum over them") {
-  const auto sum_of = [](int chosen) {
+  const auto sum_of = [](int chosen, int rows = 120) {
     const auto graph = parse_graph(
-        fmt::format("graph(%x: f16[N, 64], %w: f16[16, 120, 64], %e: i32[N, {0}], %s: f16[N, {0}], "
-                    "%r: f16[N, 120]) -> (%p) {{\n"
-                    "  %p = expert_linear %x, %w, %e : f16[N, {0}, 120]\n"
-                    "  %t = expert_sum %p, %s : f16[N, 120]\n  %y = add %t, %r : f16[N, 120]\n}}",
-                    chosen),
+        fmt::format("graph(%x: f16[N, 64], %w: f16[16, {1}, 64], %e: i32[N, {0}], %s: f16[N, {0}], "
+                    "%r: f16[N, {1}]) -> (%p) {{\n"
+                    "  %p = expert_linear %x, %w, %e : f16[N, {0}, {1}]\n"
+                    "  %t = expert_sum %p, %s : f16[N, {1}]\n  %y = add %t, %r : f16[N, {1}]\n}}",
+                    chosen, rows),
         "test", kSymbols);
     REQUIRE_MESSAGE(graph.has_value(), (graph ? "" : graph.error().message()));
     return std::pair(deal_of(*graph, {"t", "y"}), deal_of(*graph, {"t", "y"}, 2));
   };
   CHECK(sum_of(2) == std::pair<std::string, std::string>("t of p", "120 x 2: 0+120 t y"));
   CHECK(sum_of(8) == std::pair<std::string, std::string>("t of p", "120 x 8: 0+120 t y"));
+  CHECK(sum_of(8, 8) == std::pair<std::string, std::string>("t of p", "8 x 8: 0+8 t y"));
   CHECK(sum_of(9) == std::pair<std::string, std::string>("t of p", "t of p"));  // more than 8 units
 }
 

@@ -106,7 +106,8 @@ def test_a_step_of_training_is_whole() -> None:
     text = text_of("backward")
     assert [text.count(f" = {op} ") for op in ("grouped_outer", "grouped_linear", "scatter_add")] == [4, 4, 1]
     matrices = re.findall(r" = grouped_linear %\S+, (%\S+),", text)
-    assert all(f"{matrix} = transpose " in text for matrix in matrices)  # read where they are, not copied
+    # Matrices are read where they are, not copied.
+    assert len(matrices) == 4 and all(f"{matrix} = transpose " in text for matrix in matrices)
 
 
 def test_sums_of_outer_products_of_float32_stay_in_eager() -> None:
