@@ -1,0 +1,46 @@
+// attention, by the ops of kernels/attention_backward.
+#include "ir/attention_operands.h"
+#include "ir/gradient.h"
+
+namespace sinter {
+namespace {
+
+/// f32 [..., heads, N]: for each head of a token the sum of gradient times result (`delta`).
+ValueId head_sums(OpGradient& d) {
+  Builder& b = d.b;
+  const int64_t heads = d.op.attrs.get<int64_t>(AttrName::heads);
+  const int64_t rank = static_cast<int64_t>(d.op.type.rank());
+  const ValueId products = d.times(d.value());
+  Dims dims = d.op.type.dims;
+  dims.back() = heads;
+  Dims split = dims;
+  split.push_back(d.op.type.dims.back().constant() / heads);
+  const ValueId by_head = b.reshape(products, split);
+  const ValueId sums = b.reshape(b.reduce(OpKind::reduce_sum, by_head, {rank}), dims);
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+  std::swap(axes[rank - 2], axes[rank - 1]);
+  return b.transpose(sums, std::move(axes));
+}
+
+}  // namespace
+
+/// Those ops take 16-bit types alone.
+Result<ValueId> gradient_attention(OpGradient& d, size_t operand) {
+  constexpr OpKind kGradients[] = {OpKind::attention_query_gradient, OpKind::attention_key_gradient,
+                                   OpKind::attention_value_gradient};
+  if (operand == kMaskOperand) return d.has_none("it is asked for that of the mask");
+  for (AttrName name : {AttrName::sink, AttrName::empty_zero})
+    if (d.op.attrs.is_set(name)) return d.has_none(fmt::format("{} is set", to_string(name)));
+  Attributes attrs;
+  for (const auto& [name, value] : d.op.attrs)
+    if (may_have(kGradients[operand], {}, name)) attrs.set(name, value);
+  const size_t count = std::min(d.op.operands.size(), kMaskOperand + 1);  // no mask_tiles
+  llvm::SmallVector<ValueId, 9> operands(llvm::ArrayRef(d.op.operands).take_front(count));
+  SINTER_LET(log_sum, d.try_op(OpKind::attention_log_sum, operands, attrs));
+  const ValueId sums = head_sums(d);
+  operands.insert(operands.begin() + kGradOperand, {d.gradient, log_sum, sums});
+  return d.try_op(kGradients[operand], operands, std::move(attrs));
+}
+
+}  // namespace sinter
