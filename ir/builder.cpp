@@ -52,6 +52,16 @@ ValueId Builder::transpose(ValueId x, std::vector<int64_t> axes, std::string nam
             std::move(name));
 }
 
+ValueId Builder::broadcast(ValueId x, DimsRef dims, std::string name) {
+  if (DimsRef(type(x).dims) == dims) return x;
+  return op(OpKind::broadcast, {x}, Attributes().set(AttrName::dims, Dims(dims)), std::move(name));
+}
+
+ValueId Builder::iota(DimsRef dims, int64_t axis) {
+  return op(OpKind::iota, {},
+            Attributes().set(AttrName::axis, axis).set(AttrName::dims, Dims(dims)));
+}
+
 ValueId Builder::reduce(OpKind kind, ValueId x, std::vector<int64_t> axes, std::string name) {
   return op(kind, {x}, Attributes().set(AttrName::axes, std::move(axes)), std::move(name));
 }

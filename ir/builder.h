@@ -21,6 +21,9 @@ class Builder {
   ValueId reshape(ValueId x, DimsRef dims, std::string name = {});
   ValueId slice(ValueId x, int64_t axis, int64_t begin, Dim size, std::string name = {});
   ValueId transpose(ValueId x, std::vector<int64_t> axes, std::string name = {});
+  ValueId broadcast(ValueId x, DimsRef dims,
+                    std::string name = {});  // x itself if it has those dims
+  ValueId iota(DimsRef dims, int64_t axis);
   ValueId reduce(OpKind kind, ValueId x, std::vector<int64_t> axes, std::string name = {});
 
 #define SINTER_ELEMENTWISE(name, operands, ...)   \

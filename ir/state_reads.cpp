@@ -21,4 +21,9 @@ bool is_overwritten(const Graph& graph, ValueId value, ValueId at) {
   });
 }
 
+bool reads_overwritten(const Graph& graph, const Op& op, ValueId at) {
+  return llvm::any_of(op.operands,
+                      [&](ValueId operand) { return is_overwritten(graph, operand, at); });
+}
+
 }  // namespace sinter

@@ -12,5 +12,7 @@ bool reads_state(const Graph& graph, const Op& op);
 /// `value` is a version of a state, perhaps through views, whose next version is written before the
 /// op `at`, or before an op that would be appended where `at` is the size of the graph.
 bool is_overwritten(const Graph& graph, ValueId value, ValueId at);
+/// An operand of `op` is overwritten before `at`, so that the op may not be computed again there.
+bool reads_overwritten(const Graph& graph, const Op& op, ValueId at);
 
 }  // namespace sinter

@@ -23,14 +23,11 @@ class PartsInPlace {
   PartsInPlace(const Graph& from, Builder& builder, GraphRewriter& rewriter)
       : from_(from), builder_(builder), rewriter_(rewriter), readers_(readers_of(from)) {}
 
-  /// False: nothing changed.
-  bool run() {
-    rewriter_.rewrite([&](ValueId id, Op op) {
-      if (op.kind == OpKind::concat && has_part_in_place(id)) return joined(id);
-      if (is_by_element(op)) widen_operands(id, op);
-      return rewriter_.add(std::move(op));
-    });
-    return found_;
+  std::optional<ValueId> replaced(ValueId id, Op& op) {
+    at_ = id;
+    if (op.kind == OpKind::concat && has_part_in_place(id)) return joined(id);
+    if (!is_by_element(op) || !widen_operands(id, op)) return std::nullopt;
+    return rewriter_.add(std::move(op));
   }
 
  private:
@@ -43,7 +40,7 @@ class PartsInPlace {
   }
   bool moves(ValueId id, ValueId reader) const {
     const Op& op = from_[id];
-    return is_cheap(op) && !reads_state(from_, op) &&
+    return is_cheap(op) && !reads_overwritten(from_, op, at_) &&
            (is_read_by(id, reader) || is_generated(id) || is_widening(op));
   }
   /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.
@@ -77,20 +74,18 @@ class PartsInPlace {
   }
 
   ValueId joined(ValueId concat) {
-    found_ = true;
-    const Op op = from_[concat];
+    const Op& op = from_[concat];
     const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
     const int64_t parts = static_cast<int64_t>(op.operands.size());
     const int64_t size = from_[op.operands[0]].type.dims[axis].constant();
     const auto repeat = [&](ValueId x) { return repeated(x, axis, parts); };
-    const bool same = llvm::all_equal(op.operands);
-    ValueId value = moved(op.operands.back(), concat, repeat, kMaxOpsMoved);
-    for (int64_t part = same ? 0 : parts - 1; part-- > 0;) {
-      const ValueId own =
-          moved(op.operands[static_cast<size_t>(part)], concat, repeat, kMaxOpsMoved);
+    const auto part = [&](ValueId id) { return moved(id, concat, repeat, kMaxOpsMoved); };
+    ValueId value = part(op.operands.back());
+    for (int64_t i = llvm::all_equal(op.operands) ? 0 : parts - 1; i-- > 0;) {
+      const ValueId own = part(op.operands[static_cast<size_t>(i)]);
       const ValueId within =
-          builder_.less(positions(op.type.dims, axis),
-                        builder_.constant(static_cast<double>((part + 1) * size), DType::i32));
+          builder_.less(builder_.iota(op.type.dims, static_cast<int64_t>(axis)),
+                        builder_.constant(static_cast<double>((i + 1) * size), DType::i32));
       value = builder_.op(OpKind::where, {within, own, value});
     }
     builder_.graph()[value].name = op.name;
@@ -106,19 +101,14 @@ class PartsInPlace {
     const ValueId one = builder_.reshape(x, apart);
     apart[axis] = Dim(times);
     dims[axis] = Dim(times * size);
-    return builder_.reshape(broadcast(one, apart), dims);
-  }
-
-  ValueId positions(DimsRef dims, size_t axis) {
-    return builder_.op(OpKind::iota, {},
-                       Attributes()
-                           .set(AttrName::axis, static_cast<int64_t>(axis))
-                           .set(AttrName::dims, Dims(dims)));
+    return builder_.reshape(builder_.broadcast(one, apart), dims);
   }
 
   // ---- values that are computed from what the caller gives
 
-  void widen_operands(ValueId reader, Op& op) {
+  /// True if an operand changed.
+  bool widen_operands(ValueId reader, Op& op) {
+    bool found = false;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const ValueId operand = from_[reader].operands[i];
       const ValueId root = root_of(from_, operand);
@@ -129,27 +119,22 @@ class PartsInPlace {
       };
       const bool larger = elements(op.type.dims) > elements(from_[root].type.dims);
       if (!larger && !(is_generated(root) && !is_read_by(root, reader))) continue;
-      found_ = true;
-      const auto widen = [&](ValueId x) { return broadcast(x, op.type.dims); };
+      found = true;
+      const auto widen = [&](ValueId x) { return builder_.broadcast(x, op.type.dims); };
       op.operands[i] = moved(operand, reader, widen, given ? kMaxOpsMoved : 1);
     }
+    return found;
   }
 
   /// Computed from inputs, weights and generators alone, by ops that move to the reader.
   bool is_given(ValueId id, ValueId reader, int depth) const {
     const Op& op = from_[id];
-    switch (op_class(op)) {
-      case OpClass::leaf:
-        return op.kind != OpKind::state;
-      case OpClass::generator:
-        return true;
-      case OpClass::view:
-        return is_given(op.operands[0], reader, depth);
-      default:
-        return depth > 0 && moves(id, reader) && llvm::all_of(op.operands, [&](ValueId operand) {
-                 return is_given(operand, id, depth - 1);
-               });
-    }
+    const OpClass c = op_class(op);
+    if (c == OpClass::leaf || c == OpClass::generator) return op.kind != OpKind::state;
+    if (c == OpClass::view) return is_given(op.operands[0], reader, depth);
+    return depth > 0 && moves(id, reader) && llvm::all_of(op.operands, [&](ValueId operand) {
+             return is_given(operand, id, depth - 1);
+           });
   }
 
   /// `view` of a value: views pass above the ops that move to the reader.
@@ -157,37 +142,24 @@ class PartsInPlace {
     const Op& op = from_[id];
     const ValueId root = root_of(from_, id);
     if (depth == 0 || !moves(root, reader)) return view(rewriter_[id]);
-    if (op_class(op) == OpClass::view)
-      return moved(
-          op.operands[0], reader, [&](ValueId x) { return view(same_view(op, x)); }, depth);
+    const auto below = [&](ValueId x) { return view(builder_.op(op.kind, {x}, op.attrs)); };
+    if (op_class(op) == OpClass::view) return moved(op.operands[0], reader, below, depth);
+    const auto beside = [&](ValueId x) { return view(builder_.broadcast(x, op.type.dims)); };
     llvm::SmallVector<ValueId, 3> operands;
-    for (ValueId operand : op.operands)
-      operands.push_back(moved(
-          operand, root, [&](ValueId x) { return view(broadcast(x, op.type.dims)); }, depth - 1));
+    for (ValueId operand : op.operands) operands.push_back(moved(operand, root, beside, depth - 1));
     const std::string name = is_read_by(root, reader) ? op.name : op.name + ".there";
     return builder_.op(op.kind, operands, op.attrs, name);
-  }
-
-  ValueId same_view(const Op& view, ValueId x) { return builder_.op(view.kind, {x}, view.attrs); }
-  ValueId broadcast(ValueId x, DimsRef dims) {
-    if (DimsRef(builder_.type(x).dims) == dims) return x;
-    return builder_.op(OpKind::broadcast, {x}, Attributes().set(AttrName::dims, Dims(dims)));
   }
 
   const Graph& from_;
   Builder& builder_;
   GraphRewriter& rewriter_;
   std::vector<llvm::SmallVector<ValueId, 2>> readers_;
-  bool found_ = false;
+  ValueId at_;  // the op for which values are computed
 };
 
 }  // namespace
 
-bool recompute_parts(Module& module) {
-  return rewrite_graphs(module, is_by_element,
-                        [](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
-                          return PartsInPlace(graph, builder, rewriter).run();
-                        });
-}
+bool recompute_parts(Module& module) { return replace_ops<PartsInPlace>(module, is_by_element); }
 
 }  // namespace sinter

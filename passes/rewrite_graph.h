@@ -32,4 +32,26 @@ bool rewrite_graphs(Module& module, Concerns&& concerns, Run&& run) {
   return changed;
 }
 
+/// The same by a `Rule`, made of the three and asked for each op in order: replaced(id, op) returns
+/// the value that stands for the old value `id`, perhaps an invalid one; nullopt: the op stays.
+/// `op` is the old op with operands of the new graph.
+template <typename Rule, typename Concerns>
+bool replace_ops(Module& module, Concerns&& concerns) {
+  return rewrite_graphs(module, concerns,
+                        [](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
+                          Rule rule(graph, builder, rewriter);
+                          bool changed = false;
+                          rewriter.rewrite([&](ValueId id, Op op) {
+                            const std::optional<ValueId> replaced = rule.replaced(id, op);
+                            changed |= replaced.has_value();
+                            return replaced ? *replaced : rewriter.add(std::move(op));
+                          });
+                          return changed;
+                        });
+}
+template <typename Rule>
+bool replace_ops(Module& module, OpKind kind) {
+  return replace_ops<Rule>(module, [kind](const Op& op) { return op.kind == kind; });
+}
+
 }  // namespace sinter
