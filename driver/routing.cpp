@@ -5,6 +5,7 @@
 #include <random>
 
 #include "driver/text_table.h"
+#include "ir/integers.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -13,7 +14,7 @@ namespace {
 constexpr const char* kOption = "--routing";
 // Far above every probability and logit.
 constexpr double kBias = 0x1p20;
-constexpr int64_t kLeastPeriod = 2048;
+constexpr int64_t kMinPeriod = 2048;
 
 void draw_experts(const Experts& experts, std::mt19937_64& engine, std::vector<int64_t>& chosen) {
   std::vector<double> weights;
@@ -48,9 +49,8 @@ Weight bias_table(const Experts& experts, ExpertRouting routing, uint64_t seed) 
 
 /// The rows of the table for a call's tokens, whose positions are `pos`.
 ValueId bias_rows(Builder& b, const Weight& table, ValueId pos) {
-  const ValueId row =
-      b.op(OpKind::iota, {},
-           Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, b.type(pos).dims));
+  const Dims tokens = b.type(pos).dims;
+  const ValueId row = b.iota(tokens, 0);
   const ValueId token = b.add(row, b.slice(pos, 0, 0, 1));
   const ValueId period = b.constant(static_cast<double>(table.type.dims[0].constant()), DType::i32);
   const ValueId number = b.op(OpKind::mod_floor, {token, period}, {}, "routing.token");
@@ -82,7 +82,7 @@ Result<ExpertRouting> parse_expert_routing(std::string_view text) {
 
 /// A multiple of E, so that uniform choices go on as they began.
 int64_t routing_period(const Experts& experts) {
-  return (kLeastPeriod + experts.count - 1) / experts.count * experts.count;
+  return ceil_div(kMinPeriod, experts.count) * experts.count;
 }
 
 std::vector<int64_t> routed_experts(const Experts& experts, ExpertRouting routing, uint64_t seed) {

@@ -105,8 +105,7 @@ llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op) {
     return operands;
   Dims dims(DimsRef(queries).drop_back(2));
   llvm::append_range(dims, DimsRef(b.type(operands[place]).dims).take_back(3));
-  operands[place] = b.op(OpKind::broadcast, {operands[place]},
-                         Attributes().set(AttrName::dims, dims), op.name + ".mask");
+  operands[place] = b.broadcast(operands[place], dims, op.name + ".mask");
   return operands;
 }
 

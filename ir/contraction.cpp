@@ -250,4 +250,10 @@ std::vector<int64_t> gemm_order(const Op& op, uint32_t operand) {
   return order;
 }
 
+std::vector<int64_t> inverse_order(llvm::ArrayRef<int64_t> axes) {
+  std::vector<int64_t> result(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) result[axes[i]] = static_cast<int64_t>(i);
+  return result;
+}
+
 }  // namespace sinter

@@ -56,5 +56,7 @@ bool can_be_streamed(const Graph& graph, ValueId id);
 /// The axes of an einsum or linear in the order batch, free in the operand, summed: reading the
 /// operand (0 or 1) so makes its part of the form exist.
 std::vector<int64_t> gemm_order(const Op& op, uint32_t operand);
+/// The axes of a transposition that takes back the transposition by `axes`.
+std::vector<int64_t> inverse_order(llvm::ArrayRef<int64_t> axes);
 
 }  // namespace sinter

@@ -63,10 +63,7 @@ ValueId in_range(Decomposition& d) {
   llvm::copy(tokens, per_token.end() - 1 - static_cast<ptrdiff_t>(tokens.size()));
   const ValueId first = b.reshape(d.operands[1], per_token);
   const ValueId slot = b.reshape(d.operands[2], per_token);
-  const ValueId key = b.op(OpKind::iota, {},
-                           Attributes()
-                               .set(AttrName::axis, static_cast<int64_t>(rank) - 1)
-                               .set(AttrName::dims, per_key));
+  const ValueId key = b.iota(per_key, static_cast<int64_t>(rank) - 1);
   const ValueId from_first = b.less_equal(first, key);
   const ValueId to_slot = b.less_equal(key, slot);
   const ValueId seen = in_window(d, b.logical_and(from_first, to_slot), slot, key);

@@ -25,7 +25,7 @@ ValueId head_sums(OpGradient& d) {
 
 }  // namespace
 
-/// Those ops take 16-bit types alone.
+/// The ops of these gradients take 16-bit types alone.
 Result<ValueId> gradient_attention(OpGradient& d, size_t operand) {
   constexpr OpKind kGradients[] = {OpKind::attention_query_gradient, OpKind::attention_key_gradient,
                                    OpKind::attention_value_gradient};

@@ -47,9 +47,7 @@ Result<ValueId> gradient_gather(OpGradient& d, size_t) {
   places[axis + 1] = x.dims[axis];
   const ValueId index = b.reshape(d.op.operands[1], per_index);
   const ValueId gradient = b.reshape(d.gradient, per_index);
-  const ValueId place = b.op(
-      OpKind::iota, {},
-      Attributes().set(AttrName::axis, static_cast<int64_t>(axis) + 1).set(AttrName::dims, places));
+  const ValueId place = b.iota(places, static_cast<int64_t>(axis) + 1);
   const ValueId is_there = b.equal(index, place), zero = b.constant(0, x.dtype);
   const ValueId chosen = d.where(is_there, gradient, zero);
   Dims sum = b.type(chosen).dims;

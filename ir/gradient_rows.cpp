@@ -2,15 +2,11 @@
 #include "ir/gradient.h"
 
 namespace sinter {
-namespace {
 
-ValueId repeated(OpGradient& d, ValueId x) {
-  return d.b.op(OpKind::broadcast, {x}, Attributes().set(AttrName::dims, d.type(0).dims));
+Result<ValueId> gradient_reduce_sum(OpGradient& d, size_t) {
+  const Dims summed = d.type(0).dims;
+  return d.b.broadcast(d.gradient, summed);
 }
-
-}  // namespace
-
-Result<ValueId> gradient_reduce_sum(OpGradient& d, size_t) { return repeated(d, d.gradient); }
 
 /// Elements that equal the maximum share the gradient evenly.
 Result<ValueId> gradient_reduce_max(OpGradient& d, size_t) {

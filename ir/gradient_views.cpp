@@ -1,6 +1,5 @@
 // Other ways of reading the operand.
-#include <llvm/ADT/STLExtras.h>
-
+#include "ir/contraction.h"
 #include "ir/gradient.h"
 
 namespace sinter {
@@ -24,10 +23,9 @@ ValueId with_zeros(OpGradient& d, int64_t axis, int64_t begin, int64_t extent) {
 Result<ValueId> scattered(OpGradient& d, int64_t axis, int64_t begin) {
   Builder& b = d.b;
   const Dim count = d.op.type.dims[axis], extent = d.type(0).dims[axis];
-  std::vector<int64_t> axes{axis}, back;
+  std::vector<int64_t> axes{axis};
   Dims dims{extent};
   for (int64_t i = 0; i < static_cast<int64_t>(d.op.type.rank()); ++i) {
-    back.push_back(i < axis ? i + 1 : i == axis ? 0 : i);
     if (i == axis) continue;
     axes.push_back(i);
     dims.push_back(d.op.type.dims[i]);
@@ -36,14 +34,12 @@ Result<ValueId> scattered(OpGradient& d, int64_t axis, int64_t begin) {
   if (!width) return d.has_none("the other extents' product is no symbol");
   const ValueId moved = b.transpose(d.gradient, axes);
   const ValueId rows = b.reshape(moved, {count, *width});
-  const ValueId places =
-      b.op(OpKind::iota, {},
-           Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{count}));
+  const ValueId places = b.iota(Dims{count}, 0);
   const ValueId first = b.constant(static_cast<double>(begin), DType::i32);
   const ValueId numbers = b.add(places, first);
   SINTER_LET(sum, d.try_op(OpKind::scatter_add, {numbers, rows},
                            Attributes().set(AttrName::rows, extent)));
-  return b.transpose(b.reshape(sum, dims), back);
+  return b.transpose(b.reshape(sum, dims), inverse_order(axes));
 }
 
 }  // namespace
@@ -54,9 +50,7 @@ Result<ValueId> gradient_reshape(OpGradient& d, size_t) {
 
 Result<ValueId> gradient_transpose(OpGradient& d, size_t) {
   const auto& axes = d.op.attrs.get<std::vector<int64_t>>(AttrName::axes);
-  std::vector<int64_t> back(axes.size());
-  for (size_t i = 0; i < axes.size(); ++i) back[axes[i]] = static_cast<int64_t>(i);
-  return d.b.transpose(d.gradient, std::move(back));
+  return d.b.transpose(d.gradient, inverse_order(axes));
 }
 
 Result<ValueId> gradient_slice(OpGradient& d, size_t) {

@@ -56,8 +56,8 @@ class Reread {
   Reread(const Graph& from, Builder& builder, GraphRewriter& rewriter, std::string suffix = {})
       : from_(from), builder_(builder), rewriter_(rewriter), suffix_(std::move(suffix)) {}
 
-  /// What at() computes and reads; nullopt: a value is none of the three, or more than `max_ops`
-  /// would be computed.
+  /// The values that at() computes and reads; nullopt: a value is none of the three, or more than
+  /// `max_ops` would be computed.
   std::optional<Formula> formula(ValueId value, const Place& place, ValueId reader,
                                  size_t max_ops) const {
     Formula formula = formula_of(from_, value, max_ops,
@@ -83,10 +83,10 @@ class Reread {
  protected:
   ~Reread() = default;
   virtual bool is_whole(ValueId id, const Place& place) const = 0;
-  /// Of a value that is not whole: whether it may be computed again.
+  /// Asked for a value that is not whole: it may be computed again.
   virtual bool computes(ValueId id, const Place&) const { return is_by_element(from_[id]); }
   virtual Attributes attrs_at(const Op& op, const Place&) const { return op.attrs; }
-  /// Of a value that is neither: whether make() gives its elements at the place.
+  /// Asked for a value that is neither whole nor computed: make() gives its elements at the place.
   virtual bool makes(ValueId, const Place&) const { return true; }
   virtual ValueId make(ValueId id, const Place&) { SINTER_CHECK(false, "{}", from_[id].name); }
 

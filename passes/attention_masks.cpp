@@ -218,8 +218,7 @@ class MaskReader {
   /// A value with an axis for each of token_axes(), repeated to the tokens of all sequences.
   ValueId repeated(Builder& b, ValueId value, const Op& op) const {
     const Dims dims(DimsRef(b.type(op.operands[0]).dims).drop_back());
-    if (b.type(value).dims == dims) return value;
-    return b.op(OpKind::broadcast, {value}, Attributes().set(AttrName::dims, dims));
+    return b.broadcast(value, dims);
   }
 
   ValueId rest_of_mask(Builder& b, const Op& op, llvm::function_ref<ValueId(ValueId)> moved) {
@@ -230,7 +229,7 @@ class MaskReader {
       mask = b.logical_and(mask, build.build_truth(part));
     if (b.type(mask).rank() != axes.size()) {  // a constant
       const Dims dims(axes.size(), Dim(1));
-      mask = b.op(OpKind::broadcast, {mask}, Attributes().set(AttrName::dims, dims));
+      mask = b.broadcast(mask, dims);
     }
     b.graph()[mask].name = op.name + ".mask";
     return mask;

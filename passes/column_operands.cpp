@@ -85,7 +85,7 @@ class ColumnOperands : Reread<std::vector<int64_t>> {
     return sum;
   }
 
-  /// What no reduction of rows reads is computed once, unless of a value that is computed again.
+  /// A value that no reduction of rows reads is computed once, unless an operand is computed again.
   bool is_whole(ValueId id, const std::vector<int64_t>& columns) const override {
     return !again_.contains(id) ||
            (!of_rows_[id.index] && llvm::all_of(from_[id].operands, [&](ValueId operand) {

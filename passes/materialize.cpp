@@ -17,12 +17,6 @@
 namespace sinter {
 namespace {
 
-std::vector<int64_t> inverse(const std::vector<int64_t>& axes) {
-  std::vector<int64_t> result(axes.size());
-  for (size_t i = 0; i < axes.size(); ++i) result[axes[i]] = static_cast<int64_t>(i);
-  return result;
-}
-
 class Materializer {
  public:
   Materializer(const Graph& from, llvm::ArrayRef<Symbol> symbols)
@@ -97,7 +91,7 @@ class Materializer {
       const ValueId ordered = in_order(op.operands[operand], order);
       const ValueId copy =
           builder_.op(OpKind::copy, {ordered}, {}, op.name + std::string(kSuffixes[operand]));
-      fixed.operands[operand] = in_order(copy, inverse(order));
+      fixed.operands[operand] = in_order(copy, inverse_order(order));
     }
     return fixed;
   }

@@ -86,10 +86,7 @@ ValueId TermBuilder::position(uint32_t variable) {
     dims.assign(axes_.size(), Dim(1));
     dims[axis] = terms_.extents()[variable];
   }
-  return b_.cast(
-      b_.op(OpKind::iota, {},
-            Attributes().set(AttrName::axis, static_cast<int64_t>(axis)).set(AttrName::dims, dims)),
-      dtype_);
+  return b_.cast(b_.iota(dims, static_cast<int64_t>(axis)), dtype_);
 }
 
 Dims TermBuilder::extents() const {
@@ -147,8 +144,7 @@ ValueId TermBuilder::view(const TermNode& element) {
   Dims dims(axes_.size(), Dim(1));
   for (const auto& [at, axis] : order) dims[at] = terms_.extents()[axes_[at]];
   value = b_.reshape(value, dims);
-  if (!whole_ || dims == extents()) return value;
-  return b_.op(OpKind::broadcast, {value}, Attributes().set(AttrName::dims, extents()));
+  return whole_ ? b_.broadcast(value, extents()) : value;
 }
 
 }  // namespace sinter

@@ -244,9 +244,7 @@ Entry build_sample_entry(const ModelSpec& spec, const Module& module) {
   output(OpKind::where, {b.less(newest, after), integer(b, spec.streaming->sink), after},
          "next.slot");
   const ValueId row_pos = input("row_pos", DType::i32, {kCacheRows});
-  const ValueId row =
-      b.op(OpKind::iota, {},
-           Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{kCacheRows}));
+  const ValueId row = b.iota(Dims{kCacheRows}, 0);
   const ValueId full = b.equal(pos, newest);
   const ValueId moves = b.logical_and(full, b.less_equal(integer(b, spec.streaming->sink), row));
   const ValueId written = b.equal(row, entry.graph.outputs.back());

@@ -32,7 +32,7 @@ Module parsed(const OpUse& use) {
 
 /// A graph that compares, for random directions d of its inputs and a random gradient r of the
 /// result, the sum of gradient times d with the sum of r (y(x + hd) - y(x - hd)) / 2h. Outputs: the
-/// difference, the sum of the absolute values of r y, that of gradient times d, and the gradients.
+/// difference, the sums of the absolute values of r y and of gradient times d, and the gradients.
 class Comparison {
  public:
   static constexpr double kStep = 0x1p-17;  // about cbrt(2^-52): both errors are about h^2
