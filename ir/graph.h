@@ -125,7 +125,8 @@ struct State {
   TensorType type;
 };
 
-/// The tokens of an entry's calls, which decide the orders of its ops (passes/choose_kernels.h).
+/// The tokens of an entry's calls, which decide the orders of its ops
+/// (passes/products/choose_kernels.h).
 enum class Tokens : uint8_t {
   any,        // orders may differ by how many there are
   invariant,  // one order for every number; a library's products may still depend on it

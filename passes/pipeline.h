@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "ir/graph.h"
-#include "passes/choose_kernels.h"
+#include "passes/products/choose_kernels.h"
 
 namespace sinter {
 

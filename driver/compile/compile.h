@@ -3,7 +3,7 @@
 
 #include "device/tuned_form.h"
 #include "driver/compile/stated_sizes.h"
-#include "passes/fusion.h"
+#include "passes/fusion/fusion.h"
 #include "passes/pipeline.h"
 #include "plan/program.h"
 

@@ -1,7 +1,7 @@
 #include "driver/compile/predicted.h"
 
 #include "ir/variants.h"
-#include "passes/fusion_costs.h"
+#include "passes/fusion/fusion_costs.h"
 
 namespace sinter {
 

@@ -10,7 +10,7 @@
 #include "driver/text_table.h"
 #include "kernels/family.h"
 #include "kernels/pointers.h"
-#include "passes/fusion_state.h"
+#include "passes/fusion/fusion_state.h"
 
 namespace sinter {
 

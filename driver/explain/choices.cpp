@@ -6,8 +6,8 @@
 
 #include "driver/text_table.h"
 #include "kernels/registry.h"
-#include "passes/choose_kernels.h"
-#include "passes/recognize_attention.h"
+#include "passes/attention/recognize_attention.h"
+#include "passes/products/choose_kernels.h"
 
 namespace sinter {
 namespace {

@@ -7,7 +7,7 @@
 #include "driver/explain/change.h"
 #include "driver/explain/worth.h"
 #include "driver/text_table.h"
-#include "passes/fusion_costs.h"
+#include "passes/fusion/fusion_costs.h"
 #include "plan/step_traffic.h"
 
 namespace sinter {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "passes/fusion_costs.h"
+#include "passes/fusion/fusion_costs.h"
 
 namespace sinter {
 

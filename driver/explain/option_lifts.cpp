@@ -6,8 +6,8 @@
 #include "ir/graph_copier.h"
 #include "ir/variants.h"
 #include "kernels/family.h"
-#include "passes/choose_kernels.h"
-#include "passes/fusion_state.h"
+#include "passes/fusion/fusion_state.h"
+#include "passes/products/choose_kernels.h"
 
 namespace sinter {
 namespace {

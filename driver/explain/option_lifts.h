@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "driver/compile/compile.h"
-#include "passes/fusion_costs.h"
+#include "passes/fusion/fusion_costs.h"
 
 namespace sinter {
 

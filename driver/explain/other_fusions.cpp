@@ -4,7 +4,7 @@
 
 #include "ir/graph_copier.h"
 #include "ir/variants.h"
-#include "passes/fusion_state.h"
+#include "passes/fusion/fusion_state.h"
 
 namespace sinter {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "driver/explain/ledger.h"
-#include "passes/fusion_costs.h"
+#include "passes/fusion/fusion_costs.h"
 
 namespace sinter {
 

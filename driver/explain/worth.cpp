@@ -12,7 +12,7 @@
 #include "driver/explain/layers.h"
 #include "driver/explain/option_lifts.h"
 #include "driver/text_table.h"
-#include "passes/joined_costs.h"
+#include "passes/fusion/joined_costs.h"
 
 namespace sinter {
 namespace {

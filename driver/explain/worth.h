@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/explain/ledger.h"
-#include "passes/fusion_costs.h"
+#include "passes/fusion/fusion_costs.h"
 
 namespace sinter {
 

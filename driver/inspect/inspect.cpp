@@ -13,7 +13,7 @@
 #include "ir/op_flops.h"
 #include "ir/op_roles.h"
 #include "ir/type_sizes.h"
-#include "passes/fusion_costs.h"
+#include "passes/fusion/fusion_costs.h"
 
 namespace sinter {
 namespace {

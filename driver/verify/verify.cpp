@@ -9,7 +9,7 @@
 #include "driver/generate/generator.h"
 #include "driver/verify/parts.h"
 #include "ir/sym_expr.h"
-#include "passes/choose_kernels.h"
+#include "passes/products/choose_kernels.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {

@@ -10,7 +10,7 @@
 #include "driver/explain/ledger.h"
 #include "driver/inspect/inspect.h"
 #include "golden/models.h"
-#include "passes/fusion_costs.h"
+#include "passes/fusion/fusion_costs.h"
 #include "plan/step_traffic.h"
 
 namespace sinter::savings_test {

@@ -11,7 +11,7 @@
 #include "driver/build.h"
 #include "driver/explain/layers.h"
 #include "golden/models.h"
-#include "passes/joined_costs.h"
+#include "passes/fusion/joined_costs.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter::worth_test {

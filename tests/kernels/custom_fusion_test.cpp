@@ -3,7 +3,7 @@
 
 #include "ir/text.h"
 #include "kernels/registry.h"
-#include "passes/fusion.h"
+#include "passes/fusion/fusion.h"
 #include "passes/pipeline.h"
 #include "support/custom_ops.h"
 #include "support/result.h"

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "ir/text.h"
-#include "passes/fusion.h"
+#include "passes/fusion/fusion.h"
 #include "support/algorithms.h"
 #include "support/result.h"
 

@@ -1,7 +1,7 @@
 // Random masks of attention: what attention_masks makes of one leaves every token the same keys.
 //
 // SINTER_TRIES=N draws N masks (1000); SINTER_SEED=S others (5).
-#include "passes/attention_masks.h"
+#include "passes/attention/attention_masks.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include "ir/attention_heads.h"
 #include "ir/builder.h"
 #include "ir/verifier.h"
-#include "passes/fold_positions.h"
+#include "passes/simplify/fold_positions.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 

@@ -1,3 +1,3 @@
 // The program sees the driver alone.
 #include "driver/bench/bench.h"
-#include "passes/judge.h"
+#include "passes/fusion/judge.h"

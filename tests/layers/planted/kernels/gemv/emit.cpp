@@ -1,3 +1,3 @@
 #include "kernels/row/emit.h"
 
-#include "passes/judge.h"
+#include "passes/fusion/judge.h"

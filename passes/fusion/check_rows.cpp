@@ -1,0 +1,125 @@
+#include "passes/fusion/check_rows.h"
+
+#include <map>
+#include <set>
+
+#include "ir/builder.h"
+#include "ir/graph_rewriter.h"
+#include "ir/grouping.h"
+#include "ir/op_roles.h"
+#include "ir/row_numbers.h"
+#include "ir/variants.h"
+
+namespace sinter {
+namespace {
+
+/// X of each output next.X that `sample` gives.
+std::set<std::string, std::less<>> chosen_names(const Module& module) {
+  constexpr std::string_view kNext = "next.";
+  std::set<std::string, std::less<>> names;
+  for (const Entry& entry : module.entries)
+    for (ValueId output : entry.graph.outputs)
+      if (const Op& op = entry.graph[output];
+          op.kind == OpKind::sample && std::string_view(op.name).starts_with(kNext))
+        names.insert(op.name.substr(kNext.size()));
+  return names;
+}
+
+class RowChecks {
+ public:
+  RowChecks(const Entry& entry, const Module& module, bool device_inputs,
+            const std::set<std::string, std::less<>>& chosen)
+      : from_(entry.graph),
+        module_(module),
+        symbols_(narrowed(module.symbols, entry.range)),
+        builder_(result_, symbols_),
+        rewriter_(from_, result_) {
+    const Graph& from = from_;
+    std::vector<RowNumbers> all = row_numbers(from);
+    llvm::erase_if(all, [&](const RowNumbers& numbers) {
+      return is_without_order(from[numbers.op], OpKind::attention);
+    });
+    for (const RowNumbers& numbers : all)
+      if (((device_inputs || is_chosen(entry, numbers, chosen)) &&
+           are_given_addresses(from, numbers)) ||
+          (!are_given(from, numbers) && !known(numbers, is_checked(from[numbers.op]))))
+        unsure_[numbers.op];
+    for (const RowNumbers& numbers : all)
+      if (unsure_.contains(numbers.op) && !are_given(from, numbers) && !known(numbers, true))
+        unsure_[numbers.op].push_back(numbers.values);
+  }
+
+  bool finds_any() const { return !unsure_.empty(); }
+
+  Graph run() {
+    rewriter_.rewrite([&](ValueId id, Op op) {
+      const auto unsure = unsure_.find(id);
+      if (unsure != unsure_.end()) {
+        for (const auto& [operand, original] : llvm::zip(op.operands, from_[id].operands))
+          if (llvm::is_contained(unsure->second, original)) operand = in_memory(original);
+        op.attrs.set(AttrName::checked, int64_t{1});
+      }
+      return rewriter_.add(std::move(op));
+    });
+    make_names_unique(result_);
+    return std::move(result_);
+  }
+
+ private:
+  /// The numbers are tokens of the step before, which may be on their way to the host.
+  bool is_chosen(const Entry& entry, const RowNumbers& numbers,
+                 const std::set<std::string, std::less<>>& chosen) const {
+    return entry.tokens == Tokens::one_each &&
+           chosen.contains(from_[root_of(from_, numbers.values)].name);
+  }
+
+  /// The numbers need no check. If the op is checked, numbers in weights are checked too.
+  bool known(const RowNumbers& numbers, bool checked) const {
+    const Op& root = from_[root_of(from_, numbers.values)];
+    if (root.kind != OpKind::weight || checked)
+      return are_known(from_, numbers.values, numbers.rows, numbers.ends, symbols_);
+    const Graph& init = module_.find_weight(root.name)->init;
+    return are_known(init, init.outputs[0], numbers.rows, numbers.ends, symbols_);
+  }
+
+  /// A value of its own with the numbers, which stays as it is until the call ends: no view or
+  /// generator, and no state, whose next version takes its place.
+  ValueId in_memory(ValueId id) {
+    const Op& op = from_[id];
+    const ValueId moved = rewriter_[id];
+    if (op.kind == OpKind::weight || (computes(op) && !writes_state(op))) return moved;
+    const auto [at, is_new] = in_memory_.try_emplace(id, moved);
+    // A state keeps its name; others give theirs to the copy.
+    const bool keeps_name = is_state_version(op);
+    if (is_new && !keeps_name) result_[moved].name += ".view";
+    if (is_new)
+      at->second = builder_.op(OpKind::copy, {moved}, {}, keeps_name ? op.name + ".rows" : op.name);
+    return at->second;
+  }
+
+  const Graph& from_;
+  const Module& module_;
+  std::vector<Symbol> symbols_;
+  Graph result_;
+  Builder builder_;
+  GraphRewriter rewriter_;
+  // For each op to be checked, the numbers that must be stored in memory.
+  std::map<ValueId, llvm::SmallVector<ValueId, 2>> unsure_;
+  std::map<ValueId, ValueId> in_memory_;
+};
+
+}  // namespace
+
+bool check_rows(Module& module, bool device_inputs) {
+  bool changed = false;
+  const std::set<std::string, std::less<>> chosen = chosen_names(module);
+  for (Entry& entry : module.entries) {
+    RowChecks checks(entry, module, device_inputs, chosen);
+    if (!checks.finds_any()) continue;
+    entry.graph = checks.run();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace sinter

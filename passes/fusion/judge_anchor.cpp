@@ -1,0 +1,302 @@
+// The judge's checks of kernels around an anchor. Members of the prologue make an operand where the
+// anchor's family opens a port for it; members of the epilogue take the result:
+//
+//   %n  = rms_norm %x, %w                      prologue: the rows of the operand, [N]
+//   %gu = linear %n, %m {order = gemv}                        the anchor: [N, 2 * F]
+//   %a  = silu %gu                             epilogue
+#include "ir/block_sums.h"
+#include "ir/in_place.h"
+#include "ir/op_roles.h"
+#include "passes/fusion/judge_checks.h"
+
+namespace sinter {
+namespace {
+
+Verdict part_of_row(const Question& q, ValueId reader, ValueId root) {
+  return refuse(Reason::anchor_other_block,
+                fmt::format("{} of {}", q.problem.name(reader), q.problem.name(root)));
+}
+
+/// Refuses an operand that has no port.
+Verdict from_memory(const Question& q, ValueId value) {
+  return refuse(Reason::port_closed,
+                fmt::format("{} takes {} from memory", q.problem.name(*q.merged.anchor),
+                            q.problem.name(value)));
+}
+
+/// The ops that the kernel computes in one go: its anchor and the companions.
+llvm::SmallVector<ValueId, 2> anchors_of(const GroupShape& shape) {
+  llvm::SmallVector<ValueId, 2> anchors = {*shape.anchor};
+  llvm::append_range(anchors, shape.companions);
+  return anchors;
+}
+
+/// `id` may be another result of the kernel around `anchor`.
+bool may_accompany(const FusionProblem& problem, ValueId id, ValueId anchor) {
+  const Graph& graph = problem.graph();
+  const KernelFamily& family = *problem.family(anchor);
+  return problem.family(id) == &family && is_companion(family, graph[anchor], graph[id]);
+}
+
+/// The kernel has blocks of rows of `source` in registers: it is the result of the anchor or of a
+/// companion, or, where the result goes out by tile, a value that the epilogue makes of it. Those
+/// are summed one at a time.
+bool has_blocks_of(const Question& q, ValueId source, ValueId sum) {
+  const ValueId anchor = *q.merged.anchor;
+  const Graph& graph = q.problem.graph();
+  if (q.problem.ports(anchor).result.port != Port::tile)
+    return llvm::is_contained(anchors_of(q.merged), source);
+  return graph[source].type.dims == graph[anchor].type.dims &&
+         (source == anchor || llvm::is_contained(q.epilogue, source)) &&
+         llvm::none_of(q.members,
+                       [&](ValueId other) { return other != sum && as_block_sums(graph, other); });
+}
+
+/// A member of the sums of blocks of rows that the kernel makes: the sum, or the cast before it,
+/// which nothing else reads.
+bool is_summed_result(const Question& q, ValueId member) {
+  const Graph& graph = q.problem.graph();
+  ValueId sum = member;
+  if (graph[member].kind == OpKind::cast) {
+    const Members users = q.problem.users(member);
+    if (users.size() != 1 || !llvm::is_contained(q.members, users[0])) return false;
+    sum = users[0];
+  }
+  const std::optional<BlockSums> sums = as_block_sums(graph, sum);
+  // A kernel stores the sums of a result once.
+  const auto is_second = [&](ValueId other) {
+    const auto others = other == sum ? std::nullopt : as_block_sums(graph, other);
+    return others && others->source == sums->source;
+  };
+  return sums && llvm::none_of(q.members, is_second) &&
+         sums->rows == summed_rows(*q.merged.family, graph, graph[*q.merged.anchor]) &&
+         has_blocks_of(q, sums->source, sum) && llvm::is_contained(q.members, sums->wide) &&
+         q.problem.users(sums->wide).size() == 1 && !q.problem.is_output(sums->wide);
+}
+
+/// A member that stores the result of the anchor or of a companion where the kernel can: as a part
+/// of a value, or with other axes. Only sums of the kernel read that result, too.
+bool is_stored_result(const Question& q, ValueId member) {
+  const Graph& graph = q.problem.graph();
+  const Op& op = graph[member];
+  if (!q.merged.family->places || (op.kind != OpKind::copy && !places_part(op))) return false;
+  if (places_part(op)) {
+    const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+    const auto is_constant = [](Dim dim) { return dim.is_constant(); };
+    if (!llvm::all_of(DimsRef(op.type.dims).drop_front(axis), is_constant)) return false;
+  }
+  const ValueId result = same_elements(graph, op.operands[0]);
+  return llvm::is_contained(anchors_of(q.merged), result) && !q.problem.is_output(result) &&
+         llvm::all_of(q.problem.users(result), [&](ValueId user) {
+           return user == member ||
+                  (llvm::is_contained(q.members, user) && is_summed_result(q, user));
+         });
+}
+
+/// A member that the kernel makes of the result of the anchor or of a companion without a port.
+bool is_made_of_result(const Question& q, ValueId member) {
+  return is_stored_result(q, member) || is_summed_result(q, member);
+}
+
+/// The anchor and companions of both groups; nothing where they cannot share a kernel.
+std::optional<llvm::SmallVector<ValueId, 2>> joined_anchors(const Question& q) {
+  const auto of_group = [](const GroupShape& shape) {
+    return shape.anchor ? anchors_of(shape) : llvm::SmallVector<ValueId, 2>();
+  };
+  llvm::SmallVector<ValueId, 2> all = of_group(q.first_shape());
+  llvm::append_range(all, of_group(q.second_shape()));
+  // The anchor is the one whose companions all the others are.
+  for (ValueId& anchor : all)
+    if (llvm::all_of(all, [&](ValueId id) {
+          return id == anchor || may_accompany(q.problem, id, anchor);
+        })) {
+      std::swap(anchor, all.front());
+      llvm::sort(all.begin() + 1, all.end());
+      return all;
+    }
+  return std::nullopt;
+}
+
+/// An open operand of the anchor, the members that compute it, and the rows that they walk.
+struct Entrance {
+  size_t operand;
+  Port port;
+  GroupShape shape;  // the kernel's, with the rows of this operand
+  llvm::SmallVector<ValueId, 8> members;
+};
+
+llvm::SmallVector<Entrance, 2> entrances(const Question& q) {
+  const ValueId anchor = *q.merged.anchor;
+  const Ports ports = q.problem.ports(anchor);
+  llvm::SmallVector<Entrance, 2> found;
+  for (size_t k = 0; k < ports.operands.size(); ++k) {
+    const Ports::Place& place = ports.operands[k];
+    if (!is_open(place.port)) continue;
+    const Read& read = q.problem.facts(anchor).reads[k];
+    Entrance entrance{k, place.port, q.merged, q.problem.up_to(read.root, q.members)};
+    entrance.shape.prefix = read.space;
+    entrance.shape.prefix.resize(place.row_axes, Dim(1));
+    entrance.shape.rows = place.row_axes;
+    entrance.shape.row_prefix.reset();
+    if (place.port != Port::element) entrance.shape.row_prefix = place.row_axes;
+    found.push_back(std::move(entrance));
+  }
+  return found;
+}
+
+/// The kernel's shape with the rows of its result.
+GroupShape shape_of_result(const Question& q) {
+  const Ports::Place result = q.problem.ports(*q.merged.anchor).result;
+  GroupShape shape = q.merged;
+  shape.prefix = q.problem.facts(*q.merged.anchor).dims;
+  shape.prefix.resize(result.row_axes, Dim(1));
+  shape.rows = result.row_axes;
+  shape.row_prefix.reset();
+  if (result.port == Port::row) shape.row_prefix = result.row_axes;
+  return shape;
+}
+
+/// Refuses a member that does not walk the rows of `shape`.
+std::optional<Verdict> walks_rows(const Question& q, ValueId member, const GroupShape& shape,
+                                  bool may_reduce) {
+  const OpFacts& facts = q.problem.facts(member);
+  const DimsRef walked = facts.walked(), rows = shape.prefix;
+  const bool fits = walked.size() >= rows.size() && walked.take_front(rows.size()) == rows &&
+                    (!facts.reduces || (may_reduce && facts.kept_axes == rows.size()));
+  if (fits) return std::nullopt;
+  return refuse(Reason::space_prefix,
+                fmt::format("{} against {}", q.problem.show(rows), q.problem.show(walked)));
+}
+
+}  // namespace
+
+std::optional<Verdict> checks::anchored_space(Question& q) {
+  if (auto refusal = stays_alone(q)) return refusal;
+  const GroupShape &a = q.first_shape(), &b = q.second_shape();
+  const auto anchors = joined_anchors(q);
+  for (const GroupShape* shape : {&a, &b})
+    if (!anchors && shape->anchor && !q.problem.ports(*shape->anchor).any_open())
+      return refuse(Reason::port_closed, q.problem.name(*shape->anchor));
+  if (!anchors)
+    return refuse(Reason::anchor_second,
+                  fmt::format("{} and {}", q.problem.name(*a.anchor), q.problem.name(*b.anchor)));
+  GroupShape& m = q.merged;
+  m = a.anchor == anchors->front() ? a : b;
+  m.companions.assign(anchors->begin() + 1, anchors->end());
+  m.reduced = std::max(a.reduced, b.reduced);
+  for (ValueId anchor : *anchors)
+    llvm::append_range(q.prologue, q.problem.up_to(anchor, q.members));
+  llvm::sort(q.prologue);
+  q.prologue.erase(std::unique(q.prologue.begin(), q.prologue.end()), q.prologue.end());
+  llvm::copy_if(q.members, std::back_inserter(q.epilogue),
+                [&](ValueId member) { return !llvm::is_contained(q.prologue, member); });
+  const llvm::SmallVector<Entrance, 2> open = entrances(q);
+  const GroupShape result = shape_of_result(q);
+  for (ValueId member : q.members) {
+    if (llvm::is_contained(*anchors, member) || is_made_of_result(q, member)) continue;
+    const auto entrance = llvm::find_if(
+        open, [&](const Entrance& one) { return llvm::is_contained(one.members, member); });
+    const bool enters = entrance != open.end();
+    // It makes an operand that has no port.
+    if (!enters && llvm::is_contained(q.prologue, member))
+      return refuse(Reason::port_closed,
+                    fmt::format("{} takes {} from memory", q.problem.name(*m.anchor),
+                                q.problem.name(member)));
+    if (auto refusal = walks_rows(q, member, enters ? entrance->shape : result,
+                                  !enters || entrance->port != Port::element))
+      return refusal;
+  }
+  return std::nullopt;
+}
+
+std::optional<Verdict> checks::prologue(Question& q) {
+  const Graph& graph = q.problem.graph();
+  const ValueId anchor = *q.merged.anchor;
+  const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
+  const llvm::SmallVector<Entrance, 2> open = entrances(q);
+  for (ValueId reader : q.prologue) {
+    if (writes_state(graph[reader]))
+      return refuse(Reason::state_version,
+                    fmt::format("every block would write {}", q.problem.name(reader)));
+    const bool is_anchor = llvm::is_contained(anchors, reader);
+    const auto entrance = llvm::find_if(
+        open, [&](const Entrance& one) { return llvm::is_contained(one.members, reader); });
+    const auto& reads = q.problem.facts(reader).reads;
+    for (size_t k = 0; k < reads.size(); ++k) {
+      if (!llvm::is_contained(q.prologue, reads[k].root)) continue;
+      // A companion has the anchor's operands, in some order.
+      size_t operand = k;
+      if (is_anchor && reader != anchor)
+        operand = llvm::find(graph[anchor].operands, graph[reader].operands[k]) -
+                  graph[anchor].operands.begin();
+      const auto own =
+          is_anchor
+              ? llvm::find_if(open, [&](const Entrance& one) { return one.operand == operand; })
+              : entrance;
+      if (is_anchor && own == open.end()) return from_memory(q, reads[k].root);
+      if (auto refusal = read_fits(q.problem, own->shape, reader,
+                                   is_anchor ? q.problem.facts(anchor).reads[operand] : reads[k]))
+        return refusal;
+    }
+  }
+  for (const Entrance& one : open) {
+    llvm::SmallVector<ValueId, 8> members = one.members;
+    members.push_back(anchor);
+    if (auto refusal = recomputed_once(q.problem, one.shape, members)) return refusal;
+  }
+  if (q.prologue.size() == anchors.size() || !q.merged.family->admits_prologue) return std::nullopt;
+  return q.merged.family->admits_prologue(q.view());
+}
+
+namespace {
+
+/// Refuses an epilogue that is not computed element by element, or row by row, from what the port
+/// of the anchor's result gives.
+std::optional<Verdict> takes_elements(const Question& q, const Ports::Place& result) {
+  const ValueId anchor = *q.merged.anchor;
+  const GroupShape shape = shape_of_result(q);
+  const Dims& elements = q.problem.facts(anchor).dims;
+  for (ValueId reader : q.epilogue) {
+    if (is_made_of_result(q, reader)) continue;
+    const OpFacts& facts = q.problem.facts(reader);
+    // The port gives each element once, and no thread a whole row. Rows of a state are not the
+    // elements of a tile.
+    if ((result.port != Port::row && (facts.reduces || volume(facts.dims) != volume(elements))) ||
+        (result.port == Port::tile && writes_state(q.problem.graph()[reader])))
+      return refuse(Reason::port_other_element,
+                    fmt::format("{} of {}", q.problem.name(reader), q.problem.name(anchor)));
+    for (const Read& read : q.problem.facts(reader).reads)
+      if (llvm::is_contained(q.members, read.root))
+        if (auto refusal = read_fits(q.problem, shape, reader, read)) return refusal;
+  }
+  if (auto refusal = recomputed_once(q.problem, shape, q.epilogue)) return refusal;
+  return needs_no_result(q.view());
+}
+
+}  // namespace
+
+std::optional<Verdict> checks::epilogue(Question& q) {
+  const ValueId anchor = *q.merged.anchor;
+  const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
+  const Ports::Place result = q.problem.ports(anchor).result;
+  for (ValueId reader : q.epilogue) {
+    if (is_made_of_result(q, reader)) continue;
+    if (places_part(q.problem.graph()[reader]))
+      return refuse(Reason::port_closed, q.problem.name(anchor));
+    for (const Read& read : q.problem.facts(reader).reads)
+      if (llvm::is_contained(q.prologue, read.root) && !llvm::is_contained(anchors, read.root))
+        return part_of_row(q, reader, read.root);
+    // Companions' results go to memory.
+    for (const Read& read : q.problem.facts(reader).reads)
+      if (read.root != anchor && llvm::is_contained(anchors, read.root))
+        return refuse(Reason::port_closed, q.problem.name(read.root));
+    if (!is_open(result.port)) return refuse(Reason::port_closed, q.problem.name(anchor));
+  }
+  const auto admits = q.merged.family->admits_epilogue;
+  if (admits && result.port != Port::tile) return admits(q.view(), q.merged);
+  auto refusal = takes_elements(q, result);
+  if (refusal && admits && !admits(q.view(), q.merged)) return std::nullopt;
+  return refusal;
+}
+
+}  // namespace sinter

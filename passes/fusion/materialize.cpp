@@ -1,0 +1,190 @@
+#include "passes/fusion/materialize.h"
+
+#include <llvm/ADT/DenseMap.h>
+
+#include "ir/builder.h"
+#include "ir/common_subexpressions.h"
+#include "ir/contraction.h"
+#include "ir/graph_rewriter.h"
+#include "ir/grouping.h"
+#include "ir/index_map.h"
+#include "ir/infer.h"
+#include "ir/op_roles.h"
+#include "ir/state_reads.h"
+#include "ir/variants.h"
+#include "kernels/registry.h"
+
+namespace sinter {
+namespace {
+
+class Materializer {
+ public:
+  Materializer(const Graph& from, llvm::ArrayRef<Symbol> symbols)
+      : from_(from), symbols_(symbols), builder_(result_, symbols) {}
+
+  Graph run() {
+    GraphRewriter rewriter(from_, result_);
+    rewriter.rewrite([&](ValueId, Op op) {
+      if (is_without_order(op, OpKind::linear) || op.kind == OpKind::einsum) return contraction(op);
+      if (const KernelFamily* family = anchored_by(op)) return anchor(*family, std::move(op));
+      return rewriter.add(std::move(op));
+    });
+    for (ValueId& id : result_.outputs) id = output(id);
+    return std::move(result_);
+  }
+
+  bool changed() const { return changed_; }
+
+ private:
+  /// Copies of as few operands as a form needs, then the op.
+  ValueId contraction(const Op& op) {
+    if (has_form(op)) return result_.add(op);
+    changed_ = true;
+    const std::vector<uint32_t> choices[] = {{2}, {0}, {1}, {0, 1}, {0, 1, 2}};
+    for (const auto& operands : choices)
+      if (const Op fixed = with_copies(op, operands); has_form(fixed)) return result_.add(fixed);
+    // The result's own order leaves no unit stride: compute in the products' order, view as asked.
+    SINTER_CHECK(op.kind == OpKind::einsum, "{} has no form", op.name);
+    std::vector<int64_t> axes;
+    Op product = reordered(op, axes);
+    for (const auto& operands : {std::vector<uint32_t>{}, {0}, {1}, {0, 1}})
+      if (const Op fixed = with_copies(product, operands); has_form(fixed))
+        return builder_.transpose(result_.add(fixed), axes, op.name);
+    SINTER_CHECK(false, "{} has no form", op.name);
+  }
+
+  /// The op with copies of the operands that its kernel could not address.
+  ValueId anchor(const KernelFamily& family, Op op) {
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      if (!addresses(family, op, k)) op.operands[k] = copy_for(op, op.operands[k]);
+    return result_.add(std::move(op));
+  }
+
+  /// The kernel can read operand k where it is. By default a matrix needs rows of neighbouring
+  /// elements, and any other value is dense from its first element on.
+  bool addresses(const KernelFamily& family, const Op& op, size_t k) const {
+    if (family.addresses) return family.addresses(result_, op, k, symbols_);
+    const ValueId operand = op.operands[k];
+    return result_[operand].type.rank() == 2 ? strided_rows(result_, operand).has_value()
+                                             : is_dense(result_, operand);
+  }
+
+  ValueId copy_for(const Op& op, ValueId operand) {
+    changed_ = true;
+    return builder_.op(OpKind::copy, {operand}, {}, op.name + "." + result_[operand].name);
+  }
+
+  bool has_form(const Op& op) const { return contraction_form(result_, op, symbols_).has_value(); }
+
+  ValueId in_order(ValueId x, const std::vector<int64_t>& axes) {
+    return llvm::is_sorted(axes) ? x : builder_.transpose(x, axes);
+  }
+
+  /// The op with dense copies of these operands, in the order of a product; of the bias as it is.
+  Op with_copies(const Op& op, llvm::ArrayRef<uint32_t> operands) {
+    Op fixed = op;
+    constexpr std::string_view kSuffixes[] = {".a", ".b", ".bias"};
+    for (uint32_t operand : operands) {
+      if (operand >= op.operands.size()) continue;
+      std::vector<int64_t> order = {0};
+      if (operand < 2) order = gemm_order(op, operand);
+      const ValueId ordered = in_order(op.operands[operand], order);
+      const ValueId copy =
+          builder_.op(OpKind::copy, {ordered}, {}, op.name + std::string(kSuffixes[operand]));
+      fixed.operands[operand] = in_order(copy, inverse_order(order));
+    }
+    return fixed;
+  }
+
+  /// The einsum with its result's axes in the order batch, free in a, free in b, each in the order
+  /// of gemm_order, so that they join as the axes of copied operands do; `axes` leads back.
+  Op reordered(const Op& op, std::vector<int64_t>& axes) const {
+    const std::string spec = op.attrs.get<std::string>(AttrName::spec);
+    const size_t arrow = spec.find("->");
+    const EinsumSpec parsed = *parse_einsum(spec);
+    Op product = op;
+    product.name += ".product";
+    product.type.dims.clear();
+    axes.resize(op.type.rank());
+    std::string ordered;
+    for (const std::pair<bool, bool>& wanted :
+         {std::pair(true, true), {true, false}, {false, true}})
+      for (const EinsumAxis& axis : parsed.axes) {
+        if (axis.result < 0 || (axis.a >= 0) != wanted.first || (axis.b >= 0) != wanted.second)
+          continue;
+        axes[static_cast<size_t>(axis.result)] = static_cast<int64_t>(ordered.size());
+        ordered += axis.letter;
+        product.type.dims.push_back(op.type.dims[static_cast<size_t>(axis.result)]);
+      }
+    product.attrs.set(AttrName::spec, spec.substr(0, arrow) + "->" + ordered);
+    return product;
+  }
+
+  /// A reshape of a `linear` that keeps its rows: the linear with the reshape's axes, whose operand
+  /// is reshaped. Invalid: it is none.
+  ValueId linear_of_axes(ValueId id) {
+    const Op view = result_[id];
+    if (view.kind != OpKind::reshape) return {};
+    Op product = result_[view.operands[0]];
+    const ValueId end{static_cast<uint32_t>(result_.size())};
+    if (!is_without_order(product, OpKind::linear) || view.type.dims.empty() ||
+        view.type.dims.back() != product.type.dims.back() || product.type.dims.back().is(0) ||
+        llvm::any_of(product.operands,
+                     [&](ValueId id) { return is_overwritten(result_, id, end); }))
+      return {};
+    Dims dims = view.type.dims;
+    dims.back() = result_[product.operands[0]].type.dims.back();
+    product.operands[0] = builder_.reshape(product.operands[0], dims);
+    product.type.dims = view.type.dims;
+    product.name = view.name;
+    result_[id].name += ".view";
+    if (!has_form(product)) return {};
+    changed_ = true;
+    return result_.add(std::move(product));
+  }
+
+  /// An output that a step of its own has written.
+  ValueId output(ValueId id) {
+    const Op& op = result_[id];
+    if (computes(op) && !writes_state(op)) return id;
+    if (const auto known = outputs_.find(id.index); known == outputs_.end())
+      if (const ValueId product = linear_of_axes(id); product.valid())
+        return outputs_[id.index] = product;
+    ValueId& copy = outputs_[id.index];
+    if (copy.valid()) return copy;
+    changed_ = true;
+    // A view gives its name to the copy; leaves and states keep theirs.
+    std::string name = op.name + ".out";
+    if (op_class(op) == OpClass::view || op_class(op) == OpClass::generator) {
+      name = op.name;
+      result_[id].name += ".view";
+    }
+    return copy = builder_.op(OpKind::copy, {id}, {}, name);
+  }
+
+  const Graph& from_;
+  llvm::ArrayRef<Symbol> symbols_;
+  Graph result_;
+  Builder builder_;
+  llvm::DenseMap<uint32_t, ValueId> outputs_;  // copies, by value
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool materialize(Module& module) {
+  bool changed = false;
+  for (Entry& entry : module.entries) {
+    const std::vector<Symbol> symbols = narrowed(module.symbols, entry.range);
+    Materializer materializer(entry.graph, symbols);
+    Graph graph = materializer.run();
+    merge_common_subexpressions(graph, [](std::string_view) { return false; });
+    remove_dead_ops(graph);
+    make_names_unique(graph);
+    changed |= materializer.changed();
+    entry.graph = std::move(graph);
+  }
+  return changed;
+}
+
+}  // namespace sinter

@@ -1,0 +1,122 @@
+#include "passes/reductions/label_sums.h"
+
+#include "ir/float_constant.h"
+#include "ir/reread.h"
+#include "passes/rewrite_graph.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kMaxLabelOps = 16;  // that are computed at the label
+
+/// The sum of a row whose elements are zeros but for the one that a label names. A place: of each
+/// row the element that the label of a sum names.
+struct LabelSum {
+  Dims dims = {};                  // of the summed value
+  size_t behind = 0;               // axes that follow the summed one
+  ValueId label = {};              // an integer for each row
+  ValueId also = {};               // i1 for each row: it has a label; invalid: all rows have one
+  ValueId value = {}, other = {};  // the element at the label, the zeros
+  llvm::SmallVector<ValueId, 2> casts = {};  // of the row before its sum, the last one first
+  ValueId index = {};                        // of the element, in the new graph
+
+  Dim length() const { return extent_before(dims, behind); }
+  friend bool operator<(const LabelSum& a, const LabelSum& b) { return a.index < b.index; }
+};
+
+class LabelSums : Reread<LabelSum> {
+ public:
+  LabelSums(const Graph& from, Builder& builder, GraphRewriter& rewriter)
+      : Reread(from, builder, rewriter, ".label") {}
+
+  std::optional<ValueId> replaced(ValueId id, const Op& op) {
+    const std::optional<LabelSum> sum = label_sum(id);
+    return sum ? std::optional(chosen(*sum, id, op)) : std::nullopt;
+  }
+
+ private:
+  std::optional<LabelSum> label_sum(ValueId id) const {
+    const Op& op = from_[id];
+    if (op.kind != OpKind::reduce_sum || !is_float(op.type.dtype)) return std::nullopt;
+    const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
+    LabelSum sum;
+    ValueId summed = op.operands[0];
+    for (; from_[summed].kind == OpKind::cast; summed = from_[summed].operands[0])
+      sum.casts.push_back(summed);  // zeros of every type are zeros of another
+    const Op& choice = from_[summed];
+    if (axes.size() != 1 || choice.kind != OpKind::where) return std::nullopt;
+    sum.dims = choice.type.dims;
+    sum.behind = sum.dims.size() - 1 - static_cast<size_t>(axes[0]);
+    sum.value = choice.operands[1];
+    sum.other = choice.operands[2];
+    const Dim length = sum.length();
+    if (!length.is_constant() || length.is(0) || float_constant(from_[sum.other]) != 0.0f)
+      return std::nullopt;
+    const Op& condition = from_[choice.operands[0]];
+    const bool is_both = condition.kind == OpKind::logical_and;
+    for (size_t i = 0; i < 2 && !sum.label.valid(); ++i) {
+      sum.label = label_of(is_both ? from_[condition.operands[i]] : condition, sum);
+      if (is_both) sum.also = condition.operands[1 - i];
+    }
+    const auto is_of_rows = [&](ValueId read) {
+      return is_whole(read, sum) && !is_overwritten(from_, read, id);
+    };
+    if (!sum.label.valid() || !is_of_rows(sum.label) || (is_both && !is_of_rows(sum.also)) ||
+        !formula(sum.value, sum, id, kMaxLabelOps))
+      return std::nullopt;
+    return sum;
+  }
+
+  /// The number with which `op` compares the positions along the axis; invalid: it does not.
+  ValueId label_of(const Op& op, const LabelSum& sum) const {
+    if (op.kind != OpKind::equal) return {};
+    for (size_t i : {0, 1}) {
+      const Op& iota = from_[op.operands[i]];
+      if (iota.kind == OpKind::iota && is_along(iota, sum.behind) &&
+          extent_before(iota.type.dims, sum.behind) == sum.length())
+        return op.operands[1 - i];
+    }
+    return {};
+  }
+
+  bool is_whole(ValueId id, const LabelSum& sum) const override {
+    return extent_before(from_[id].type.dims, sum.behind).is(1);
+  }
+  /// Values that are not computed element by element are read where they stand in memory.
+  bool makes(ValueId id, const LabelSum& sum) const override {
+    const OpClass root = op_class(from_[root_of(from_, id)]);
+    return from_[id].type.dims == sum.dims &&
+           (root == OpClass::leaf || root == OpClass::contraction);
+  }
+  ValueId make(ValueId id, const LabelSum& sum) override {
+    const size_t axis = sum.dims.size() - 1 - sum.behind;
+    Dims dims = sum.dims;
+    dims[axis] = Dim(1);
+    return builder_.op(OpKind::gather, {rewriter_[id], builder_.broadcast(sum.index, dims)},
+                       Attributes().set(AttrName::axis, static_cast<int64_t>(axis)),
+                       from_[id].name + ".label");
+  }
+
+  ValueId chosen(LabelSum sum, ValueId id, const Op& op) {
+    Builder& b = builder_;
+    const ValueId label = rewriter_[sum.label];
+    const DType integer = b.type(label).dtype;
+    const double last = static_cast<double>(sum.length().constant()) - 1;
+    const ValueId zero = b.constant(0, integer), end = b.constant(last, integer);
+    sum.index = b.cast(b.minimum(b.maximum(label, zero), end), DType::i32);
+    const ValueId value = at(sum.value, sum, id);
+    ValueId named = b.logical_and(b.less_equal(zero, label), b.less_equal(label, end));
+    if (sum.also.valid()) named = b.logical_and(named, rewriter_[sum.also]);
+    ValueId one = b.op(OpKind::where, {named, value, rewriter_[sum.other]});
+    for (ValueId cast : llvm::reverse(sum.casts)) one = b.cast(one, from_[cast].type.dtype);
+    const ValueId result = b.broadcast(b.add(one, b.constant(0, op.type.dtype)), op.type.dims);
+    b.graph()[result].name = op.name;
+    return result;
+  }
+};
+
+}  // namespace
+
+bool label_sums(Module& module) { return replace_ops<LabelSums>(module, OpKind::reduce_sum); }
+
+}  // namespace sinter

@@ -1,0 +1,132 @@
+#include "passes/simplify/padded_formulas.h"
+
+#include <limits>
+
+#include "ir/integers.h"
+#include "ir/reduction_order.h"
+#include "ir/reread.h"
+#include "ir/sym_expr.h"
+#include "passes/rewrite_graph.h"
+
+namespace sinter {
+namespace {
+
+constexpr size_t kMaxPaddedOps = 32;  // of a formula
+
+/// An axis, by how many follow it, with as many elements as the concatenation has.
+struct Padded {
+  size_t behind = 0;
+  int64_t size = 0;
+  friend auto operator<=>(const Padded&, const Padded&) = default;
+};
+
+class PaddedFormulas : Reread<Padded> {
+ public:
+  PaddedFormulas(const Graph& from, Builder& builder, GraphRewriter& rewriter)
+      : Reread(from, builder, rewriter), readers_(readers_of(from)) {
+    for (uint32_t i = 0; i < from.size(); ++i) note_formula({i});
+  }
+
+  std::optional<ValueId> replaced(ValueId id, const Op&) {
+    const auto found = concats_.find(id);
+    return found == concats_.end() ? reduced(id) : chosen(id, found->second);
+  }
+
+ private:
+  void note_formula(ValueId id) {
+    const Op& op = from_[id];
+    if (op.kind != OpKind::concat || op.operands.size() != 2) return;
+    const ValueId value = op.operands[0];
+    const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
+    const Dim own = from_[value].type.dims[axis], size = op.type.dims[axis];
+    if (!size.is_constant() || !own.is_constant() || own.is(0) || !is_by_element(from_[value]) ||
+        from_[root_of(from_, op.operands[1])].kind != OpKind::constant ||
+        readers_[value.index].size() != 1)
+      return;
+    const Padded place{op.type.rank() - 1 - axis, size.constant()};
+    const auto formula = this->formula(value, place, id, kMaxPaddedOps);
+    if (!formula || llvm::none_of(formula->read, [&](ValueId read) {
+          return from_[read].kind == OpKind::slice && !is_whole(read, place);
+        }))
+      return;
+    concats_.emplace(id, place);
+    if (place.behind == 0)
+      for (ValueId computed : formula->computed) rows_.try_emplace(computed, place.size);
+  }
+
+  bool is_whole(ValueId id, const Padded& place) const override {
+    return extent_before(from_[id].type.dims, place.behind).is(1);
+  }
+  bool makes(ValueId id, const Padded& place) const override {
+    const Op& op = from_[id];
+    const bool is_wider =
+        op.kind == OpKind::slice && op.attrs.get<int64_t>(AttrName::begin) == 0 &&
+        extent_before(from_[op.operands[0]].type.dims, place.behind).is(place.size);
+    return (is_wider || op.kind == OpKind::iota) && is_along(op, place.behind);
+  }
+  ValueId make(ValueId id, const Padded& place) override {
+    return from_[id].kind == OpKind::iota ? positions(place) : rewriter_[from_[id].operands[0]];
+  }
+
+  /// A reduction of rows that a formula has for more elements, and as many chunks.
+  std::optional<ValueId> reduced(ValueId id) {
+    const Op& op = from_[id];
+    if (op.kind != OpKind::reduce_sum && op.kind != OpKind::reduce_max) return std::nullopt;
+    const auto row = rows_.find(op.operands[0]);
+    const TensorType& type = from_[op.operands[0]].type;
+    const std::vector<int64_t> last = {static_cast<int64_t>(type.rank()) - 1};
+    if (row == rows_.end() || type.dtype != DType::f32 ||
+        op.attrs.get<std::vector<int64_t>>(AttrName::axes) != last ||
+        ceil_div(type.dims.back().constant(), kChunk) != ceil_div(row->second, kChunk))
+      return std::nullopt;
+    const double identity =
+        op.kind == OpKind::reduce_sum ? 0.0 : -std::numeric_limits<double>::infinity();
+    const ValueId number = builder_.constant(identity, DType::f32);
+    return builder_.op(op.kind, {inside(row->first, {0, row->second}, id, number)}, op.attrs,
+                       op.name);
+  }
+
+  std::optional<ValueId> chosen(ValueId id, const Padded& place) {
+    const Op& op = from_[id];
+    const Op& padding = from_[root_of(from_, op.operands[1])];
+    // The choice comes before a last rounding, which leaves a number of that type as it is.
+    const Op& value = from_[op.operands[0]];
+    const bool is_rounded = value.kind == OpKind::cast &&
+                            from_[value.operands[0]].type.dtype == DType::f32 &&
+                            (op.type.dtype == DType::bf16 || op.type.dtype == DType::f16);
+    Attributes attrs = padding.attrs;
+    attrs.set(AttrName::dims, Dims());
+    if (is_rounded) attrs.set(AttrName::dtype, DType::f32);
+    const ValueId number = builder_.op(OpKind::constant, {}, attrs);
+    ValueId result = inside(is_rounded ? value.operands[0] : op.operands[0], place, id, number);
+    if (is_rounded) result = builder_.op(OpKind::cast, {result}, value.attrs);
+    builder_.graph()[result].name = op.name;
+    return result;
+  }
+
+  /// The value at the greater size, with a number behind its own elements.
+  ValueId inside(ValueId id, const Padded& place, ValueId reader, ValueId number) {
+    const Dim size = extent_before(from_[id].type.dims, place.behind);
+    const ValueId value = at(id, place, reader);
+    const ValueId is_inside = builder_.less(
+        positions(place), builder_.constant(static_cast<double>(size.constant()), DType::i32));
+    return builder_.op(OpKind::where, {is_inside, value, number});
+  }
+
+  /// Along the axis, behind which extents of 1 stand.
+  ValueId positions(const Padded& place) {
+    Dims dims(place.behind + 1, Dim(1));
+    dims[0] = Dim(place.size);
+    return builder_.iota(dims, 0);
+  }
+
+  std::vector<llvm::SmallVector<ValueId, 2>> readers_;
+  std::map<ValueId, Padded> concats_;  // that pad a formula
+  std::map<ValueId, int64_t> rows_;    // computed at more elements: how many
+};
+
+}  // namespace
+
+bool padded_formulas(Module& module) { return replace_ops<PaddedFormulas>(module, OpKind::concat); }
+
+}  // namespace sinter
