@@ -240,7 +240,7 @@ def models() -> dict:
                       flush=True)
                 result[f"{name} {dtype}"] = {"error": str(error)[:300]}
                 continue
-            eager = [str(op) for one in sinter.pytorch.report.REPORTS for op in one.eager]
+            eager = [str(op) for one in sinter.pytorch.tools.report.REPORTS for op in one.eager]
             result[f"{name} {dtype}"] = {"loss": loss, "gradients": grads,
                                          "breaks": sum(breaks.values()), "eager": eager}
             print(f"{name:10} {str(dtype):15} loss {loss:.1e} gradients {grads:.1e} breaks "

@@ -475,7 +475,7 @@ def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bo
     free_memory()
     calls, facts, failed = {}, {}, {}
     for mode in modes:
-        known = len(sinter.pytorch.report.REPORTS)
+        known = len(sinter.pytorch.tools.report.REPORTS)
         arguments = MODES[mode]
         function = row.model if arguments is None else torch.compile(row.model, **arguments)
         call = lambda function=function: function(**row.arguments)
@@ -486,7 +486,7 @@ def measure(make: Callable[[bool], Row], modes: list[str], device: str, tiny: bo
             continue
         facts[mode] |= errors(result, exact)
         if mode.startswith("sinter"):
-            facts[mode] |= backend_facts(sinter.pytorch.report.REPORTS[known:])
+            facts[mode] |= backend_facts(sinter.pytorch.tools.report.REPORTS[known:])
         calls[mode] = call
     samples: dict = {mode: ([], []) for mode in calls}
     for _ in range(TURNS):

@@ -307,7 +307,7 @@ def measure_row(name: str, mode: str, device: str, tiny: bool, turn: Callable[[]
     turn()
     facts |= measure(WholeStep(step) if is_whole else step, device)
     if mode.startswith("sinter"):
-        facts["in_eager"] = [f"{op.op}: {op.reason}" for graph in sinter.pytorch.report.REPORTS
+        facts["in_eager"] = [f"{op.op}: {op.reason}" for graph in sinter.pytorch.tools.report.REPORTS
                              for op in graph.eager]
     return facts
 

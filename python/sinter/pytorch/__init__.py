@@ -8,11 +8,12 @@ except ImportError as error:
     raise ImportError(f"torch is not installed; pip install '{REQUIREMENTS['torch']}'") from error
 
 from .backend import OPTIONS, compile_graph, register
-from .bisection import Bisection, WrongFusion, WrongOp, bisect
-from .comparison import CheckReport, check
 from .export import TorchModel, from_torch
-from .recorded_module import RecordedModule
-from .report import Explanation, GraphReport, explain, reset
+from .runtime.graph_report import GraphReport
+from .runtime.recorded_module import RecordedModule
+from .tools.bisection import Bisection, WrongFusion, WrongOp, bisect
+from .tools.comparison import CheckReport, check
+from .tools.report import Explanation, explain, reset
 
 __all__ = ["Bisection", "CheckReport", "Explanation", "GraphReport", "OPTIONS", "RecordedModule", "TorchModel",
            "WrongFusion", "WrongOp", "bisect", "check", "compile_graph", "explain", "from_torch", "reset"]

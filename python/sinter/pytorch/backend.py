@@ -8,7 +8,6 @@ imported, compiled and called with torch's own memory.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, Callable, Sequence
 
@@ -20,34 +19,28 @@ from torch._dynamo.backends.common import aot_autograd
 
 from .._bindings import Code
 from ..errors import SinterError, usage
-from . import importer, recording
-from .attention_call import one_attention
-from .chunks import join_chunks
-from .complex_pairs import split_complex
-from .decompositions import decompositions
-from .early_gradients import LateGradient, early_gradients, with_results, without_results
-from .equal_sizes import join_factors
-from .expert_rows import join_experts
-from .grouped_heads import share_heads
-from .host_constants import take_constants, with_constants
-from .in_place import take_writings
-from .layout import read_roots
-from .mutations import take_copies, with_copies, written_results
-from .packed_parameters import PackedFunction
-from .packing import Group, Packing, find_packing, mark_parameters, packed_copy
-from .padding import pad_products
-from .partition import EagerOp, Part, partition, rewritten
-from .quantized import CodedFunction, take_codes
-from .recording import STATIC, RecordedCall, is_static, mark_static, recorded
-from .report import GraphReport, calling, record
-from .roles import is_of_optimizer
-from .runtime import CompiledEntry
-from .saved_values import add_values, keep_roots, make_again, make_norms_again
-from .selects import join_selects
-from .shared_memory import SharedMemory, memory_of
-from .simplify import keep_sums, skip_idle_casts, slice_operands
-from .whole_graph import whole_graph
-from .written_attention import join_attention
+from .convert import importer
+from .convert.partition import Part, partition, rewritten
+from .graphs.attention_call import one_attention
+from .graphs.decompositions import decompositions
+from .graphs.roles import is_of_optimizer
+from .quantized.coded_weights import CodedFunction
+from .rewrites import pipeline
+from .rewrites.early_gradients import LateGradient, with_results, without_results
+from .rewrites.equal_sizes import join_factors
+from .rewrites.host_constants import with_constants
+from .rewrites.packing import Group, Packing, mark_parameters, packed_copy
+from .rewrites.saved_values import add_values
+from .runtime import recording
+from .runtime.compiled_entry import CompiledEntry
+from .runtime.compiled_graph import CompiledGraph
+from .runtime.graph_report import GraphReport
+from .runtime.mutations import with_copies, written_results
+from .runtime.packed_parameters import PackedFunction
+from .runtime.recording import STATIC, is_static, mark_static, recorded
+from .runtime.shared_memory import SharedMemory, memory_of
+from .runtime.whole_graph import whole_graph
+from .tools.report import calling, record
 
 NAME = "sinter"  # of the backend
 LATE_GRADIENTS = "sinter_late_gradients"  # why gradients of losses are not computed in the forward pass
@@ -113,20 +106,6 @@ def device_of(module: fx.GraphModule) -> torch.device:
     return gpus[0] if gpus else torch.device("cpu")
 
 
-@dataclass
-class CompiledGraph:
-    """A callable of a graph, what Sinter compiled of it, and the ops that torch computes. is_whole: one
-    entry is the whole graph. recorded: the entries whose calls are recorded. kept: for each entry, the
-    values that a forward graph keeps for the backward graph."""
-
-    function: Callable
-    entries: list[CompiledEntry]
-    eager: list[EagerOp]
-    is_whole: bool
-    recorded: list[RecordedCall]
-    kept: list[list[str]]
-
-
 def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, owner=None,
                  packing: Packing | None = None):
     """A callable of a functional graph of ATen ops with fake tensors in its nodes. `owner` is what
@@ -145,6 +124,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
         report.show(compiled.entries, compiled.eager, compiled.recorded)
         report.kept = compiled.kept
         report.late = late_gradients(module)
+        report.rewrites = pipeline.applied(module.graph)
         report.packing.refused = packing.refused if packing is not None else {}
     report.seconds = time.perf_counter() - start
     record(report)
@@ -154,7 +134,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
 def compile_packed(module: fx.GraphModule, groups: list[Group], options: dict[str, Any],
                    phase: str, memory: SharedMemory) -> CompiledGraph:
     packed = packed_copy(module, groups)
-    pad_products(packed)
+    pipeline.apply("pad_packed", packed)
     return compile_graph_of_ops(packed, options, phase, memory)
 
 
@@ -162,13 +142,13 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                          wrapped: Callable[[CompiledEntry], Callable] | None = None) -> CompiledGraph:
     """Compiles a graph, which it changes. wrapped: what the graph calls instead of an entry."""
     device = device_of(module)
-    skip_idle_casts(module.graph)
+    pipeline.apply("skip_idle_casts", module)
     if phase == "backward":
-        keep_sums(module.graph)
+        pipeline.apply("keep_sums", module)
     visible, lent = visible_results(module, phase), lent_results(module, phase)
-    targets = take_copies(module)
-    writings = take_writings(module, targets)
-    constants = take_constants(module, device) if device.type != "cpu" else []
+    targets = pipeline.apply("take_copies", module)
+    writings = pipeline.apply("take_writings", module, targets)
+    constants = pipeline.apply("take_constants", module, device) if device.type != "cpu" else []
     is_checked = device.type == "cpu" or options["check"]
     refused: dict[fx.Node, str] = {}
     entries = None
@@ -243,34 +223,22 @@ def lent_results(module: fx.GraphModule, phase: str) -> set[fx.Node]:
 
 def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     """Cuts a joint graph so that little is kept from the forward pass for the backward pass."""
-    prepare(joint)
-    share_heads(joint.graph)
-    pad_products(joint)
+    pipeline.run("prepare", joint)
+    pipeline.run("joint", joint)
     visible = options.pop("num_fwd_outputs")
-    early, late = early_gradients(joint)
+    early, late = pipeline.apply("early_gradients", joint)
     with_results(joint, visible, early)
     forward, backward = min_cut_rematerialization_partition(
         joint, inputs, num_fwd_outputs=visible + len(early), **options)
     add_values(forward.graph)
     add_values(backward.graph)
     without_results(forward, backward, visible, len(early))
-    make_again(forward, backward, visible)
-    make_norms_again(forward, backward, visible)
-    keep_roots(forward, backward, visible)
+    pipeline.applied(forward.graph)[:0] = pipeline.applied(joint.graph)
+    pipeline.run("pair", forward, backward, visible)
     output = next(node for node in forward.graph.nodes if node.op == "output")
     output.meta[VISIBLE_COUNT] = visible
     output.meta[LATE_GRADIENTS] = late
     return forward, backward
-
-
-def prepare(module: fx.GraphModule) -> None:
-    """Rewrites a graph before it is cut, in place."""
-    read_roots(module)
-    split_complex(module.graph)
-    join_chunks(module.graph)
-    join_selects(module.graph)
-    slice_operands(module.graph)
-    join_experts(module.graph)
 
 
 def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=None, **others):
@@ -278,7 +246,7 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     if others:
         raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
     chosen, owner = read_options(options, mode), calling()
-    if chosen["attention"] == "relaxed" and wants_gradient(example_inputs) and join_attention(module.graph):
+    if chosen["attention"] == "relaxed" and wants_gradient(example_inputs) and pipeline.apply("join_attention", module):
         module.recompile()
     return compile_phases(module, example_inputs, chosen["pack"], lambda graph, phase, packing: compile_aten(
         graph, chosen, phase, owner, packing))
@@ -298,17 +266,18 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
                 mark_parameters(graph.graph, example_inputs)
                 mark_static(graph.graph)
                 arguments = [node for node in graph.graph.nodes if node.op == "placeholder"]
-                packs = take_codes(graph.graph, is_static)
+                pipeline.applied(graph.graph)[:0] = pipeline.applied(module.graph)
+                packs = pipeline.apply("take_codes", graph, is_static)
                 for pack in packs:
                     pack.node.meta[STATIC] = True
                 if packs:
                     graph.recompile()
             if phase == "inference":
-                prepare(graph)
+                pipeline.run("prepare", graph)
                 if joins:
-                    packing = find_packing(graph.graph)
+                    packing = pipeline.apply("find_packing", graph)
                 if packing is None or not packing.groups:
-                    pad_products(graph)
+                    pipeline.apply("pad_packed", graph)
             is_step = phase == "inference" and is_of_optimizer(graph.graph, module.graph, example_inputs)
             function = compile_ops(graph, "optimizer" if is_step else phase, packing)
             function = CodedFunction(function, packs, arguments) if packs else function

@@ -16,22 +16,19 @@ from torch.utils._pytree import TreeSpec
 from ..compiled import Compiled, compile
 from ..errors import usage
 from ..extras import needed
+from ..importing.names import Names
+from ..importing.row_checks import library_error
+from ..importing.unsupported import Unsupported
 from ..module import Model
 from ..session import Weights
 from .caches import explained
-from .chunks import join_chunks
-from .complex_pairs import split_complex
-from .decompositions import export_decompositions
-from .dtypes import in_memory
-from .expert_rows import join_experts
-from .importer import ImportedGraph, Refused, import_graph
-from .names import Names, location_of
-from .output_folder import check_module_folder
-from .quantized import take_codes
-from .recorded_module import RecordedModule
-from .row_checks import library_error
-from .simplify import skip_assertions, slice_operands
-from .unsupported import Unsupported
+from .convert.importer import ImportedGraph, Refused, import_graph
+from .graphs.decompositions import export_decompositions
+from .graphs.dtypes import in_memory
+from .graphs.names import location_of
+from .rewrites import pipeline
+from .runtime.recorded_module import RecordedModule
+from .tools.output_folder import check_module_folder
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -135,16 +132,14 @@ def import_program(program: ExportedProgram, title: str, shapes: list, check: bo
     if changed:
         raise usage(f"the module changes {', '.join(str(target) for target in changed)}", title,
                     "return new values instead")
-    skip_assertions(program.graph)
-    split_complex(program.graph)
-    join_chunks(program.graph)
-    slice_operands(program.graph)
-    join_experts(program.graph)
+    graph_module = program.graph_module
+    pipeline.apply("skip_assertions", graph_module)
+    pipeline.run("prepare", graph_module)
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     tensors = {**program.state_dict, **program.constants}
     targets = {nodes[spec.arg.name]: spec.target for spec in signature.input_specs if spec.kind in WEIGHTS}
     weight_names, weights, inputs = {}, {}, {}
-    for pack in take_codes(program.graph, targets.__contains__):
+    for pack in pipeline.apply("take_codes", graph_module, targets.__contains__):
         name = weight_names[pack.node] = f"{plain_name(targets[pack.coded.node])}.packed"
         weights[name] = pack.make([tensors[targets[source]] for source in pack.sources])
     for spec in signature.input_specs:

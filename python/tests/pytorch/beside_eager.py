@@ -11,7 +11,7 @@ import torch._dynamo
 from torch import nn
 from torch.utils._pytree import tree_flatten
 
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 from sinter.pytorch.backend import compile_graph
 
 

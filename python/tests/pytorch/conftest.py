@@ -13,7 +13,7 @@ def settings() -> None:
     import torch
     import torch._dynamo.guards
 
-    from sinter.pytorch import importer
+    from sinter.pytorch.convert import importer
 
     # An exception out of a conversion fails the test: users would get the op in eager.
     importer.RAISES_FAULTS = True

@@ -28,9 +28,9 @@ from models import MODELS, VOCABULARY
 from torch import nn
 
 import sinter
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 from sinter.pytorch.backend import compile_graph
-from sinter.pytorch.comparison import difference
+from sinter.pytorch.tools.comparison import difference
 
 NAMES = ("llama", "qwen3", "gemma2", "phi3", "gpt2", "gpt_neox", "opt", "bert", "distilbert", "t5", "vit",
          "whisper")

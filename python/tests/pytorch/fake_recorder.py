@@ -8,9 +8,9 @@ from unittest import mock
 
 import torch
 
-from sinter.pytorch import recording
-from sinter.pytorch.lending import is_lent, unowned
-from sinter.pytorch.recorder import DEFAULT_STREAM, Capture, Recorder, with_written
+from sinter.pytorch.runtime import recording
+from sinter.pytorch.runtime.lending import is_lent, unowned
+from sinter.pytorch.runtime.recorder import DEFAULT_STREAM, Capture, Recorder, with_written
 
 
 class FakeRecorder(Recorder):

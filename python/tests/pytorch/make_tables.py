@@ -22,14 +22,32 @@ from typing import Any
 
 import torch
 
-from sinter.pytorch.foreach import foreach_decompositions
-from sinter.pytorch.ops import CONVERSIONS
+from sinter.pytorch.graphs.foreach import foreach_decompositions
+from sinter.pytorch.convert.ops import CONVERSIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "pytorch_ops.md"
 OPS, MODELS = (ROOT / "bench" / "results" / name for name in ("pytorch_ops.json",
                                                               "pytorch_models.json"))
 DTYPES = ("float32", "float16", "bfloat16")
+
+REWRITES = """# Rewrites of PyTorch's graphs
+
+What happens to a graph of PyTorch before its ops are converted ([pytorch.md](pytorch.md)): a table of rewrites, `python/sinter/pytorch/rewrites/pipeline.py`, and one function that runs each. After a rewrite that changed a graph, the graph has a type for each node, the results that it had, and the same random numbers and changes of arguments in the same order; else the rewrite is at fault, and the error says so.
+
+`sinter.explain(compiled).rewrites` is a table of what they did. `SINTER_SKIP=join_chunks,keep_roots` leaves out rewrites; those with an entry in the last column are needed. `SINTER_DUMP=folder` writes the graph before and after each rewrite that changes it. `sinter.bisect` leaves them out one after the other where neither a conversion nor a fusion is wrong.
+
+| phase | graph |
+| --- | --- |
+| traced | Dynamo's, where a gradient is wanted and `attention` is `"relaxed"` |
+| codes | of ops, as aot_autograd or torch.export gives it |
+| prepare | every graph of ops, a joint graph before it is cut |
+| joint, loss | forward and backward pass in one |
+| pair | both passes, as torch's partitioner cut them |
+| packed | without a gradient, with the option `pack` |
+| compiled | each graph that becomes entries of a plan |
+
+"""
 
 FAMILIES = {
     "elementwise": "Element by element", "activations": "Activations, gradients of functions",
@@ -150,6 +168,13 @@ def exported_table(measured: dict[str, Any]) -> str:
     return EXPORTED_HEAD + "\n" + "\n".join(lines) + "\n"
 
 
+def rewrites_page() -> str:
+    from sinter.pytorch.rewrites.pipeline import PIPELINE
+    rows = [f"| `{one.name}` | {one.phase} | {one.why} | {one.needed} |" for one in PIPELINE]
+    return REWRITES + "\n".join(["| rewrite | phase | what it does | why it is needed |", "| --- | --- | --- | --- |",
+                                 *rows]) + "\n"
+
+
 def page() -> str:
     ops, models = read(OPS), read(MODELS)
     head = HEAD.format(version=version(), lists=len(foreach_decompositions()))
@@ -196,7 +221,7 @@ def entry_of(one) -> dict[str, Any]:
 
 def measure_models(given: argparse.Namespace) -> None:
     import models
-    from sinter.pytorch import report
+    from sinter.pytorch.tools import report
     results = {}
     for name in given.names or models.MODELS:
         loss, gradients, breaks = models.compare(name)

@@ -17,7 +17,7 @@ import torch
 import torch._dynamo
 from torch import nn
 
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 from sinter.pytorch.backend import compile_graph
 
 BATCH, LENGTH, VOCABULARY = 2, 12, 96

@@ -19,11 +19,12 @@ from operators import close, is_tensor, to_double
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_flatten, tree_map, tree_map_only
 
-from sinter.pytorch import importer, report
+from sinter.pytorch.convert import importer
+from sinter.pytorch.tools import report
 from sinter.pytorch.backend import compile_aten, read_options
-from sinter.pytorch.decompositions import decompositions
-from sinter.pytorch.ops import CONVERSIONS
-from sinter.pytorch.packed_codes import CodeFormat, pack
+from sinter.pytorch.graphs.decompositions import decompositions
+from sinter.pytorch.convert.ops import CONVERSIONS
+from sinter.pytorch.quantized.packed_codes import CodeFormat, pack
 
 aten = torch.ops.aten
 OPTIONS = read_options(None)

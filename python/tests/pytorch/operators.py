@@ -24,9 +24,9 @@ from torch.testing._internal.opinfo import core
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from sinter.errors import SinterError
-from sinter.pytorch.attention_call import one_attention
+from sinter.pytorch.graphs.attention_call import one_attention
 from sinter.pytorch.backend import compile_aten, read_options
-from sinter.pytorch.decompositions import decompositions
+from sinter.pytorch.graphs.decompositions import decompositions
 
 FULL = read_options({"require_full": True})
 

@@ -8,7 +8,7 @@ from typing import Callable, Iterable, Iterator
 import torch
 from program_runs import run_program
 from programs import Program
-from sinter.pytorch.ops import CONVERSIONS
+from sinter.pytorch.convert.ops import CONVERSIONS
 
 aten = torch.ops.aten
 

@@ -19,10 +19,11 @@ import torch._dynamo
 from program_recorder import DependsOnData, record, without_changes
 from programs import (EAGER_SCOPE, EPS, Input, Program, Reference, Statement, clones, function_of,
                       gradients, is_float)
-from sinter.pytorch import report
-from sinter.pytorch.attention_call import default_scale
-from sinter.pytorch.backend import compile_aten, compile_graph, prepare, read_options
-from sinter.pytorch.decompositions import KERNELS, decompositions, defaults
+from sinter.pytorch.tools import report
+from sinter.pytorch.graphs.attention_call import default_scale
+from sinter.pytorch.backend import compile_aten, compile_graph, read_options
+from sinter.pytorch.rewrites import pipeline
+from sinter.pytorch.graphs.decompositions import KERNELS, decompositions, defaults
 from torch._dynamo.source import ConstantSource
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.func import functionalize, vjp
@@ -285,7 +286,7 @@ def run_fx(program: Program, device: str, is_recorded: bool = False) -> Outcome:
     outcome = Outcome("passed")
     stage = "compiling"
     try:
-        prepare(graph)
+        pipeline.run("prepare", graph)
         compiled = compile_aten(graph, OPTIONS, "program")
         outcome.eager_ops.update((op.op, op.reason) for one in report.REPORTS for op in one.eager)
         for sizes in program.other_sizes:

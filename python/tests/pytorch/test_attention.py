@@ -13,7 +13,8 @@ import sinter.pytorch
 import torch
 import torch.nn.functional as F
 from beside_eager import compiled, eager_ops, reset
-from sinter.pytorch import attention_call, backend, export
+from sinter.pytorch.graphs import attention_call
+from sinter.pytorch import backend, export
 from test_layer_gradients import compare
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel

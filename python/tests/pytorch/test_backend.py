@@ -7,7 +7,7 @@ from beside_eager import assert_same, compiled, eager_ops, errors_of_threads, re
 from torch import nn
 
 import sinter.pytorch
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 
 randn = torch.randn
 

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 import sinter
 import sinter.pytorch
 from sinter._library import find
-from sinter.pytorch.ops import CONVERSIONS
-from sinter.pytorch.output_folder import check_module_folder, check_reproducer_folder
+from sinter.pytorch.convert.ops import CONVERSIONS
+from sinter.pytorch.tools.output_folder import check_module_folder, check_reproducer_folder
 
 aten = torch.ops.aten
 randn = torch.randn

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 import sinter
 import sinter.pytorch
-from sinter.pytorch.ops import CONVERSIONS
+from sinter.pytorch.convert.ops import CONVERSIONS
 
 randn = torch.randn
 
@@ -86,7 +86,7 @@ class TestExplanations(unittest.TestCase):
         function = compiled(F.scaled_dot_product_attention, dynamic=True)
         q, k, v = randn(2, 2, 3, 8), randn(2, 2, 5, 8), randn(2, 2, 5, 8)
         torch.testing.assert_close(function(q, k, v), F.scaled_dot_product_attention(q, k, v))
-        self.assertEqual([op.op for one in sinter.pytorch.report.REPORTS for op in one.eager], [])
+        self.assertEqual([op.op for one in sinter.pytorch.tools.report.REPORTS for op in one.eager], [])
 
     def test_rounded_scores_are_named_with_what_relaxed_attention_would_save(self):
         def attend(q, k, v):
@@ -126,12 +126,12 @@ class TestExplanations(unittest.TestCase):
         exact = CONVERSIONS[torch.ops.aten.tanh.default]
         try:
             CONVERSIONS[torch.ops.aten.tanh.default] = broken
-            sinter.pytorch.importer.RAISES_FAULTS = False
+            sinter.pytorch.convert.importer.RAISES_FAULTS = False
             function, x = compiled(lambda x: torch.tanh(x) * 2), randn(3)
             self.assertTrue(torch.equal(function(x), torch.tanh(x) * 2))
         finally:
             CONVERSIONS[torch.ops.aten.tanh.default] = exact
-            sinter.pytorch.importer.RAISES_FAULTS = True
+            sinter.pytorch.convert.importer.RAISES_FAULTS = True
         (op,) = sinter.explain(function).eager
         self.assertIn("a fault in Sinter's conversion, please report it: KeyError('val')", op.reason)
 

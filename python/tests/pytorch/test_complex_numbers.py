@@ -5,7 +5,7 @@ from __future__ import annotations
 import sinter.pytorch
 import torch
 from beside_eager import compiled, eager_ops, reset, run_beside_eager, train_beside_eager
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 from torch import nn
 
 randn = torch.randn

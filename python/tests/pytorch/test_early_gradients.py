@@ -11,7 +11,7 @@ import sinter
 import torch
 import torch.nn.functional as F
 from beside_eager import compiled, reset
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 

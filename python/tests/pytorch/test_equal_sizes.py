@@ -8,7 +8,7 @@ from beside_eager import assert_same, compiled, eager_ops, reset
 from torch import nn, randint, randn
 from torch.nn import functional as F
 
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 
 
 class Classifier(nn.Module):

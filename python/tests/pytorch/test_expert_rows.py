@@ -15,7 +15,7 @@ from beside_eager import compiled, eager_ops, reset
 from generation import differences, model_of
 from test_step_kernels import text_of
 
-from sinter.pytorch import row_ops
+from sinter.importing import row_ops
 
 transformers = pytest.importorskip("transformers")
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from beside_eager import compiled, reset
-from sinter.pytorch.grouped_heads import share_heads
+from sinter.pytorch.rewrites.grouped_heads import share_heads
 from test_step_kernels import text_of
 from torch.fx.experimental.proxy_tensor import make_fx
 

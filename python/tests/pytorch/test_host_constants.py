@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from sinter.pytorch import host_constants
-from sinter.pytorch.host_constants import take_constants, with_constants
+from sinter.pytorch.rewrites import host_constants
+from sinter.pytorch.rewrites.host_constants import take_constants, with_constants
 
 CPU = torch.device("cpu")
 COPY = torch.ops.aten._to_copy.default

@@ -7,7 +7,7 @@ from beside_eager import assert_same, compiled, reset
 from fake_recorder import recorded_on_cpu
 from torch.nn import functional as F
 
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 
 B, H, T, D = 2, 2, 12, 16
 

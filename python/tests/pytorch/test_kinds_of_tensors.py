@@ -9,7 +9,7 @@ from torch import nn
 from torch.testing._internal.two_tensor import TwoTensor
 
 import sinter
-from sinter.pytorch.partition import SupportedOps
+from sinter.pytorch.convert.partition import SupportedOps
 
 randn = torch.randn
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 import sinter.pytorch
 from sinter.pytorch.backend import compile_aten, read_options
-from sinter.pytorch.ops import CONVERSIONS
+from sinter.pytorch.convert.ops import CONVERSIONS
 
 aten = torch.ops.aten
 

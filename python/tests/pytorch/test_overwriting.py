@@ -6,7 +6,7 @@ import torch
 from beside_eager import compiled, eager_ops, reset, run_beside_eager, train_beside_eager
 from torch import nn, randint, randn, tensor
 
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 
 TRANSFORMERS = True
 try:

@@ -11,7 +11,7 @@ import pytest
 import sinter.pytorch
 import torch
 from beside_eager import compiled, eager_ops, reset
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 from test_attention import DEVICE, count_of, recorded_nodes
 from test_layer_gradients import compare
 from torch.nn.attention.varlen import AuxRequest, varlen_attn

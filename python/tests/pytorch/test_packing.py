@@ -13,7 +13,7 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 import sinter.pytorch
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 
 randn = torch.randn
 UNPACKED = {"pack": False}

@@ -13,7 +13,7 @@ import make_tables
 import torch._dynamo
 
 from sinter.pytorch import OPTIONS
-from sinter.pytorch.ops import CONVERSIONS
+from sinter.pytorch.convert.ops import CONVERSIONS
 
 GUIDE = make_tables.ROOT / "docs" / "pytorch.md"
 

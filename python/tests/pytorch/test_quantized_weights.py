@@ -10,7 +10,7 @@ from torch import nn
 import sinter
 import sinter.pytorch
 from sinter.module import ModuleBuilder
-from sinter.pytorch.packed_codes import CODES, CodeFormat, pack, unpack
+from sinter.pytorch.quantized.packed_codes import CODES, CodeFormat, pack, unpack
 
 HAS_TORCHAO = importlib.util.find_spec("torchao") is not None
 needs_torchao = pytest.mark.skipif(not HAS_TORCHAO, reason="torchao is not installed")

@@ -16,9 +16,11 @@ from torch import nn
 from torch.nn import functional as F
 
 import sinter.pytorch
-from sinter.pytorch import from_torch, recording, report
+from sinter.pytorch import from_torch
+from sinter.pytorch.runtime import recording
+from sinter.pytorch.tools import report
 from sinter.pytorch.backend import read_options
-from sinter.pytorch.lending import Lease
+from sinter.pytorch.runtime.lending import Lease
 
 randn = torch.randn
 

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import sinter.pytorch
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 
 PROGRAMS = 16  # random programs, of which half have gradients
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from beside_eager import reset, train_beside_eager
-from sinter.pytorch import backend, report
+from sinter.pytorch import backend
+from sinter.pytorch.tools import report
 from torch import nn
 
 

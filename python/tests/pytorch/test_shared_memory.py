@@ -8,8 +8,8 @@ from beside_eager import errors_of_threads
 from torch import nn
 
 import sinter.pytorch
-from sinter.pytorch import shared_memory
-from sinter.pytorch.shared_memory import memory_of
+from sinter.pytorch.runtime import shared_memory
+from sinter.pytorch.runtime.shared_memory import memory_of
 
 
 class Broken(nn.Module):

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 import sinter.pytorch
-from sinter.pytorch import step_groups
-from sinter.pytorch.runtime import CompiledEntry
-from sinter.pytorch.step_groups import groups_of
+from sinter.pytorch.runtime import step_groups
+from sinter.pytorch.runtime.compiled_entry import CompiledEntry
+from sinter.pytorch.runtime.step_groups import groups_of
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from beside_eager import compiled, reset, train_beside_eager
-from sinter.pytorch import report
-from sinter.pytorch.padding import pad_products
+from sinter.pytorch.tools import report
+from sinter.pytorch.rewrites.padding import pad_products
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from beside_eager import reset
 from sinter.pytorch import explain
-from sinter.pytorch.report import Explanation
-from sinter.pytorch.step_report import class_rows, kept_values, ledgers_of, role_rows
+from sinter.pytorch.tools.report import Explanation
+from sinter.pytorch.tools.step_report import class_rows, kept_values, ledgers_of, role_rows
 from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 

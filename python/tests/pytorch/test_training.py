@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 import torch._dynamo
 
-from sinter.pytorch import report
+from sinter.pytorch.tools import report
 from sinter.pytorch.backend import compile_graph
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "samples" / "pytorch"))

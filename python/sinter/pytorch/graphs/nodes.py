@@ -1,0 +1,26 @@
+"""New nodes of a graph of torch's, with the fake tensors that they compute."""
+
+from __future__ import annotations
+
+import contextlib
+
+from torch import fx
+from torch.utils._pytree import tree_leaves
+
+
+def call(graph: fx.Graph, origin: fx.Node, target, *arguments, **options) -> fx.Node:
+    """A node with the place and the module of another, and its own fake tensor."""
+    node = graph.call_function(target, arguments, options)
+    node.meta.update({key: value for key, value in origin.meta.items()
+                      if key in ("stack_trace", "nn_module_stack", "partitioner_tag",
+                                 "autograd_backward", "seq_nr")})
+    add_value(node)
+    return node
+
+
+def add_value(node: fx.Node) -> None:
+    """Gives a node the fake tensor that its target computes from its operands' fake tensors."""
+    arguments, options = fx.map_arg((node.args, node.kwargs), lambda operand: operand.meta["val"])
+    mode = next((leaf.fake_mode for leaf in tree_leaves((arguments, options)) if hasattr(leaf, "fake_mode")), None)
+    with mode or contextlib.nullcontext():
+        node.meta["val"] = node.target(*arguments, **options)

@@ -1,0 +1,1 @@
+"""Weights of codes in graphs of torch."""

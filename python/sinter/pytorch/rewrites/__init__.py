@@ -1,0 +1,1 @@
+"""Rewrites of graphs of torch before they are converted."""

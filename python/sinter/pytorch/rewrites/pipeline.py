@@ -1,0 +1,246 @@
+"""The rewrites of graphs of torch, in their order, and what runs them.
+
+A graph passes through phases. Dynamo's graph is `traced`. The graph of ops that aot_autograd or torch.export makes of
+it is in `codes`, then in `prepare`. One with a gradient is a `joint` graph, and gets the gradients of its losses
+(`loss`); torch's partitioner makes a `pair` of it, the forward and the backward graph. One without a gradient may be
+`packed`. Each graph that becomes entries is last in `compiled`.
+
+Most rewrites are optimizations, and any of them may be left out (`limited`); the others say why they are needed.
+
+    SINTER_DUMP=folder     each rewrite that changes a graph leaves the graph before and after it there
+    SINTER_SKIP=a,b        leaves out these rewrites
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, NamedTuple
+
+import torch
+from torch import fx
+from torch.utils._pytree import tree_leaves
+
+from ...errors import usage
+from ..graphs.layout import read_roots
+from ..quantized.coded_weights import take_codes
+from .chunks import join_chunks
+from .complex_pairs import split_complex
+from .early_gradients import early_gradients
+from .expert_rows import join_experts
+from .grouped_heads import share_heads
+from .host_constants import take_constants
+from .in_place import take_copies, take_writings
+from .packing import Packing, find_packing
+from .padding import pad_products
+from .saved_values import keep_roots, make_again, make_norms_again
+from .selects import join_selects
+from .simplify import keep_sums, skip_assertions, skip_idle_casts, slice_operands
+from .written_attention import join_attention
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A row of the table.
+
+    run: of the graph's module, or of both modules and further arguments in the phase `pair`. nothing: its result where
+    it is left out. needed: why it may not be left out; "": it is an optimization. same_call: the graph keeps its
+    results and effects."""
+
+    name: str
+    phase: str
+    run: Callable[..., Any]
+    why: str
+    needed: str = ""
+    nothing: Callable[[], Any] = lambda: None
+    same_call: bool = True
+
+
+def of_graph(function: Callable[[fx.Graph], Any]) -> Callable[[fx.GraphModule], Any]:
+    return lambda module: function(module.graph)
+
+
+PIPELINE: tuple[Rewrite, ...] = (
+    Rewrite("join_attention", "traced", of_graph(join_attention),
+            "attention in products and a softmax is one kernel, also in the backward pass", nothing=lambda: False),
+    Rewrite("skip_assertions", "codes", of_graph(skip_assertions), "what torch.export adds to check something goes",
+            needed="Sinter has no assertions"),
+    Rewrite("take_codes", "codes", lambda module, is_kept: take_codes(module.graph, is_kept),
+            "products read packed matrices where a graph computes them of codes", nothing=list),
+    Rewrite("read_roots", "prepare", read_roots, "as_strided reads the value that has the memory",
+            needed="its strides count there"),
+    Rewrite("split_complex", "prepare", of_graph(split_complex), "complex numbers are pairs of real ones",
+            needed="the IR has no complex elements"),
+    Rewrite("join_chunks", "prepare", of_graph(join_chunks), "running sums of chunks are one kernel"),
+    Rewrite("join_selects", "prepare", of_graph(join_selects),
+            "a sum of gradients of a tensor's parts writes each element once"),
+    Rewrite("slice_operands", "prepare", of_graph(slice_operands),
+            "slices whose size is a sum are read through what they are slices of",
+            needed="the IR has no such sizes"),
+    Rewrite("join_experts", "prepare", of_graph(join_experts),
+            "rows multiply their expert's matrix where it is, and a counting sort orders them",
+            needed="the IR has no sort of long rows"),
+    Rewrite("share_heads", "joint", of_graph(share_heads), "repeated heads of keys are read once, and not kept"),
+    Rewrite("pad_products", "joint", pad_products, "extents of products are multiples of 8"),
+    Rewrite("early_gradients", "loss", early_gradients,
+            "the forward pass computes the gradient of a loss while it reads the logits", nothing=lambda: ([], [])),
+    Rewrite("make_again", "pair", make_again, "values that cost little are computed again and not kept", same_call=False),
+    Rewrite("make_norms_again", "pair", make_norms_again, "norms that a condition scales are computed again", same_call=False),
+    Rewrite("keep_roots", "pair", keep_roots, "a value is kept in place of its views", same_call=False),
+    Rewrite("find_packing", "packed", of_graph(find_packing), "products that read one value are one",
+            nothing=lambda: Packing([], {})),
+    Rewrite("pad_packed", "packed", pad_products, "as pad_products, of graphs without a gradient"),
+    Rewrite("skip_idle_casts", "compiled", of_graph(skip_idle_casts), "casts to the type that a tensor has go"),
+    Rewrite("keep_sums", "compiled", of_graph(keep_sums),
+            "float32 gradients that are casts of 16-bit products are the products' sums"),
+    Rewrite("take_copies", "compiled", take_copies, "copies into arguments are results, copied behind the call",
+            needed="an entry has no effects", same_call=False),
+    Rewrite("take_writings", "compiled", take_writings, "rows of an argument are written in place", nothing=list),
+    Rewrite("take_constants", "compiled", take_constants,
+            "what a graph makes of numbers in host memory is computed once", nothing=list, same_call=False),
+)
+ROWS = {rewrite.name: rewrite for rewrite in PIPELINE}
+APPLIED = "sinter_rewrites"  # of an output node: the rewrites that its graph went through
+_SKIPPED: ContextVar[frozenset[str]] = ContextVar("skipped", default=frozenset())
+
+
+@contextlib.contextmanager
+def limited(skip: Iterable[str] = (), stop_after: int | None = None) -> Iterator[None]:
+    """Within it rewrites are left out: those of `skip`, and all behind the first `stop_after` rows of the table. Those
+    that are needed run."""
+    names = {*skip}
+    if unknown := sorted(names - ROWS.keys()):
+        raise usage(f"there is no rewrite '{unknown[0]}'", hint="there are " + ", ".join(ROWS))
+    if stop_after is not None:
+        names |= {rewrite.name for rewrite in PIPELINE[stop_after:]}
+    token = _SKIPPED.set(_SKIPPED.get() | {name for name in names if not ROWS[name].needed})
+    try:
+        yield
+    finally:
+        _SKIPPED.reset(token)
+
+
+def optional() -> list[str]:
+    """The rewrites that may be left out, in their order."""
+    return [rewrite.name for rewrite in PIPELINE if not rewrite.needed]
+
+
+def is_left_out(name: str) -> bool:
+    return name in _SKIPPED.get() or name in named_by_environment(os.environ.get("SINTER_SKIP", ""))
+
+
+@functools.cache
+def named_by_environment(text: str) -> frozenset[str]:
+    """The rewrites that SINTER_SKIP leaves out."""
+    names = frozenset(one.strip() for one in text.split(",")) - {""}
+    for name in sorted(names - {*optional()}):
+        hint = f"it is needed: {ROWS[name].needed}" if name in ROWS else "there are " + ", ".join(optional())
+        raise usage(f"SINTER_SKIP: no rewrite '{name}' can be left out", hint=hint)
+    return names
+
+
+class Applied(NamedTuple):
+    """A rewrite that ran: how many nodes it added and took out, and its seconds."""
+
+    name: str
+    added: int
+    removed: int
+    seconds: float
+
+
+def applied(graph: fx.Graph) -> list[Applied]:
+    """The rewrites that a graph went through, in their order. Its output node has the list."""
+    return output_of(graph).meta.setdefault(APPLIED, [])
+
+
+def run(phase: str, module: fx.GraphModule, *others: Any) -> None:
+    """Runs all rewrites of a phase, in their order, whose results nobody needs."""
+    for rewrite in PIPELINE:
+        if rewrite.phase == phase:
+            apply(rewrite.name, module, *others)
+
+
+def apply(name: str, module: fx.GraphModule, *others: Any) -> Any:
+    """Runs one rewrite and checks the graphs that it changed. Returns its result."""
+    rewrite = ROWS[name]
+    if not rewrite.needed and is_left_out(name):
+        return rewrite.nothing()
+    modules = [module, *(one for one in others if isinstance(one, fx.GraphModule))]
+    before = [State(one) for one in modules]
+    folder = os.environ.get("SINTER_DUMP")
+    texts = [str(one.graph) for one in modules] if folder else []
+    start = time.perf_counter()
+    result = rewrite.run(module, *others)
+    seconds = time.perf_counter() - start
+    changes = [state.changes(one) for state, one in zip(before, modules)]
+    for state, one, change in zip(before, modules, changes):
+        if any(change):
+            state.check(one, rewrite)
+    added, removed = (sum(counts) for counts in zip(*changes))
+    applied(module.graph).append(Applied(name, added, removed, seconds))
+    if folder and (added or removed):
+        dump(Path(folder), name, texts, modules)
+    return result
+
+
+class State:
+    """What a rewrite must leave in a graph: its arguments, the types of its results, and its effects."""
+
+    def __init__(self, module: fx.GraphModule) -> None:
+        self.nodes = {*module.graph.nodes}
+        self.results = types_of_results(module.graph)
+        self.effects = effects_of(module.graph)
+
+    def changes(self, module: fx.GraphModule) -> tuple[int, int]:
+        """How many nodes are new, and how many are gone."""
+        now = {*module.graph.nodes}
+        return len(now - self.nodes), len(self.nodes - now)
+
+    def check(self, module: fx.GraphModule, rewrite: Rewrite) -> None:
+        """Raises where the rewrite broke one of these, or left a node without a type."""
+        module.graph.lint()
+        for node in module.graph.nodes:
+            if node.op == "call_function" and "val" not in node.meta:
+                raise fault_of(rewrite, f"{node} has no type")
+        if not rewrite.same_call:
+            return
+        if (now := effects_of(module.graph)) != self.effects:
+            raise fault_of(rewrite, f"effects {self.effects} become {now}")
+        if (now := types_of_results(module.graph)) != self.results:
+            raise fault_of(rewrite, f"results {self.results} become {now}")
+
+
+def fault_of(rewrite: Rewrite, problem: str) -> AssertionError:
+    hint = "" if rewrite.needed else f"; SINTER_SKIP={rewrite.name} leaves it out"
+    return AssertionError(f"a fault of the rewrite {rewrite.name}: {problem}{hint}")
+
+
+def output_of(graph: fx.Graph) -> fx.Node:
+    return next(iter(reversed(graph.nodes)))
+
+
+def types_of_results(graph: fx.Graph) -> list[tuple]:
+    """The element types and sizes of a graph's results."""
+    output = output_of(graph)
+    fakes = [node.meta.get("val") for node in tree_leaves(output.args) if isinstance(node, fx.Node)]
+    return [(fake.dtype, [str(size) for size in fake.shape]) for fake in fakes if isinstance(fake, torch.Tensor)]
+
+
+def effects_of(graph: fx.Graph) -> list[str]:
+    """The ops that change an argument or draw random numbers, in their order."""
+    return [str(node.target) for node in graph.nodes if node.op == "call_function"
+            and (torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+                 or getattr(getattr(node.target, "_schema", None), "is_mutable", False))]
+
+
+def dump(folder: Path, name: str, before: list[str], modules: list[fx.GraphModule]) -> None:
+    """Writes graphs as text, NUMBER_NAME_before.txt and NUMBER_NAME_after.txt."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number = len(list(folder.glob("*_before.txt")))
+    for when, texts in (("before", before), ("after", [str(module.graph) for module in modules])):
+        (folder / f"{number:03}_{name}_{when}.txt").write_text("\n\n".join(texts) + "\n")

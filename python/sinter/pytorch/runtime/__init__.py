@@ -1,0 +1,1 @@
+"""Calls of compiled parts with torch's memory."""

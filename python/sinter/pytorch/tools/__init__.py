@@ -1,0 +1,1 @@
+"""Reports, comparison with eager, and bisection."""
