@@ -40,6 +40,7 @@ from .runtime.packed_parameters import PackedFunction
 from .runtime.recording import STATIC, is_static, mark_static, recorded
 from .runtime.shared_memory import SharedMemory, memory_of
 from .runtime.whole_graph import whole_graph
+from .tools.breaks import breaks_of, note_break
 from .tools.report import calling, record
 
 NAME = "sinter"  # of the backend
@@ -48,7 +49,7 @@ VISIBLE_COUNT = "sinter_visible_count"  # of an output node's results, how many 
 
 # Options of torch.compile(options=...): name -> (default, what it means).
 OPTIONS: dict[str, tuple[Any, str]] = {
-    "require_full": (False, "an op that would run in eager is an error"),
+    "require_full": (False, "an op that would run in eager is an error, and so is a graph break"),
     "fuse": (True, "False: a kernel for each op, for comparing bits"),
     "numerics": ("strict", "strict or fast"),
     "attention": ("tiled", "tiled, composed, or relaxed: attention in primitives is one kernel even where "
@@ -246,6 +247,11 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     if others:
         raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
     chosen, owner = read_options(options, mode), calling()
+    note_break(owner, module)
+    if chosen["require_full"] and owner is not None and (breaks := breaks_of(owner())):
+        raise usage("torch.compile: Dynamo does not take the whole function:\n"
+                    + "\n".join(f"  {one}" for one in breaks),
+                    hint="leave out the option require_full, or invariant, to run what is there in Python")
     if chosen["attention"] == "relaxed" and wants_gradient(example_inputs) and pipeline.apply("join_attention", module):
         module.recompile()
     return compile_phases(module, example_inputs, chosen["pack"], lambda graph, phase, packing: compile_aten(

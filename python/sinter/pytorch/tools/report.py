@@ -17,6 +17,7 @@ from ...compiled import Compiled
 from ..rewrites import pipeline
 from ..runtime import recording
 from ..runtime.graph_report import GraphReport, count
+from .breaks import Break, Recompilation, breaks_of, forget_breaks, recompilations_of
 from .step_report import (RoleWork, class_rows, is_step, joined_plan, joined_text, kept_lines, ledgers_of,
                           lost_lines, markdown_table, place_of, role_rows, table, work_by_role)
 
@@ -25,10 +26,13 @@ from .step_report import (RoleWork, class_rows, is_step, joined_plan, joined_tex
 class Explanation:
     """The graphs of a compiled function or module, in the order of their compilation.
 
-    is_skipped: Dynamo has seen a call of the function and compiled no graph of it."""
+    is_skipped: Dynamo has seen a call of the function and compiled no graph of it. breaks: where Dynamo ended a graph
+    before the function's end; what stands there runs in Python. recompilations: for calls that a guard refused."""
 
     graphs: list[GraphReport]
     is_skipped: bool = False
+    breaks: list[Break] = field(default_factory=list)
+    recompilations: list[Recompilation] = field(default_factory=list)
     _plan: Compiled | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -38,11 +42,13 @@ class Explanation:
 
     def __str__(self) -> str:
         if self.is_skipped:
-            return ("no graph was compiled: Dynamo ran the whole function in eager; "
-                    "torch._dynamo.explain(function)(*arguments) says why")
+            return "\n".join(["no graph was compiled: Dynamo ran the whole function in eager; "
+                              "torch._dynamo.explain(function)(*arguments) says why", *map(str, self.breaks)])
         if not self.graphs:
             return "no graph was compiled: call the function first"
-        lines = [f"{count(len(self.graphs), 'graph')}, {count(len(self.eager), 'op')} in eager"]
+        broken = f"{count(len(self.breaks), 'break')}, " if self.breaks else ""
+        lines = [f"{count(len(self.graphs), 'graph')}, {broken}{count(len(self.eager), 'op')} in eager"]
+        lines += map(str, [*self.breaks, *self.recompilations])
         if is_step(self.graphs):
             lines += ["", *table(role_rows(self.roles)), "", *table(class_rows(self.roles))]
         for graph in self.graphs:
@@ -173,7 +179,9 @@ def explain(*compiled: Any) -> Explanation:
         return Explanation(list(REPORTS))
     owners = [owner_of(one) for one in compiled]
     graphs = [one for one in REPORTS if one.owner is not None and one.owner() in owners]
-    return Explanation(graphs, not graphs and all(map(was_traced, owners)))
+    return Explanation(graphs, not graphs and all(map(was_traced, owners)),
+                       [one for owner in owners for one in breaks_of(owner)],
+                       [one for owner in owners for one in recompilations_of(owner)])
 
 
 def was_traced(function: Any) -> bool:
@@ -188,4 +196,5 @@ def was_traced(function: Any) -> bool:
 def reset() -> None:
     """Forgets all reports and drops all recordings."""
     REPORTS.clear()
+    forget_breaks()
     recording.reset()

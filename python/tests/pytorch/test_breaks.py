@@ -1,0 +1,72 @@
+"""sinter.explain tells graph breaks and recompilations; require_full refuses breaks."""
+
+import unittest
+
+import torch
+from beside_eager import reset
+from torch import nn
+
+import sinter
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.out = nn.LSTM(4, 4, bidirectional=True), nn.Linear(8, 4)
+
+    def forward(self, x):
+        y, _ = self.lstm(x)
+        return self.out(y)
+
+
+def printing(x):
+    y = x + 1
+    print("", end="")
+    return y * 2
+
+
+def other(x):
+    return x * 3
+
+
+class TestBreaks(unittest.TestCase):
+    def setUp(self):
+        reset()
+
+    def compiled(self, function, *arguments, **options):
+        compiled = torch.compile(function, backend="sinter", options=options)
+        compiled(*arguments)
+        return compiled
+
+    def test_a_break_before_the_first_graph_is_told(self):
+        text = str(sinter.explain(self.compiled(Recurrent(), torch.randn(3, 2, 4))))
+        self.assertRegex(text, r"^1 graph, 1 break, 0 ops in eager\n"
+                               r"break at test_breaks\.py:18: Dynamo does not support RNN, GRU, or LSTM\n")
+
+    def test_a_break_between_graphs_is_told(self):
+        text = str(sinter.explain(self.compiled(printing, torch.randn(3))))
+        self.assertRegex(text, r"^2 graphs, 1 break, 0 ops in eager\nbreak at test_breaks\.py:24: .*`print`")
+
+    def test_a_break_is_told_of_its_function_alone(self):
+        self.compiled(printing, torch.randn(3))
+        whole = self.compiled(other, torch.randn(3))
+        self.assertEqual(sinter.explain(whole).breaks, [])
+        self.assertRegex(str(sinter.explain(whole)), "^1 graph, 0 ops in eager\n")
+
+    def test_a_break_is_refused_where_all_is_required(self):
+        for function, x in ((printing, torch.randn(3)), (Recurrent(), torch.randn(3, 2, 4))):
+            with self.assertRaisesRegex(Exception, r"does not take the whole function:\n  break at test_breaks\.py:"):
+                self.compiled(function, x, require_full=True)
+            reset()
+
+    def test_recompilations_are_told_with_the_guard(self):
+        compiled = torch.compile(other, backend="sinter", dynamic=False)
+        compiled(torch.randn(3))
+        self.assertEqual(sinter.explain(compiled).recompilations, [])
+        compiled(torch.randn(4))
+        self.assertRegex(str(sinter.explain(compiled)),
+                         r"compiled again, test_breaks\.py:28: tensor 'x' size mismatch at index 0. expected 3, actual 4\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
