@@ -149,7 +149,10 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
     visible, lent = visible_results(module, phase), lent_results(module, phase)
     targets = pipeline.apply("take_copies", module)
     writings = pipeline.apply("take_writings", module, targets)
-    constants = pipeline.apply("take_constants", module, device) if device.type != "cpu" else []
+    constants = []
+    if device.type != "cpu":
+        pipeline.apply("take_numbers", module, device)
+        constants = pipeline.apply("take_constants", module, device)
     is_checked = device.type == "cpu" or options["check"]
     refused: dict[fx.Node, str] = {}
     entries = None

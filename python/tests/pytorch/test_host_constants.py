@@ -6,7 +6,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from sinter.pytorch.rewrites import host_constants
-from sinter.pytorch.rewrites.host_constants import take_constants, with_constants
+from sinter.pytorch.rewrites.host_constants import take_constants, take_numbers, with_constants
 
 CPU = torch.device("cpu")
 COPY = torch.ops.aten._to_copy.default
@@ -45,6 +45,32 @@ def test_a_mask_of_numbers_is_an_argument() -> None:
 def test_a_constant_tensor_is_read() -> None:
     constants, ops, is_same = taken(lambda x: x * to_device(torch.tensor([1, 2, 3]) + 1), torch.randn(3))
     assert is_same and constants[0].tolist() == [2, 3, 4] and ops == {"aten.mul.Tensor"}
+
+
+def numbers_taken(function, x: torch.Tensor) -> tuple[list, bool]:
+    """The constants that a function's graph has of its numbers, and whether it gives the same."""
+    module = traced(function, x)
+    take_numbers(module, CPU)
+    module.graph.lint()
+    module.recompile()
+    constants = [node for node in module.graph.nodes if node.target is torch.ops.aten.full.default]
+    assert all(node.meta["val"].dim() == 0 for node in constants)
+    return [(node.args[1], node.kwargs["dtype"]) for node in constants], \
+        torch.equal(module.forward(x), function(x))
+
+
+def test_a_number_that_ops_read_is_a_constant() -> None:
+    root = torch.tensor(6.0).sqrt().item()
+    assert numbers_taken(lambda x: x / torch.sqrt(torch.tensor(6.0)), torch.randn(4)) == ([(root, torch.float32)], True)
+    assert numbers_taken(lambda x: x + torch.tensor(3) * 2, torch.randn(4)) == ([(6, torch.int64)], True)
+    assert numbers_taken(lambda x: x.half() * torch.tensor(0.1), torch.randn(4)) \
+        == ([(torch.tensor(0.1).item(), torch.float32)], True)
+
+
+def test_numbers_of_data_and_results_stay() -> None:
+    assert numbers_taken(lambda x: x + x[0], torch.randn(4)) == ([], True)
+    assert numbers_taken(lambda x: torch.tensor(2.0) * 3, torch.randn(4)) == ([], True)
+    assert numbers_taken(lambda x: x + torch.tensor(2.0, dtype=torch.float64), torch.randn(4)) == ([], True)
 
 
 def test_data_random_numbers_and_results_stay() -> None:

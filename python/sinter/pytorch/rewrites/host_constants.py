@@ -3,23 +3,27 @@
     mask = where(arange(64, device="cpu") // 8 == ..., 0, -100); scores + mask.to("cuda")
 
 Swin makes its masks in this way. Computed in each call they cut the graph into parts with work of the host
-in between. Here they are computed once, when the graph is compiled: each is a further argument.
+in between. Here they are computed once, when the graph is compiled: each is a further argument. A number that ops on
+the GPU read in host memory, `scores / sqrt(tensor(64.0))`, becomes a constant there.
 """
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Iterable
 
 import torch
 from torch import fx
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
+from ..graphs.dtypes import TO_SINTER
 from ..graphs.layout import is_repeatable, is_seen
 from .packing import PARAMETER
 
+aten = torch.ops.aten
+
 MAX_BYTES = 16 << 20  # of a graph's constants, which stay in the GPU's memory
-TO_DEVICE = torch.ops.aten._to_copy.default
+TO_DEVICE = aten._to_copy.default
 
 
 def take_constants(module: fx.GraphModule, device: torch.device) -> list[torch.Tensor]:
@@ -34,10 +38,30 @@ def take_constants(module: fx.GraphModule, device: torch.device) -> list[torch.T
     constants = computed(module, moved)
     for node in moved:
         replace_by_argument(graph, node)
-    for node in reversed(host):
-        if not node.users and node not in moved:
-            graph.erase_node(node)
+    erase_unread(graph, [node for node in host if node not in moved])
     return constants
+
+
+def take_numbers(module: fx.GraphModule, device: torch.device) -> None:
+    """Lets ops on the device read numbers that the graph makes in host memory as constants."""
+    host = host_nodes(module)
+    is_reader = lambda user: user not in host and user.op != "output"
+    numbers = [node for node in host if node.meta["val"].dim() == 0 and node.meta["val"].dtype in TO_SINTER
+               and any(map(is_reader, node.users))]
+    for node, value in zip(numbers, computed(module, numbers)):
+        fake = node.meta["val"].to(device)
+        with module.graph.inserting_after(node):
+            constant = module.graph.call_function(aten.full.default, ([], value.item()),
+                                                  {"dtype": fake.dtype, "device": device, "pin_memory": False})
+        constant.meta.update({**node.meta, "val": fake})
+        node.replace_all_uses_with(constant, is_reader)
+    erase_unread(module.graph, host)
+
+
+def erase_unread(graph: fx.Graph, nodes: Iterable[fx.Node]) -> None:
+    for node in reversed(list(nodes)):
+        if not node.users:
+            graph.erase_node(node)
 
 
 def host_nodes(module: fx.GraphModule) -> dict[fx.Node, None]:

@@ -34,7 +34,7 @@ from .complex_pairs import split_complex
 from .early_gradients import early_gradients
 from .expert_rows import join_experts
 from .grouped_heads import share_heads
-from .host_constants import take_constants
+from .host_constants import take_constants, take_numbers
 from .in_place import take_copies, take_writings
 from .packing import Packing, find_packing
 from .padding import pad_products
@@ -101,6 +101,7 @@ PIPELINE: tuple[Rewrite, ...] = (
     Rewrite("take_copies", "compiled", take_copies, "copies into arguments are results, copied behind the call",
             needed="an entry has no effects", same_call=False),
     Rewrite("take_writings", "compiled", take_writings, "rows of an argument are written in place", nothing=list),
+    Rewrite("take_numbers", "compiled", take_numbers, "numbers in host memory are constants of the device"),
     Rewrite("take_constants", "compiled", take_constants,
             "what a graph makes of numbers in host memory is computed once", nothing=list, same_call=False),
 )
