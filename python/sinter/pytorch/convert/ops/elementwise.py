@@ -243,6 +243,34 @@ def remainder(c: Conversion, a, b) -> Tensor:
     return c.g.map("mod_floor", *c.operands(a, divisor(c, b)))
 
 
+@converts(aten("fmod.Tensor"), aten("fmod.Scalar"))
+def fmod(c: Conversion, a, b) -> Tensor:
+    """The remainder with the sign of a, made of the one with the sign of b."""
+    if is_real(c.dtype):
+        raise Unsupported("the remainder of floats")
+    a, b = c.operands(a, divisor(c, b))
+    rest = c.g.map("mod_floor", a, b)
+    return c.g.where(~rest.equals(0) & differ(a.less(0), b.less(0)), rest - b, rest)
+
+
+@converts(aten("__lshift__.Scalar"), aten("bitwise_left_shift.Tensor_Scalar"))
+def left_shift(c: Conversion, x: Tensor, count) -> Tensor:
+    return x * wrapped(1 << shift_of(x, count), x.dtype)
+
+
+@converts(aten("__rshift__.Scalar"), aten("bitwise_right_shift.Tensor_Scalar"))
+def right_shift(c: Conversion, x: Tensor, count) -> Tensor:
+    """Keeps the sign."""
+    return c.g.map("div_floor", x, 1 << shift_of(x, count))
+
+
+def shift_of(x: Tensor, count) -> int:
+    """A number of places below that of the sign."""
+    if not isinstance(count, int) or not 0 <= count < (31 if x.dtype == "i32" else 63):
+        raise Unsupported("a shift by a number of places that is no constant, or is too large")
+    return count
+
+
 @converts(aten("maximum.default"))
 def maximum(c: Conversion, a, b) -> Tensor:
     return a | b if c.dtype == "i1" else single(c, "maximum", a, b)
