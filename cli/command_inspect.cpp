@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <limits>
 
 #include "cli/commands.h"
 #include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "driver/inspect/gguf_report.h"
 #include "driver/inspect/inspect.h"
 
 namespace sinter {
@@ -14,7 +16,20 @@ struct InspectCommand : CommandOptions {
   std::optional<AskedPrompts> prompts;
 };
 
+bool is_gguf(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::path(path).extension() == ".gguf" &&
+         std::filesystem::is_regular_file(path, error);
+}
+
+Status inspect_gguf(const InspectCommand& options) {
+  SINTER_LET(file, GgufFile::open(options.model));
+  print_result(options.json ? gguf_json(file) : gguf_text(file));
+  return {};
+}
+
 Status inspect_model(const InspectCommand& options) {
+  if (is_gguf(options.model)) return inspect_gguf(options);
   SINTER_LET(request, to_request(options));
   request.load.context = std::numeric_limits<int64_t>::max();  // of all that the model can take
   SINTER_LET(model, open_model(request.path, request.load));
@@ -35,8 +50,9 @@ Status inspect_model(const InspectCommand& options) {
 }  // namespace
 
 void add_inspect(CLI::App& program, Action& action) {
-  CLI::App& command = *program.add_subcommand(
-      "inspect", "what a model is and what limits its parts on a device; reads no weights");
+  CLI::App& command = *program.add_subcommand("inspect",
+                                              "what a model is and what limits its parts on a "
+                                              "device; what a .gguf file holds; reads no weights");
   auto options = std::make_shared<InspectCommand>();
   add_model(command, *options);
   add_recompile(command, *options);

@@ -17,7 +17,7 @@ constexpr std::string_view kFolder =
 constexpr std::string_view kGguf = ".gguf";
 
 constexpr OtherFormat kOtherFormats[] = {
-    {kGguf, "GGUF files are not read", {}},  // gguf_hint
+    {kGguf, "GGUF files are inspected, but not run", {}},  // gguf_hint
     {".onnx", "ONNX files are not read",
      "give the Hugging Face folder that the file was exported from; of another model its torch "
      "module is needed, for torch.compile(module, backend=\"sinter\")"},

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
+#include "frontends/gguf_bytes.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter::inspect_test {
@@ -108,6 +109,38 @@ TEST_CASE("inspect says which files of a folder change nothing") {
   CHECK(ignored() == "preprocessor_config.json");
   write_whole(folder.path() + "/tokenizer.json", "{}");
   CHECK(ignored() == "vocab.txt, preprocessor_config.json");
+}
+
+TEST_CASE("inspect of a GGUF file says what it holds") {
+  GgufBytes bytes;
+  bytes.string("general.architecture", "llama").number<uint32_t>("llama.block_count", 4, 2);
+  bytes.tensor("blk.0.attn_q.weight", 12, {512, 3}, 864);
+  bytes.tensor("blk.1.attn_q.weight", 12, {512, 3}, 864).tensor("output_norm.weight", 0, {5}, 20);
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/m.gguf";
+  write_whole(path, bytes.file());
+  const ProgramRun run = run_program({"inspect", path});
+  CHECK(run.code == 0);
+  CHECK(run.out ==
+        "m.gguf: GGUF 3, 1 file, 3 tensors, 1.75 kB\n"
+        "\n"
+        "general.architecture  \"llama\"\n"
+        "llama.block_count     2\n"
+        "\n"
+        "type  tensors    bytes\n"
+        "Q4_K        2  1.73 kB\n"
+        "F32         1     20 B\n"
+        "\n"
+        "tensor               count          type    bytes\n"
+        "blk.*.attn_q.weight      2  Q4_K[3, 512]  1.73 kB\n"
+        "output_norm.weight       1  F32[5]           20 B\n");
+  const auto json = nlohmann::json::parse(run_program({"inspect", path, "--json"}).out);
+  CHECK(json["metadata"]["llama.block_count"] == 2);
+  CHECK(json["tensors"][1]["dims"] == nlohmann::json({3, 512}));
+  write_whole(path, bytes.file(100));
+  const ProgramRun broken = run_program({"inspect", path});
+  CHECK(broken.code == 4);
+  CHECK(broken.err.find("a tensor has no name") != std::string::npos);
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST_CASE("what stands in place of a model is told what is missing") {
     write_whole(other + "/a b.gguf", "GGUF");
     check_error(
         arguments, 4,
-        neither + "it holds a b.gguf; GGUF files are not read: give the Hugging Face folder");
+        neither + "it holds a b.gguf; GGUF files are inspected, but not run: give the Hugging Face folder");
   }
   check_error({"explain", other + "/a b.gguf"}, 4,
               fmt::format(".save_pretrained(o)\" '{}' 'a b.gguf' 'a b'", other));

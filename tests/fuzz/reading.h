@@ -54,6 +54,8 @@ std::vector<std::string> safetensors_seeds();
 Outcome read_numpy(std::string_view bytes);
 std::vector<std::string> npy_seeds();
 std::vector<std::string> npz_seeds();
+Outcome read_gguf(std::string_view bytes);
+std::vector<std::string> gguf_seeds();
 Outcome read_shard_index(std::string_view bytes);
 std::vector<std::string> shard_index_seeds();
 Outcome read_quantized(std::string_view bytes);

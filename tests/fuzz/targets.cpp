@@ -31,6 +31,7 @@ constexpr Target kTargets[] = {
     {"safetensors", read_safetensors, safetensors_seeds, of_safetensors},
     {"npy", read_numpy, npy_seeds, of_npy},
     {"npz", read_numpy, npz_seeds, whole},
+    {"gguf", read_gguf, gguf_seeds, whole},
     {"shard_index", read_shard_index, shard_index_seeds, whole},
     {"quantized", read_quantized, quantized_seeds, whole},
     {"config", read_config, config_seeds, whole},

@@ -13,6 +13,7 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 import sinter.pytorch
+from sinter.pytorch.runtime.graph_report import PackingReport
 from sinter.pytorch.tools import report
 
 randn = torch.randn
@@ -34,7 +35,7 @@ class Mixer(nn.Module):
         return nn.functional.silu(self.gate(y)) * self.up(y)
 
 
-def packing() -> report.PackingReport:
+def packing() -> PackingReport:
     """The report of packed parameters of the graph that was compiled last."""
     return report.REPORTS[-1].packing
 

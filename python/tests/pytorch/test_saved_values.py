@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
 import pytest
 import torch
 import torch.nn.functional as F
 from beside_eager import reset, train_beside_eager
-from sinter.pytorch import backend
+from sinter.pytorch.rewrites.pipeline import ROWS
 from sinter.pytorch.tools import report
 from torch import nn
 
@@ -27,7 +28,7 @@ class Attention(nn.Module):
 def kept(monkeypatch: pytest.MonkeyPatch, module: nn.Module) -> tuple[list, list]:
     """Trains a module beside eager: the names of what is kept, and of the backward graph's inputs."""
     graphs = []
-    keep = backend.keep_roots
+    keep = ROWS["keep_roots"].run
 
     def observed(forward, backward, visible):
         keep(forward, backward, visible)
@@ -35,7 +36,7 @@ def kept(monkeypatch: pytest.MonkeyPatch, module: nn.Module) -> tuple[list, list
         graphs.append(([node.name for node in output.args[0][visible:]],
                        [node.name for node in backward.graph.nodes if node.op == "placeholder"]))
 
-    monkeypatch.setattr(backend, "keep_roots", observed)
+    monkeypatch.setitem(ROWS, "keep_roots", dataclasses.replace(ROWS["keep_roots"], run=observed))
     reset()
     train_beside_eager(module, torch.randn(2, 8, 32))
     return graphs[0]
@@ -86,13 +87,13 @@ def test_random_numbers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
             return self.scale * torch.rand(8, 32, device=x.device)
 
     graphs = []
-    cut = backend.make_again
+    cut = ROWS["make_again"].run
 
     def observed(forward, backward, visible):
         cut(forward, backward, visible)
         graphs.append([node.target for node in backward.graph.nodes if node.op == "call_function"])
 
-    monkeypatch.setattr(backend, "make_again", observed)
+    monkeypatch.setitem(ROWS, "make_again", dataclasses.replace(ROWS["make_again"], run=observed))
     reset()
     module = Noise()
     torch.manual_seed(3)
