@@ -175,9 +175,10 @@ TEST_CASE("what stands in place of a model is told what is missing") {
     check_error(arguments, 4,
                 neither + "the folder is empty; a Hugging Face folder has config.json");
     write_whole(other + "/a b.gguf", "GGUF");
-    check_error(
-        arguments, 4,
-        neither + "it holds a b.gguf; GGUF files are inspected, but not run: give the Hugging Face folder");
+    check_error(arguments, 4,
+                neither +
+                    "it holds a b.gguf; GGUF files are inspected, but not run: give the Hugging "
+                    "Face folder");
   }
   check_error({"explain", other + "/a b.gguf"}, 4,
               fmt::format(".save_pretrained(o)\" '{}' 'a b.gguf' 'a b'", other));

@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from beside_eager import reset, train_beside_eager
+from sinter.pytorch import backend
 from sinter.pytorch.rewrites.pipeline import ROWS
 from sinter.pytorch.tools import report
 from torch import nn
