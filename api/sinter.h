@@ -524,6 +524,10 @@ class Graph {
   Value cast(Value x, DType dtype, Name name = {}) {
     return op("cast", {x}, Attributes().set("dtype", to_string(dtype)).text(), name);
   }
+  /// The next version of a state: value, all of it.
+  Value store(Value state, Value value, Name name = {}) {
+    return op("store", {state, value}, {}, name);
+  }
   /// The next version of a state: row slot[n] is update[n].
   Value kv_append(Value state, Value update, Value slot, Name name = {}) {
     return op("kv_append", {state, update, slot}, {}, name);

@@ -8,6 +8,7 @@ namespace sinter {
 
 // Writes of a state; parts of values and sums of runs, which passes make of other ops.
 SINTER_NO_GRADIENT(kv_append)
+SINTER_NO_GRADIENT(store)
 SINTER_NO_GRADIENT(place)
 SINTER_NO_GRADIENT(run_sums)
 // Parts of attention's gradient.

@@ -37,7 +37,7 @@ bool is_by_elements(const Op& op) {
 /// The element of the result at a place in row-major order is made of the operands' elements there,
 /// where these have as many.
 bool keeps_place(const Op& op) {
-  return op.kind == OpKind::reshape || op_class(op) == OpClass::elementwise ||
+  return op.kind == OpKind::reshape || replaces_state(op) || op_class(op) == OpClass::elementwise ||
          (op_class(op) == OpClass::pointwise && op.kind != OpKind::concat);
 }
 
@@ -47,9 +47,10 @@ std::vector<Reads> reads_of(const Graph& graph, ValueId input) {
   reads[input.index] = Reads::own_index;
   for (uint32_t i = input.index + 1; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
-    for (ValueId operand : op.operands) {
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      const ValueId operand = op.operands[k];
       Reads own = reads[operand.index];
-      if (own == Reads::nothing) continue;
+      if (own == Reads::nothing || operand_role(op, k).kind == OperandRole::state) continue;
       const Dims& dims = graph[operand].type.dims;
       if (dims != op.type.dims) own = std::max(own, Reads::own_place);
       if (!keeps_place(op) || volume(dims) != volume(op.type.dims)) own = Reads::other_element;

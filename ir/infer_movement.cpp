@@ -75,4 +75,11 @@ Result<TensorType> infer_kv_append(const Inference& op) {
   return state;
 }
 
+Result<TensorType> infer_store(const Inference& op) {
+  const TensorType &state = op.operands[0], &value = op.operands[1];
+  if (state != value)
+    return op.reject(42, fmt::format("state {}, value {}", op.show(state), op.show(value)));
+  return state;
+}
+
 }  // namespace sinter

@@ -151,7 +151,8 @@ void Puller::pull(ValueId id, const IndexMap& coords, const Dims& space) {
       }
       read(root_of(primitives_, operand_with(op, OperandRole::state)), {}, space, true);
       pull(operand_with(op, OperandRole::update), coords, space);
-      return pull(operand_with(op, OperandRole::slot), {coords[0]}, space);
+      if (writes_rows(op)) pull(operand_with(op, OperandRole::slot), {coords[0]}, space);
+      return;
     case OpClass::pointwise:
       if (op.kind == OpKind::concat) return pull_concat(op, coords, space);
       break;

@@ -62,6 +62,10 @@ inline bool is_activation(const Op& op) {
 inline bool reads_cache(const Op& op) { return has_role(op, OperandRole::cache); }
 /// The op's effect: its result is the next version of a state, written in place.
 inline bool writes_state(const Op& op) { return has_role(op, OperandRole::state); }
+/// The op writes the rows of a state that a `slot` names, and leaves the others as they are.
+inline bool writes_rows(const Op& op) { return has_role(op, OperandRole::slot); }
+/// The op replaces all of a state.
+inline bool replaces_state(const Op& op) { return writes_state(op) && !writes_rows(op); }
 /// The op stores a part of a value in the memory of `base`, or begins the value.
 inline bool places_part(const Op& op) { return op.kind == OpKind::place; }
 /// A version of a state: the state as the call finds it, or what an op has made of it.

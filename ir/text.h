@@ -42,7 +42,7 @@ std::string print_graph(const Graph& graph, llvm::ArrayRef<Symbol> symbols);
 /// Reads and verifies. Errors carry `file`:line:column; columns count bytes from 1.
 Result<Module> parse_module(std::string_view text, std::string_view file);
 
-/// Reads what print_graph prints and checks its ops; a kv_append may write an input.
+/// Reads what print_graph prints and checks its ops; an op may write an input as a state.
 Result<Graph> parse_graph(std::string_view text, std::string_view file,
                           llvm::ArrayRef<Symbol> symbols);
 

@@ -18,9 +18,9 @@
 //   V11  outputs are ops of the graph; a weight function has one, of the weight's type
 //   V12  `file` and `pack_codes` stand in weight functions only
 //   V13  a weight's dims are constants; its function writes no state and holds no contraction and
-//   no anchor but pack_codes V14  the first operand of a kv_append is a state or a kv_append, not a
-//   view of one; in a graph
-//        alone it may be an input
+//        no anchor but pack_codes
+//   V14  the first operand of a kv_append or a store is a state or the result of such an op, not a
+//        view of one; in a graph alone it may be an input
 //   V15  every version of a state has at most one writer
 //   V16  what reads a version that has a writer, through views too, stands before the writer and is
 //        not the writer; no output is such a version

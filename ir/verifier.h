@@ -21,7 +21,7 @@ struct Violation {
 
 /// The first broken invariant, nullopt if all hold. Linear in the size of the module.
 std::optional<Violation> find_violation(const Module& module);
-/// The same for a graph alone, whose leaves have no module: its kv_appends may write inputs.
+/// The same for a graph alone, whose leaves have no module: its ops may write inputs as states.
 std::optional<Violation> find_violation(const Graph& graph, llvm::ArrayRef<Symbol> symbols);
 
 /// find_violation as an error whose `where` names the place.

@@ -43,11 +43,11 @@ Checked check_state_order(const Graph& graph, const GraphContext& context) {
       return broken(14,
                     fmt::format("{} writes {}, which is of kind {}", name(id), name(version),
                                 op_info(graph[version].kind).name),
-                    at(id), "write a state or the result of a kv_append");
+                    at(id), "write a state or the result of an op that writes one");
     for (size_t i = 0; i < op.operands.size(); ++i)
       if (operand_role(op, i) != OperandRole::state && root[op.operands[i].index] == version)
         return broken(16, fmt::format("{} reads {} while it writes it", name(id), name(version)),
-                      at(id), "append a copy");
+                      at(id), "write a copy");
     writer[version.index] = id;
   }
   for (ValueId output : graph.outputs) {

@@ -7,6 +7,7 @@
 
 #include "ir/in_place.h"
 #include "plan/check_parts.h"
+#include "plan/shared_outputs.h"
 
 namespace sinter::checker {
 namespace {
@@ -23,11 +24,6 @@ Status check_range(const EntryPlan& entry, const Buffer& buffer, const LiveRange
   return {};
 }
 
-/// The kernel's text bears that the two pointers are equal.
-bool has_plain_pointers(const Kernel& kernel, const InPlace& pair) {
-  return kernel.overlap.waits || llvm::is_contained(kernel.in_place, pair);
-}
-
 /// Step `index`, which reads `before` last, may write `after` in the memory of `before`.
 bool may_take_place(const Program& program, const EntryPlan& entry, uint32_t index, uint32_t before,
                     uint32_t after) {
@@ -40,8 +36,7 @@ bool may_take_place(const Program& program, const EntryPlan& entry, uint32_t ind
     return false;
   const InPlace pair{static_cast<uint32_t>(output - step.writes.begin()),
                      static_cast<uint32_t>(input - step.reads.begin())};
-  return has_plain_pointers(*step.kernel, pair) &&
-         may_overwrite(step.kernel->group, pair.output, pair.input, program.symbols);
+  return may_overwrite(*step.kernel, pair, program.symbols);
 }
 
 /// A kernel that places a part in a value has the value's memory for its result.

@@ -8,6 +8,7 @@
 #include "ir/variants.h"
 #include "plan/check_parts.h"
 #include "plan/kernel_text.h"
+#include "plan/shared_outputs.h"
 
 namespace sinter::checker {
 namespace {
@@ -109,7 +110,7 @@ Status check_results_are_written(const Program& program, const Kernel& kernel,
   for (ValueId output : kernel.group.outputs) {
     const Op& op = kernel.group[output];
     const SymExpr elements = volume(written_type(kernel.group, op).dims);
-    if (writes_state(op) || elements.is(0)) continue;
+    if (writes_rows(op) || elements.is(0)) continue;
     std::vector<Symbol> symbols(program.symbols.begin(), program.symbols.end());
     for (Dim dim : op.type.dims)
       if (!dim.is_constant())
@@ -144,9 +145,22 @@ Status check_in_place(const Kernel& kernel, const std::string& where) {
   return {};
 }
 
-// An append writes rows of a state in place. Another reader of that state in the same kernel, or a
-// second append to it, would race with it.
-Status check_append(const Graph& group, ValueId id, const std::string& where) {
+/// Each thread of the kernel reads only the elements of the state that it overwrites.
+bool reads_own_elements(const Kernel& kernel, ValueId writer, ValueId state,
+                        llvm::ArrayRef<Symbol> symbols) {
+  const Graph& group = kernel.group;
+  const auto* output = llvm::find(group.outputs, writer);
+  if (output == group.outputs.end()) return false;
+  const InPlace pair{static_cast<uint32_t>(output - group.outputs.begin()),
+                     static_cast<uint32_t>(llvm::find(group.inputs, state) - group.inputs.begin())};
+  return may_overwrite(kernel, pair, symbols);
+}
+
+// A state is written in place. Another writer of that state in the same kernel would race with this
+// one, and so would a reader, but for threads that read the elements that they overwrite.
+Status check_append(const Kernel& kernel, ValueId id, llvm::ArrayRef<Symbol> symbols,
+                    const std::string& where) {
+  const Graph& group = kernel.group;
   const ValueId state = operand_with(group[id], OperandRole::state);
   if (!llvm::is_contained(group.inputs, state))
     return violation(fmt::format("%{} appends to %{}, which is not an input of the kernel",
@@ -155,7 +169,9 @@ Status check_append(const Graph& group, ValueId id, const std::string& where) {
   for (uint32_t i = 0; i < group.size(); ++i)
     for (size_t k = 0; k < group.ops()[i].operands.size(); ++k)
       if (group.ops()[i].operands[k] == state &&
-          !(i == id.index && operand_role(group[id], k) == OperandRole::state))
+          !(i == id.index && operand_role(group[id], k) == OperandRole::state) &&
+          (operand_role(group.ops()[i], k) == OperandRole::state ||
+           !reads_own_elements(kernel, id, state, symbols)))
         return violation(fmt::format("%{} reads %{}, which %{} overwrites in the same kernel",
                                      group.ops()[i].name, group[state].name, group[id].name),
                          where);
@@ -248,7 +264,7 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
                                    algorithm_name(op), is_input ? "an input" : "no input"),
                        where);
     if (writes_state(op)) {
-      SINTER_TRY(check_append(group, ValueId{i}, where));
+      SINTER_TRY(check_append(kernel, ValueId{i}, program.symbols, where));
       appends.push_back(ValueId{i});
     }
   }

@@ -114,7 +114,7 @@ struct Kernel {
   // The hash of `source`, 32 hexadecimal digits; set where it was left in a file of its own.
   std::string source_hash;
   Graph group;  // inputs: roots of the reads; outputs: results in order; names are canonical
-  std::vector<uint32_t> appends;  // outputs that write a state: group.outputs[i] is a kv_append
+  std::vector<uint32_t> appends;  // outputs that write a state
   std::vector<SymbolId> symbols;
   std::vector<TensorMap> tensor_maps;
   Launch launch;

@@ -25,12 +25,15 @@ bool may_overwrite_in(const Program& program, const StepFacts& step, uint32_t ou
   if (!step.kernel || llvm::count(step.reads, input) != 1) return false;
   const InPlace pair{static_cast<uint32_t>(llvm::find(step.writes, output) - step.writes.begin()),
                      static_cast<uint32_t>(llvm::find(step.reads, input) - step.reads.begin())};
-  const Kernel& kernel = *step.kernel;
-  return (kernel.overlap.waits || llvm::is_contained(kernel.in_place, pair)) &&
-         may_overwrite(kernel.group, pair.output, pair.input, program.symbols);
+  return may_overwrite(*step.kernel, pair, program.symbols);
 }
 
 }  // namespace
+
+bool may_overwrite(const Kernel& kernel, const InPlace& pair, llvm::ArrayRef<Symbol> symbols) {
+  return (kernel.overlap.waits || llvm::is_contained(kernel.in_place, pair)) &&
+         may_overwrite(kernel.group, pair.output, pair.input, symbols);
+}
 
 bool may_share_memory(const Program& program, const EntryPlan& entry, size_t output, size_t input) {
   if (output >= entry.outputs.size() || input >= entry.inputs.size()) return false;

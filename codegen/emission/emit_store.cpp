@@ -15,11 +15,11 @@ ValueEmitter::Place ValueEmitter::place(const Task& task, const IndexMap& coords
         IndexExpr(SymExpr(op.attrs.get<int64_t>(AttrName::begin)));
     return {linearize(op.type.dims, place), {}};
   }
-  if (op.kind != OpKind::kv_append) return {linearize(op.type.dims, coords), {}};
+  if (!writes_rows(op)) return {linearize(op.type.dims, coords), {}};
   // The row of the state is loaded; the rest of the coordinates are the value's.
   const Level level = space_.level(coords[0]);
   const Dim rows = op.type.dims[0];
-  CheckedRow slot{{}, value(op.operands[2], {coords[0]}).text};
+  CheckedRow slot{{}, value(operand_with(op, OperandRole::slot), {coords[0]}).text};
   if (is_checked(op)) slot = checked_row(slot.row, rows, level);
   IndexMap place = coords;
   place[0] = loaded_row(slot.row, rows, level);

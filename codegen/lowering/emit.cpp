@@ -72,8 +72,7 @@ Result<Kernel> emit_kernel(const Graph& group, llvm::ArrayRef<KernelPart> parts,
   set_canonical_names(kernel.group);
   kernel.symbols = symbols_of(kernel.group);
   for (uint32_t k = 0; k < kernel.group.outputs.size(); ++k)
-    if (kernel.group[kernel.group.outputs[k]].kind == OpKind::kv_append)
-      kernel.appends.push_back(k);
+    if (writes_state(kernel.group[kernel.group.outputs[k]])) kernel.appends.push_back(k);
 
   Overlap& overlap = kernel.overlap;
   if (wanted)

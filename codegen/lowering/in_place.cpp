@@ -3,6 +3,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/in_place.h"
+#include "ir/op_roles.h"
 #include "kernels/registry.h"
 
 namespace sinter {
@@ -28,6 +29,17 @@ std::vector<uint32_t> sole_outputs(const Graph& group) {
   return outputs;
 }
 
+/// The input whose memory an output has where it replaces a state that the group reads.
+std::optional<uint32_t> overwritten_state(const Graph& group, uint32_t output) {
+  const Op& op = group[group.outputs[output]];
+  if (!writes_state(op)) return std::nullopt;
+  const ValueId state = operand_with(op, OperandRole::state);
+  size_t uses = 0;
+  for (const Op& other : group.ops()) uses += llvm::count(other.operands, state);
+  if (uses < 2) return std::nullopt;
+  return input_of(group, state);
+}
+
 }  // namespace
 
 std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step, uint32_t index,
@@ -38,8 +50,11 @@ std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step
   for (uint32_t output = 0; output < step.outputs.size(); ++output)
     if (const auto input = placed_input(group, output))
       pairs.push_back({output, static_cast<uint32_t>(*input)});
+  const bool has_places = !pairs.empty();
+  for (uint32_t output = 0; output < step.outputs.size(); ++output)
+    if (const auto input = overwritten_state(group, output)) pairs.push_back({output, *input});
   const KernelFamily* family = family_without_anchor(group, symbols);
-  if (!pairs.empty() || !family || !family->overwrites) return pairs;
+  if (has_places || !family || !family->overwrites) return pairs;
   const auto dies = [&](const Buffer& buffer) {
     return buffer.place == Buffer::Place::arena && buffer.last_step == index;
   };

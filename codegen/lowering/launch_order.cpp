@@ -144,7 +144,7 @@ class LaunchOrder {
   /// numbers are all that `last` holds.
   int64_t writer_of_rows(ValueId cache, ValueId last) const {
     const auto appends_these = [&](ValueId version) {
-      return writes_state(graph_[version]) &&
+      return writes_rows(graph_[version]) &&
              root_of(graph_, operand_with(graph_[version], OperandRole::slot)) == last;
     };
     llvm::SmallVector<ValueId, 4> versions;

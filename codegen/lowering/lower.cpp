@@ -283,8 +283,8 @@ class EntryLowering {
     } else if (op.kind == OpKind::state) {
       buffer.place = Buffer::Place::state;
       buffer.index = leaf_index_.lookup(op.name);
-    } else if (op.kind == OpKind::kv_append) {
-      const Buffer& old = plan_.buffers[this->buffer(op.operands[0])];
+    } else if (writes_state(op)) {
+      const Buffer& old = plan_.buffers[this->buffer(operand_with(op, OperandRole::state))];
       buffer.place = Buffer::Place::state;
       buffer.index = old.index;
       buffer.version = old.version + 1;
@@ -296,8 +296,8 @@ class EntryLowering {
 
   /// The buffer of a root that the step being made reads.
   uint32_t read(ValueId root) {
-    if (fault(Fault::stale_state_version) && graph_[root].kind == OpKind::kv_append)
-      root = graph_[root].operands[0];
+    if (fault(Fault::stale_state_version) && writes_state(graph_[root]))
+      root = operand_with(graph_[root], OperandRole::state);
     const uint32_t index = buffer(root);
     if (!fault(Fault::early_free))
       plan_.buffers[index].last_step = static_cast<uint32_t>(plan_.steps.size());

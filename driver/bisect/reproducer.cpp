@@ -134,7 +134,7 @@ class Extraction {
     return graph()[id].name;
   }
 
-  /// States begin as zeros: an entry before the kernel's writes all their rows.
+  /// States begin as zeros: an entry before the kernel's stores their values.
   void add_states(const PlanRuns::Captured& captured) {
     Entry fill{"fill", {}, {}, Tokens::any, {}};
     for (const Op& op : made_.module.entries[0].graph.ops()) {
@@ -143,14 +143,11 @@ class Extraction {
       for (const auto& [name, tensor] : captured.states) {
         if (name != op.name) continue;
         Graph& graph = fill.graph;
-        const ValueId rows = graph.add(Op{OpKind::input, op.type, {}, {}, name + ".before"});
-        graph.inputs.push_back(rows);
-        Op numbers{OpKind::iota, {DType::i32, {op.type.dims[0]}}, {}, {}, name + ".rows"};
-        numbers.attrs.set(AttrName::axis, int64_t{0}).set(AttrName::dims, numbers.type.dims);
-        const ValueId slots = graph.add(std::move(numbers));
+        const ValueId value = graph.add(Op{OpKind::input, op.type, {}, {}, name + ".before"});
+        graph.inputs.push_back(value);
         const ValueId state = graph.add(Op{OpKind::state, op.type, {}, {}, name});
         graph.outputs.push_back(
-            graph.add(Op{OpKind::kv_append, op.type, {state, rows, slots}, {}, name + ".after"}));
+            graph.add(Op{OpKind::store, op.type, {state, value}, {}, name + ".after"}));
         made_.inputs.emplace_back("fill." + name + ".before", tensor);
       }
     }

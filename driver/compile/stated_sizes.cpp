@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/op_roles.h"
+
 namespace sinter {
 namespace {
 
@@ -47,6 +49,16 @@ std::vector<int64_t> sizes_with(llvm::ArrayRef<Symbol> symbols, const GivenSizes
   return sizes;
 }
 
+/// The step writes rows of a state and leaves its other rows alone.
+bool writes_rows_of(const EntryPlan& entry, const StepFacts& step, uint32_t state) {
+  for (size_t k = 0; k < step.writes.size(); ++k) {
+    const Buffer& written = entry.buffers[step.writes[k]];
+    if (written.place == Buffer::Place::state && written.index == state)
+      return writes_rows(step.kernel->group[step.kernel->group.outputs[k]]);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<int64_t> usual_sizes(llvm::ArrayRef<Symbol> symbols) { return sizes_with(symbols, {}); }
@@ -86,16 +98,13 @@ std::string show_sizes(const Program& program, const EntryPlan& entry,
   };
   for (const Buffer& buffer : entry.buffers)
     if (buffer.place != Buffer::Place::state) use(buffer);
-  // A state counts where a step reads it; one that appends to it leaves its other rows alone.
+  // A state counts where a step reads it or replaces it.
   for (const Step& step : entry.steps) {
     const StepFacts facts = step_facts(program, step);
     for (uint32_t read : facts.reads) {
       const Buffer& state = entry.buffers[read];
-      const bool is_written = llvm::any_of(facts.writes, [&](uint32_t write) {
-        const Buffer& written = entry.buffers[write];
-        return written.place == Buffer::Place::state && written.index == state.index;
-      });
-      if (state.place == Buffer::Place::state && !is_written) use(state);
+      if (state.place == Buffer::Place::state && !writes_rows_of(entry, facts, state.index))
+        use(state);
     }
   }
   std::string text;

@@ -176,7 +176,7 @@ std::string Changes::text(size_t entry, ValueId a, ValueId b, const Verdict& ref
       return with_partner("the rows would have to be computed after the lookup, not before it");
     case Reason::state_version:
       return with_partner(
-          "the reader would have to take appended rows from their value, not from the state");
+          "the reader would have to take what is written from its value, not from the state");
     case Reason::anchor_second:
       return with_partner("each of the two products needs a kernel of its own");
     case Reason::anchor_other_block:

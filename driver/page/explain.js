@@ -265,7 +265,7 @@ function picture(number, kind) {
     s("rect", { class: "time", x: 8, y: 22, width: Math.max(1, (COLUMN - 16) * stepTime(step) / most.time), height: 3 }),
     s("rect", { class: "track", x: 8, y: 27, width: COLUMN - 16, height: 3 }),
     s("rect", { class: "bytes", x: 8, y: 27, width: Math.max(1, (COLUMN - 16) * bytes / most.bytes), height: 3 }, s("title", {}, withUnit(bytes, "B"))));
-    box.rows.forEach((row, k) => row.forEach(([value, x, wide]) => shape.append(s("g", { class: "chip" + (entry.values[value][1] === "kv_append" ? " state" : ""), tabindex: 0, role: "button",
+    box.rows.forEach((row, k) => row.forEach(([value, x, wide]) => shape.append(s("g", { class: "chip" + (["kv_append", "store"].includes(entry.values[value][1]) ? " state" : ""), tabindex: 0, role: "button",
       "data-value": value, "data-entry": number, transform: `translate(${x} ${34 + k * (CHIP + 4)})`, "aria-label": "value " + nameOf(entry, value),
       click: event => { event.stopPropagation(); pickValue(number, value); } },
       s("title", {}, nameOf(entry, value) + " = " + entry.values[value][1] + " : " + entry.values[value][2]),

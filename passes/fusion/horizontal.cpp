@@ -44,6 +44,11 @@ bool HorizontalFusion::has_rows(uint32_t kernel) const {
   });
 }
 
+bool HorizontalFusion::reduces(uint32_t kernel) const {
+  return llvm::any_of(dag_.members(kernel),
+                      [&](ValueId member) { return state_.problem.facts(member).reduces; });
+}
+
 std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b) const {
   return share_a_value(a, b) ? judge(a, b, kMaxOps) : std::nullopt;
 }
@@ -58,6 +63,11 @@ std::optional<Decision> HorizontalFusion::judge(ValueId a, ValueId b, size_t mos
   const Members in_x = dag_.members(x), in_y = dag_.members(y);
   std::optional<Verdict> refusal = constraints(state_, a, b, in_x, in_y, true);
   if (!refusal) refusal = state_conflict(state_.problem, in_x, in_y);
+  if (!refusal && (reduces(x) || reduces(y))) {
+    // Only a kernel of elements overwrites what it reads.
+    refusal = state_conflict(state_.problem, in_x, in_x);
+    if (!refusal) refusal = state_conflict(state_.problem, in_y, in_y);
+  }
   if (!refusal) refusal = profit(x, y, most_ops);
   Verdict verdict = refusal ? std::move(*refusal) : Verdict{Reason::fused_horizontal, "", {}};
   return Decision{std::move(verdict), x, y, {}, merges_};
@@ -71,12 +81,19 @@ std::optional<size_t> HorizontalFusion::level(uint32_t kernel,
   const auto is_small = [&](ValueId value) {
     return problem.bytes(value) <= device.launch_s * device.memory_bytes_per_s;
   };
+  const auto is_replaced = [&](ValueId state) {
+    return llvm::any_of(dag_.members(kernel), [&](ValueId member) {
+      return replaces_state(graph[member]) &&
+             operand_with(graph[member], OperandRole::state) == state;
+    });
+  };
   if (!has_rows(kernel)) return std::nullopt;
   size_t level = 0;
   for (ValueId member : dag_.members(kernel)) {
-    if (op_class(graph[member]) == OpClass::append) return std::nullopt;
+    if (op_class(graph[member]) == OpClass::append && !replaces_state(graph[member]))
+      return std::nullopt;
     for (const Read& read : problem.facts(member).reads) {
-      if (graph[read.root].kind == OpKind::state) return std::nullopt;
+      if (graph[read.root].kind == OpKind::state && !is_replaced(read.root)) return std::nullopt;
       if (!computes(graph[read.root]) || dag_.find(read.root) == kernel) continue;
       const auto at = before.find(dag_.find(read.root));
       if (at == before.end()) return std::nullopt;

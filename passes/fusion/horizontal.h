@@ -43,6 +43,7 @@ class HorizontalFusion {
  private:
   bool share_a_value(ValueId a, ValueId b) const;
   bool has_rows(uint32_t kernel) const;
+  bool reduces(uint32_t kernel) const;
   /// The level of a kernel at the beginning of the entry, given the levels of the kernels before
   /// it.
   std::optional<size_t> level(uint32_t kernel, const std::map<uint32_t, size_t>& before) const;

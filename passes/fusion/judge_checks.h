@@ -30,7 +30,8 @@ using Check = std::optional<Verdict>(Question& question);
 namespace checks {
 
 // Checks of all kernels (judge_general.cpp).
-/// Nobody in the kernel reads a state that it writes.
+/// Nobody in the kernel reads a state that it writes, but for the elements that the same thread
+/// overwrites.
 Check state;
 /// No path leaves the kernel and comes back.
 Check convexity;

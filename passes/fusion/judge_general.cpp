@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "ir/fault.h"
+#include "ir/graph_copier.h"
+#include "ir/in_place.h"
 #include "ir/op_roles.h"
 #include "kernels/cost.h"
 #include "kernels/pointers.h"
@@ -26,20 +28,47 @@ std::optional<Verdict> constraints(const FusionState& state, ValueId a, ValueId 
                                              options.stop_after == 1 ? "fusion" : "fusions"));
 }
 
-std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, Members y) {
+namespace {
+
+/// Each thread of the kernel reads only the elements of a state that it overwrites by `writer`.
+bool reads_own_elements(const FusionProblem& problem, Members members, ValueId writer) {
   const Graph& graph = problem.graph();
-  // An append writes rows in place: nobody in its kernel may read any version of that state.
+  const auto is_member = [&](ValueId id) { return llvm::is_contained(members, id); };
+  if (llvm::any_of(problem.users(writer), is_member)) return false;
+  Graph group;
+  GraphCopier copy(graph, group, [&](ValueId id) {
+    return op_class(graph[id]) == OpClass::leaf || (computes(graph[id]) && !is_member(id));
+  });
+  size_t output = 0;
+  for (ValueId member : members) {
+    if (!writes_state(graph[member]) && !problem.read_outside(member, members)) continue;
+    if (member == writer) output = group.outputs.size();
+    group.outputs.push_back(copy(member));
+  }
+  const Op& op = group[group.outputs[output]];
+  const std::optional<uint32_t> state = input_of(group, operand_with(op, OperandRole::state));
+  return state && may_overwrite(group, output, *state, problem.symbols());
+}
+
+/// A reader of the version that `writer` overwrites, or of the one that it makes.
+std::optional<Verdict> conflict(const FusionProblem& problem, ValueId writer, Members readers) {
+  if (!writes_state(problem.graph()[writer])) return std::nullopt;
+  const ValueId version = operand_with(problem.graph()[writer], OperandRole::state);
+  for (ValueId reader : readers)
+    for (const Read& read : problem.facts(reader).reads)
+      if (reader != writer && (read.root == version || read.root == writer))
+        return refuse(
+            Reason::state_version,
+            fmt::format("{} reads what {} writes", problem.name(reader), problem.name(writer)));
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, Members y) {
   for (const auto& [writers, readers] : {std::pair(x, y), std::pair(y, x)})
-    for (ValueId writer : writers) {
-      if (!writes_state(graph[writer])) continue;
-      const ValueId version = operand_with(graph[writer], OperandRole::state);
-      for (ValueId reader : readers)
-        for (const Read& read : problem.facts(reader).reads)
-          if (read.root == version || read.root == writer)
-            return refuse(
-                Reason::state_version,
-                fmt::format("{} reads what {} writes", problem.name(reader), problem.name(writer)));
-    }
+    for (ValueId writer : writers)
+      if (auto verdict = conflict(problem, writer, readers)) return verdict;
   return std::nullopt;
 }
 
@@ -62,7 +91,11 @@ std::optional<Verdict> stays_alone(const Question& q) {
 }
 
 std::optional<Verdict> checks::state(Question& q) {
-  return state_conflict(q.problem, q.groups.members(q.first), q.groups.members(q.second));
+  for (ValueId writer : q.members)
+    if (auto verdict = conflict(q.problem, writer, q.members);
+        verdict && !reads_own_elements(q.problem, q.members, writer))
+      return verdict;
+  return std::nullopt;
 }
 
 std::optional<Verdict> checks::convexity(Question& q) {

@@ -11,11 +11,12 @@ namespace sinter {
 /// Evaluates `graph` with `symbol_values[i]` for symbol i and one tensor per graph input, in order;
 /// returns one tensor per output. `graph.inputs` may also name weights and states: every leaf that
 /// is used has to be among them. Composites are decomposed first; a caller that evaluates a graph
-/// often does that once, with decompose_all. For a kv_append the output is the whole new state.
-/// Contractions accumulate in float32 in the order of runtime/evaluate/blas.h. `precise`:
-/// everything in float64 with no rounding in between, for accuracy checks; float inputs may then be
-/// of any float type, float outputs are f32. `source` is asked for `file` ops; null: none are
-/// allowed. `missing`: the bytes of elements that a `place` without a base leaves to other parts.
+/// often does that once, with decompose_all. For an op that writes a state the output is the whole
+/// new state. Contractions accumulate in float32 in the order of runtime/evaluate/blas.h.
+/// `precise`: everything in float64 with no rounding in between, for accuracy checks; float inputs
+/// may then be of any float type, float outputs are f32. `source` is asked for `file` ops; null:
+/// none are allowed. `missing`: the bytes of elements that a `place` without a base leaves to other
+/// parts.
 struct EvalOptions {
   bool precise = false;
   const TensorSource* source = nullptr;

@@ -123,6 +123,8 @@ Result<HostView> evaluate_kv_append(const OpCall& call) {
   return value.view;
 }
 
+Result<HostView> evaluate_store(const OpCall& call) { return call.operands[1]; }
+
 Result<HostView> evaluate_place(const OpCall& call) {
   const auto axis = static_cast<size_t>(call.op.attrs.get<int64_t>(AttrName::axis));
   const int64_t begin = call.op.attrs.get<int64_t>(AttrName::begin);

@@ -31,13 +31,16 @@ HostKernel make_host_kernel(const Kernel& kernel, llvm::ArrayRef<Symbol> symbols
   HostKernel host;
   Graph graph = decompose_all(kernel.group, symbols);
   llvm::SmallVector<ValueId, 4> outputs;
-  for (uint32_t i = 0; i < graph.outputs.size(); ++i)
-    if (!writes_state(graph[graph.outputs[i]])) {
-      host.results.push_back(i);
-      outputs.push_back(graph.outputs[i]);
-    }
+  for (uint32_t i = 0; i < graph.outputs.size(); ++i) {
+    const ValueId output = graph.outputs[i];
+    if (writes_rows(graph[output])) continue;
+    host.results.push_back(i);
+    outputs.push_back(writes_state(graph[output]) ? operand_with(graph[output], OperandRole::update)
+                                                  : output);
+  }
   for (uint32_t i : kernel.appends) {
     const Op& append = graph[graph.outputs[i]];
+    if (!writes_rows(append)) continue;
     const auto next = static_cast<uint32_t>(outputs.size());
     host.appends.push_back({i, next, next + 1, is_checked(append)});
     outputs.push_back(append.operands[1]);

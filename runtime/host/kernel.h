@@ -6,9 +6,9 @@
 
 namespace sinter {
 
-/// Made once per kernel. Appends are taken out of the graph where nothing else in it reads their
-/// result: the graph then gives the new rows and their slots, and the state is written in place
-/// instead of copied.
+/// Made once per kernel. Ops that write a state are taken out of the graph where nothing else in it
+/// reads their result: the graph then gives the new value, or the new rows and their slots, and the
+/// state is written in place instead of copied.
 struct HostKernel {
   struct Append {
     uint32_t output = 0;   // of the kernel
@@ -16,7 +16,7 @@ struct HostKernel {
     uint32_t slots = 0;    // graph output: where they go
     bool checked = false;  // slots that name no row are passed over
   };
-  Graph graph;  // primitives; outputs: the kernel's other than appends, then the appends'
+  Graph graph;  // primitives; outputs: the kernel's other than appends of rows, then theirs
   std::vector<uint32_t> results;  // kernel output of each leading graph output
   std::vector<Append> appends;
 };

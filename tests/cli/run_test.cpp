@@ -126,6 +126,23 @@ TEST_CASE("entries run in one session, their tensors named ENTRY.NAME or NAME") 
   CHECK(floats_of(one, "rows.next") == Floats{0, 0, 11, 22, 0, 0, 0, 0});
 }
 
+TEST_CASE("a stored state is read by the next call") {
+  Place place;
+  place.write("m.sir", R"(module @m {
+  state %m : f32[2]
+  entry @step(%g: f32[2]) -> (%sum) {
+    %sum = add %m, %g : f32[2]
+    %next = store %m, %sum : f32[2]
+  }
+}
+)");
+  place.write("in", {f32_tensor("g", {2}, {1, 20})});
+  for (const char* fuse : {"--quiet", "--no-fuse"})
+    for (const auto& [calls, sum] : {std::pair("1", Floats{1, 20}), {"3", {3, 60}}})
+      CHECK(floats_of(place.results("m.sir", {"--inputs", "PLACE/in", "--calls", calls, fuse}),
+                      "sum") == sum);
+}
+
 /// The elements at the end of a .npy.
 Floats last_floats(const std::string& file, size_t count) {
   Floats values(count);

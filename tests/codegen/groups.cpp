@@ -130,6 +130,27 @@ graph(%q: DTYPE[N, 96], %k: DTYPE[N, 32], %v: DTYPE[N, 32], %c: DTYPE[N, 8], %s:
   %ka = kv_append %kc, %kr, %slot : DTYPE[64, 32]
   %va = kv_append %vc, %v, %slot : DTYPE[64, 32]
 })"},
+    {"stored_moments", 0, R"(
+graph(%m: f32[N, 53], %v: f32[N, 53], %p: DTYPE[N, 53], %g: DTYPE[N, 53], %rate: f32[]) -> (%m1, %v1, %p1) {
+  %wide = cast %g : f32[N, 53]
+  %m.sum = add %m, %wide : f32[N, 53]
+  %square = mul %wide, %wide : f32[N, 53]
+  %v.sum = maximum %v, %square : f32[N, 53]
+  %root = sqrt %v.sum : f32[N, 53]
+  %quotient = div %m.sum, %root : f32[N, 53]
+  %change = mul %quotient, %rate : f32[N, 53]
+  %p.wide = cast %p : f32[N, 53]
+  %moved = sub %p.wide, %change : f32[N, 53]
+  %p.next = cast %moved : DTYPE[N, 53]
+  %m1 = store %m, %m.sum : f32[N, 53]
+  %v1 = store %v, %v.sum : f32[N, 53]
+  %p1 = store %p, %p.next : DTYPE[N, 53]
+})"},
+    {"stored_state", 1, R"(
+graph(%s: DTYPE[N, 64], %x: DTYPE[N, 64]) -> (%s1) {
+  %n = softmax %x : DTYPE[N, 64]
+  %s1 = store %s, %n : DTYPE[N, 64]
+})"},
     {"rope_interleaved_partial", 1, R"(
 graph(%qkv: DTYPE[N, 160], %c: DTYPE[N, 6], %s: DTYPE[N, 6]) -> (%y) {
   %q = slice %qkv {axis = 1, begin = 32, size = 128} : DTYPE[N, 128]

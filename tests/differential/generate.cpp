@@ -135,6 +135,7 @@ void GraphGenerator::grow(size_t count) {
       {&GraphGenerator::scatter, 3},
       {&GraphGenerator::experts, 2},
       {&GraphGenerator::append, 9},
+      {&GraphGenerator::store, 5},
       {&GraphGenerator::linear, 5},
       {&GraphGenerator::einsum, 13},
       {&GraphGenerator::attention, 4},

@@ -127,7 +127,8 @@ ValueId GraphGenerator::attend(ValueId x) {
   const Value slot = volume_of(cache) > kMaxElements ? std::nullopt : slots(rows_, Dim(rows));
   if (!slot) return v;
   const ValueId first = random_.chance(80) ? input({DType::i32, {rows_}}) : *ids(rows_, Dim(rows));
-  const Value keys = append_to(state(cache), k, *slot), values = append_to(state(cache), v, *slot);
+  const Value keys = write(OpKind::kv_append, {state(cache), k, *slot});
+  const Value values = write(OpKind::kv_append, {state(cache), v, *slot});
   Attributes attrs;
   attrs.set(AttrName::heads, heads).set(AttrName::kv_heads, kv_heads);
   attrs.set(AttrName::scale, 1.0 / std::sqrt(static_cast<double>(width)));

@@ -218,8 +218,10 @@ void GraphGenerator::sorted_experts(ValueId experts, int64_t matrices, ValueId x
   if (products) op(OpKind::embedding, {*products, *places});
 }
 
-GraphGenerator::Value GraphGenerator::append_to(ValueId version, ValueId value, ValueId slot) {
-  const Value next = op(OpKind::kv_append, {version, value, slot});
+/// `operands`: the version that the op overwrites, and what it writes.
+GraphGenerator::Value GraphGenerator::write(OpKind kind, std::vector<ValueId> operands) {
+  const ValueId version = operands[0];
+  const Value next = op(kind, std::move(operands));
   if (!next) return next;
   overwritten_.resize(graph_.size(), false);
   overwritten_[version.index] = true;
@@ -248,7 +250,32 @@ void GraphGenerator::append() {
   type.dims[0] = version ? graph_[*version].type.dims[0] : any_rows(state_rows(count));
   if (volume_of(type) > kMaxElements) return;
   const Value slot = slots(count, type.dims[0]);
-  if (slot) append_to(version ? *version : state(type), value, *slot);
+  if (slot) write(OpKind::kv_append, {version ? *version : state(type), value, *slot});
+}
+
+/// A state that is replaced by a formula of its elements, of these in another order, or of others.
+void GraphGenerator::store() {
+  using enum OpKind;
+  const ValueId value = pick_float();
+  const TensorType type = graph_[value].type;
+  if (llvm::is_contained(versions_, root_of(graph_, value)) || volume_of(type) > kMaxElements)
+    return;
+  std::optional<ValueId> known;
+  for (ValueId candidate : versions_)
+    if (graph_[candidate].type == type && random_.chance(60)) known = candidate;
+  const ValueId version = known ? *known : this->state(type);
+  ValueId kept = version;
+  if (random_.chance(40)) kept = must(mul, {kept, this->constant(type.dtype, {})});
+  if (type.rank() == 2 && type.dims[0] == type.dims[1] && random_.chance(50))
+    kept = must(transpose, {kept}, Attributes().set(AttrName::axes, std::vector<int64_t>{1, 0}));
+  if (type.rank() > 0 && random_.chance(20)) {
+    const auto last = static_cast<int64_t>(type.rank()) - 1;
+    kept = must(reduce_max, {kept}, Attributes().set(AttrName::axes, std::vector<int64_t>{last}));
+  }
+  const ValueId next = must(random_.pick(std::array{add, sub, mul, maximum}), {kept, value});
+  if (random_.chance(30)) must(neg, {version});
+  write(OpKind::store, {version, next});
+  if (random_.chance(40)) must(mul, {next, value});
 }
 
 // Reads a state before and after a write and brings both together, so that fusing the reads would
@@ -272,18 +299,18 @@ void GraphGenerator::old_and_new() {
   const ValueId before = read(old_version);
   Value sign;
   if (random_.chance(50)) sign = must(random_.pick(std::array{neg, abs}), {old_version});
-  Value newest = append_to(old_version, value, *slot);
+  Value newest = write(kv_append, {old_version, value, *slot});
   if (!newest) return;
   const ValueId after = read(*newest);
   if (sign) must(exp_neg_abs, {*sign});
   if (random_.chance(30)) {
-    newest = append_to(*newest, must(neg, {value}), *slot);
+    newest = write(kv_append, {*newest, must(neg, {value}), *slot});
     must(add, {after, read(*newest)});
   }
   must(add, {before, after});
 }
 
-/// Inputs become states that an append writes as soon as all have read them, so that what a pass
+/// Inputs become states that an op writes as soon as all have read them, so that what a pass
 /// computes later than the module does would read the new version. Row numbers stay inputs.
 void GraphGenerator::overwrite_inputs() {
   std::vector<uint32_t> last_reader(graph_.size());
@@ -301,8 +328,7 @@ void GraphGenerator::overwrite_inputs() {
   }
   std::multimap<uint32_t, ValueId> overwritten;  // by the last reader
   for (ValueId id : graph_.inputs) {
-    if (!stays[id.index] && last_reader[id.index] > 0 && graph_[id].type.rank() > 0 &&
-        random_.chance(40))
+    if (!stays[id.index] && last_reader[id.index] > 0 && random_.chance(40))
       overwritten.emplace(last_reader[id.index], id);
   }
   for (const auto& [reader, id] : overwritten) {
@@ -318,6 +344,12 @@ void GraphGenerator::overwrite_inputs() {
     if (is_input) graph.inputs.push_back(added);
     for (auto [at, end] = overwritten.equal_range(id.index); at != end; ++at) {
       TensorType rows = graph_[at->second].type;
+      if (rows.rank() == 0 || random_.chance(30)) {
+        builder.op(OpKind::store,
+                   {rewriter[at->second], builder.leaf(OpKind::input, rows, name("x"))}, {},
+                   name("v"));
+        continue;
+      }
       const Dim all = rows.dims[0];
       if (all.is_constant() && !all.is(0) && random_.chance(50)) rows.dims[0] = Dim(1);
       const ValueId slot = builder.leaf(OpKind::input, {DType::i32, {rows.dims[0]}}, name("x"));

@@ -127,8 +127,9 @@ class GraphGenerator {
   void scatter();
   void experts();
   void sorted_experts(ValueId experts, int64_t matrices, ValueId x, ValueId w);
-  Value append_to(ValueId version, ValueId value, ValueId slot);
+  Value write(OpKind kind, std::vector<ValueId> operands);
   void append();
+  void store();
   void old_and_new();
   void overwrite_inputs();
 

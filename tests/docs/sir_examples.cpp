@@ -181,6 +181,19 @@ constexpr OpExample kExamples[] = {
     %next = kv_append %cache, %x, %slot
     %sum = reduce_sum %next {axes = [0]}
   })"},
+    {{OpKind::store},
+     "store(state, value of its type) -> the state's type",
+     "The next version of a state is value, all of it. Its formula may read the old version. Where "
+     "each element needs the old element of its own place and no other, as a moment of an "
+     "optimizer does, one kernel computes and stores it. "
+     "Each version has at most one writer, and what reads the old version stands before it.",
+     R"(  state %moment : f32[64]
+  entry @e(%gradient: f32[64]) -> () {
+    %half = constant {value = 0.5} : f32[]
+    %both = add %moment, %gradient
+    %mean = mul %both, %half
+    %next = store %moment, %mean
+  })"},
     {{OpKind::place},
      "place(part, base?) -> the part with the extent `size` along axis",
      "A value in which a part has its place: from `begin` on along `axis` the part's elements, "

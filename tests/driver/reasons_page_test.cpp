@@ -68,9 +68,10 @@ constexpr ReasonExample kExamples[] = {
      "Compute after the lookup in place of before it, on the rows that were looked up.",
      "gathered_read", "scaled", "rows"},
     {Reason::state_version,
-     "An append writes rows of a state in place. A kernel that reads the state, before or after, "
-     "is another launch: within one kernel no order is defined.",
-     "Read the rows that are appended from the value itself and not from the state.",
+     "A state is written in place. A kernel that reads the state, before or after, is another "
+     "launch: within one kernel no order is defined. Only a formula of the elements that `store` "
+     "replaces is computed by the kernel that stores it.",
+     "Read what is written from the value itself and not from the state.",
      "append_and_readers_of_the_state", "old", "next"},
     {Reason::anchor_second,
      "Each of the groups has a product, and a kernel is built around one: the second needs whole "

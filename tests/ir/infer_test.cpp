@@ -231,6 +231,14 @@ TEST_CASE("C12 kv_append") {
   rejects(12, OpKind::kv_append, {f16({}), f16({}), i32({})});
 }
 
+TEST_CASE("C42 store") {
+  gives(OpKind::store, {f16({kM, 8}), f16({kM, 8})}, {}, f16({kM, 8}));
+  gives(OpKind::store, {f16({}), f16({})}, {}, f16({}));
+  rejects(42, OpKind::store, {f16({kM, 8}), f16({kN, 8})});
+  rejects(42, OpKind::store, {f16({kM, 8}), f32({kM, 8})});
+  rejects(42, OpKind::store, {f16({kM, 8}), f16({8})});
+}
+
 TEST_CASE("C13 operands of reductions, norms and softmax") {
   gives(OpKind::reduce_sum, {f16({kN, 8})}, axes({0, 1}), f16({1, 1}));
   gives(OpKind::softmax, {f16({kN, kM})}, {}, f16({kN, kM}));

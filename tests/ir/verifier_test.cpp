@@ -305,7 +305,7 @@ TEST_CASE("V13 weights are constants of the model") {
   breaks(contraction.module, 13, "weight %w, %product", "%product (linear)");
 }
 
-TEST_CASE("V14 what a kv_append writes") {
+TEST_CASE("V14 what an op writes as a state") {
   Sample input;
   Builder builder = input.builder();
   const ValueId other = builder.leaf(OpKind::input, kCache, "other");
@@ -316,6 +316,11 @@ TEST_CASE("V14 what a kv_append writes") {
   const ValueId same = more.reshape(view.next, kCache.dims, "same");
   more.op(OpKind::kv_append, {same, view.sum, view.slot}, {}, "bad");
   breaks(view.module, 14, "entry @e, %bad", "writes %same, which is of kind reshape");
+  Sample value;
+  Builder stores = value.builder();
+  const ValueId twice = stores.add(value.next, value.next);
+  stores.op(OpKind::store, {twice, stores.neg(twice)}, {}, "bad");
+  breaks(value.module, 14, "entry @e, %bad", "which is of kind add");
   // In a graph alone an input may stand for a state; nothing else may.
   CHECK_FALSE(find_violation(input.graph(), input.module.symbols).has_value());
   CHECK(find_violation(view.graph(), view.module.symbols).has_value());
@@ -325,6 +330,13 @@ TEST_CASE("V15 one writer for each version") {
   Sample s;
   s.builder().op(OpKind::kv_append, {s.cache, s.sum, s.slot}, {}, "second");
   breaks(s.module, 15, "entry @e, %second", "writes %cache, which %next has written");
+  Sample stored;
+  Builder stores = stored.builder();
+  const ValueId twice = stores.add(stored.next, stored.next);
+  stores.op(OpKind::store, {stored.next, twice}, {}, "first");
+  holds(stored.module);
+  stores.op(OpKind::store, {stored.next, twice}, {}, "second");
+  breaks(stored.module, 15, "entry @e, %second", "writes %next, which %first has written");
   Sample chain;
   chain.builder().op(OpKind::kv_append, {chain.next, chain.sum, chain.slot}, {}, "second");
   chain.graph().outputs = {chain.old_rows};
@@ -355,6 +367,9 @@ TEST_CASE("V16 readers stand before the writer") {
       OpKind::iota, {}, Attributes().set(AttrName::axis, int64_t{0}).set(AttrName::dims, Dims{1}));
   more.op(OpKind::kv_append, {itself.next, head, spot}, {}, "shift");
   breaks(itself.module, 16, "entry @e, %shift", "reads %next while it writes it");
+  Sample same;
+  same.builder().op(OpKind::store, {same.next, same.next}, {}, "same");
+  breaks(same.module, 16, "entry @e, %same", "reads %next while it writes it");
 }
 
 TEST_CASE("V17 a gemv reads a weight or an input as it stands in memory") {

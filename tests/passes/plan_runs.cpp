@@ -4,6 +4,7 @@
 
 #include "frontends/files/random_tensors.h"
 #include "ir/grouping.h"
+#include "ir/op_roles.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/host/executor.h"
@@ -51,8 +52,8 @@ class Reference {
     for (uint32_t i = 0; i < graph.size(); ++i) {
       Op& op = graph[ValueId{i}];
       if (op.kind == OpKind::state) states[i] = op.name;
-      if (op.kind == OpKind::kv_append) {
-        states[i] = states.at(op.operands[0].index);
+      if (writes_state(op)) {
+        states[i] = states.at(operand_with(op, OperandRole::state).index);
         graph.outputs.push_back({i});
       }
       if (op.kind != OpKind::weight && op.kind != OpKind::state) continue;

@@ -156,6 +156,52 @@ TEST_CASE("states") {
   }
 }
 
+/// A momentum m' = m + g, stored by the kernel that reads m.
+Program stored_momentum() {
+  ProgramBuilder p;
+  const TensorType type{DType::f32, {64, 64}};
+  const uint32_t m = p.state("m", type), g = p.input("g", type);
+  const uint32_t m0 = p.state_buffer(m, 0, "m0"), m1 = p.state_buffer(m, 1, "m1");
+  const uint32_t y = p.arena("y", type, 0);
+  p.kernel("update", {m0, g}, {m1}, [](Builder& b, std::vector<ValueId> in) {
+    return std::vector{b.op(OpKind::store, {in[0], b.add(in[0], in[1])})};
+  });
+  p.kernel("read", {m1}, {y},
+           [](Builder& b, std::vector<ValueId> in) { return std::vector{b.exp(in[0])}; });
+  p.output(y);
+  Program program = p.finish();
+  program.kernels[0].in_place = {{0, 0}};
+  return program;
+}
+
+TEST_CASE("a kernel reads the elements of a state that it overwrites, and no others") {
+  CHECK(check(stored_momentum()));
+  SUBCASE("its pointers are __restrict__") {
+    Program program = stored_momentum();
+    program.kernels[0].in_place.clear();
+    test::expect_refused(program, {"kernel update", "reads %in0", "overwrites in the same kernel"});
+  }
+  SUBCASE("other elements") {
+    Program program = stored_momentum();
+    Graph& group = program.kernels[0].group;
+    Graph turned;
+    Builder b(turned, program.symbols);
+    const ValueId m = b.leaf(OpKind::input, group[group.inputs[0]].type, "in0");
+    const ValueId g = b.leaf(OpKind::input, group[group.inputs[1]].type, "in1");
+    turned.outputs = {b.op(OpKind::store, {m, b.add(b.transpose(m, {1, 0}), g)})};
+    group = turned;
+    test::expect_refused(program, {"kernel update", "reads %in0", "overwrites in the same kernel"});
+  }
+  SUBCASE("a second writer") {
+    Program program = stored_momentum();
+    Graph& group = program.kernels[0].group;
+    Builder b(group, program.symbols, "extra");
+    group.outputs.push_back(b.op(OpKind::store, {group.inputs[0], group.inputs[1]}));
+    program.kernels[0].appends = {0, 1};
+    test::expect_refused(program, {"kernel update", "reads %in0", "overwrites in the same kernel"});
+  }
+}
+
 TEST_CASE("arguments of kernels") {
   SUBCASE("number") {
     expect_violation([](Program&, EntryPlan& e) { kernel(e, 5).inputs.pop_back(); },

@@ -38,6 +38,7 @@ constexpr std::pair<std::string_view, std::string_view> kRoles[] = {
     {"gather", "table id(0)"},
     {"cast", "value"},
     {"kv_append", "state update slot(0)"},
+    {"store", "state update"},
     {"place", "update base"},
     {"neg", "value"},
     {"abs", "value"},

@@ -90,7 +90,9 @@ KernelStep& ProgramBuilder::kernel(
     parameters.push_back(builder.leaf(OpKind::input, entry().buffers[input].type,
                                       fmt::format("in{}", parameters.size())));
   for (ValueId result : body(builder, parameters)) {
-    if (kernel.group[result].kind == OpKind::kv_append)
+    // Not by roles, of which tests plant wrong ones.
+    if (const OpKind kind = kernel.group[result].kind;
+        kind == OpKind::kv_append || kind == OpKind::store)
       kernel.appends.push_back(static_cast<uint32_t>(kernel.group.outputs.size()));
     kernel.group.outputs.push_back(result);
   }

@@ -169,6 +169,7 @@ TEST_CASE("an op without a gradient is no error where nothing wanted is behind i
 
 /// Ops with float operands and a float result that have no gradient.
 const std::set<std::string_view> kWithoutGradient = {"kv_append",
+                                                     "store",
                                                      "place",
                                                      "run_sums",
                                                      "attention_log_sum",

@@ -162,6 +162,20 @@ TEST_CASE("kv_append gives the whole new state and leaves the old one") {
               .find("slot") != std::string::npos);
 }
 
+TEST_CASE("store gives the value and leaves the old version") {
+  const Module module = module_of("%v: f16[N, 2]",
+                                  "%t = mul %s, %v : f16[N, 2]\n"
+                                  "%old = copy %s : f16[N, 2]\n"
+                                  "%y = store %s, %t : f16[N, 2]",
+                                  "%y, %old", "  state %s : f16[N, 2]");
+  const HostTensor state = tensor(DType::f16, {2, 2}, counted(4));
+  const auto results =
+      try_evaluate(module, {tensor(DType::f16, {2, 2}, {-1, -2, -3, -4}), state}, {2, 0});
+  REQUIRE(results.has_value());
+  CHECK(values_of((*results)[0]) == V{0, -2, -6, -12});
+  CHECK(values_of((*results)[1]) == counted(4));
+}
+
 constexpr double kNoRows[] = {-1, 3, 4, INT32_MAX, INT32_MIN};
 
 TEST_CASE("a checked embedding gives zeros for numbers that name no row") {
@@ -259,6 +273,7 @@ TEST_CASE("every op takes empty tensors") {
        "state %s : f16[4, 2]"},
       {"%v: f16[N, 2], %i: i32[N]", "%y = kv_append %s, %v, %i : f16[M, 2]", 0,
        "state %s : f16[M, 2]"},
+      {"%v: f16[N, 2]", "%y = store %s, %v : f16[N, 2]", 0, "state %s : f16[N, 2]"},
       {"%x: f16[N, 2]", "%y = place %x {axis = 1, begin = 0, size = 2} : f16[N, 2]"},
       {"%x: f16[2, 4], %z: f16[0, 4]",
        "%a = place %x {axis = 0, begin = 0, size = 2} : f16[2, 4]\n"
