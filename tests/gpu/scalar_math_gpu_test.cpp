@@ -19,34 +19,28 @@ namespace {
 
 constexpr int64_t kElements = int64_t{1} << 22;  // of a call
 
-constexpr std::string_view kModule = R"(
-module @scalar_math {
-  entry @main(%x: f32[4194304]) -> (%a, %b, %c, %d, %e, %f, %g, %h, %i, %j, %k, %l, %m, %n, %o, %p, %q, %r) {
-    %a = exp %x : f32[4194304]
-    %b = log %x : f32[4194304]
-    %c = tanh %x : f32[4194304]
-    %d = erf %x : f32[4194304]
-    %e = sin %x : f32[4194304]
-    %f = cos %x : f32[4194304]
-    %g = sqrt %x : f32[4194304]
-    %h = rsqrt %x : f32[4194304]
-    %i = sigmoid %x : f32[4194304]
-    %j = exp_neg_abs %x : f32[4194304]
-    %k = div %x, %a : f32[4194304]
-    %l = expm1 %x : f32[4194304]
-    %m = log1p %x : f32[4194304]
-    %n = floor %x : f32[4194304]
-    %o = round %x : f32[4194304]
-    %p = pow %x, %c : f32[4194304]
-    %q = cast %x : i32[4194304]
-    %r = cast %x : i64[4194304]
-  }
+/// All elementwise ops of one float, ops of two, and casts.
+std::string module_text() {
+  std::string ops, outputs;
+  const auto add = [&](std::string_view name, std::string_view op, std::string_view type) {
+    outputs += fmt::format("{}%{}", outputs.empty() ? "" : ", ", name);
+    ops += fmt::format("    %{} = {} : {}[{}]\n", name, op, type, kElements);
+  };
+#define SINTER_ELEMENTWISE(name, operands, result, domain, ...)        \
+  if (operands == 1 && OpInfo::Domain::domain == OpInfo::Domain::real) \
+    add(#name, #name " %x", "f32");
+#include "ir/ops.def"
+  add("quotient", "div %x, %exp", "f32");
+  add("power", "pow %x, %tanh", "f32");
+  add("narrow", "cast %x", "i32");
+  add("wide", "cast %x", "i64");
+  return fmt::format("module @scalar_math {{\n  entry @main(%x: f32[{}]) -> ({}) {{\n{}  }}\n}}\n",
+                     kElements, outputs, ops);
 }
-)";
 
 Result<std::unique_ptr<Session>> open_session() {
   SINTER_LET(device, CudaDevice::open(0));
-  SINTER_LET(module, parse_module(kModule, "scalar_math.sir"));
+  SINTER_LET(module, parse_module(module_text(), "scalar_math.sir"));
   SINTER_LET(frozen, freeze(std::move(module), {}));
   CompileOptions options;
   options.target = device->arch();

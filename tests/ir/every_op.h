@@ -1,4 +1,5 @@
-// The module with every op, tests/ir/every_op.sir, as text.
+// The module with every op, as text: tests/ir/every_op.sir, and an entry with the elementwise ops
+// of the table.
 #pragma once
 
 #include <llvm/ADT/STLExtras.h>
@@ -10,7 +11,32 @@
 
 namespace sinter {
 
-inline std::string every_op_text() { return test::read_text(SINTER_TESTS_DIR "/ir/every_op.sir"); }
+/// An entry with every elementwise op, as the printer writes it.
+inline std::string elementwise_entry() {
+  std::string outputs, ops;
+  const auto add = [&](const OpInfo& info) {
+    const bool is_truth = info.domain == OpInfo::Domain::truth;
+    const bool is_integer = info.domain == OpInfo::Domain::integer;
+    const std::string x = is_truth ? "%t" : is_integer ? "%i" : "%x";
+    const bool gives_truth = info.result == OpInfo::Result::truth || is_truth;
+    outputs += fmt::format("{}%{}", outputs.empty() ? "" : ", ", info.name);
+    ops += fmt::format("    %{0} = {0} {1}{2} : {3}[N, 16]\n", info.name, x,
+                       info.min_operands == 2 ? ", " + x : "",
+                       gives_truth  ? "i1"
+                       : is_integer ? "i64"
+                                    : "f32");
+  };
+#define SINTER_ELEMENTWISE(name, ...) add(op_info(OpKind::name));
+#include "ir/ops.def"
+  return fmt::format(
+      "  entry @elementwise(%x: f32[N, 16], %i: i64[N, 16], %t: i1[N, 16]) -> ({}) {{\n{}  }}\n",
+      outputs, ops);
+}
+
+inline std::string every_op_text() {
+  std::string text = test::read_text(SINTER_TESTS_DIR "/ir/every_op.sir");
+  return text.insert(text.find("  entry @leaf"), elementwise_entry());
+}
 
 /// The same without the types of ops, but for those that a required attribute is read from.
 inline std::string every_op_without_types() {

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
-#include <sstream>
 
+#include "ir/every_op.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "passes/plan_runs.h"
@@ -169,9 +168,7 @@ TEST_CASE("softmax of rows that are masked, infinite or no numbers") {
 }
 
 TEST_CASE("sizes of zero, for every op") {
-  std::stringstream text;
-  text << std::ifstream(SINTER_TESTS_DIR "/ir/every_op.sir").rdbuf();
-  Module module = module_of(text.str());
+  Module module = module_of(every_op_text());
   module.symbols[0].low = 0;
   std::erase_if(module.entries, [](const Entry& entry) { return entry.name == "leaf"; });
   // The second output has a size that only the device knows: no kernel on the host has that.
@@ -185,13 +182,11 @@ TEST_CASE("sizes of zero, for every op") {
 }
 
 TEST_CASE("sizes that are never more than zero, one or a few, for every op") {
-  std::stringstream text;
-  text << std::ifstream(SINTER_TESTS_DIR "/ir/every_op.sir").rdbuf();
   for (const int64_t high : {0, 1, 8})
     for (const int64_t low : {int64_t{0}, high}) {
       CAPTURE(low);
       CAPTURE(high);
-      Module module = module_of(text.str());
+      Module module = module_of(every_op_text());
       module.symbols[0].low = low;
       module.symbols[0].high = high;
       std::erase_if(module.entries, [](const Entry& entry) { return entry.name == "leaf"; });
