@@ -572,6 +572,7 @@ class Graph {
   }
   Value logical_or(Value a, Value b, Name name = {}) { return op("logical_or", {a, b}, {}, name); }
   Value logical_not(Value a, Name name = {}) { return op("logical_not", {a}, {}, name); }
+  Value atan(Value a, Name name = {}) { return op("atan", {a}, {}, name); }
   /// condition ? a : b
   Value where(Value condition, Value a, Value b, Name name = {}) {
     return op("where", {condition, a, b}, {}, name);

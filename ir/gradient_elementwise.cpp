@@ -80,6 +80,12 @@ Result<ValueId> gradient_sin(OpGradient& d, size_t) { return d.times(d.b.cos(d.o
 Result<ValueId> gradient_cos(OpGradient& d, size_t) {
   return d.times(d.b.neg(d.b.sin(d.operand(0))));
 }
+/// The slope is 1 / (1 + x^2).
+Result<ValueId> gradient_atan(OpGradient& d, size_t) {
+  const ValueId x = d.operand(0), one = d.constant(1);
+  const ValueId square = d.b.mul(x, x);
+  return d.divided_by(d.b.add(one, square));
+}
 
 Result<ValueId> gradient_add(OpGradient& d, size_t) { return d.gradient; }
 Result<ValueId> gradient_sub(OpGradient& d, size_t operand) {

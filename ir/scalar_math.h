@@ -526,6 +526,24 @@ SINTER_DEVICE float tanh(float x) {
   return copy_sign(z > -0.55f ? near : far, x);
 }
 
+// An odd polynomial of |x|, or of 1 / |x| above 1: atan(x) = pi/2 - atan(1 / x). The product of the
+// two constants is pi/2 to 48 bits.
+SINTER_DEVICE float atan(float x) {
+  const float a = abs(x);
+  const float y = a > 1.0f ? 1.0f / a : a;
+  const float s = y * y;
+  float p = 0x1.6d2026p-9f;
+  p = fma(p, s, -0x1.03f2ecp-6f);
+  p = fma(p, s, 0x1.5beec2p-5f);
+  p = fma(p, s, -0x1.33194ep-4f);
+  p = fma(p, s, 0x1.b403a8p-4f);
+  p = fma(p, s, -0x1.22f5c2p-3f);
+  p = fma(p, s, 0x1.997748p-3f);
+  p = fma(p, s, -0x1.5554d8p-2f);
+  const float near = fma(p * s, y, y);
+  return copy_sign(a > 1.0f ? fma(0x1.ddcb02p-1f, 0x1.aee9d6p+0f, -near) : near, x);
+}
+
 // erf(x) = 1 - q(|x|)^4, q a fit of the fourth root of erfc, and an odd polynomial for |x| < 1.
 SINTER_DEVICE float erf(float x) {
   const float a = minimum(abs(x), 4.0f);  // erf(4) rounds to 1

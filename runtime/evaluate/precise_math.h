@@ -23,6 +23,7 @@ inline double tanh(double a) { return std::tanh(a); }
 inline double erf(double a) { return std::erf(a); }
 inline double sin(double a) { return std::sin(a); }
 inline double cos(double a) { return std::cos(a); }
+inline double atan(double a) { return std::atan(a); }
 inline double add(double a, double b) { return a + b; }
 inline double sub(double a, double b) { return a - b; }
 inline double mul(double a, double b) { return a * b; }

@@ -49,7 +49,7 @@ extern "C" __global__ void apply(float* out, unsigned short* half, const float* 
   out[2] = sinter::math::tanh(a);
   out[3] = sinter::math::erf(a);
   out[4] = sinter::math::sin(a);
-  out[5] = sinter::math::cos(a);
+  out[5] = sinter::math::cos(a) + sinter::math::atan(a);
   out[6] = sinter::math::sqrt(a);
   out[7] = maximum(minimum(add(a, 1.0f), mul(a, a)), sinter::math::div(a, sub(a, 2.0f)));
   out[8] = neg(sinter::math::abs(a)) + f16_to_float(half[2]) + bf16_to_float(half[3]);

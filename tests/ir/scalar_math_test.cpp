@@ -1,7 +1,7 @@
 // Accuracy of scalar_math.h. Every 997th float by default; all 2^32 with SINTER_EXHAUSTIVE=1, which
 // measured these maxima, in ulp, against the host's double functions:
 //   exp 0.8913, exp_neg_abs 1.1308, log 0.9338, tanh 1.5609, erf 1.4892, sin 1.5356, cos 1.5331,
-//   rsqrt 0.5000, expm1 1.9621, log1p 1.3639
+//   rsqrt 0.5000, expm1 1.9621, log1p 1.3639, atan 1.4794
 #include "ir/scalar_math.h"
 
 #include <doctest/doctest.h>
@@ -74,6 +74,7 @@ TEST_CASE("functions are within 2 ulp for all arguments") {
   SINTER_MEASURE(erf)
   SINTER_MEASURE(sin)
   SINTER_MEASURE(cos)
+  SINTER_MEASURE(atan)
 #undef SINTER_MEASURE
 }
 
@@ -158,6 +159,7 @@ TEST_CASE("zeros, infinities and NaN") {
     CHECK(math::float_bits(math::log1p(zero)) == math::float_bits(zero));
     CHECK(math::float_bits(math::erf(zero)) == math::float_bits(zero));
     CHECK(math::float_bits(math::sin(zero)) == math::float_bits(zero));
+    CHECK(math::float_bits(math::atan(zero)) == math::float_bits(zero));
     CHECK(math::float_bits(math::sqrt(zero)) == math::float_bits(zero));
   }
   CHECK(math::exp(inf) == inf);
@@ -178,11 +180,12 @@ TEST_CASE("zeros, infinities and NaN") {
   CHECK(std::isnan(math::expm1(math::nan())));
   CHECK(std::isnan(math::log1p(math::nan())));
   CHECK(math::erf(-inf) == -1);
+  for (float sign : {1.0f, -1.0f}) CHECK(math::atan(sign * inf) == sign * 0x1.921fb6p+0f);
   for (float undefined :
        {math::log(-inf), math::log(-1.0f), math::sin(inf), math::cos(-inf), math::sqrt(-1.0f),
         math::exp(math::nan()), math::log(math::nan()), math::tanh(math::nan()),
         math::exp_neg_abs(math::nan()), math::sigmoid(math::nan()), math::rsqrt(-1.0f),
-        math::erf(math::nan()), math::sin(math::nan())})
+        math::erf(math::nan()), math::sin(math::nan()), math::atan(math::nan())})
     CHECK(std::isnan(undefined));
 }
 
