@@ -32,6 +32,18 @@ bool rewrite_graphs(Module& module, Concerns&& concerns, Run&& run) {
   return changed;
 }
 
+/// Base of rules of replace_ops.
+class GraphRule {
+ public:
+  GraphRule(const Graph& from, Builder& builder, GraphRewriter& rewriter)
+      : from_(from), builder_(builder), rewriter_(rewriter) {}
+
+ protected:
+  const Graph& from_;
+  Builder& builder_;
+  GraphRewriter& rewriter_;
+};
+
 /// The same by a `Rule`, made of the three and asked for each op in order: replaced(id, op) returns
 /// the value that stands for the old value `id`, perhaps an invalid one; nullopt: the op stays.
 /// `op` is the old op with operands of the new graph.

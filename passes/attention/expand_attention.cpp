@@ -93,22 +93,19 @@ class ComposedAttention {
   std::string letters_;  // of the leading axes
 };
 
+bool is_attention(const Op& op) { return is_without_order(op, OpKind::attention); }
+
+struct ExpandAttention : GraphRule {
+  using GraphRule::GraphRule;
+  std::optional<ValueId> replaced(ValueId, const Op& op) {
+    if (!is_attention(op)) return std::nullopt;
+    ComposedAttention composed(builder_, op);
+    return composed.can_be_composed() ? std::optional(composed.run()) : std::nullopt;
+  }
+};
+
 }  // namespace
 
-bool expand_attention(Module& module) {
-  const auto is_attention = [](const Op& op) { return is_without_order(op, OpKind::attention); };
-  return rewrite_graphs(module, is_attention,
-                        [&](const Graph&, Builder& builder, GraphRewriter& rewriter) {
-                          bool found = false;
-                          rewriter.rewrite([&](ValueId, Op op) {
-                            if (!is_attention(op)) return rewriter.add(std::move(op));
-                            ComposedAttention composed(builder, op);
-                            if (!composed.can_be_composed()) return rewriter.add(op);
-                            found = true;
-                            return composed.run();
-                          });
-                          return found;
-                        });
-}
+bool expand_attention(Module& module) { return replace_ops<ExpandAttention>(module, is_attention); }
 
 }  // namespace sinter

@@ -24,10 +24,10 @@ Dims chosen(DimsRef dims, const AxisList& axes, size_t rank) {
   return result;
 }
 
-class UnitAxes {
+class UnitAxes : GraphRule {
  public:
   UnitAxes(const Graph& from, Builder& builder, GraphRewriter& rewriter)
-      : from_(from), builder_(builder), rewriter_(rewriter), small_(from.size()) {
+      : GraphRule(from, builder, rewriter), small_(from.size()) {
     for (ValueId id : from.outputs) {
       outputs_.insert(id.index);
       const DimsRef dims = from[id].type.dims;
@@ -36,16 +36,11 @@ class UnitAxes {
     }
   }
 
-  bool run() {
-    bool found = false;
-    rewriter_.rewrite([&](ValueId id, Op op) {
-      ValueId& small = small_[id.index];
-      if (!outputs_.contains(id.index)) small = without_unit_axes(from_[id]);
-      if (!small.valid() || op_class(op) == OpClass::view) return rewriter_.add(std::move(op));
-      found = true;
-      return fit(small, op.type.dims);
-    });
-    return found;
+  std::optional<ValueId> replaced(ValueId id, const Op& op) {
+    ValueId& small = small_[id.index];
+    if (!outputs_.contains(id.index)) small = without_unit_axes(from_[id]);
+    if (!small.valid() || op_class(op) == OpClass::view) return std::nullopt;
+    return fit(small, op.type.dims);
   }
 
  private:
@@ -62,53 +57,58 @@ class UnitAxes {
   /// The op without unit axes; invalid: it keeps all. A view stands beside the old one, and has no
   /// name.
   ValueId without_unit_axes(const Op& op) {
-    const DimsRef dims = op.type.dims;
-    const AxisList kept = kept_axes(dims);
-    if (op.kind == OpKind::reduce_sum || op.kind == OpKind::reduce_max) return reduction(op);
     if (op.kind == OpKind::transpose) return transposition(op);
-    if (op.kind == OpKind::slice) return part(op);
+    const bool is_reduction = op.kind == OpKind::reduce_sum || op.kind == OpKind::reduce_max;
+    const bool has_operand_axes = is_reduction || op.kind == OpKind::slice;
+    const DimsRef dims = has_operand_axes ? from_[op.operands[0]].type.dims : op.type.dims;
+    const AxisList kept = kept_axes(dims);
     if (kept.size() == dims.size()) return {};
-    if (has_elementwise_form(op)) return per_element(op, kept);
+    if (has_operand_axes || has_elementwise_form(op)) return on_axes(op, dims, kept);
     switch (op.kind) {
       case OpKind::reshape:
         return of(op.operands[0], chosen(dims, kept, dims.size()));
       case OpKind::iota:
-        return positions(op, kept);
       case OpKind::concat:
-        return concatenation(op, kept);
       case OpKind::layer_norm:
       case OpKind::rms_norm:
       case OpKind::softmax:
-        return of_rows(op, 0, kept);
+        return on_axes(op, dims, kept);
       case OpKind::linear:
         return is_without_order(op, op.kind) ? of_rows(op, 0, kept) : ValueId();
       case OpKind::embedding:
-        return embedding(op, kept);
+        return of_rows(op, 1, AxisList(llvm::drop_end(kept)));
       default:
         return {};
     }
   }
 
-  ValueId per_element(const Op& op, const AxisList& kept) {
-    const DimsRef dims = op.type.dims;
-    llvm::SmallVector<ValueId, 3> operands;
+  /// An op over `dims`, of which its operands may lack leading axes.
+  ValueId on_axes(const Op& op, DimsRef dims, const AxisList& kept) {
+    Attributes attrs = op.attrs;
+    if (attrs.has(AttrName::dims)) attrs.set(AttrName::dims, chosen(dims, kept, dims.size()));
+    if (attrs.has(AttrName::axes)) {
+      attrs.set(AttrName::axes, places(attrs.get<std::vector<int64_t>>(AttrName::axes), kept));
+      if (attrs.get<std::vector<int64_t>>(AttrName::axes).empty()) return {};
+    }
+    if (attrs.has(AttrName::axis)) {
+      const std::vector<int64_t> axis = places({attrs.get<int64_t>(AttrName::axis)}, kept);
+      if (axis.empty()) return {};
+      attrs.set(AttrName::axis, axis[0]);
+    }
+    llvm::SmallVector<ValueId, 4> operands;
     for (ValueId operand : op.operands)
       operands.push_back(of(operand, chosen(from_[operand].type.dims, kept, dims.size())));
-    Attributes attrs = op.attrs;
-    if (op.kind != OpKind::broadcast)
-      return builder_.op(op.kind, operands, std::move(attrs), op.name);
-    attrs.set(AttrName::dims, chosen(dims, kept, dims.size()));
-    return builder_.op(op.kind, operands, std::move(attrs));
+    return builder_.op(op.kind, operands, std::move(attrs),
+                       op_class(op) == OpClass::view ? "" : op.name);
   }
 
-  ValueId reduction(const Op& op) {
-    const DimsRef dims = from_[op.operands[0]].type.dims;
-    const AxisList kept = kept_axes(dims);
-    if (kept.size() == dims.size()) return {};
-    std::vector<int64_t> axes = places(op.attrs.get<std::vector<int64_t>>(AttrName::axes), kept);
-    if (axes.empty()) return {};
-    const ValueId x = of(op.operands[0], chosen(dims, kept, dims.size()));
-    return builder_.reduce(op.kind, x, std::move(axes), op.name);
+  /// An op whose operand k has the rows of the result, with these axes.
+  ValueId of_rows(const Op& op, size_t k, const AxisList& axes) {
+    const DimsRef dims = from_[op.operands[k]].type.dims;
+    llvm::SmallVector<ValueId, 3> operands;
+    for (ValueId operand : op.operands) operands.push_back(rewriter_[operand]);
+    operands[k] = of(op.operands[k], chosen(dims, axes, dims.size()));
+    return builder_.op(op.kind, operands, op.attrs, op.name);
   }
 
   /// A transposition of the axes that are not 1; none if they keep their order.
@@ -124,53 +124,6 @@ class UnitAxes {
     if (result.size() == op.type.rank()) return {};
     const ValueId x = of(op.operands[0], chosen(dims, wide, dims.size()));
     return fit(builder_.transpose(x, std::move(axes)), result);
-  }
-
-  ValueId part(const Op& op) {
-    const DimsRef dims = from_[op.operands[0]].type.dims;
-    const AxisList kept = kept_axes(dims);
-    if (kept.size() == dims.size()) return {};
-    const std::vector<int64_t> axis = places({op.attrs.get<int64_t>(AttrName::axis)}, kept);
-    if (axis.empty()) return {};
-    const ValueId x = of(op.operands[0], chosen(dims, kept, dims.size()));
-    Attributes attrs = op.attrs;
-    return builder_.op(op.kind, {x}, std::move(attrs.set(AttrName::axis, axis[0])));
-  }
-
-  ValueId positions(const Op& op, const AxisList& kept) {
-    const std::vector<int64_t> axis = places({op.attrs.get<int64_t>(AttrName::axis)}, kept);
-    if (axis.empty()) return {};
-    Attributes attrs = op.attrs;
-    attrs.set(AttrName::axis, axis[0]);
-    attrs.set(AttrName::dims, chosen(op.type.dims, kept, op.type.rank()));
-    return builder_.op(op.kind, {}, std::move(attrs), op.name);
-  }
-
-  ValueId concatenation(const Op& op, const AxisList& kept) {
-    const std::vector<int64_t> axis = places({op.attrs.get<int64_t>(AttrName::axis)}, kept);
-    if (axis.empty()) return {};
-    llvm::SmallVector<ValueId, 4> parts;
-    for (ValueId operand : op.operands)
-      parts.push_back(of(operand, chosen(from_[operand].type.dims, kept, op.type.rank())));
-    return builder_.op(op.kind, parts, Attributes().set(AttrName::axis, axis[0]), op.name);
-  }
-
-  /// An op whose operand k has the rows of the result.
-  ValueId of_rows(const Op& op, size_t k, const AxisList& kept) {
-    const DimsRef dims = from_[op.operands[k]].type.dims;
-    llvm::SmallVector<ValueId, 3> operands;
-    for (ValueId operand : op.operands) operands.push_back(rewriter_[operand]);
-    operands[k] = of(op.operands[k], chosen(dims, kept, dims.size()));
-    return builder_.op(op.kind, operands, op.attrs, op.name);
-  }
-
-  ValueId embedding(const Op& op, const AxisList& kept) {
-    const AxisList rows(llvm::drop_end(kept));
-    const ValueId ids = op.operands[1];
-    const DimsRef dims = from_[ids].type.dims;
-    return builder_.op(op.kind,
-                       {rewriter_[op.operands[0]], of(ids, chosen(dims, rows, dims.size()))},
-                       op.attrs, op.name);
   }
 
   /// For each of these axes that is kept, which of the kept ones it is.
@@ -192,9 +145,6 @@ class UnitAxes {
     return DimsRef(builder_.type(x).dims) == dims ? x : builder_.reshape(x, dims);
   }
 
-  const Graph& from_;
-  Builder& builder_;
-  GraphRewriter& rewriter_;
   std::vector<ValueId> small_;  // by old value
   llvm::DenseSet<uint32_t> outputs_;
   // An output is [1, N, D]. Its rows differ from the rows of [N, D], so that no value loses its
@@ -205,11 +155,7 @@ class UnitAxes {
 }  // namespace
 
 bool unit_axes(Module& module) {
-  return rewrite_graphs(
-      module, [](const Op& op) { return has_unit_axes(op.type.dims); },
-      [](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
-        return UnitAxes(graph, builder, rewriter).run();
-      });
+  return replace_ops<UnitAxes>(module, [](const Op& op) { return has_unit_axes(op.type.dims); });
 }
 
 }  // namespace sinter
