@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device/tuned_form.h"
+#include "ir/side_results.h"
 #include "kernels/cost.h"
 #include "kernels/group.h"
 #include "kernels/recipe.h"
@@ -152,14 +153,10 @@ struct KernelFamily {
   /// null: never.
   bool (*overwrites)(const Graph& group, size_t output, size_t input,
                      llvm::ArrayRef<Symbol>) = nullptr;
-  /// Kind anchored: its kernels store the results of the anchor and of its companions where a
-  /// `place` puts them, and a `copy` that gives them other axes.
-  bool places = false;
-  /// Kind anchored: its kernel around this op can store block sums (ir/block_sums.h) of its result
-  /// and of companions, with or without the values: how many rows a block sums. Where the result
-  /// goes out by tile: only sums of one 16-bit value that the epilogue computes in the order of the
-  /// result. 0: it stores no sums. null: no kernel of the family does.
-  int64_t (*summed_rows)(const Graph&, const Op& anchor) = nullptr;
+  /// The side result of this kind (ir/side_results.h) that the family's kernel around `op` stores,
+  /// with or without the values whose elements it takes. Kind rows: that it stores in the place of
+  /// `op`, a reduction. nullopt: none. null: the family stores none of any kind.
+  std::optional<SideResult> (*side_result)(const Graph&, const Op& op, SideKind) = nullptr;
   EarlyWish (*early_reads)(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>) = nullptr;
   const Tuning* tuning = nullptr;
 

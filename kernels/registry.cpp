@@ -29,8 +29,13 @@ const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts, Familie
   SINTER_CHECK(false, "no kernel family claims a group of {} ops", facts.size());
 }
 
-int64_t summed_rows(const KernelFamily& family, const Graph& graph, const Op& anchor) {
-  return family.summed_rows ? family.summed_rows(graph, anchor) : 0;
+std::optional<SideResult> side_result(const Graph& graph, const Op& op, SideKind kind,
+                                      Families families) {
+  const KernelFamily* own = anchored_by(op, families);
+  for (const KernelFamily* family : own ? Families(own) : families)
+    if (family->side_result && (own || family->kind == KernelFamily::Kind::rows))
+      if (auto result = family->side_result(graph, op, kind)) return result;
+  return std::nullopt;
 }
 
 bool is_companion(const KernelFamily& family, const Op& anchor, const Op& other) {

@@ -16,9 +16,9 @@ const KernelFamily& family_of_rows(llvm::ArrayRef<const OpFacts*> facts,
 /// `other` may join a kernel of `anchor`, both of the family, as another result of it
 /// (KernelFamily::is_companion).
 bool is_companion(const KernelFamily& family, const Op& anchor, const Op& other);
-/// The rows of a block whose sums the family's kernel around `anchor` stores
-/// (KernelFamily::summed_rows); 0: none.
-int64_t summed_rows(const KernelFamily& family, const Graph& graph, const Op& anchor);
+/// The side result of this kind that the kernel of `op` stores (KernelFamily::side_result).
+std::optional<SideResult> side_result(const Graph& graph, const Op& op, SideKind kind,
+                                      Families families = kernel_families());
 /// The op that the kernel of a group is built around; nullopt: the group is one of rows.
 std::optional<ValueId> anchor_of(const Graph& group, Families families = kernel_families());
 /// The family that makes the kernel of a group without an anchor.

@@ -8,8 +8,8 @@
 #include "codegen/emission/emit_scope.h"
 #include "codegen/emission/emit_value.h"
 #include "codegen/emission/kernel_body.h"
-#include "ir/block_sums.h"
 #include "ir/graph_copier.h"
+#include "ir/side_results.h"
 
 namespace sinter {
 namespace {

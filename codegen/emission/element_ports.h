@@ -51,7 +51,7 @@ std::vector<bool> takes_result(const EmitContext& context);
 ///     SINTER_DEVICE void issue_loads(long long at, AheadWords& words) const;
 ///     SINTER_DEVICE void prefetch(long long at) const;
 ///
-/// An output may then be the sums of blocks of rows of a value (ir/block_sums.h): set_chunk adds
+/// An output may then be the sums of blocks of rows of a value (ir/side_results.h): set_chunk adds
 /// the value's chunk to what the loads have as summed(), and sums_of_blocks() is the output's
 /// memory.
 Result<PortText> emit_ports(const EmitContext& context, int64_t threads, bool loads_ahead = false);

@@ -1,11 +1,11 @@
 #include "codegen/lowering/inner_roundings.h"
 
 #include "codegen/emission/emit_scalar.h"
-#include "ir/block_sums.h"
 #include "ir/builder.h"
 #include "ir/decompose.h"
 #include "ir/graph_rewriter.h"
 #include "ir/grouping.h"
+#include "ir/side_results.h"
 
 namespace sinter {
 namespace {
@@ -79,7 +79,7 @@ class Widening {
 
   /// A kernel that sums blocks of a value's rows has its anchor's result and the value rounded.
   void keep_block_sums(ValueId id) {
-    const std::optional<BlockSums> sums = as_block_sums(from_, id);
+    const std::optional<SideOp> sums = as_block_sums(from_, id);
     if (!sums) return;
     sums_blocks_ = true;
     for (ValueId value = id; value != sums->source; value = from_[value].operands[0])

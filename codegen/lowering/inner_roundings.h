@@ -15,7 +15,7 @@ namespace sinter {
 /// The group's graph with the same inputs and outputs in which no value of a 16-bit float type that
 /// is computed is rounded before another op computes with it: only what is stored is, and what a
 /// product's matrix is multiplied with. A value that leaves is rounded for its store alone. Where a
-/// kernel sums blocks of rows (ir/block_sums.h), its product and the value that it sums are
+/// kernel sums blocks of rows (ir/side_results.h), its product and the value that it sums are
 /// rounded, too. The graph as it is where it has no such rounding.
 Graph without_inner_roundings(const Graph& group, llvm::ArrayRef<Symbol> symbols);
 

@@ -7,11 +7,11 @@
 #include "codegen/emission/element_ports.h"
 #include "codegen/emission/emit_scalar.h"
 #include "codegen/emission/kernel_body.h"
-#include "ir/block_sums.h"
 #include "ir/grouping.h"
 #include "ir/in_place.h"
 #include "ir/op_roles.h"
 #include "ir/optional_attribute.h"
+#include "ir/side_results.h"
 #include "kernels/attention_backward/order.h"
 #include "kernels/attention_backward/schedule.h"
 
@@ -61,7 +61,7 @@ std::string sums_of(const EmitContext& context, OpKind kind) {
   const Graph& group = context.group;
   std::string found;
   for (const auto& [k, id] : llvm::enumerate(group.outputs)) {
-    const std::optional<BlockSums> sums = as_block_sums(group, id);
+    const std::optional<SideOp> sums = as_block_sums(group, id);
     if (!sums || group[sums->source].kind != kind) continue;
     SINTER_CHECK(found.empty(), "a kernel stores the sums of a gradient once, not also %{}",
                  group[id].name);

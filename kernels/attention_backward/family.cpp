@@ -43,6 +43,11 @@ bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<
   return gradient_addresses(graph, op, operand);
 }
 
+std::optional<SideResult> gradient_side_result(const Graph&, const Op&, SideKind kind) {
+  if (kind == SideKind::block_sums) return SideResult{.size = kSummedGradientRows};
+  return kind == SideKind::placed_value ? std::optional(SideResult{}) : std::nullopt;
+}
+
 }  // namespace
 
 extern const KernelFamily attention_backward_family;
@@ -55,8 +60,7 @@ constinit const KernelFamily attention_backward_family{
     .is_companion = is_value_gradient,
     .ports = row_number_ports,
     .addresses = addresses,
-    .places = true,
-    .summed_rows = [](const Graph&, const Op&) { return kSummedGradientRows; },
+    .side_result = gradient_side_result,
 };
 
 }  // namespace sinter

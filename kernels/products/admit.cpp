@@ -2,7 +2,7 @@
 // lane has the sums of both.
 #include <llvm/ADT/STLExtras.h>
 
-#include "ir/block_sums.h"
+#include "ir/side_results.h"
 #include "kernels/colocated_epilogue.h"
 #include "kernels/products/schedule.h"
 

@@ -27,12 +27,12 @@
 // tiled_codes.
 #include <llvm/ADT/STLExtras.h>
 
-#include "ir/block_sums.h"
 #include "ir/builder.h"
 #include "ir/contraction.h"
 #include "ir/fault.h"
 #include "ir/infer.h"
 #include "ir/op_flops.h"
+#include "ir/side_results.h"
 #include "kernels/family.h"
 #include "kernels/products/order.h"
 #include "kernels/products/product.h"

@@ -89,14 +89,14 @@ EarlyWish early_reads(const Graph& group, ValueId anchor, llvm::ArrayRef<Symbol>
 }
 
 /// A warpgroup of the epilogue has 64 rows (kernels/tile/epilogue/rounded.cuh).
-int64_t summed_rows(const Graph&, const Op& op) {
+std::optional<SideResult> product_side_result(const Graph&, const Op& op, SideKind kind) {
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
   const Dim columns = op.type.dims.back();
-  return op.kind == OpKind::linear && tokens.is_constant() &&
-                 tokens.constant() > Product::kFewTokens && columns.is_constant() &&
-                 columns.constant() % kRowChunk == 0 && dtype_info(op.type.dtype).bits == 16
-             ? 64
-             : 0;
+  if (kind != SideKind::block_sums || op.kind != OpKind::linear || !tokens.is_constant() ||
+      tokens.constant() <= Product::kFewTokens || !columns.is_constant() ||
+      columns.constant() % kRowChunk != 0 || dtype_info(op.type.dtype).bits != 16)
+    return std::nullopt;
+  return SideResult{.size = 64, .of_epilogue = true};
 }
 
 Permission permission(const Recipe& recipe) {
@@ -167,7 +167,7 @@ constinit const KernelFamily tiled_linear_family{
     .form = form,
     .explain_choice = explain_choice,
     .addresses = addresses,
-    .summed_rows = summed_rows,
+    .side_result = product_side_result,
     .early_reads = early_reads,
 };
 

@@ -15,7 +15,6 @@ std::optional<KernelCost> run_sums_cost(const GroupView& group, int64_t min_thre
   RunSumsProblem problem{.rows = {}, .lanes = 0, .sums = 0};
   int64_t rows = 0, runs = 0, kept_bytes = 0, width = 0;
   bool reduces = false;
-  llvm::SmallVector<ValueId, 4> operands;
   for (ValueId member : group.members) {
     const OpFacts& facts = fusion.facts(member);
     reduces |= facts.reduces && !facts.sums_runs;
@@ -29,15 +28,9 @@ std::optional<KernelCost> run_sums_cost(const GroupView& group, int64_t min_thre
     rows = volume(DimsRef(facts.dims).drop_back()).constant();
     width = std::max(width, facts.dims.back().constant());
   }
-  for (ValueId member : group.members)
-    for (const Read& read : fusion.facts(member).reads) {
-      const TensorType& type = graph[read.root].type;
-      if (!volume(type.dims).is(rows * width) || llvm::is_contained(group.members, read.root) ||
-          llvm::is_contained(operands, read.root))
-        continue;
-      operands.push_back(read.root);
+  for (const auto& [read, bytes] : fusion.reads(group.members))
+    if (const TensorType& type = graph[read].type; volume(type.dims).is(rows * width))
       kept_bytes += whole_bytes(type.dtype);
-    }
   problem.rows.rows = SymExpr(rows);
   problem.rows.stages.push_back({.lanes = reduces ? virtual_lanes(width) : 0,
                                  .chunks = ceil_div(width, kChunk),

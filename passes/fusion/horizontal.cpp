@@ -36,11 +36,9 @@ bool HorizontalFusion::share_a_value(ValueId a, ValueId b) const {
 bool HorizontalFusion::has_rows(uint32_t kernel) const {
   return llvm::all_of(parts_[kernel], [&](uint32_t part) {
     const GroupShape& own = state_.groups.shape(part);
-    // Sums of runs take all registers of a block, and their blocks walk many rows.
-    const bool sums_runs = llvm::any_of(state_.groups.members(part), [&](ValueId member) {
-      return state_.problem.facts(member).sums_runs;
-    });
-    return !own.lone && !own.columns && !sums_runs && own.family->kind == KernelFamily::Kind::rows;
+    // Side results of rows take all registers of a block, and their blocks walk many rows.
+    return !own.lone && !own.columns && own.family->kind == KernelFamily::Kind::rows &&
+           !own.family->side_result;
   });
 }
 

@@ -21,19 +21,16 @@ constexpr Check* kAnchoredChecks[] = {checks::convexity, checks::anchored_space,
 constexpr Check* kCallChecks[] = {checks::call, checks::state, checks::convexity, checks::numerics};
 
 llvm::ArrayRef<Check*> checks_for(const Question& q) {
-  const auto sums_rows = [&](const GroupShape& shape) {
-    const Graph& graph = q.problem.graph();
-    return shape.anchor && summed_rows(*shape.family, graph, graph[*shape.anchor]) > 0;
-  };
   if (q.call) return kCallChecks;
-  if (sums_rows(q.first_shape()) || sums_rows(q.second_shape())) return kAnchoredChecks;
+  if (has_side_results(q.problem, q.first_shape()) || has_side_results(q.problem, q.second_shape()))
+    return kAnchoredChecks;
   if (q.first_shape().columns || q.second_shape().columns) return kColumnChecks;
   if (q.first_shape().anchor || q.second_shape().anchor) return kAnchoredChecks;
   return kRowChecks;
 }
 
 Question question(const FusionProblem& problem, const Groups& groups, ValueId a, ValueId b) {
-  Question q{problem, groups, a, b, groups.find(a), groups.find(b), {}, {}, {}, {}, {}};
+  Question q{problem, groups, a, b, groups.find(a), groups.find(b), {}, {}, {}, {}, {}, {}};
   SINTER_CHECK(q.first != q.second, "{} and {} share a kernel already", problem.name(a),
                problem.name(b));
   if (groups.dag().position(q.first) > groups.dag().position(q.second)) {

@@ -4,18 +4,11 @@
 //   %n  = rms_norm %x, %w                      prologue: the rows of the operand, [N]
 //   %gu = linear %n, %m {order = gemv}                        the anchor: [N, 2 * F]
 //   %a  = silu %gu                             epilogue
-#include "ir/block_sums.h"
-#include "ir/in_place.h"
 #include "ir/op_roles.h"
 #include "passes/fusion/judge_checks.h"
 
 namespace sinter {
 namespace {
-
-Verdict part_of_row(const Question& q, ValueId reader, ValueId root) {
-  return refuse(Reason::anchor_other_block,
-                fmt::format("{} of {}", q.problem.name(reader), q.problem.name(root)));
-}
 
 /// Refuses an operand that has no port.
 Verdict from_memory(const Question& q, ValueId value) {
@@ -31,73 +24,6 @@ llvm::SmallVector<ValueId, 2> anchors_of(const GroupShape& shape) {
   return anchors;
 }
 
-/// `id` may be another result of the kernel around `anchor`.
-bool may_accompany(const FusionProblem& problem, ValueId id, ValueId anchor) {
-  const Graph& graph = problem.graph();
-  const KernelFamily& family = *problem.family(anchor);
-  return problem.family(id) == &family && is_companion(family, graph[anchor], graph[id]);
-}
-
-/// The kernel has blocks of rows of `source` in registers: it is the result of the anchor or of a
-/// companion, or, where the result goes out by tile, a value that the epilogue makes of it. Those
-/// are summed one at a time.
-bool has_blocks_of(const Question& q, ValueId source, ValueId sum) {
-  const ValueId anchor = *q.merged.anchor;
-  const Graph& graph = q.problem.graph();
-  if (q.problem.ports(anchor).result.port != Port::tile)
-    return llvm::is_contained(anchors_of(q.merged), source);
-  return graph[source].type.dims == graph[anchor].type.dims &&
-         (source == anchor || llvm::is_contained(q.epilogue, source)) &&
-         llvm::none_of(q.members,
-                       [&](ValueId other) { return other != sum && as_block_sums(graph, other); });
-}
-
-/// A member of the sums of blocks of rows that the kernel makes: the sum, or the cast before it,
-/// which nothing else reads.
-bool is_summed_result(const Question& q, ValueId member) {
-  const Graph& graph = q.problem.graph();
-  ValueId sum = member;
-  if (graph[member].kind == OpKind::cast) {
-    const Members users = q.problem.users(member);
-    if (users.size() != 1 || !llvm::is_contained(q.members, users[0])) return false;
-    sum = users[0];
-  }
-  const std::optional<BlockSums> sums = as_block_sums(graph, sum);
-  // A kernel stores the sums of a result once.
-  const auto is_second = [&](ValueId other) {
-    const auto others = other == sum ? std::nullopt : as_block_sums(graph, other);
-    return others && others->source == sums->source;
-  };
-  return sums && llvm::none_of(q.members, is_second) &&
-         sums->rows == summed_rows(*q.merged.family, graph, graph[*q.merged.anchor]) &&
-         has_blocks_of(q, sums->source, sum) && llvm::is_contained(q.members, sums->wide) &&
-         q.problem.users(sums->wide).size() == 1 && !q.problem.is_output(sums->wide);
-}
-
-/// A member that stores the result of the anchor or of a companion where the kernel can: as a part
-/// of a value, or with other axes. Only sums of the kernel read that result, too.
-bool is_stored_result(const Question& q, ValueId member) {
-  const Graph& graph = q.problem.graph();
-  const Op& op = graph[member];
-  if (!q.merged.family->places || (op.kind != OpKind::copy && !places_part(op))) return false;
-  if (places_part(op)) {
-    const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
-    const auto is_constant = [](Dim dim) { return dim.is_constant(); };
-    if (!llvm::all_of(DimsRef(op.type.dims).drop_front(axis), is_constant)) return false;
-  }
-  const ValueId result = same_elements(graph, op.operands[0]);
-  return llvm::is_contained(anchors_of(q.merged), result) && !q.problem.is_output(result) &&
-         llvm::all_of(q.problem.users(result), [&](ValueId user) {
-           return user == member ||
-                  (llvm::is_contained(q.members, user) && is_summed_result(q, user));
-         });
-}
-
-/// A member that the kernel makes of the result of the anchor or of a companion without a port.
-bool is_made_of_result(const Question& q, ValueId member) {
-  return is_stored_result(q, member) || is_summed_result(q, member);
-}
-
 /// The anchor and companions of both groups; nothing where they cannot share a kernel.
 std::optional<llvm::SmallVector<ValueId, 2>> joined_anchors(const Question& q) {
   const auto of_group = [](const GroupShape& shape) {
@@ -105,16 +31,29 @@ std::optional<llvm::SmallVector<ValueId, 2>> joined_anchors(const Question& q) {
   };
   llvm::SmallVector<ValueId, 2> all = of_group(q.first_shape());
   llvm::append_range(all, of_group(q.second_shape()));
+  const Graph& graph = q.problem.graph();
   // The anchor is the one whose companions all the others are.
   for (ValueId& anchor : all)
-    if (llvm::all_of(all, [&](ValueId id) {
-          return id == anchor || may_accompany(q.problem, id, anchor);
+    if (llvm::all_of(all, [&, family = q.problem.family(anchor)](ValueId id) {
+          return id == anchor || (q.problem.family(id) == family &&
+                                  is_companion(*family, graph[anchor], graph[id]));
         })) {
       std::swap(anchor, all.front());
       llvm::sort(all.begin() + 1, all.end());
       return all;
     }
   return std::nullopt;
+}
+
+/// The kernel's shape with the rows of an operand or a result over `space`.
+GroupShape with_rows(const Question& q, Dims space, const Ports::Place& place,
+                     bool has_whole_rows) {
+  GroupShape shape = q.merged;
+  shape.prefix = std::move(space);
+  shape.prefix.resize(place.row_axes, Dim(1));
+  shape.rows = place.row_axes;
+  shape.row_prefix = has_whole_rows ? std::optional(place.row_axes) : std::nullopt;
+  return shape;
 }
 
 /// An open operand of the anchor, the members that compute it, and the rows that they walk.
@@ -133,13 +72,8 @@ llvm::SmallVector<Entrance, 2> entrances(const Question& q) {
     const Ports::Place& place = ports.operands[k];
     if (!is_open(place.port)) continue;
     const Read& read = q.problem.facts(anchor).reads[k];
-    Entrance entrance{k, place.port, q.merged, q.problem.up_to(read.root, q.members)};
-    entrance.shape.prefix = read.space;
-    entrance.shape.prefix.resize(place.row_axes, Dim(1));
-    entrance.shape.rows = place.row_axes;
-    entrance.shape.row_prefix.reset();
-    if (place.port != Port::element) entrance.shape.row_prefix = place.row_axes;
-    found.push_back(std::move(entrance));
+    found.push_back({k, place.port, with_rows(q, read.space, place, place.port != Port::element),
+                     q.problem.up_to(read.root, q.members)});
   }
   return found;
 }
@@ -147,13 +81,7 @@ llvm::SmallVector<Entrance, 2> entrances(const Question& q) {
 /// The kernel's shape with the rows of its result.
 GroupShape shape_of_result(const Question& q) {
   const Ports::Place result = q.problem.ports(*q.merged.anchor).result;
-  GroupShape shape = q.merged;
-  shape.prefix = q.problem.facts(*q.merged.anchor).dims;
-  shape.prefix.resize(result.row_axes, Dim(1));
-  shape.rows = result.row_axes;
-  shape.row_prefix.reset();
-  if (result.port == Port::row) shape.row_prefix = result.row_axes;
-  return shape;
+  return with_rows(q, q.problem.facts(*q.merged.anchor).dims, result, result.port == Port::row);
 }
 
 /// Refuses a member that does not walk the rows of `shape`.
@@ -188,20 +116,19 @@ std::optional<Verdict> checks::anchored_space(Question& q) {
     llvm::append_range(q.prologue, q.problem.up_to(anchor, q.members));
   llvm::sort(q.prologue);
   q.prologue.erase(std::unique(q.prologue.begin(), q.prologue.end()), q.prologue.end());
-  llvm::copy_if(q.members, std::back_inserter(q.epilogue),
-                [&](ValueId member) { return !llvm::is_contained(q.prologue, member); });
+  for (ValueId member : q.members)
+    if (!llvm::is_contained(q.prologue, member))
+      (is_side_result(q, member) ? q.side_results : q.epilogue).push_back(member);
   const llvm::SmallVector<Entrance, 2> open = entrances(q);
   const GroupShape result = shape_of_result(q);
   for (ValueId member : q.members) {
-    if (llvm::is_contained(*anchors, member) || is_made_of_result(q, member)) continue;
+    if (llvm::is_contained(*anchors, member) || llvm::is_contained(q.side_results, member))
+      continue;
     const auto entrance = llvm::find_if(
         open, [&](const Entrance& one) { return llvm::is_contained(one.members, member); });
     const bool enters = entrance != open.end();
     // It makes an operand that has no port.
-    if (!enters && llvm::is_contained(q.prologue, member))
-      return refuse(Reason::port_closed,
-                    fmt::format("{} takes {} from memory", q.problem.name(*m.anchor),
-                                q.problem.name(member)));
+    if (!enters && llvm::is_contained(q.prologue, member)) return from_memory(q, member);
     if (auto refusal = walks_rows(q, member, enters ? entrance->shape : result,
                                   !enters || entrance->port != Port::element))
       return refusal;
@@ -257,7 +184,6 @@ std::optional<Verdict> takes_elements(const Question& q, const Ports::Place& res
   const GroupShape shape = shape_of_result(q);
   const Dims& elements = q.problem.facts(anchor).dims;
   for (ValueId reader : q.epilogue) {
-    if (is_made_of_result(q, reader)) continue;
     const OpFacts& facts = q.problem.facts(reader);
     // The port gives each element once, and no thread a whole row. Rows of a state are not the
     // elements of a tile.
@@ -280,16 +206,15 @@ std::optional<Verdict> checks::epilogue(Question& q) {
   const llvm::SmallVector<ValueId, 2> anchors = anchors_of(q.merged);
   const Ports::Place result = q.problem.ports(anchor).result;
   for (ValueId reader : q.epilogue) {
-    if (is_made_of_result(q, reader)) continue;
     if (places_part(q.problem.graph()[reader]))
       return refuse(Reason::port_closed, q.problem.name(anchor));
-    for (const Read& read : q.problem.facts(reader).reads)
-      if (llvm::is_contained(q.prologue, read.root) && !llvm::is_contained(anchors, read.root))
-        return part_of_row(q, reader, read.root);
-    // Companions' results go to memory.
-    for (const Read& read : q.problem.facts(reader).reads)
-      if (read.root != anchor && llvm::is_contained(anchors, read.root))
+    for (const Read& read : q.problem.facts(reader).reads) {
+      if (read.root == anchor || !llvm::is_contained(q.prologue, read.root)) continue;
+      if (llvm::is_contained(anchors, read.root))  // companions' results go to memory
         return refuse(Reason::port_closed, q.problem.name(read.root));
+      return refuse(Reason::anchor_other_block,
+                    fmt::format("{} of {}", q.problem.name(reader), q.problem.name(read.root)));
+    }
     if (!is_open(result.port)) return refuse(Reason::port_closed, q.problem.name(anchor));
   }
   const auto admits = q.merged.family->admits_epilogue;

@@ -15,8 +15,9 @@ struct Question {
   llvm::SmallVector<ValueId, 8> members;  // of both, ascending
   std::optional<ValueId> call;            // the anchor of the call that would compute both
   GroupShape merged;
-  // Around an anchor: the members that it depends on, it and its companions; the other members.
-  llvm::SmallVector<ValueId, 8> prologue, epilogue;
+  // Around an anchor: the members that it depends on, it and its companions; its side results; the
+  // other members.
+  llvm::SmallVector<ValueId, 8> prologue, side_results, epilogue;
 
   const GroupShape& first_shape() const { return groups.shape(first); }
   const GroupShape& second_shape() const { return groups.shape(second); }
@@ -80,6 +81,13 @@ std::optional<Verdict> slower(double seconds_together, double seconds_apart);
 // Parts of several checks.
 /// Refuses a group that no neighbour can join.
 std::optional<Verdict> stays_alone(const Question& question);
+/// The kernel of a group of this shape stores side results.
+bool has_side_results(const FusionProblem& problem, const GroupShape& shape);
+/// The merged kernel stores the member as a side result, or it is the cast before one.
+bool is_side_result(const Question& question, ValueId member);
+/// Refuses a read of an op that the kernel completes when it ends.
+std::optional<Verdict> reads_side_result(const FusionProblem& problem, ValueId reader,
+                                         ValueId root);
 /// Refuses a read between members of a kernel of this shape that does not land where the reading
 /// thread sees it.
 std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape& shape,

@@ -57,16 +57,12 @@ std::optional<Verdict> ports(const Question& q, const GroupShape& shape) {
 std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape& shape,
                                  ValueId reader, const Read& read) {
   const Op& root = problem.graph()[read.root];
-  if (places_part(root) && !places_part(problem.graph()[reader]))
-    return refuse(Reason::port_other_element,
-                  fmt::format("{} of {}", problem.name(reader), root.name));
+  if (auto refusal = reads_side_result(problem, reader, read.root)) return refusal;
   if (writes_state(root))
     return refuse(Reason::state_version,
                   fmt::format("{} reads what {} writes", problem.name(reader), root.name));
   if (read.loaded)
     return refuse(Reason::port_gathered, fmt::format("{} of {}", problem.name(reader), root.name));
-  // The sums of runs are complete when all rows have been walked.
-  if (op_class(root) == OpClass::run_sums) return refuse(Reason::space_reduction, root.name);
   // In a row with a reduction, whose operands its threads have just read, a value is worth
   // computing again at the element that is wanted; recomputed_once sees to it that this does not
   // multiply.

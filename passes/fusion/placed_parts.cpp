@@ -2,7 +2,6 @@
 
 #include <llvm/ADT/STLExtras.h>
 
-#include "ir/block_sums.h"
 #include "ir/in_place.h"
 #include "kernels/registry.h"
 #include "passes/rewrite_graph.h"
@@ -19,121 +18,113 @@ struct Part {
 };
 using Parts = llvm::SmallVector<Part, 4>;
 
-/// `value`, a view or a cast, is read for sums of blocks of rows alone, which the kernel of the
-/// rows stores.
-bool is_summed(const Graph& graph, Readers readers, ValueId value) {
-  while (graph[value].kind == OpKind::cast || op_class(graph[value]) == OpClass::view) {
-    if (readers[value.index].size() != 1) return false;
-    const ValueId reader = readers[value.index][0];
-    if (reader == value) return false;  // an output
-    if (const std::optional<BlockSums> sums = as_block_sums(graph, reader)) {
-      const KernelFamily* family = anchored_by(graph[sums->source]);
-      return family && summed_rows(*family, graph, graph[sums->source]) == sums->rows;
-    }
-    value = reader;
-  }
-  return false;
-}
-
-/// The op whose result a part is, with other axes, where no other kernel reads it and its own can
-/// store it anywhere; an invalid id where there is none.
-ValueId placed_source(const Graph& graph, Readers readers, ValueId part) {
-  const ValueId source = same_elements(graph, part);
-  const KernelFamily* family = anchored_by(graph[source]);
-  if (!family || !family->places) return {};
-  for (;; part = graph[part].operands[0]) {
-    const auto reads_memory = [&](ValueId reader) { return !is_summed(graph, readers, reader); };
-    if (llvm::count_if(readers[part.index], reads_memory) != 1) return {};
-    if (part == source) return source;
-  }
-}
-
-bool share_a_kernel(const Graph& graph, ValueId a, ValueId b) {
-  const KernelFamily& family = *anchored_by(graph[a]);
-  return anchored_by(graph[b]) == &family &&
-         (is_companion(family, graph[a], graph[b]) || is_companion(family, graph[b], graph[a]));
-}
-
-/// The parts of a concatenation, all of which can be placed; else empty.
-Parts parts_of(const Graph& graph, Readers readers, const Op& concat) {
-  const auto axis = static_cast<size_t>(concat.attrs.get<int64_t>(AttrName::axis));
-  if (concat.operands.size() < 2 ||
-      !llvm::all_of(DimsRef(concat.type.dims).drop_front(axis),
-                    [](Dim dim) { return dim.is_constant() && dim.constant() > 0; }))
-    return {};
-  Parts parts;
-  int64_t begin = 0;
-  for (ValueId value : concat.operands) {
-    const int64_t extent = graph[value].type.dims[axis].constant();
-    const ValueId source = placed_source(graph, readers, value);
-    if (!source.valid() || extent == 0) return {};
-    Part part{value, source, begin, begin + extent, parts.size()};
-    for (const Part& other : parts)
-      if (share_a_kernel(graph, other.source, source)) part.kernel = other.kernel;
-    parts.push_back(part);
-    begin += extent;
+/// The parts in an order in which each part touches the parts before it and a kernel's parts are
+/// consecutive, kernels with fewer parts first; empty if there is no such order.
+Parts in_order(Parts parts) {
+  const auto rank = [parts](const Part& part) {
+    const auto shares = [&](const Part& other) { return other.kernel == part.kernel; };
+    return std::pair(llvm::count_if(parts, shares), part.kernel);
+  };
+  llvm::stable_sort(parts, [&](const Part& a, const Part& b) { return rank(a) < rank(b); });
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const auto before = llvm::ArrayRef(parts).take_front(i);
+    const auto touches = [&](const Part& part) {
+      return rank(part) == rank(parts[i]) && llvm::any_of(before, [&](const Part& other) {
+               return part.begin == other.end || part.end == other.begin;
+             });
+    };
+    const auto next = std::find_if(parts.begin() + i, parts.end(), touches);
+    if (next == parts.end()) return {};
+    std::rotate(parts.begin() + i, next, next + 1);
   }
   return parts;
 }
 
-/// The parts in an order in which each part touches the parts before it and a kernel's parts are
-/// consecutive, kernels with fewer parts first; empty if there is no such order.
-Parts in_order(Parts parts) {
-  const auto parts_of_kernel = [&parts](const Part& part) {
-    return llvm::count_if(parts, [&](const Part& p) { return p.kernel == part.kernel; });
-  };
-  llvm::SmallVector<std::pair<int64_t, size_t>, 4> kernels;  // number of parts, kernel
-  for (const Part& part : parts) kernels.push_back({parts_of_kernel(part), part.kernel});
-  llvm::sort(kernels);
-  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
-  Parts ordered;
-  int64_t low = 0, high = 0;
-  for (const auto& [count, kernel] : kernels)
-    for (int64_t i = 0; i < count; ++i) {
-      const auto next = llvm::find_if(parts, [&](const Part& part) {
-        return part.kernel == kernel && part.value.valid() &&
-               (ordered.empty() || part.begin == high || part.end == low);
-      });
-      if (next == parts.end()) return {};
-      low = ordered.empty() ? next->begin : std::min(low, next->begin);
-      high = std::max(high, next->end);
-      ordered.push_back(*next);
-      next->value = {};
+class PlacedParts : GraphRule {
+ public:
+  PlacedParts(const Graph& from, Builder& builder, GraphRewriter& rewriter)
+      : GraphRule(from, builder, rewriter), readers_(readers_of(from)) {}
+
+  std::optional<ValueId> replaced(ValueId id, const Op& op) {
+    const Parts parts = in_order(parts_of(from_[id]));
+    if (parts.empty()) return std::nullopt;
+    const int64_t axis = op.attrs.get<int64_t>(AttrName::axis);
+    ValueId placed;
+    for (const Part& part : parts) {
+      llvm::SmallVector<ValueId, 2> operands = {rewriter_[part.value]};
+      if (placed.valid()) operands.push_back(placed);
+      const bool is_last = &part == &parts.back();
+      placed = builder_.op(OpKind::place, operands,
+                           Attributes()
+                               .set(AttrName::axis, axis)
+                               .set(AttrName::begin, part.begin)
+                               .set(AttrName::size, op.type.dims[static_cast<size_t>(axis)]),
+                           is_last ? op.name : from_[part.source].name + ".placed");
     }
-  return ordered;
-}
+    return placed;
+  }
+
+ private:
+  /// `value`, a view or a cast, is read for sums of blocks of rows alone, which the kernel of the
+  /// rows stores.
+  bool is_summed(ValueId value) const {
+    while (from_[value].kind == OpKind::cast || op_class(from_[value]) == OpClass::view) {
+      const auto& readers = readers_[value.index];
+      if (readers.size() != 1 || readers[0] == value) return false;  // itself: an output
+      value = readers[0];
+      if (const auto sums = as_block_sums(from_, value)) {
+        const auto stored = side_result(from_, from_[sums->source], SideKind::block_sums);
+        return stored && stored->size == sums->size;
+      }
+    }
+    return false;
+  }
+
+  /// The op whose result a part is, with other axes, where no other kernel reads it and its own can
+  /// store it anywhere; an invalid id where there is none.
+  ValueId placed_source(ValueId part) const {
+    const ValueId source = same_elements(from_, part);
+    if (!side_result(from_, from_[source], SideKind::placed_value)) return {};
+    for (;; part = from_[part].operands[0]) {
+      const auto reads_memory = [&](ValueId reader) { return !is_summed(reader); };
+      if (llvm::count_if(readers_[part.index], reads_memory) != 1) return {};
+      if (part == source) return source;
+    }
+  }
+
+  bool share_a_kernel(ValueId a, ValueId b) const {
+    const KernelFamily& family = *anchored_by(from_[a]);
+    return anchored_by(from_[b]) == &family &&
+           (is_companion(family, from_[a], from_[b]) || is_companion(family, from_[b], from_[a]));
+  }
+
+  /// The parts of a concatenation, all of which can be placed; else empty.
+  Parts parts_of(const Op& concat) const {
+    if (concat.kind != OpKind::concat || concat.operands.size() < 2) return {};
+    const auto axis = static_cast<size_t>(concat.attrs.get<int64_t>(AttrName::axis));
+    if (!llvm::all_of(DimsRef(concat.type.dims).drop_front(axis),
+                      [](Dim dim) { return dim.is_constant() && dim.constant() > 0; }))
+      return {};
+    Parts parts;
+    int64_t begin = 0;
+    for (ValueId value : concat.operands) {
+      const int64_t end = begin + from_[value].type.dims[axis].constant();
+      const ValueId source = placed_source(value);
+      if (!source.valid() || begin == end) return {};
+      Part part{value, source, begin, end, parts.size()};
+      for (const Part& other : parts)
+        if (share_a_kernel(other.source, source)) part.kernel = other.kernel;
+      parts.push_back(part);
+      begin = end;
+    }
+    return parts;
+  }
+
+  std::vector<llvm::SmallVector<ValueId, 2>> readers_;
+};
 
 }  // namespace
 
-bool placed_parts(Module& module) {
-  return rewrite_graphs(
-      module, [](const Op& op) { return op.kind == OpKind::concat; },
-      [](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
-        const auto readers = readers_of(graph);
-        bool found = false;
-        rewriter.rewrite([&](ValueId id, Op op) {
-          const Parts parts = graph[id].kind == OpKind::concat
-                                  ? in_order(parts_of(graph, readers, graph[id]))
-                                  : Parts();
-          if (parts.empty()) return rewriter.add(std::move(op));
-          found = true;
-          const int64_t axis = op.attrs.get<int64_t>(AttrName::axis);
-          ValueId placed;
-          for (const Part& part : parts) {
-            llvm::SmallVector<ValueId, 2> operands = {rewriter[part.value]};
-            if (placed.valid()) operands.push_back(placed);
-            const bool is_last = &part == &parts.back();
-            placed = builder.op(OpKind::place, operands,
-                                Attributes()
-                                    .set(AttrName::axis, axis)
-                                    .set(AttrName::begin, part.begin)
-                                    .set(AttrName::size, op.type.dims[static_cast<size_t>(axis)]),
-                                is_last ? op.name : graph[part.source].name + ".placed");
-          }
-          return placed;
-        });
-        return found;
-      });
-}
+bool placed_parts(Module& module) { return replace_ops<PlacedParts>(module, OpKind::concat); }
 
 }  // namespace sinter

@@ -6,7 +6,7 @@
 namespace sinter {
 
 /// A sum down the columns of results of kernels that can store sums of blocks of rows beside them
-/// (KernelFamily::summed_rows), or of a concatenation of such results, becomes a sum of these sums:
+/// (KernelFamily::side_result), or of a concatenation of such results, becomes a sum of these sums:
 ///
 ///   %rows = concat %dq, %dk, %dv          bf16[B, 1024, 3 * D]
 ///   %wide = cast %rows

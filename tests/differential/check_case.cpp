@@ -3,7 +3,7 @@
 #include "differential/ended_outside.h"
 #include "differential/random.h"
 #include "differential/source_module.h"
-#include "ir/block_sums.h"
+#include "ir/side_results.h"
 #include "ir/variants.h"
 #include "ir/verifier.h"
 #include "kernels/registry.h"

@@ -165,6 +165,27 @@ TEST_CASE("a closed family's ops stay alone") {
   CHECK(fused.reason("q", "a") == "port.closed");
 }
 
+TEST_CASE("a side result joins the kernel that stores it if nothing else reads the value") {
+  KernelFamily fake = fake_family();
+  fake.ports = nullptr;
+  fake.side_result = [](const Graph&, const Op&, SideKind kind) {
+    return kind == SideKind::placed_value ? std::optional(SideResult{}) : std::nullopt;
+  };
+  const std::string text =
+      fmt::format(R"(    %a = attention %y, %keys, %values, %first, %last {} : f16[4, 512]
+    %v = reshape %a {{dims = [4, 8, 64]}} : f16[4, 8, 64]
+    %c = copy %v : f16[4, 8, 64]
+)",
+                  kHeads);
+  const std::string other = "    %e = exp %a : f16[4, 512]\n";
+  CHECK(Fused("%c", text, fake).reason("a", "c") == "fused");
+  CHECK(Fused("%c, %e", text + other, fake).reason("a", "c") == "port.closed");
+  CHECK(Fused("%c, %a", text, fake).reason("a", "c") == "port.closed");
+  // Without the word of the family the value goes through memory.
+  fake.side_result = nullptr;
+  CHECK(Fused("%c", text, fake).reason("a", "c") == "port.closed");
+}
+
 TEST_CASE("the registry gives every anchor one family, in the order of choice") {
   std::vector<std::string_view> names;
   for (const KernelFamily* family : kernel_families()) names.push_back(family->name);
