@@ -60,8 +60,4 @@ std::optional<KernelCost> few_tokens_attention_cost(const GroupView& group, int6
       .blocks = blocks};
 }
 
-Permission attention_permission(const Recipe& recipe) {
-  return recipe.attention == Recipe::Attention::composed ? Permission::never : Permission::always;
-}
-
 }  // namespace sinter

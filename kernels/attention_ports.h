@@ -22,7 +22,4 @@ EarlyWish attention_early_reads(const Graph& group, ValueId anchor, llvm::ArrayR
 /// The cost of a kernel of few tokens, which is the time to read the keys.
 std::optional<KernelCost> few_tokens_attention_cost(const GroupView& group, int64_t min_threads);
 
-/// The permission of the families of many tokens.
-Permission attention_permission(const Recipe& recipe);
-
 }  // namespace sinter

@@ -88,7 +88,7 @@ struct Tuning {
 /// Whether a family's kernel of an op is faster than what would compute the op otherwise.
 enum class Gain : uint8_t {
   never,
-  in_some_groups,  // KernelFamily::gains_in says in which
+  in_some_groups,  // Choosing::gains_in says in which
   always,
 };
 
@@ -96,6 +96,24 @@ enum class Gain : uint8_t {
 struct KernelChoice {
   std::string_view what;  // "attention"
   std::string why;        // "more than 8 tokens of f16"
+};
+
+/// How a family chooses the ops that it computes, where several families could.
+struct Choosing {
+  /// Whether the family is to choose an op of an entry with such tokens under a recipe: it was
+  /// asked for, or its kernel gains; and whether it gains in this group, which is built around the
+  /// op. null: always.
+  Gain (*gain)(const Graph&, const Op&, llvm::ArrayRef<Symbol>, Tokens, const Recipe&) = nullptr;
+  bool (*gains_in)(const GroupView&) = nullptr;
+  /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The
+  /// operands of `op` are values of the builder's graph. nullopt: none of its orders fits, or the
+  /// recipe allows none. null: it chooses no ops.
+  std::optional<ValueId> (*choose)(Builder&, const Op&, Tokens, const Recipe&) = nullptr;
+  /// Which of the kernels of an order computes an op that has it, as a number. Entries of an
+  /// invariant recipe have variants by it. null: there is one kernel.
+  uint8_t (*form)(const Graph&, const Op&, llvm::ArrayRef<Symbol>) = nullptr;
+  /// The decision of `choose` about an op of the family, for reports. null: it is not reported.
+  KernelChoice (*explain)(const Graph&, const Op& own) = nullptr;
 };
 
 struct KernelFamily {
@@ -130,29 +148,10 @@ struct KernelFamily {
   /// result that goes out by tile, admits_epilogue is asked where the epilogue does not take it so.
   std::optional<Verdict> (*admits_prologue)(const GroupView&) = nullptr;
   std::optional<Verdict> (*admits_epilogue)(const GroupView&, GroupShape& merged) = nullptr;
-  /// Whether the family may choose ops under a recipe. where_it_gains: only an op whose kernel is
-  /// the faster one. null: always.
-  Permission (*permission)(const Recipe&) = nullptr;
-  /// For where_it_gains: whether the family's kernel of an op, in an entry with such tokens, gains,
-  /// and whether it does in this group, which is built around the op.
-  Gain (*gain)(const Graph&, const Op&, llvm::ArrayRef<Symbol>, Tokens) = nullptr;
-  bool (*gains_in)(const GroupView&) = nullptr;
-  /// Chooses one of its orders for an op of an entry with such tokens, and adds the op with it. The
-  /// operands of `op` are values of the builder's graph. nullopt: none of its orders fits.
-  std::optional<ValueId> (*choose)(Builder&, const Op&, Tokens, const Recipe&) = nullptr;
-  /// Which of the kernels of an order computes an op that has it, as a number. Entries of an
-  /// invariant recipe have variants by it. null: there is one kernel.
-  uint8_t (*form)(const Graph&, const Op&, llvm::ArrayRef<Symbol>) = nullptr;
-  /// The decision of `choose` about an op of the family, for reports. null: it is not reported.
-  KernelChoice (*explain_choice)(const Graph&, const Op& own) = nullptr;
+  Choosing choosing = {};
   /// Its kernel can read the operand of `op` where it is. null: matrices must have rows of
   /// neighbouring elements, other values must be dense.
   bool (*addresses)(const Graph&, const Op&, size_t operand, llvm::ArrayRef<Symbol>) = nullptr;
-  /// Kind rows: its kernel of this group may write an output in the memory of an input: each thread
-  /// has read the elements whose memory it writes, and no other thread reads them. Both by index.
-  /// null: never.
-  bool (*overwrites)(const Graph& group, size_t output, size_t input,
-                     llvm::ArrayRef<Symbol>) = nullptr;
   /// The side result of this kind (ir/side_results.h) that the family's kernel around `op` stores,
   /// with or without the values whose elements it takes. Kind rows: that it stores in the place of
   /// `op`, a reduction. nullopt: none. null: the family stores none of any kind.

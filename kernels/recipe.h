@@ -1,5 +1,5 @@
 // Which kernels may compute the ops that several could: what a caller asks for, and what the target
-// rules out. A family says by KernelFamily::permission what a recipe allows it.
+// rules out. Families take no op that a recipe denies them (Choosing::choose).
 #pragma once
 
 #include <cstddef>
@@ -39,18 +39,6 @@ struct Recipe {
 
   bool operator==(const Recipe&) const = default;
 };
-
-/// How far a recipe lets a family choose ops.
-enum class Permission : uint8_t {
-  never,
-  where_it_gains,  // where KernelFamily::gains says so
-  always,
-};
-
-/// The permission of a family whose orders are for few tokens alone.
-constexpr Permission few_tokens_permission(const Recipe& recipe) {
-  return recipe.invariant ? Permission::never : Permission::always;
-}
 
 constexpr std::string_view to_string(Recipe::Products products) {
   constexpr std::string_view kNames[] = {"auto", "library", "own"};

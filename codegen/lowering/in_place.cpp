@@ -9,11 +9,6 @@
 namespace sinter {
 namespace {
 
-/// The family of a kernel of rows or elements; null: the group has an anchor.
-const KernelFamily* family_without_anchor(const Graph& group, llvm::ArrayRef<Symbol> symbols) {
-  return anchor_of(group) ? nullptr : &family_of_rows(group, symbols);
-}
-
 constexpr uint32_t kNoOutput = UINT32_MAX, kSeveralOutputs = UINT32_MAX - 1;
 
 /// By value of the group: the only output that depends on it, or one of the numbers above.
@@ -53,13 +48,12 @@ std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step
   const bool has_places = !pairs.empty();
   for (uint32_t output = 0; output < step.outputs.size(); ++output)
     if (const auto input = overwritten_state(group, output)) pairs.push_back({output, *input});
-  const KernelFamily* family = family_without_anchor(group, symbols);
-  if (has_places || !family || !family->overwrites) return pairs;
+  if (has_places || anchor_of(group)) return pairs;
   const auto dies = [&](const Buffer& buffer) {
     return buffer.place == Buffer::Place::arena && buffer.last_step == index;
   };
-  // No other output may depend on what is overwritten. This is asked first: the family's question
-  // takes time by the whole group.
+  // No other output may depend on what is overwritten. This is asked first: may_overwrite takes
+  // time by the whole group.
   const std::vector<uint32_t> sole = sole_outputs(group);
   std::vector<bool> is_taken(step.inputs.size(), false);
   for (uint32_t output = 0; output < step.outputs.size(); ++output) {
@@ -70,7 +64,7 @@ std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step
       const auto input = llvm::find(step.inputs, want->input);
       if (input == step.inputs.end() || buffers[*input].last_step != index) continue;
       const auto number = static_cast<uint32_t>(input - step.inputs.begin());
-      if (is_taken[number] || !family->overwrites(group, output, number, symbols)) continue;
+      if (is_taken[number] || !may_overwrite(group, output, number, symbols)) continue;
       is_taken[number] = true;
       pairs.push_back({output, number});
       continue;
@@ -80,7 +74,7 @@ std::vector<InPlace> outputs_in_place(const Graph& group, const KernelStep& step
       const Buffer& buffer = buffers[step.inputs[input]];
       if (is_taken[input] || !dies(buffer) || sole[group.inputs[input].index] != output ||
           (best && buffers[step.inputs[*best]].first_step <= buffer.first_step) ||
-          !family->overwrites(group, output, input, symbols))
+          !may_overwrite(group, output, input, symbols))
         continue;
       best = input;
     }

@@ -30,8 +30,8 @@ std::vector<LedgerChoice> choices_of(const Graph& graph) {
   };
   for (const Op& op : graph.ops()) {
     const KernelFamily* family = anchored_by(op);
-    if (family && family->explain_choice)
-      add(op, algorithm_name(op), family->explain_choice(graph, op));
+    if (family && family->choosing.explain)
+      add(op, algorithm_name(op), family->choosing.explain(graph, op));
     if (op.kind == OpKind::attention_softmax) add(op, "composed", {"attention", kWhyComposed});
   }
   for (ValueId id : rounded_attentions(graph))

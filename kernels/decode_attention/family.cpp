@@ -36,9 +36,7 @@ constinit const KernelFamily decode_attention_family{
     .cost = few_tokens_attention_cost,
     .latency_bound = true,
     .ports = row_number_ports,
-    .permission = few_tokens_permission,
-    .choose = choose_decode_attention,
-    .explain_choice = explain_choice,
+    .choosing = {.choose = choose_decode_attention, .explain = explain_choice},
     .addresses = addresses,
     .early_reads = attention_early_reads,
 };

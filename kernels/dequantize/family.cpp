@@ -38,7 +38,7 @@ constinit const KernelFamily dequantize_family{
     .make = emit_dequantize,
     .cost = streaming_cost,
     .ports = dequantize_ports,
-    .choose = choose_dequantize,
+    .choosing = {.choose = choose_dequantize},
     .addresses = addresses,
 };
 

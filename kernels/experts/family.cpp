@@ -52,7 +52,7 @@ constinit const KernelFamily experts_family{
     .latency_bound = true,
     .ports = expert_ports,
     .admits_epilogue = admits_expert_epilogue,
-    .explain_choice = explain_choice,
+    .choosing = {.explain = explain_choice},
     .early_reads = expert_early_reads,
 };
 

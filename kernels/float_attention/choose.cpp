@@ -8,8 +8,11 @@
 
 namespace sinter {
 
-std::optional<ValueId> choose_float_attention(Builder& b, const Op& op, Tokens, const Recipe&) {
-  if (!is_without_order(op, OpKind::attention) || op.type.dtype != DType::f32) return std::nullopt;
+std::optional<ValueId> choose_float_attention(Builder& b, const Op& op, Tokens,
+                                              const Recipe& recipe) {
+  if (!is_without_order(op, OpKind::attention) || op.type.dtype != DType::f32 ||
+      recipe.attention == Recipe::Attention::composed)
+    return std::nullopt;
   const AttentionHeads heads =
       attention_heads(op.attrs, b.type(op.operands[1]), b.type(op.operands[2]));
   if (!is_head_width(heads.width) || !is_head_width(heads.value_width)) return std::nullopt;

@@ -40,9 +40,7 @@ constinit const KernelFamily float_attention_family{
     .make = emit_float_attention,
     .cost = attention_cost,
     .ports = attention_ports,
-    .permission = attention_permission,
-    .choose = choose_float_attention,
-    .explain_choice = explain_choice,
+    .choosing = {.choose = choose_float_attention, .explain = explain_choice},
     .addresses = attention_addresses,
 };
 

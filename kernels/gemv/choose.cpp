@@ -97,9 +97,9 @@ std::optional<Dim> gemv_rows(const Graph& graph, const Op& op, llvm::ArrayRef<Sy
 
 }  // namespace
 
-std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens, const Recipe&) {
+std::optional<ValueId> choose_gemv(Builder& b, const Op& op, Tokens, const Recipe& recipe) {
   const std::optional<Dim> rows = gemv_rows(b.graph(), op, b.symbols());
-  if (!rows) return std::nullopt;
+  if (!rows || recipe.invariant) return std::nullopt;
   const Graph& graph = b.graph();
   const Dims w = b.type(op.operands[1]).dims;
   const ValueId stored = stored_matrix(graph, op.operands[1]);

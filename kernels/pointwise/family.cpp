@@ -2,7 +2,6 @@
 #include "kernels/family.h"
 
 #include "codegen/emission/kernel_body.h"
-#include "ir/in_place.h"
 #include "kernels/row/cost.h"
 
 namespace sinter {
@@ -22,7 +21,6 @@ constinit const KernelFamily pointwise_family{
     .make = emit_elements,
     .cost = row_cost,
     .claims = any,
-    .overwrites = may_overwrite,
 };
 
 }  // namespace sinter

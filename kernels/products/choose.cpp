@@ -128,8 +128,14 @@ std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens, con
 }
 
 Gain gain_of_tiled_linear(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols,
-                          Tokens tokens) {
-  if (op.kind != OpKind::linear && op.kind != OpKind::einsum) return Gain::never;
+                          Tokens tokens, const Recipe& recipe) {
+  // A target without its kernel has one order, too: strided_gemm's.
+  if (recipe.invariant) return recipe.has_wgmma ? Gain::always : Gain::never;
+  if (recipe.products == Recipe::Products::own)
+    return Gain::always;  // emission says what a target lacks
+  if (recipe.products == Recipe::Products::library || !recipe.has_wgmma ||
+      (op.kind != OpKind::linear && op.kind != OpKind::einsum))
+    return Gain::never;
   const auto product = as_plain_product(graph, op);
   if (!product || !is_tiled(graph, op, *product)) return Gain::never;
   const SymExpr count = volume(DimsRef(op.type.dims).drop_back());
@@ -164,8 +170,11 @@ bool gains_by_epilogue(const GroupView& group) {
   return saved >= kLeastBytes && count >= kLeastInstructions * problem.count(elements);
 }
 
-std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens, const Recipe&) {
-  if (!is_without_order(op, OpKind::linear)) return std::nullopt;
+std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens, const Recipe& recipe) {
+  // Its kernel rounds no element of the matrix.
+  if (!is_without_order(op, OpKind::linear) || !recipe.has_wgmma ||
+      recipe.codes == Recipe::Codes::rounded)
+    return std::nullopt;
   const Graph& graph = b.graph();
   const Op& matrix = graph[op.operands[1]];
   if (matrix.kind != OpKind::dequantize || dtype_info(b.type(op.operands[0]).dtype).bits != 16 ||

@@ -19,7 +19,7 @@ std::optional<Verdict> admits_product_epilogue(const GroupView& group, GroupShap
 std::optional<ValueId> choose_tiled_linear(Builder& b, const Op& op, Tokens tokens,
                                            const Recipe& recipe);
 Gain gain_of_tiled_linear(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols,
-                          Tokens tokens);
+                          Tokens tokens, const Recipe& recipe);
 bool gains_by_epilogue(const GroupView& group);
 std::optional<ValueId> choose_tiled_codes(Builder& b, const Op& op, Tokens tokens,
                                           const Recipe& recipe);
@@ -99,26 +99,6 @@ std::optional<SideResult> product_side_result(const Graph&, const Op& op, SideKi
   return SideResult{.size = 64, .of_epilogue = true};
 }
 
-Permission permission(const Recipe& recipe) {
-  // A target without its kernel has one order, too: strided_gemm's.
-  if (recipe.invariant) return recipe.has_wgmma ? Permission::always : Permission::never;
-  switch (recipe.products) {
-    case Recipe::Products::own:
-      return Permission::always;  // emission says what a target lacks
-    case Recipe::Products::library:
-      return Permission::never;
-    case Recipe::Products::automatic:
-      break;
-  }
-  return recipe.has_wgmma ? Permission::where_it_gains : Permission::never;
-}
-
-/// Its kernel rounds no element of the matrix.
-Permission codes_permission(const Recipe& recipe) {
-  return recipe.has_wgmma && recipe.codes != Recipe::Codes::rounded ? Permission::always
-                                                                    : Permission::never;
-}
-
 /// The kernel of many tokens has one tile, which is chosen for the most tokens. Up to this number a
 /// variant has a kernel of its own. (One H200, a prefill of 512 tokens of Llama-3.2-1B: 3.49 ms
 /// with the tile for 16,384 tokens, 2.99 with the one for 1,024, 2.22 by the library.)
@@ -160,12 +140,11 @@ constinit const KernelFamily tiled_linear_family{
     .cost = cost_of,
     .ports = ports,
     .admits_epilogue = admits_product_epilogue,
-    .permission = permission,
-    .gain = gain_of_tiled_linear,
-    .gains_in = gains_by_epilogue,
-    .choose = choose_tiled_linear,
-    .form = form,
-    .explain_choice = explain_choice,
+    .choosing = {.gain = gain_of_tiled_linear,
+                 .gains_in = gains_by_epilogue,
+                 .choose = choose_tiled_linear,
+                 .form = form,
+                 .explain = explain_choice},
     .addresses = addresses,
     .side_result = product_side_result,
     .early_reads = early_reads,
@@ -180,9 +159,7 @@ constinit const KernelFamily tiled_codes_family{
     .cost = cost_of,
     .ports = ports,
     .admits_epilogue = admits_product_epilogue,
-    .permission = codes_permission,
-    .choose = choose_tiled_codes,
-    .explain_choice = explain_codes,
+    .choosing = {.choose = choose_tiled_codes, .explain = explain_codes},
     .addresses = addresses,
     .early_reads = early_reads,
 };

@@ -114,8 +114,11 @@ class SortedRows {
 
 }  // namespace
 
-std::optional<ValueId> choose_sorted_rows(Builder& b, const Op& op, Tokens, const Recipe&) {
-  if (op.kind != OpKind::expert_linear) return std::nullopt;
+std::optional<ValueId> choose_sorted_rows(Builder& b, const Op& op, Tokens, const Recipe& recipe) {
+  // The products run on tensor cores by warpgroups, in another order than products of few tokens.
+  if (op.kind != OpKind::expert_linear || !recipe.has_wgmma || recipe.invariant ||
+      recipe.products == Recipe::Products::library)
+    return std::nullopt;
   const Graph& graph = b.graph();
   const TensorType x = b.type(op.operands[0]), w = b.type(op.operands[1]);
   if (SymExpr(op.type.dims[0]).upper_bound(b.symbols()) <= kMaxDirectTokens) return std::nullopt;

@@ -19,12 +19,6 @@ bool is_same_sort(const Op& anchor, const Op& other) {
          anchor.attrs == other.attrs;
 }
 
-/// The products run on tensor cores by warpgroups, in another order than products of few tokens.
-Permission permission(const Recipe& recipe) {
-  const bool is_asked = !recipe.invariant && recipe.products != Recipe::Products::library;
-  return is_asked && recipe.has_wgmma ? Permission::always : Permission::never;
-}
-
 }  // namespace
 
 extern const KernelFamily sorted_rows_family;
@@ -36,8 +30,7 @@ constinit const KernelFamily sorted_rows_family{
     .cost = streaming_cost,
     .is_companion = is_same_sort,
     .latency_bound = true,
-    .permission = permission,
-    .choose = choose_sorted_rows,
+    .choosing = {.choose = choose_sorted_rows},
 };
 
 }  // namespace sinter

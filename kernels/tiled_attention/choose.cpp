@@ -72,7 +72,8 @@ llvm::SmallVector<ValueId, 7> tiled_operands(Builder& b, const Op& op,
 // Not of float32: its products would be rounded to 16 bits.
 std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens given,
                                               const Recipe& recipe) {
-  if (!is_without_order(op, OpKind::attention)) return std::nullopt;
+  if (!is_without_order(op, OpKind::attention) || recipe.attention == Recipe::Attention::composed)
+    return std::nullopt;
   const TensorType& keys = b.type(op.operands[1]);
   const AttentionHeads heads = attention_heads(op.attrs, keys, b.type(op.operands[2]));
   if (dtype_info(keys.dtype).bits != 16 || !is_head_width(heads.width) ||

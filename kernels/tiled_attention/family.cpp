@@ -95,9 +95,7 @@ constinit const KernelFamily tiled_attention_family{
     .cost = attention_cost,
     .is_companion = is_log_sum,
     .ports = ports,
-    .permission = attention_permission,
-    .choose = choose_tiled_attention,
-    .explain_choice = explain_choice,
+    .choosing = {.choose = choose_tiled_attention, .explain = explain_choice},
     .addresses = attention_addresses,
     .early_reads = early_reads,
 };

@@ -13,24 +13,19 @@
 namespace sinter {
 namespace {
 
-Permission permission(const KernelFamily& family, const Recipe& recipe) {
-  return family.permission ? family.permission(recipe) : Permission::always;
-}
-
 /// `op`, whose operands are values of the builder's graph. `gaining`: the names of the ops that
 /// gain in their groups; null: all that gain in some groups are tried.
 std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens, const Recipe& recipe,
                               const llvm::StringSet<>* gaining) {
   for (const KernelFamily* family : kernel_families()) {
-    if (!family->choose) continue;
-    const Permission may = permission(*family, recipe);
-    if (may == Permission::never) continue;
-    if (may == Permission::where_it_gains) {
-      const Gain gain = family->gain(builder.graph(), op, builder.symbols(), tokens);
-      if (gain == Gain::never) continue;
-      if (gain == Gain::in_some_groups && gaining && !gaining->contains(op.name)) continue;
-    }
-    if (const auto own = family->choose(builder, op, tokens, recipe)) return own;
+    const Choosing& choosing = family->choosing;
+    if (!choosing.choose) continue;
+    const Gain gain = choosing.gain
+                          ? choosing.gain(builder.graph(), op, builder.symbols(), tokens, recipe)
+                          : Gain::always;
+    if (gain == Gain::never) continue;
+    if (gain == Gain::in_some_groups && gaining && !gaining->contains(op.name)) continue;
+    if (const auto own = choosing.choose(builder, op, tokens, recipe)) return own;
   }
   return std::nullopt;
 }
@@ -84,9 +79,9 @@ std::optional<Graph> rewritten(const Entry& entry, llvm::ArrayRef<Symbol> symbol
 /// Whether a family's gain by an op of the entry depends on the op's group.
 bool needs_trial(const Entry& entry, llvm::ArrayRef<Symbol> symbols, const Recipe& recipe) {
   return llvm::any_of(kernel_families(), [&](const KernelFamily* family) {
-    return permission(*family, recipe) == Permission::where_it_gains &&
-           llvm::any_of(entry.graph.ops(), [&](const Op& op) {
-             return family->gain(entry.graph, op, symbols, entry.tokens) == Gain::in_some_groups;
+    const auto gain = family->choosing.gain;
+    return gain && llvm::any_of(entry.graph.ops(), [&](const Op& op) {
+             return gain(entry.graph, op, symbols, entry.tokens, recipe) == Gain::in_some_groups;
            });
   });
 }
@@ -119,9 +114,9 @@ llvm::StringSet<> gaining(const Fusion& trial, llvm::ArrayRef<Symbol> symbols) {
   llvm::StringSet<> names;
   for (uint32_t i = 0; i < problem.graph().size(); ++i) {
     const KernelFamily* family = problem.family({i});
-    if (!family || !family->gains_in) continue;
+    if (!family || !family->choosing.gains_in) continue;
     const uint32_t group = groups.find({i});
-    if (family->gains_in({problem, groups.members(group), groups.shape(group)}))
+    if (family->choosing.gains_in({problem, groups.members(group), groups.shape(group)}))
       names.insert(problem.name({i}));
   }
   return names;

@@ -65,7 +65,7 @@ class OrderRanges {
   }
   uint8_t form_of(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols) const {
     const KernelFamily* family = has_forms_ && order_of(op) ? anchored_by(op) : nullptr;
-    return family && family->form ? family->form(graph, op, symbols) : 0;
+    return family && family->choosing.form ? family->choosing.form(graph, op, symbols) : 0;
   }
 
   const KernelChooser& chooser_;
