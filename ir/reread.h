@@ -1,5 +1,8 @@
 // The same formula, read at another place: a value is computed again for an op that needs one
 // element of each row, a slice, or a longer row. Passes that do so are rules of Reread.
+//
+// An op element by element gives the same bits wherever its element is computed. A rule that reads
+// a reduction at another place, or in place of one, says in its header why the sum keeps its bits.
 #pragma once
 
 #include <llvm/ADT/STLExtras.h>
@@ -10,25 +13,41 @@
 #include "ir/builder.h"
 #include "ir/cheap_ops.h"
 #include "ir/graph_rewriter.h"
+#include "ir/op_flops.h"
 #include "ir/state_reads.h"
 
 namespace sinter {
 
+/// The budget of a formula that is computed again: instructions an element
+/// (`element_instructions`). The longest formula that models need, the gradient of a loss behind a
+/// softcap, takes 53: a tanh of 30, an exponential of 12, and eleven others. An H200 issues 64
+/// instructions in about the time in which it moves 11 bytes (`kernels/cost.h`).
+inline constexpr int64_t kMaxRereadInstructions = 64;
+
 /// The values that are computed for a value, and the values that these read.
 struct Formula {
   std::set<ValueId> computed, read;
+  int64_t instructions = 0;  // of an element
+
+  bool fits() const { return instructions <= kMaxRereadInstructions; }
+  /// False: the value was there.
+  bool compute(const Graph& graph, ValueId id) {
+    if (!computed.insert(id).second) return false;
+    instructions += element_instructions(graph[id]);
+    return true;
+  }
 };
 
-/// Follows the operands of each op for which computes(id) holds; stops behind `max_ops` of them.
+/// Follows the operands of each op for which computes(id) holds; stops behind the budget.
 template <typename Computes>
-Formula formula_of(const Graph& graph, ValueId value, size_t max_ops, Computes&& computes) {
+Formula formula_of(const Graph& graph, ValueId value, Computes&& computes) {
   Formula formula;
   llvm::SmallVector<ValueId, 16> open = {value};
-  while (!open.empty() && formula.computed.size() <= max_ops) {
+  while (!open.empty() && formula.fits()) {
     const ValueId id = open.pop_back_val();
     if (!computes(id))
       formula.read.insert(id);
-    else if (formula.computed.insert(id).second)
+    else if (formula.compute(graph, id))
       open.append(graph[id].operands);
   }
   return formula;
@@ -56,16 +75,15 @@ class Reread {
   Reread(const Graph& from, Builder& builder, GraphRewriter& rewriter, std::string suffix = {})
       : from_(from), builder_(builder), rewriter_(rewriter), suffix_(std::move(suffix)) {}
 
-  /// The values that at() computes and reads; nullopt: a value is none of the three, or more than
-  /// `max_ops` would be computed.
-  std::optional<Formula> formula(ValueId value, const Place& place, ValueId reader,
-                                 size_t max_ops) const {
-    Formula formula = formula_of(from_, value, max_ops,
-                                 [&](ValueId id) { return is_computed(id, place, reader); });
+  /// The values that at() computes and reads; nullopt: a value is none of the three, or the formula
+  /// exceeds the budget. A rule answers for a value alike at all places of one formula.
+  std::optional<Formula> formula(ValueId value, const Place& place, ValueId reader) const {
+    Formula formula =
+        formula_of(from_, value, [&](ValueId id) { return is_computed(id, place, reader); });
     const bool is_there = llvm::all_of(formula.read, [&](ValueId id) {
       return (is_whole(id, place) || makes(id, place)) && !is_overwritten(from_, id, reader);
     });
-    return is_there && formula.computed.size() <= max_ops ? std::optional(formula) : std::nullopt;
+    return is_there && formula.fits() ? std::optional(formula) : std::nullopt;
   }
 
   /// The value of the new graph; each is made once for a place.
@@ -75,9 +93,10 @@ class Reread {
     if (made.valid()) return made;
     if (!is_computed(value, place, reader)) return made = make(value, place);
     const Op& op = from_[value];
+    const Place inner = place_of_operands(op, place);
     llvm::SmallVector<ValueId, 3> operands;
-    for (ValueId operand : op.operands) operands.push_back(at(operand, place, reader));
-    return made = builder_.op(op.kind, operands, attrs_at(op, place), op.name + suffix_);
+    for (ValueId operand : op.operands) operands.push_back(at(operand, inner, reader));
+    return made = compute(op, operands, place);
   }
 
  protected:
@@ -85,7 +104,11 @@ class Reread {
   virtual bool is_whole(ValueId id, const Place& place) const = 0;
   /// Asked for a value that is not whole: it may be computed again.
   virtual bool computes(ValueId id, const Place&) const { return is_by_element(from_[id]); }
-  virtual Attributes attrs_at(const Op& op, const Place&) const { return op.attrs; }
+  /// The place at which an op reads its operands to be computed at `place`.
+  virtual Place place_of_operands(const Op&, const Place& place) { return place; }
+  virtual ValueId compute(const Op& op, llvm::ArrayRef<ValueId> operands, const Place&) {
+    return builder_.op(op.kind, operands, op.attrs, op.name + suffix_);
+  }
   /// Asked for a value that is neither whole nor computed: make() gives its elements at the place.
   virtual bool makes(ValueId, const Place&) const { return true; }
   virtual ValueId make(ValueId id, const Place&) { SINTER_CHECK(false, "{}", from_[id].name); }

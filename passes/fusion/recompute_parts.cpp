@@ -1,10 +1,6 @@
 #include "passes/fusion/recompute_parts.h"
 
-#include <llvm/ADT/STLExtras.h>
-#include <llvm/ADT/STLFunctionalExtras.h>
-
-#include "ir/cheap_ops.h"
-#include "ir/state_reads.h"
+#include "ir/reread.h"
 #include "ir/sym_expr.h"
 #include "ir/verify_graph.h"
 #include "passes/rewrite_graph.h"
@@ -12,50 +8,85 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMaxRecomputedParts = 4;
-constexpr int kMaxGenerated = 4;  // ops that are computed anew for each reader
-constexpr int kMaxOpsMoved = 8;   // ops on the way from a value to what it is computed from
+constexpr size_t kMaxRecomputedParts = 4;  // of a concatenation: each element chooses among them
 
-using View = llvm::function_ref<ValueId(ValueId)>;
-
-class PartsInPlace {
+/// A place is a view of the value, by its number; 0: as the value stands.
+class PartsInPlace : Reread<size_t> {
  public:
   PartsInPlace(const Graph& from, Builder& builder, GraphRewriter& rewriter)
-      : from_(from), builder_(builder), rewriter_(rewriter), readers_(readers_of(from)) {}
+      : Reread(from, builder, rewriter), readers_(readers_of(from)), generated_(from.size()) {
+    for (uint32_t i = 0; i < from.size(); ++i) generated_[i] = is_generated(from.ops()[i]);
+  }
 
   std::optional<ValueId> replaced(ValueId id, Op& op) {
-    at_ = id;
     if (op.kind == OpKind::concat && has_part_in_place(id)) return joined(id);
     if (!is_by_element(op) || !widen_operands(id, op)) return std::nullopt;
     return rewriter_.add(std::move(op));
   }
 
  private:
-  /// All readers, through views, are `reader`.
-  bool is_read_by(ValueId id, ValueId reader) const {
-    return llvm::all_of(readers_[id.index], [&](ValueId other) {
-      return other == reader ||
-             (other != id && op_class(from_[other]) == OpClass::view && is_read_by(other, reader));
-    });
+  // ---- views
+
+  /// A view of what the view `next` is taken of; 0: it is the last one.
+  struct View {
+    OpKind kind;
+    Attributes attrs;
+    size_t next;
+  };
+  size_t view(OpKind kind, Attributes attrs, size_t next) {
+    views_.push_back({kind, std::move(attrs), next});
+    return views_.size();
   }
-  bool moves(ValueId id, ValueId reader) const {
-    const Op& op = from_[id];
-    return is_cheap(op) && !reads_overwritten(from_, op, at_) &&
-           (is_read_by(id, reader) || is_generated(id) || is_widening(op));
+  size_t view(OpKind kind, const Dims& dims, size_t next) {
+    return view(kind, Attributes().set(AttrName::dims, dims), next);
+  }
+  ValueId make(ValueId id, const size_t& place) override {
+    ValueId x = rewriter_[id];
+    for (size_t i = place; i != 0; i = views_[i - 1].next) {
+      const auto& [kind, attrs, next] = views_[i - 1];
+      x = kind == OpKind::broadcast ? builder_.broadcast(x, attrs.get<Dims>(AttrName::dims))
+                                    : builder_.op(kind, {x}, attrs);
+    }
+    return x;
+  }
+
+  // ---- which values are computed again
+
+  bool is_whole(ValueId, const size_t&) const override { return false; }
+  bool computes(ValueId id, const size_t&) const override {
+    const ValueId root = root_of(from_, id);
+    const Op& op = from_[root];
+    return is_cheap(op) && (generated_[root.index] || is_widening(op) || only_reader(root).valid());
+  }
+  size_t place_of_operands(const Op& op, const size_t& place) override {
+    return op_class(op) == OpClass::view ? view(op.kind, op.attrs, place)
+                                         : view(OpKind::broadcast, op.type.dims, place);
+  }
+  ValueId compute(const Op& op, llvm::ArrayRef<ValueId> operands, const size_t& place) override {
+    return op_class(op) == OpClass::view ? operands[0] : Reread::compute(op, operands, place);
+  }
+
+  /// The one op that reads the value, perhaps through views; invalid: there are others.
+  ValueId only_reader(ValueId id) const {
+    ValueId only;
+    for (ValueId reader : readers_[id.index]) {
+      const bool is_view = op_class(from_[reader]) == OpClass::view;
+      const ValueId one = reader == id ? ValueId() : is_view ? only_reader(reader) : reader;
+      if (!one.valid() || (only.valid() && only != one)) return {};
+      only = one;
+    }
+    return only;
   }
   /// A cast that reads fewer bytes than it writes: to compute it twice costs less than to read it.
   bool is_widening(const Op& op) const {
     return op.kind == OpKind::cast &&
            dtype_info(from_[op.operands[0]].type.dtype).bits < dtype_info(op.type.dtype).bits;
   }
-  /// Made of generators alone, by few ops.
-  bool is_generated(ValueId id, int depth = kMaxGenerated) const {
-    const Op& op = from_[id];
-    if (op_class(op) == OpClass::generator) return true;
-    if (op_class(op) == OpClass::view) return is_generated(op.operands[0], depth);
-    return depth > 0 && is_cheap(op) && llvm::all_of(op.operands, [&](ValueId operand) {
-             return is_generated(operand, depth - 1);
-           });
+  /// Made of generators alone: no reader needs it in memory.
+  bool is_generated(const Op& op) const {
+    const bool may_be = op_class(op) == OpClass::view || is_cheap(op);
+    return op_class(op) == OpClass::generator ||
+           (may_be && llvm::all_of(op.operands, [&](ValueId id) { return generated_[id.index]; }));
   }
 
   // ---- parts of a concatenation
@@ -69,8 +100,10 @@ class PartsInPlace {
            size(op.operands[0]).is_constant() &&
            llvm::all_of(op.operands,
                         [&](ValueId part) { return size(part) == size(op.operands[0]); }) &&
-           llvm::any_of(op.operands,
-                        [&](ValueId part) { return moves(root_of(from_, part), concat); });
+           llvm::any_of(op.operands, [&](ValueId part) {
+             const auto formula = this->formula(part, 0, concat);
+             return formula && !formula->computed.empty();
+           });
   }
 
   ValueId joined(ValueId concat) {
@@ -78,8 +111,10 @@ class PartsInPlace {
     const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
     const int64_t parts = static_cast<int64_t>(op.operands.size());
     const int64_t size = from_[op.operands[0]].type.dims[axis].constant();
-    const auto repeat = [&](ValueId x) { return repeated(x, axis, parts); };
-    const auto part = [&](ValueId id) { return moved(id, concat, repeat, kMaxOpsMoved); };
+    const auto part = [&](ValueId id) {
+      const size_t place = repeated(from_[id].type.dims, axis, parts);
+      return formula(id, place, concat) ? at(id, place, concat) : make(id, place);
+    };
     ValueId value = part(op.operands.back());
     for (int64_t i = llvm::all_equal(op.operands) ? 0 : parts - 1; i-- > 0;) {
       const ValueId own = part(op.operands[static_cast<size_t>(i)]);
@@ -92,16 +127,15 @@ class PartsInPlace {
     return value;
   }
 
-  /// Element i of an axis is element i mod its size of x.
-  ValueId repeated(ValueId x, size_t axis, int64_t times) {
-    Dims dims = builder_.type(x).dims;
-    const int64_t size = dims[axis].constant();
-    Dims apart = dims;
-    apart.insert(apart.begin() + axis, Dim(1));
-    const ValueId one = builder_.reshape(x, apart);
+  /// Element i of an axis is element i mod its size of the value.
+  size_t repeated(Dims dims, size_t axis, int64_t times) {
+    Dims one = dims;
+    one.insert(one.begin() + axis, Dim(1));
+    Dims apart = one;
     apart[axis] = Dim(times);
-    dims[axis] = Dim(times * size);
-    return builder_.reshape(builder_.broadcast(one, apart), dims);
+    dims[axis] = Dim(times * dims[axis].constant());
+    const size_t joined = view(OpKind::reshape, dims, 0);
+    return view(OpKind::reshape, one, view(OpKind::broadcast, apart, joined));
   }
 
   // ---- values that are computed from what the caller gives
@@ -109,53 +143,39 @@ class PartsInPlace {
   /// True if an operand changed.
   bool widen_operands(ValueId reader, Op& op) {
     bool found = false;
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      const ValueId operand = from_[reader].operands[i];
-      const ValueId root = root_of(from_, operand);
-      const bool given = is_given(root, reader, kMaxOpsMoved);
-      if (!moves(root, reader) || (!given && !is_widening(from_[root]))) continue;
-      const auto elements = [&](DimsRef dims) {
-        return volume(dims).upper_bound(builder_.symbols());
-      };
-      const bool larger = elements(op.type.dims) > elements(from_[root].type.dims);
-      if (!larger && !(is_generated(root) && !is_read_by(root, reader))) continue;
-      found = true;
-      const auto widen = [&](ValueId x) { return builder_.broadcast(x, op.type.dims); };
-      op.operands[i] = moved(operand, reader, widen, given ? kMaxOpsMoved : 1);
-    }
+    for (const auto& [made, operand] : llvm::zip(op.operands, from_[reader].operands))
+      if (const ValueId wider = widened(operand, reader, op.type.dims); wider.valid())
+        made = wider, found = true;
     return found;
   }
-
-  /// Computed from inputs, weights and generators alone, by ops that move to the reader.
-  bool is_given(ValueId id, ValueId reader, int depth) const {
+  ValueId widened(ValueId operand, ValueId reader, const Dims& dims) {
+    const ValueId root = root_of(from_, operand);
+    const auto elements = [&](DimsRef of) { return volume(of).upper_bound(builder_.symbols()); };
+    const bool is_larger = elements(dims) > elements(from_[root].type.dims);
+    if (!is_larger && (!generated_[root.index] || only_reader(root).valid())) return {};
+    const auto formula = this->formula(operand, 0, reader);
+    if (!formula || formula->computed.empty()) return {};
+    const size_t place = view(OpKind::broadcast, dims, 0);
+    if (llvm::all_of(formula->read, [&](ValueId read) { return is_given(read); }))
+      return at(operand, place, reader);
+    return is_widening(from_[root]) ? cast_of(operand, place) : ValueId();
+  }
+  /// What the caller gives, and generators.
+  bool is_given(ValueId id) const {
+    const Op& op = from_[root_of(from_, id)];
+    return op.kind == OpKind::input || op.kind == OpKind::weight ||
+           op_class(op) == OpClass::generator;
+  }
+  /// A view of a cast, alone: the cast of a view.
+  ValueId cast_of(ValueId id, size_t place) {
     const Op& op = from_[id];
-    const OpClass c = op_class(op);
-    if (c == OpClass::leaf || c == OpClass::generator) return op.kind != OpKind::state;
-    if (c == OpClass::view) return is_given(op.operands[0], reader, depth);
-    return depth > 0 && moves(id, reader) && llvm::all_of(op.operands, [&](ValueId operand) {
-             return is_given(operand, id, depth - 1);
-           });
+    if (op_class(op) == OpClass::view) return cast_of(op.operands[0], place_of_operands(op, place));
+    return compute(op, {make(op.operands[0], place)}, place);
   }
 
-  /// `view` of a value: views pass above the ops that move to the reader.
-  ValueId moved(ValueId id, ValueId reader, View view, int depth) {
-    const Op& op = from_[id];
-    const ValueId root = root_of(from_, id);
-    if (depth == 0 || !moves(root, reader)) return view(rewriter_[id]);
-    const auto below = [&](ValueId x) { return view(builder_.op(op.kind, {x}, op.attrs)); };
-    if (op_class(op) == OpClass::view) return moved(op.operands[0], reader, below, depth);
-    const auto beside = [&](ValueId x) { return view(builder_.broadcast(x, op.type.dims)); };
-    llvm::SmallVector<ValueId, 3> operands;
-    for (ValueId operand : op.operands) operands.push_back(moved(operand, root, beside, depth - 1));
-    const std::string name = is_read_by(root, reader) ? op.name : op.name + ".there";
-    return builder_.op(op.kind, operands, op.attrs, name);
-  }
-
-  const Graph& from_;
-  Builder& builder_;
-  GraphRewriter& rewriter_;
-  std::vector<llvm::SmallVector<ValueId, 2>> readers_;
-  ValueId at_;  // the op for which values are computed
+  const std::vector<llvm::SmallVector<ValueId, 2>> readers_;
+  std::vector<bool> generated_;
+  std::vector<View> views_;
 };
 
 }  // namespace

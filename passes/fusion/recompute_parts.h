@@ -9,7 +9,7 @@
 // So are the parts of a concatenation that have one size, and values that are computed from inputs,
 // weights and generators alone, for a larger reader: where nothing else reads them, or they are
 // made of generators alone. A cast to a wider type is computed for each larger reader. Views move
-// above what is computed; no bit changes.
+// above what is computed. No bit changes: every op is element by element.
 #pragma once
 
 #include "ir/graph.h"

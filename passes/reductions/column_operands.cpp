@@ -7,8 +7,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMaxColumnOps = 12;  // of an operand that are computed anew
-
 /// A place is the axes that a sum adds.
 class ColumnOperands : Reread<std::vector<int64_t>> {
  public:
@@ -55,25 +53,25 @@ class ColumnOperands : Reread<std::vector<int64_t>> {
   /// the way to the sum. Those are all that no reduction of rows reads, those that one reads and
   /// that pay, and what these are computed from. A value pays if to read all that it is computed
   /// from takes no more bytes than to write it in the row kernel and to read it in the column
-  /// kernel. False: none pays, or there are too many.
+  /// kernel. False: none pays, or they exceed the budget.
   bool is_shared(ValueId sum) {
     const auto formula = [&](ValueId value, bool of_rows) {
-      return formula_of(from_, value, from_.size(), [&, of_rows](ValueId id) {
+      return formula_of(from_, value, [&, of_rows](ValueId id) {
         const Op& op = from_[id];
         return is_cheap(op) && is_float(op.type.dtype) && !stored_[id.index] &&
                (of_rows || !of_rows_[id.index]) && !reads_overwritten(from_, op, sum);
       });
     };
-    const Formula outer = formula(from_[sum].operands[0], false);
-    again_ = outer.computed;
+    Formula again = formula(from_[sum].operands[0], false);
     bool shared = false;
-    for (ValueId value : outer.read) {
+    for (ValueId value : again.read) {
       const Formula inner = formula(value, true);
       if (inner.computed.empty() || bytes(inner.read) > 2 * bytes({value})) continue;
-      again_.insert(inner.computed.begin(), inner.computed.end());
+      for (ValueId id : inner.computed) again.compute(from_, id);
       shared = true;
     }
-    return shared && again_.size() <= kMaxColumnOps;
+    again_ = std::move(again.computed);
+    return shared && again.fits();
   }
 
   int64_t bytes(const std::set<ValueId>& values) const {

@@ -8,7 +8,7 @@
 //
 // So is each cheap value that no other op needs in memory, where what it is computed from is no
 // more than to write and to read it; the sum of many gradients is more, and is written. No bit
-// changes.
+// changes: the ops are element by element, and each sum adds the same numbers in its order.
 #pragma once
 
 #include "ir/graph.h"

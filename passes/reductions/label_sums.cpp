@@ -7,8 +7,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMaxLabelOps = 16;  // that are computed at the label
-
 /// The sum of a row whose elements are zeros but for the one that a label names. A place: of each
 /// row the element that the label of a sum names.
 struct LabelSum {
@@ -62,7 +60,7 @@ class LabelSums : Reread<LabelSum> {
       return is_whole(read, sum) && !is_overwritten(from_, read, id);
     };
     if (!sum.label.valid() || !is_of_rows(sum.label) || (is_both && !is_of_rows(sum.also)) ||
-        !formula(sum.value, sum, id, kMaxLabelOps))
+        !formula(sum.value, sum, id))
       return std::nullopt;
     return sum;
   }

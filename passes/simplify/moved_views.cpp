@@ -130,11 +130,11 @@ class MovedTransposes : Reread<Axes> {
   }
 
   bool computes(ValueId id, const Axes&) const override { return orders_[id.index]; }
-  Attributes attrs_at(const Op& op, const Axes& order) const override {
+  ValueId compute(const Op& op, llvm::ArrayRef<ValueId> operands, const Axes& order) override {
     Attributes attrs = op.attrs;
     if (attrs.has(AttrName::axis))
       attrs.set(AttrName::axis, llvm::find(order, axis_of(op)) - order.begin());
-    return attrs;
+    return builder_.op(op.kind, operands, attrs, op.name);
   }
   /// A row for all, or a number.
   bool is_whole(ValueId id, const Axes&) const override {

@@ -10,7 +10,8 @@
 // A transposition moves where a value is read in that order alone, and rows of the last axis stay
 // whole: the gradient of a product whose result was split into queries, keys and values is such a
 // concatenation, and rotary embeddings are such formulas. A slice moves where a value is read by
-// slices alone that do not overlap, and by formulas behind them.
+// slices alone that do not overlap, and by formulas behind them. No bit changes: the ops are
+// element by element, and no reduction moves.
 #pragma once
 
 #include "ir/graph.h"

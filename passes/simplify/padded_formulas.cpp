@@ -11,8 +11,6 @@
 namespace sinter {
 namespace {
 
-constexpr size_t kMaxPaddedOps = 32;  // of a formula
-
 /// An axis, by how many follow it, with as many elements as the concatenation has.
 struct Padded {
   size_t behind = 0;
@@ -44,7 +42,7 @@ class PaddedFormulas : Reread<Padded> {
         readers_[value.index].size() != 1)
       return;
     const Padded place{op.type.rank() - 1 - axis, size.constant()};
-    const auto formula = this->formula(value, place, id, kMaxPaddedOps);
+    const auto formula = this->formula(value, place, id);
     if (!formula || llvm::none_of(formula->read, [&](ValueId read) {
           return from_[read].kind == OpKind::slice && !is_whole(read, place);
         }))

@@ -11,7 +11,9 @@
 //
 //   %t = reduce_sum %e : [N, 1]            =>   %t = reduce_sum (where (position < 50257), %e, 0)
 //
-// No bit changes: both sizes have as many chunks, so that each element keeps its lane.
+// No bit changes: lanes of a sum start at +0 and of a maximum at -inf, so that these numbers behind
+// a row leave every lane as it is. Both sizes have as many chunks, so that each element keeps its
+// lane.
 #pragma once
 
 #include "ir/graph.h"

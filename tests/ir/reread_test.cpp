@@ -49,29 +49,40 @@ struct Example {
   AtColumn reread() { return AtColumn(graph, to, rewriter, ".there"); }
 };
 
-TEST_CASE("a formula has at most as many ops as its budget") {
+TEST_CASE("a formula computes the ops down to what the rule makes, and counts instructions") {
   Example in;
-  const AtColumn reread = in.reread();
-  const auto formula = reread.formula(in.y, 3, in.before, 3);
+  const auto formula = in.reread().formula(in.y, 3, in.before);
   REQUIRE(formula.has_value());
   CHECK(formula->computed == std::set{in.a, in.e, in.y});
   CHECK(formula->read == std::set{in.x, in.scale});
-  CHECK(!reread.formula(in.y, 3, in.before, 2));
+  CHECK(formula->instructions == 14);  // add, exp, mul
+}
+
+TEST_CASE("a formula has at most as many instructions as the budget") {
+  Graph graph, into;
+  Builder b(graph, {}), to(into, {});
+  ValueId last = b.leaf(OpKind::input, {DType::f32, {4, 8}}, "x");
+  for (int64_t i = 0; i < kMaxRereadInstructions; ++i) last = b.op(OpKind::neg, {last}, {}, "n");
+  const ValueId beyond = b.op(OpKind::neg, {last}, {}, "beyond");
+  GraphRewriter rewriter(graph, into);
+  const AtColumn reread(graph, to, rewriter);
+  CHECK(reread.formula(last, 3, beyond).has_value());
+  CHECK(!reread.formula(beyond, 3, beyond));
 }
 
 TEST_CASE("a value that the rule cannot make refuses the formula that reads it") {
   Example in;
-  CHECK(!in.reread().formula(in.z, 3, in.before, 9));
+  CHECK(!in.reread().formula(in.z, 3, in.before));
 }
 
 TEST_CASE("no op reads a state behind the op that overwrites it") {
   Example in;
   const AtColumn reread = in.reread();
-  CHECK(reread.formula(in.n, 3, in.before, 9).has_value());
-  CHECK(reread.formula(in.c, 3, in.before, 9).has_value());
-  CHECK(!reread.formula(in.n, 3, in.behind, 9));
-  CHECK(!reread.formula(in.c, 3, in.behind, 9));
-  CHECK(reread.formula(in.x, 3, in.behind, 9).has_value());
+  CHECK(reread.formula(in.n, 3, in.before).has_value());
+  CHECK(reread.formula(in.c, 3, in.before).has_value());
+  CHECK(!reread.formula(in.n, 3, in.behind));
+  CHECK(!reread.formula(in.c, 3, in.behind));
+  CHECK(reread.formula(in.x, 3, in.behind).has_value());
 }
 
 TEST_CASE("a formula is computed at a place of operands at that place") {
