@@ -9,9 +9,9 @@
 #include "ir/attention_operands.h"
 #include "ir/float_constant.h"
 #include "ir/state_reads.h"
+#include "ir/term_builder.h"
 #include "passes/attention/key_ranges.h"
 #include "passes/rewrite_graph.h"
-#include "passes/simplify/term_builder.h"
 
 namespace sinter {
 namespace {
@@ -77,7 +77,8 @@ class MaskReader {
     const Op& op = graph_[access.root];
     const auto operand = [&](size_t i) {
       const ValueId from = op.operands[i];
-      return std::pair(from, broadcast_coords(graph_[from].type.dims, op.type.dims, access.coords));
+      return read_numbers(from,
+                          broadcast_coords(graph_[from].type.dims, op.type.dims, access.coords));
     };
     if (const auto number = float_constant(op)) {
       if (*number == 0) return Term{1};
@@ -87,24 +88,17 @@ class MaskReader {
     }
     switch (op.kind) {
       case OpKind::cast:
-        if (!is_float(graph_[op.operands[0]].type.dtype)) return std::nullopt;
-        return read_numbers(operand(0).first, operand(0).second);
+        return is_float(graph_[op.operands[0]].type.dtype) ? operand(0) : std::nullopt;
       case OpKind::copy:
-        return read_numbers(operand(0).first, operand(0).second);
+        return operand(0);
       case OpKind::where: {
         if (reads_state(graph_, op)) return std::nullopt;  // it stays before an append
-        const auto a = read_numbers(operand(1).first, operand(1).second);
-        const auto b = read_numbers(operand(2).first, operand(2).second);
+        const auto a = operand(1), b = operand(2);
         if (!a || !b) return std::nullopt;
-        const Term condition = terms_.read(operand(0).first, operand(0).second);
-        const Term otherwise = terms_.logical(OpKind::logical_not, {condition});
-        return terms_.logical(OpKind::logical_or,
-                              {terms_.logical(OpKind::logical_and, {condition, *a}),
-                               terms_.logical(OpKind::logical_and, {otherwise, *b})});
+        return terms_.chosen(terms_.read_operand(op, 0, access.coords), *a, *b);
       }
       case OpKind::add: {
-        const auto a = read_numbers(operand(0).first, operand(0).second);
-        const auto b = read_numbers(operand(1).first, operand(1).second);
+        const auto a = operand(0), b = operand(1);
         if (!a || !b) return std::nullopt;
         return terms_.logical(OpKind::logical_and, {*a, *b});
       }
@@ -115,12 +109,10 @@ class MaskReader {
 
   /// Each part of a conjunction restricts the range, or stays.
   void split(const Term& truth) {
-    if (!truth.is_constant()) {
-      const TermNode node = terms_[truth.factors.begin()->first];
-      if (node.kind == TermNode::Kind::truth && node.function == OpKind::logical_and) {
-        for (const Term& part : node.operands) split(part);
-        return;
-      }
+    const TermNode* node = terms_.node_of(truth);
+    if (node && node->function == OpKind::logical_and) {
+      for (const Term& part : std::vector(node->operands)) split(part);
+      return;
     }
     KeyRange restricted = range_;
     if (ranges_.restrict(truth, restricted) && can_build(restricted) && fits_op(restricted))

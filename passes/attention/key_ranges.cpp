@@ -24,7 +24,7 @@ bool KeyRanges::add(const Term& truth, KeyRange& range) {
     range.conditions.push_back(truth);
     return true;
   }
-  const TermNode node = terms_[truth.factors.begin()->first];
+  const TermNode node = *terms_.node_of(truth);
   if (node.kind != TermNode::Kind::truth) return false;
   switch (node.function) {
     case OpKind::less_equal:
@@ -40,22 +40,22 @@ bool KeyRanges::add(const Term& truth, KeyRange& range) {
 
 /// x <= 0, where one node of x depends on the key.
 bool KeyRanges::add_at_most_zero(const Term& x, KeyRange& range) {
-  Term rest = x;
-  std::optional<uint32_t> of_key;
-  for (const auto& [node, factor] : x.factors) {
-    if (!terms_.depends_on(Term{0, {{node, 1}}}, key_)) continue;
+  std::optional<TermPart> of_key;
+  for (const TermPart& part : parts_of(x)) {
+    if (!terms_.depends_on(Term::variable(part.node), key_)) continue;
     if (of_key) return false;
-    of_key = node;
-    rest.factors.erase(node);
+    of_key = part;
   }
-  if (!of_key || !is_free(rest)) return false;
+  if (!of_key) return false;
+  const int64_t factor = of_key->factor;
+  const Term rest = x - Term::variable(of_key->node) * factor;
+  if (!is_free(rest)) return false;
   // factor * node <= -rest: node <= floor(-rest / factor), or node >= ceil(rest / -factor).
-  const int64_t factor = x.factor(*of_key);
   const auto divided = [&](const Term& a) {
     const int64_t by = std::abs(factor);
     return by == 1 ? a : terms_.function(OpKind::div_floor, {a, Term{by}});
   };
-  const TermNode node = terms_[*of_key];
+  const TermNode node = terms_[of_key->node];
   const Term bound = factor > 0 ? divided(rest * -1) : divided(rest * -1) * -1;
   if (node.kind == TermNode::Kind::position) {
     if (factor < 0) return add_low(bound, range);
@@ -71,7 +71,7 @@ bool KeyRanges::add_function_at_most(const TermNode& function, const Term& most,
   const Term &a = function.operands[0], &b = function.operands.back();
   switch (function.function) {
     case OpKind::div_floor:  // a <= most * b + b - 1
-      return add_at_most_zero(a - most * b.constant - Term{b.constant - 1}, range);
+      return add_at_most_zero(a - most * constant_of(b) - Term{constant_of(b) - 1}, range);
     case OpKind::abs:
       return add_at_most_zero(a - most, range) && add_at_most_zero(a * -1 - most, range);
     case OpKind::maximum:
@@ -86,7 +86,7 @@ bool KeyRanges::add_function_at_least(const TermNode& function, const Term& leas
   const Term &a = function.operands[0], &b = function.operands.back();
   switch (function.function) {
     case OpKind::div_floor:  // a >= least * b
-      return add_at_most_zero(least * b.constant - a, range);
+      return add_at_most_zero(least * constant_of(b) - a, range);
     case OpKind::minimum:
       return add(terms_.at_most_zero(least - a), range) &&
              add(terms_.at_most_zero(least - b), range);
@@ -139,8 +139,8 @@ bool KeyRanges::add_sink(const KeyRange& leading, const KeyRange& other, KeyRang
   const Term end = terms_.joined(OpKind::minimum, leading.highs);
   std::optional<int64_t> last;
   for (const Term& high : leading.highs) {
-    if (high.is_constant()) {
-      last = std::min(last.value_or(high.constant), high.constant);
+    if (is_constant(high)) {
+      last = std::min(last.value_or(constant_of(high)), constant_of(high));
       continue;
     }
     const auto ends_before = [&](const Term& x) { return terms_.is_at_most_zero(x - high); };

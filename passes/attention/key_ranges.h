@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "passes/simplify/position_terms.h"
+#include "ir/position_terms.h"
 
 namespace sinter {
 

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "ir/op_roles.h"
+#include "ir/term_builder.h"
 #include "passes/rewrite_graph.h"
-#include "passes/simplify/term_builder.h"
 
 namespace sinter {
 namespace {
@@ -27,12 +27,10 @@ bool may_fold(const Op& op) {
 /// A sum of few positions: no more work than what it replaces. `made_of_generators`: that is one
 /// op.
 bool is_short(const PositionTerms& terms, const Term& term, bool made_of_generators) {
-  const bool sum = llvm::all_of(term.factors, [&](const auto& part) {
-    return terms[part.first].kind == TermNode::Kind::position;
+  const bool sum = llvm::all_of(parts_of(term), [&](const TermPart& part) {
+    return terms[part.node].kind == TermNode::Kind::position;
   });
-  const bool one_position =
-      term.factors.size() == 1 && term.constant == 0 && term.factors.begin()->second == 1;
-  return sum && (one_position || (term.factors.size() <= 2 && !made_of_generators));
+  return sum && (terms.node_of(term) || (term.terms().size() <= 2 && !made_of_generators));
 }
 
 bool is_made_of_generators(const Graph& graph, const Op& op) {
@@ -49,8 +47,8 @@ ValueId folded(Builder& b, ValueId id) {
   const Term term = terms.read(id, identity_map(op.type.rank()));
   const DType dtype = op.type.dtype;
   ValueId value;
-  if (term.is_constant()) {
-    value = b.constant(static_cast<double>(term.constant), dtype, op.type.dims);
+  if (is_constant(term)) {
+    value = b.constant(static_cast<double>(constant_of(term)), dtype, op.type.dims);
   } else if (dtype != DType::i1 && is_short(terms, term, is_made_of_generators(b.graph(), op))) {
     std::vector<uint32_t> axes(op.type.rank());
     std::iota(axes.begin(), axes.end(), 0);

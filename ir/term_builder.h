@@ -4,7 +4,7 @@
 #include <llvm/ADT/STLFunctionalExtras.h>
 
 #include "ir/builder.h"
-#include "passes/simplify/position_terms.h"
+#include "ir/position_terms.h"
 
 namespace sinter {
 
@@ -33,10 +33,11 @@ class TermBuilder {
                       llvm::ArrayRef<uint32_t> axes);
   ValueId build_sum(const Term& term);
   ValueId build_at_most_zero(const Term& x);
-  ValueId build_node(const TermNode& node);
+  ValueId build_node(uint32_t number_of_node);
   ValueId view(const TermNode& element);
   ValueId position(uint32_t variable);
-  Dims extents() const;
+  /// Of these loop variables on their axes; 1 on others.
+  Dims extents(llvm::ArrayRef<uint32_t> variables) const;
   ValueId number(int64_t value) { return b_.constant(static_cast<double>(value), dtype_); }
 
   Builder& b_;

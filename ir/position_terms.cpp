@@ -1,6 +1,6 @@
 // Terms are read from ops, folded and bounded by one recursion: a fold asks for bounds, a bound for
 // operands, a read for folds. So they stand in one file.
-#include "passes/simplify/position_terms.h"
+#include "ir/position_terms.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -9,14 +9,13 @@
 
 #include "ir/integers.h"
 #include "ir/row_numbers.h"
+#include "ir/scalar_math.h"
 #include "ir/state_reads.h"
 
 namespace sinter {
 namespace {
 
 constexpr int kMaxReads = 200;  // of reads within reads; what lies deeper is an element
-
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 std::optional<int64_t> small(const SymExpr& expression) {
   if (!expression.is_constant() || std::abs(expression.constant()) > kTermLimit)
@@ -30,35 +29,15 @@ int64_t upper_bound(Dim dim, llvm::ArrayRef<Symbol> symbols) {
 
 }  // namespace
 
-int64_t Term::factor(uint32_t node) const {
-  const auto found = factors.find(node);
-  return found == factors.end() ? 0 : found->second;
-}
-
-Term& Term::operator+=(const Term& other) {
-  constant += other.constant;
-  for (const auto& [node, factor] : other.factors)
-    if ((factors[node] += factor) == 0) factors.erase(node);
-  return *this;
-}
-
-Term operator*(const Term& a, int64_t by) {
-  Term product{a.constant * by, {}};
-  if (by != 0)
-    for (const auto& [node, factor] : a.factors) product.factors[node] = factor * by;
-  return product;
-}
-
 Term PositionTerms::node(TermNode node) {
   const auto found = llvm::find(nodes_, node);
   const auto number = static_cast<uint32_t>(found - nodes_.begin());
   if (found == nodes_.end()) nodes_.push_back(std::move(node));
-  return Term{0, {{number, 1}}};
+  return Term::variable(number);
 }
 
 Term PositionTerms::position(uint32_t variable) {
-  if (extents_[variable].is(1)) return Term{};
-  return node({.kind = TermNode::Kind::position, .variable = variable});
+  return extents_[variable].is(1) ? Term{} : Term::variable(variable);
 }
 
 Term PositionTerms::element(ValueId root, IndexMap coords) {
@@ -68,11 +47,10 @@ Term PositionTerms::element(ValueId root, IndexMap coords) {
 Term PositionTerms::function(OpKind kind, std::vector<Term> operands) {
   const Term &a = operands[0], &b = operands.back();
   if (kind == OpKind::div_floor || kind == OpKind::mod_floor) {
-    const int64_t divisor = b.constant;
-    if (a.is_constant())
-      return Term{kind == OpKind::div_floor
-                      ? floor_div(a.constant, divisor)
-                      : a.constant - floor_div(a.constant, divisor) * divisor};
+    const int64_t number = constant_of(a), divisor = constant_of(b);
+    if (is_constant(a))
+      return Term{kind == OpKind::div_floor ? math::div_floor(number, divisor)
+                                            : math::mod_floor(number, divisor)};
     const auto range = bounds(a);
     if (range && range->least >= 0 && range->largest < divisor)
       return kind == OpKind::div_floor ? Term{} : a;
@@ -100,35 +78,43 @@ Term PositionTerms::at_most_zero(const Term& x) {
 
 Term PositionTerms::logical(OpKind kind, std::vector<Term> operands) {
   if (kind == OpKind::logical_not) {
-    if (operands[0].is_constant()) return Term{1 - operands[0].constant};
-    const TermNode inner = nodes_[operands[0].factors.begin()->first];
+    if (is_constant(operands[0])) return Term{1 - constant_of(operands[0])};
+    const TermNode inner = *node_of(operands[0]);
     const auto negated = [&](size_t i) {
       return logical(OpKind::logical_not, {inner.operands[i]});
     };
-    if (inner.kind == TermNode::Kind::truth) switch (inner.function) {
-        case OpKind::less_equal:
-          return at_most_zero(Term{1} - inner.operands[0]);
-        case OpKind::logical_and:
-          return logical(OpKind::logical_or, {negated(0), negated(1)});
-        case OpKind::logical_or:
-          return logical(OpKind::logical_and, {negated(0), negated(1)});
-        default:
-          return inner.operands[0];
-      }
+    switch (inner.function) {  // of an element: input
+      case OpKind::less_equal:
+        return at_most_zero(Term{1} - inner.operands[0]);
+      case OpKind::logical_and:
+        return logical(OpKind::logical_or, {negated(0), negated(1)});
+      case OpKind::logical_or:
+        return logical(OpKind::logical_and, {negated(0), negated(1)});
+      case OpKind::logical_not:
+        return inner.operands[0];
+      default:
+        break;
+    }
   } else {
     // A constant decides the result, or leaves it to the other operand.
     const int64_t decides = kind == OpKind::logical_or ? 1 : 0;
     for (size_t i : {0, 1})
-      if (operands[i].is_constant())
-        return operands[i].constant == decides ? operands[i] : operands[1 - i];
+      if (is_constant(operands[i]))
+        return constant_of(operands[i]) == decides ? operands[i] : operands[1 - i];
   }
   return node({.kind = TermNode::Kind::truth, .function = kind, .operands = std::move(operands)});
 }
 
+Term PositionTerms::chosen(const Term& condition, const Term& a, const Term& b) {
+  const Term otherwise = logical(OpKind::logical_not, {condition});
+  return logical(OpKind::logical_or, {logical(OpKind::logical_and, {condition, a}),
+                                      logical(OpKind::logical_and, {otherwise, b})});
+}
+
 std::optional<PositionTerms::Bounds> PositionTerms::bounds(const Term& term) const {
-  Bounds sum{term.constant, term.constant};
-  for (const auto& [number, factor] : term.factors) {
-    const auto part = bounds_of(nodes_[number]);
+  Bounds sum{constant_of(term), constant_of(term)};
+  for (const auto& [number, factor] : parts_of(term)) {
+    const auto part = bounds_of(number);
     if (!part || std::abs(factor) > kTermLimit) return std::nullopt;
     int64_t low = 0, high = 0;
     if (__builtin_mul_overflow(part->least, factor, &low) ||
@@ -140,9 +126,10 @@ std::optional<PositionTerms::Bounds> PositionTerms::bounds(const Term& term) con
   return sum;
 }
 
-std::optional<PositionTerms::Bounds> PositionTerms::bounds_of(const TermNode& node) const {
+std::optional<PositionTerms::Bounds> PositionTerms::bounds_of(uint32_t number) const {
+  const TermNode& node = nodes_[number];
   if (node.kind == TermNode::Kind::position)
-    return Bounds{0, std::max<int64_t>(0, upper_bound(extents_[node.variable], symbols_) - 1)};
+    return Bounds{0, std::max<int64_t>(0, upper_bound(extents_[number], symbols_) - 1)};
   if (node.kind == TermNode::Kind::truth) return Bounds{0, 1};
   if (node.kind == TermNode::Kind::element) {
     const DType dtype = graph_[node.root].type.dtype;
@@ -150,21 +137,18 @@ std::optional<PositionTerms::Bounds> PositionTerms::bounds_of(const TermNode& no
     if (dtype != DType::i32) return std::nullopt;
     return Bounds{std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
   }
-  const auto a = bounds(node.operands[0]);
-  if (!a) return std::nullopt;
-  const auto b = bounds(node.operands.back());
+  const auto a = bounds(node.operands[0]), b = bounds(node.operands.back());
+  if (!a || !b) return std::nullopt;
   switch (node.function) {
     case OpKind::div_floor:
-      return Bounds{floor_div(a->least, b->least), floor_div(a->largest, b->least)};
+      return Bounds{math::div_floor(a->least, b->least), math::div_floor(a->largest, b->least)};
     case OpKind::mod_floor:
       return Bounds{0, b->least - 1};
     case OpKind::abs:
       return Bounds{0, std::max(std::abs(a->least), std::abs(a->largest))};
     case OpKind::maximum:
-      if (!b) return std::nullopt;
       return Bounds{std::max(a->least, b->least), std::max(a->largest, b->largest)};
     case OpKind::minimum:
-      if (!b) return std::nullopt;
       return Bounds{std::min(a->least, b->least), std::min(a->largest, b->largest)};
     default:
       return std::nullopt;
@@ -177,15 +161,15 @@ bool PositionTerms::is_at_most_zero(const Term& x) const {
     if (range->least > 0) return false;
   }
   // c * floor(a / c) is at most a and at least a - c + 1.
-  for (const auto& [number, factor] : x.factors) {
+  for (const auto& [number, factor] : parts_of(x)) {
     const TermNode& part = nodes_[number];
     if (part.kind != TermNode::Kind::function) continue;
-    Term rest = x;
-    rest.factors.erase(number);
+    const Term rest = x - Term::variable(number) * factor;
     const Term &a = part.operands[0], &b = part.operands.back();
-    if (part.function == OpKind::div_floor && factor % b.constant == 0) {
-      const Term reached = factor > 0 ? a : a - Term{b.constant - 1};
-      if (is_at_most_zero(rest + reached * (factor / b.constant))) return true;
+    const int64_t divisor = constant_of(b);
+    if (part.function == OpKind::div_floor && factor % divisor == 0) {
+      const Term reached = factor > 0 ? a : a - Term{divisor - 1};
+      if (is_at_most_zero(rest + reached * (factor / divisor))) return true;
     }
     const bool takes_larger = part.function == OpKind::maximum;
     if (takes_larger || part.function == OpKind::minimum) {
@@ -197,23 +181,20 @@ bool PositionTerms::is_at_most_zero(const Term& x) const {
   return false;
 }
 
-bool PositionTerms::depends_on(const Term& term, uint32_t variable) const {
-  const auto in_index = [&](const IndexExpr& expression) {
-    const auto occurs = [&](const auto& self, const IndexExpr& e) -> bool {
-      return llvm::any_of(e.terms(), [&](const IndexExpr::Term& part) {
-        return part.atom.kind == IndexExpr::Atom::Kind::variable ? part.atom.variable == variable
-                                                                 : self(self, *part.atom.operand);
-      });
-    };
-    return occurs(occurs, expression);
-  };
-  return llvm::any_of(term.factors, [&](const auto& part) {
-    const TermNode& node = nodes_[part.first];
-    if (node.kind == TermNode::Kind::position) return node.variable == variable;
-    if (node.kind == TermNode::Kind::element) return llvm::any_of(node.coords, in_index);
-    return llvm::any_of(node.operands,
-                        [&](const Term& operand) { return depends_on(operand, variable); });
+bool PositionTerms::depends_on(const IndexExpr& term, uint32_t variable) const {
+  const auto depends = [&](const IndexExpr& e) { return depends_on(e, variable); };
+  return llvm::any_of(term.terms(), [&](const IndexExpr::Term& part) {
+    if (part.atom.kind != IndexExpr::Atom::Kind::variable) return depends(*part.atom.operand);
+    const TermNode& node = nodes_[part.atom.variable];
+    return part.atom.variable == variable || llvm::any_of(node.coords, depends) ||
+           llvm::any_of(node.operands, depends);
   });
+}
+
+const TermNode* PositionTerms::node_of(const Term& term) const {
+  if (term.terms().size() != 1) return nullptr;
+  const uint32_t number = term.terms()[0].atom.variable;
+  return term.is_variable(number) ? &nodes_[number] : nullptr;
 }
 
 /// An index as a term; nullopt where a size stands in it.
@@ -238,16 +219,6 @@ std::optional<Term> PositionTerms::index(const IndexExpr& expression) {
   return sum;
 }
 
-/// The reverse, for sums of positions.
-std::optional<IndexExpr> PositionTerms::index_of(const Term& term) const {
-  IndexExpr sum{SymExpr(term.constant)};
-  for (const auto& [number, factor] : term.factors) {
-    if (nodes_[number].kind != TermNode::Kind::position) return std::nullopt;
-    sum += IndexExpr::variable(nodes_[number].variable) * SymExpr(factor);
-  }
-  return sum;
-}
-
 Term PositionTerms::read(ValueId id, const IndexMap& coords) {
   Access access = resolve_access(graph_, id, coords, extents_);
   return read_root(graph_[access.root], access.root, access.coords);
@@ -259,7 +230,7 @@ Term PositionTerms::read_root(const Op& op, ValueId root, const IndexMap& coords
   // A reader of a state stays where it is.
   if (depth_ == kMaxReads || reads_state(graph_, op)) return element(root, coords);
   ++depth_;
-  const auto term = op.type.dtype == DType::i1 ? read_truth(op, coords) : read_integer(op, coords);
+  const auto term = read_op(op, coords);
   --depth_;
   const Term result = term && fits(*term, op.type.dtype) ? *term : element(root, coords);
   known_[root.index].push_back({coords, result});
@@ -268,10 +239,8 @@ Term PositionTerms::read_root(const Op& op, ValueId root, const IndexMap& coords
 
 /// The type holds all values of the term: nothing wraps around.
 bool PositionTerms::fits(const Term& term, DType dtype) const {
-  const bool element = term.constant == 0 && term.factors.size() == 1 &&
-                       term.factors.begin()->second == 1 &&
-                       nodes_[term.factors.begin()->first].kind == TermNode::Kind::element;
-  if (element || dtype == DType::i1) return true;
+  const TermNode* node = node_of(term);
+  if ((node && node->kind == TermNode::Kind::element) || dtype == DType::i1) return true;
   const auto range = bounds(term);
   if (!range) return false;
   const int64_t most = dtype == DType::i32 ? std::numeric_limits<int32_t>::max() : kTermLimit;
@@ -283,21 +252,31 @@ Term PositionTerms::read_operand(const Op& op, size_t operand, const IndexMap& c
   return read(id, broadcast_coords(graph_[id].type.dims, op.type.dims, coords));
 }
 
-std::optional<Term> PositionTerms::read_integer(const Op& op, const IndexMap& coords) {
-  if (!is_integer(op.type.dtype)) return std::nullopt;
+std::optional<Term> PositionTerms::read_op(const Op& op, const IndexMap& coords) {
+  const bool is_truth = op.type.dtype == DType::i1;
+  if (!is_truth && !is_integer(op.type.dtype)) return std::nullopt;
   const auto operand = [&](size_t i) { return read_operand(op, i, coords); };
   switch (op.kind) {
     case OpKind::iota:
       return index(coords[static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis))]);
     case OpKind::constant: {
-      const int64_t value = op.type.dtype == DType::i32
-                                ? op.attrs.get<Number>(AttrName::value).to_i32()
-                                : op.attrs.get<Number>(AttrName::value).to_i64();
-      if (std::abs(value) > kTermLimit) return std::nullopt;
-      return Term{value};
+      const Number number = op.attrs.get<Number>(AttrName::value);
+      const int64_t value = is_truth                      ? (number.to_i1() ? 1 : 0)
+                            : op.type.dtype == DType::i32 ? number.to_i32()
+                                                          : number.to_i64();
+      return std::abs(value) > kTermLimit ? std::nullopt : std::optional(Term{value});
     }
     case OpKind::copy:
       return operand(0);
+    case OpKind::logical_and:
+    case OpKind::logical_or:
+      return logical(op.kind, {operand(0), operand(1)});
+    case OpKind::logical_not:
+      return logical(op.kind, {operand(0)});
+    case OpKind::less:
+    case OpKind::less_equal:
+    case OpKind::equal:
+      return read_comparison(op, coords);
     case OpKind::cast:
       return read_cast(op, coords);
     case OpKind::neg:
@@ -308,21 +287,21 @@ std::optional<Term> PositionTerms::read_integer(const Op& op, const IndexMap& co
       return operand(0) - operand(1);
     case OpKind::mul: {
       const Term a = operand(0), b = operand(1);
-      if (!a.is_constant() && !b.is_constant()) return std::nullopt;
-      const Term& scaled = a.is_constant() ? b : a;
-      const int64_t by = a.is_constant() ? a.constant : b.constant;
+      if (!is_constant(a) && !is_constant(b)) return std::nullopt;
+      const Term& scaled = is_constant(a) ? b : a;
+      const int64_t by = constant_of(is_constant(a) ? a : b);
       if (std::abs(by) > std::numeric_limits<int32_t>::max() || !bounds(scaled))
         return std::nullopt;
       return scaled * by;
     }
     case OpKind::abs: {
       const Term a = operand(0);
-      return a.is_constant() ? Term{std::abs(a.constant)} : function(OpKind::abs, {a});
+      return is_constant(a) ? Term{std::abs(constant_of(a))} : function(OpKind::abs, {a});
     }
     case OpKind::div_floor:
     case OpKind::mod_floor: {
       const Term divisor = operand(1);
-      if (!divisor.is_constant() || divisor.constant < 1) return std::nullopt;
+      if (!is_constant(divisor) || constant_of(divisor) < 1) return std::nullopt;
       return function(op.kind, {operand(0), divisor});
     }
     case OpKind::maximum:
@@ -336,8 +315,9 @@ std::optional<Term> PositionTerms::read_integer(const Op& op, const IndexMap& co
     }
     case OpKind::where: {
       const Term condition = operand(0);
-      if (!condition.is_constant()) return std::nullopt;
-      return operand(condition.constant != 0 ? 1 : 2);
+      if (is_constant(condition)) return operand(constant_of(condition) != 0 ? 1 : 2);
+      if (!is_truth) return std::nullopt;
+      return chosen(condition, operand(1), operand(2));
     }
     case OpKind::gather:
     case OpKind::embedding:
@@ -355,13 +335,15 @@ std::optional<Term> PositionTerms::read_gather(const Op& op, const IndexMap& coo
   const IndexMap number = number_coords(op, coords);
   const Term row = read(op.operands[1], number);
   const auto range = bounds(row);
-  const auto place = index_of(row);
+  const bool is_place = llvm::all_of(row.terms(), [&](const IndexExpr::Term& part) {
+    return part.atom.variable < extents_.size();
+  });
   const Dim rows = table.dims[axis];
   if (!range || range->least < 0 || !rows.is_constant() || range->largest >= rows.constant())
     return std::nullopt;  // it may name no row
-  if (!place) return everywhere(op.operands[0]);
+  if (!is_place) return everywhere(op.operands[0]);
   IndexMap at = op.kind == OpKind::embedding ? IndexMap{IndexExpr(), coords.back()} : coords;
-  at[axis] = *place;
+  at[axis] = row;
   return read(op.operands[0], at);
 }
 
@@ -370,46 +352,7 @@ std::optional<Term> PositionTerms::everywhere(ValueId id) const {
   const DimsRef dims = graph_[id].type.dims;
   PositionTerms all(graph_, dims, symbols_);
   const Term term = all.read(id, identity_map(dims.size()));
-  return term.is_constant() ? std::optional(term) : std::nullopt;
-}
-
-std::optional<Term> PositionTerms::read_truth(const Op& op, const IndexMap& coords) {
-  const auto operand = [&](size_t i) { return read_operand(op, i, coords); };
-  switch (op.kind) {
-    case OpKind::constant:
-      return Term{op.attrs.get<Number>(AttrName::value).to_i1() ? 1 : 0};
-    case OpKind::copy:
-      return operand(0);
-    case OpKind::logical_and:
-    case OpKind::logical_or:
-      return logical(op.kind, {operand(0), operand(1)});
-    case OpKind::logical_not:
-      return logical(op.kind, {operand(0)});
-    case OpKind::where: {
-      const Term condition = operand(0);
-      return logical(
-          OpKind::logical_or,
-          {logical(OpKind::logical_and, {condition, operand(1)}),
-           logical(OpKind::logical_and, {logical(OpKind::logical_not, {condition}), operand(2)})});
-    }
-    case OpKind::cast: {
-      const DType from = graph_[op.operands[0]].type.dtype;
-      if (!is_integer(from)) return std::nullopt;
-      const Term number = operand(0);
-      return logical(
-          OpKind::logical_not,
-          {logical(OpKind::logical_and, {at_most_zero(number), at_most_zero(number * -1)})});
-    }
-    case OpKind::less:
-    case OpKind::less_equal:
-    case OpKind::equal:
-      return read_comparison(op, coords);
-    case OpKind::gather:
-    case OpKind::embedding:
-      return read_gather(op, coords);
-    default:
-      return std::nullopt;
-  }
+  return is_constant(term) ? std::optional(term) : std::nullopt;
 }
 
 std::optional<Term> PositionTerms::read_comparison(const Op& op, const IndexMap& coords) {
@@ -425,46 +368,43 @@ std::optional<Term> PositionTerms::read_comparison(const Op& op, const IndexMap&
 }
 
 std::optional<Term> PositionTerms::read_cast(const Op& op, const IndexMap& coords) {
-  const DType from = graph_[op.operands[0]].type.dtype;
+  const DType from = graph_[op.operands[0]].type.dtype, to = op.type.dtype;
   if (from != DType::i1 && !is_integer(from)) return std::nullopt;
   const Term a = read(op.operands[0], coords);
+  if (to == DType::i1 && from != DType::i1)
+    return logical(OpKind::logical_not,
+                   {logical(OpKind::logical_and, {at_most_zero(a), at_most_zero(a * -1)})});
   // A narrower type takes the nearest number that it has.
-  if (from == DType::i64 && op.type.dtype == DType::i32 && !bounds(a)) return std::nullopt;
-  if (from == DType::i1 && !a.is_constant()) return std::nullopt;
+  if (from == DType::i64 && to == DType::i32 && !bounds(a)) return std::nullopt;
+  if (from == DType::i1 && to != DType::i1 && !is_constant(a)) return std::nullopt;
   return a;
 }
 
-/// One sum that all parts are, each at its places.
+/// One sum that all parts are, each at its places: the longest part's, which others of one element
+/// continue.
 std::optional<Term> PositionTerms::read_concat(const Op& op, const IndexMap& coords) {
   const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
-  const auto longest =
-      std::max_element(op.operands.begin(), op.operands.end(), [&](ValueId a, ValueId b) {
-        return upper_bound(graph_[a].type.dims[axis], symbols_) <
-               upper_bound(graph_[b].type.dims[axis], symbols_);
-      });
-  const auto begin_of = [&](const ValueId* part) -> std::optional<SymExpr> {
-    SymExpr begin = 0;
-    for (const ValueId* other = op.operands.begin(); other != part; ++other)
-      begin += SymExpr(graph_[*other].type.dims[axis]);
-    return begin;
-  };
-  const auto at = [&](ValueId part, IndexExpr place) {
+  const auto size = [&](size_t part) { return graph_[op.operands[part]].type.dims[axis]; };
+  const auto at = [&](size_t part, IndexExpr place) {
     IndexMap moved = coords;
     moved[axis] = std::move(place);
-    return read(part, moved);
+    return read(op.operands[part], moved);
   };
-  const auto begin = small(*begin_of(longest));
-  if (!begin) return std::nullopt;
-  const Term whole = at(*longest, coords[axis] + IndexExpr(SymExpr(-*begin)));
-  for (const ValueId* part = op.operands.begin(); part != op.operands.end(); ++part) {
-    if (part == longest) continue;
-    const auto first = small(*begin_of(part));
-    if (!first || !graph_[*part].type.dims[axis].is(1)) return std::nullopt;
-    const Term here = at(*part, IndexExpr());
-    const Term expected = at(*longest, IndexExpr(SymExpr(*first - *begin)));
-    if (!(here == expected)) return std::nullopt;
+  llvm::SmallVector<std::optional<int64_t>, 4> begins;
+  SymExpr begin;
+  size_t longest = 0;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    begins.push_back(small(begin));
+    begin += SymExpr(size(i));
+    if (upper_bound(size(i), symbols_) > upper_bound(size(longest), symbols_)) longest = i;
   }
-  return whole;
+  const std::optional<int64_t> start = begins[longest];
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (!start || !begins[i] || (i != longest && !size(i).is(1))) return std::nullopt;
+    if (i != longest && !(at(i, IndexExpr()) == at(longest, SymExpr(*begins[i] - *start))))
+      return std::nullopt;
+  }
+  return at(longest, coords[axis] + IndexExpr(SymExpr(-*start)));
 }
 
 }  // namespace sinter

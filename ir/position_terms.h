@@ -9,10 +9,8 @@
 
 #include <llvm/ADT/DenseMap.h>
 
-#include <map>
 #include <vector>
 
-#include "ir/graph.h"
 #include "ir/index_map.h"
 
 namespace sinter {
@@ -21,37 +19,41 @@ namespace sinter {
 /// few overflows.
 inline constexpr int64_t kTermLimit = int64_t{1} << 40;
 
-/// constant + the sum of factors[n] * node n. Factors are not 0.
-struct Term {
-  int64_t constant;
-  std::map<uint32_t, int64_t> factors;
+/// An index expression whose coefficients are numbers and whose variables are nodes: the reader's
+/// loop variables, by their numbers, and elements and functions behind them.
+using Term = IndexExpr;
 
-  Term(int64_t constant = 0, std::map<uint32_t, int64_t> factors = {})
-      : constant(constant), factors(std::move(factors)) {}
-  bool is_constant() const { return factors.empty(); }
-  int64_t factor(uint32_t node) const;
-  Term& operator+=(const Term& other);
-  friend Term operator+(Term a, const Term& b) { return a += b; }
-  friend Term operator-(const Term& a, const Term& b) { return a + b * -1; }
-  friend Term operator*(const Term& a, int64_t by);
-  friend bool operator==(const Term&, const Term&) = default;
+inline Term operator-(const Term& a, const Term& b) { return a + b * -1; }
+inline bool is_constant(const Term& term) { return term.terms().empty(); }
+/// The number that is added to the nodes.
+inline int64_t constant_of(const Term& term) { return term.constant().constant(); }
+
+/// The nodes of a term, each with its factor, which is not 0.
+struct TermPart {
+  uint32_t node;
+  int64_t factor;
 };
+inline llvm::SmallVector<TermPart, 4> parts_of(const Term& term) {
+  llvm::SmallVector<TermPart, 4> parts;
+  for (const IndexExpr::Term& part : term.terms())
+    parts.push_back({part.atom.variable, part.coefficient.constant()});
+  return parts;
+}
 
 /// A part of a term.
 struct TermNode {
   enum class Kind : uint8_t {
-    position,  // loop variable `variable`
+    position,  // the loop variable of that number
     element,   // of `root`, an integer or a truth value, at `coords`
     function,  // the op `function` of `operands`: div_floor, mod_floor, abs, maximum, minimum
     truth      // i1, the op `function` of `operands`: less_equal (operands[0] <= 0), logical_and,
                // logical_or, logical_not
   };
   Kind kind = Kind::position;
-  uint32_t variable = 0;
   ValueId root = {};
   IndexMap coords = {};
   OpKind function = OpKind::input;
-  std::vector<Term> operands = {};  // of a truth value: one node with the factor 1
+  std::vector<Term> operands = {};  // of a truth value: a node
 
   friend bool operator==(const TermNode&, const TermNode&) = default;
 };
@@ -60,11 +62,13 @@ struct TermNode {
 class PositionTerms {
  public:
   PositionTerms(const Graph& graph, DimsRef extents, llvm::ArrayRef<Symbol> symbols)
-      : graph_(graph), extents_(extents), symbols_(symbols) {}
+      : graph_(graph), extents_(extents), symbols_(symbols), nodes_(extents.size()) {}
 
   /// The integer, or the truth value as 0 or 1, that `id` has at `coords`. Sums that might wrap
   /// around are elements of their own.
   Term read(ValueId id, const IndexMap& coords);
+  /// What the element `coords` of an op that works element by element reads of an operand.
+  Term read_operand(const Op& op, size_t operand, const IndexMap& coords);
   Term position(uint32_t variable);
   Term element(ValueId root, IndexMap coords);
   Term function(OpKind kind, std::vector<Term> operands);
@@ -73,6 +77,8 @@ class PositionTerms {
   /// i1: x <= 0. A constant 0 or 1 where that is known for all positions.
   Term at_most_zero(const Term& x);
   Term logical(OpKind kind, std::vector<Term> operands);
+  /// The truth value a where the condition holds, else b.
+  Term chosen(const Term& condition, const Term& a, const Term& b);
 
   /// The least and the largest value over all positions, where both are known.
   struct Bounds {
@@ -81,27 +87,26 @@ class PositionTerms {
   std::optional<Bounds> bounds(const Term& term) const;
   /// x <= 0 for all positions and all values of the symbols.
   bool is_at_most_zero(const Term& x) const;
-  /// The loop variable stands in the term.
-  bool depends_on(const Term& term, uint32_t variable) const;
+  /// The loop variable stands in the term, or in an index.
+  bool depends_on(const IndexExpr& term, uint32_t variable) const;
 
   const TermNode& operator[](uint32_t node) const { return nodes_[node]; }
+  /// The node that the term is; null: it is a number or a sum.
+  const TermNode* node_of(const Term& term) const;
   const Graph& graph() const { return graph_; }
   DimsRef extents() const { return extents_; }
 
  private:
   Term node(TermNode node);
   std::optional<Term> index(const IndexExpr& expression);
-  std::optional<IndexExpr> index_of(const Term& term) const;
   Term read_root(const Op& op, ValueId root, const IndexMap& coords);
-  std::optional<Term> read_integer(const Op& op, const IndexMap& coords);
-  std::optional<Term> read_truth(const Op& op, const IndexMap& coords);
+  std::optional<Term> read_op(const Op& op, const IndexMap& coords);
   std::optional<Term> read_comparison(const Op& op, const IndexMap& coords);
   std::optional<Term> read_gather(const Op& op, const IndexMap& coords);
   std::optional<Term> everywhere(ValueId id) const;
   std::optional<Term> read_concat(const Op& op, const IndexMap& coords);
   std::optional<Term> read_cast(const Op& op, const IndexMap& coords);
-  Term read_operand(const Op& op, size_t operand, const IndexMap& coords);
-  std::optional<Bounds> bounds_of(const TermNode& node) const;
+  std::optional<Bounds> bounds_of(uint32_t node) const;
   bool fits(const Term& term, DType dtype) const;
 
   const Graph& graph_;
