@@ -1,6 +1,7 @@
 #include "ir/builder.h"
 
 #include "ir/infer.h"
+#include "ir/state_reads.h"
 
 namespace sinter {
 
@@ -64,6 +65,10 @@ ValueId Builder::iota(DimsRef dims, int64_t axis) {
 
 ValueId Builder::reduce(OpKind kind, ValueId x, std::vector<int64_t> axes, std::string name) {
   return op(kind, {x}, Attributes().set(AttrName::axes, std::move(axes)), std::move(name));
+}
+
+bool Builder::may_read(ValueId value) const {
+  return !StateWriters(graph_).writer_of(value).valid();
 }
 
 }  // namespace sinter

@@ -34,6 +34,9 @@ class Builder {
   }
 #include "ir/ops.def"
 
+  /// An op that is appended now may read `value`: no op has overwritten the state that it is.
+  bool may_read(ValueId value) const;
+
   const TensorType& type(ValueId id) const { return graph_[id].type; }
   Graph& graph() { return graph_; }
   llvm::ArrayRef<Symbol> symbols() const { return symbols_; }

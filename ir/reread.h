@@ -14,7 +14,6 @@
 #include "ir/cheap_ops.h"
 #include "ir/graph_rewriter.h"
 #include "ir/op_flops.h"
-#include "ir/state_reads.h"
 
 namespace sinter {
 
@@ -81,7 +80,7 @@ class Reread {
     Formula formula =
         formula_of(from_, value, [&](ValueId id) { return is_computed(id, place, reader); });
     const bool is_there = llvm::all_of(formula.read, [&](ValueId id) {
-      return (is_whole(id, place) || makes(id, place)) && !is_overwritten(from_, id, reader);
+      return (is_whole(id, place) || makes(id, place)) && rewriter_.may_read(id, reader);
     });
     return is_there && formula.fits() ? std::optional(formula) : std::nullopt;
   }
@@ -119,8 +118,7 @@ class Reread {
 
  private:
   bool is_computed(ValueId id, const Place& place, ValueId reader) const {
-    return !is_whole(id, place) && computes(id, place) &&
-           !reads_overwritten(from_, from_[id], reader);
+    return !is_whole(id, place) && computes(id, place) && rewriter_.may_compute(id, reader);
   }
 
   std::string suffix_;

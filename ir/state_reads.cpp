@@ -12,18 +12,13 @@ bool reads_state(const Graph& graph, const Op& op) {
   });
 }
 
-bool is_overwritten(const Graph& graph, ValueId value, ValueId at) {
-  const ValueId version = root_of(graph, value);
-  if (!is_state_version(graph[version])) return false;
-  const auto later = graph.ops().slice(version.index, at.index - version.index);
-  return llvm::any_of(later, [&](const Op& op) {
-    return writes_state(op) && operand_with(op, OperandRole::state) == version;
-  });
-}
-
-bool reads_overwritten(const Graph& graph, const Op& op, ValueId at) {
-  return llvm::any_of(op.operands,
-                      [&](ValueId operand) { return is_overwritten(graph, operand, at); });
+ValueId StateWriters::writer_of(ValueId value) {
+  const ValueId version = root_of(graph_, value);
+  if (!is_state_version(graph_[version])) return {};
+  for (; seen_ < graph_.size(); ++seen_)
+    if (const Op& op = graph_.ops()[seen_]; writes_state(op))
+      writers_.try_emplace(operand_with(op, OperandRole::state).index, ValueId{seen_});
+  return writers_.lookup(version.index);
 }
 
 }  // namespace sinter

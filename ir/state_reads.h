@@ -1,18 +1,29 @@
 // Where an op may read a version of a state: before the op that writes the next version (V16).
 #pragma once
 
+#include <llvm/ADT/DenseMap.h>
+
 #include "ir/graph.h"
 
 namespace sinter {
 
-/// An operand is a version of a state, perhaps through views. Another op that reads the operand in
-/// the place of this one may stand behind the writer of the next version.
+/// An operand is a version of a state, perhaps through views.
 bool reads_state(const Graph& graph, const Op& op);
 
-/// `value` is a version of a state, perhaps through views, whose next version is written before the
-/// op `at`, or before an op that would be appended where `at` is the size of the graph.
-bool is_overwritten(const Graph& graph, ValueId value, ValueId at);
-/// An operand of `op` is overwritten before `at`, so that the op may not be computed again there.
-bool reads_overwritten(const Graph& graph, const Op& op, ValueId at);
+/// The ops that write the next versions of the states of a graph, which may grow. Passes do not ask
+/// it: they ask GraphRewriter, or Builder about the end of a new graph.
+class StateWriters {
+ public:
+  explicit StateWriters(const Graph& graph) : graph_(graph) {}
+
+  /// The op that overwrites the version of a state that `value` is, perhaps through views; invalid:
+  /// none does.
+  ValueId writer_of(ValueId value);
+
+ private:
+  const Graph& graph_;
+  llvm::DenseMap<uint32_t, ValueId> writers_;  // by version
+  uint32_t seen_ = 0;                          // ops of the graph
+};
 
 }  // namespace sinter

@@ -1,5 +1,6 @@
 #include "passes/pipeline.h"
 
+#include "ir/guarded.h"
 #include "ir/verifier.h"
 #include "passes/attention/attention_masks.h"
 #include "passes/attention/expand_attention.h"
@@ -31,34 +32,38 @@ bool plain(Module& module, const PassOptions&) {
   return pass(module);
 }
 
-bool choose_kernels_of(Module& module, const PassOptions& options) {
-  return choose_kernels(module, options.recipe);
-}
-
-bool entry_variants_of(Module& module, const PassOptions& options) {
-  return entry_variants(module, options.recipe);
-}
-
-bool check_rows_of(Module& module, const PassOptions& options) {
-  return check_rows(module, options.device_inputs);
-}
-
-bool recognize_attention_of(Module& module, const PassOptions& options) {
-  return recognize_attention(module, options.recipe.attention == Recipe::Attention::relaxed);
+/// The pass, and the verifier behind it. An invariant that the pass breaks is an error.
+Status run_verified(const Pass& pass, Module& module, const PassOptions& options) {
+  const InvariantsThrow throws;
+  try {
+    pass.run(module, options);
+  } catch (BrokenInvariant& broken) {
+    return tl::make_unexpected(std::move(broken.error));
+  }
+  return verify(module);
 }
 
 constexpr Pass kPipeline[] = {
     {"canonicalize", plain<canonicalize>},
     {"label_sums", plain<label_sums>},
     {"padded_formulas", plain<padded_formulas>},
-    {"recognize_attention", recognize_attention_of},
+    {"recognize_attention",
+     [](Module& module, const PassOptions& options) {
+       return recognize_attention(module, options.recipe.attention == Recipe::Attention::relaxed);
+     }},
     {"fold_positions", plain<fold_positions>},
     {"attention_masks", plain<attention_masks>},
     {"shared_heads", plain<shared_heads>},
     {"merge_linears", plain<merge_linears>},
     {"unit_axes", plain<unit_axes>},
-    {"entry_variants", entry_variants_of},
-    {"choose_kernels", choose_kernels_of},
+    {"entry_variants",
+     [](Module& module, const PassOptions& options) {
+       return entry_variants(module, options.recipe);
+     }},
+    {"choose_kernels",
+     [](Module& module, const PassOptions& options) {
+       return choose_kernels(module, options.recipe);
+     }},
     {"expand_attention", plain<expand_attention>},
     {"moved_views", plain<moved_views>},
     {"cleanup", plain<canonicalize>},
@@ -68,7 +73,10 @@ constexpr Pass kPipeline[] = {
     {"run_sums", plain<run_sums>},
     {"column_operands", plain<column_operands>},
     {"placed_parts", plain<placed_parts>},
-    {"check_rows", check_rows_of},
+    {"check_rows",
+     [](Module& module, const PassOptions& options) {
+       return check_rows(module, options.device_inputs);
+     }},
 };
 
 }  // namespace
@@ -79,8 +87,7 @@ void run_pass(const Pass& pass, Module& module, const PassOptions& options) {
   for (Entry& entry : module.entries)
     if (entry.output_names.empty())
       for (ValueId id : entry.graph.outputs) entry.output_names.push_back(entry.graph[id].name);
-  pass.run(module, options);
-  const Status valid = verify(module);
+  const Status valid = run_verified(pass, module, options);
   SINTER_CHECK(valid.has_value(), "after {}: {}", pass.name, valid.error().message());
 }
 

@@ -8,19 +8,19 @@
 //
 // A row number that names no row gives a packed row of zeros, whose scales are 0.
 #include "ir/builder.h"
-#include "ir/state_reads.h"
+#include "ir/match.h"
 
 namespace sinter {
 
 std::optional<ValueId> choose_dequantize(Builder& b, const Op& op, Tokens, const Recipe&) {
-  if (op.kind != OpKind::embedding) return std::nullopt;
-  const Op table = b.graph()[op.operands[0]];
-  const ValueId end{static_cast<uint32_t>(b.graph().size())};
-  if (table.kind != OpKind::dequantize || is_overwritten(b.graph(), table.operands[0], end))
+  ValueId packed;
+  if (op.kind != OpKind::embedding ||
+      !match::dequantize(match::value(packed))(b.graph(), op.operands[0]) || !b.may_read(packed))
     return std::nullopt;
+  const Attributes codes = b.graph()[op.operands[0]].attrs;
   const ValueId rows =
-      b.op(OpKind::embedding, {table.operands[0], op.operands[1]}, op.attrs, op.name + ".packed");
-  return b.op(OpKind::dequantize, {rows}, table.attrs, op.name);
+      b.op(OpKind::embedding, {packed, op.operands[1]}, op.attrs, op.name + ".packed");
+  return b.op(OpKind::dequantize, {rows}, codes, op.name);
 }
 
 }  // namespace sinter

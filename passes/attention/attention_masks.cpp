@@ -8,7 +8,6 @@
 
 #include "ir/attention_operands.h"
 #include "ir/float_constant.h"
-#include "ir/state_reads.h"
 #include "ir/term_builder.h"
 #include "passes/attention/key_ranges.h"
 #include "passes/rewrite_graph.h"
@@ -21,12 +20,15 @@ constexpr double kNoScore = -0x1p100;  // numbers below it hide a key whose scor
 /// The mask of one attention.
 class MaskReader {
  public:
-  MaskReader(const Graph& graph, const Op& op, llvm::ArrayRef<Symbol> symbols)
+  MaskReader(const Graph& graph, GraphRewriter& rewriter, ValueId id,
+             llvm::ArrayRef<Symbol> symbols)
       : graph_(graph),
-        op_(op),
-        mask_(mask_operand(op)),
-        dims_(attention_score_dims(graph[op.operands[0]].type, graph[op.operands[1]].type,
-                                   op.attrs.get<int64_t>(AttrName::heads))),
+        rewriter_(rewriter),
+        id_(id),
+        op_(graph[id]),
+        mask_(mask_operand(op_)),
+        dims_(attention_score_dims(graph[op_.operands[0]].type, graph[op_.operands[1]].type,
+                                   op_.attrs.get<int64_t>(AttrName::heads))),
         terms_(graph, dims_, symbols),
         head_(static_cast<uint32_t>(dims_.size()) - 3),
         ranges_(terms_, head_ + 2, llvm::ArrayRef(head_)) {}
@@ -45,10 +47,10 @@ class MaskReader {
 
   /// The operands of the attention with the range, in the builder's graph; `op` has operands of
   /// that graph.
-  llvm::SmallVector<ValueId, 9> rewritten(Builder& b, const Op& op,
-                                          llvm::function_ref<ValueId(ValueId)> moved) {
+  llvm::SmallVector<ValueId, 9> rewritten(Builder& b, const Op& op) {
     llvm::SmallVector<ValueId, 9> operands(op.operands.begin(), op.operands.end());
     const std::vector<uint32_t> axes = token_axes();
+    const auto moved = [&](ValueId old) { return rewriter_[old]; };
     TermBuilder build(b, terms_, axes, moved, true);
     operands[3] = first(b, build, op);
     operands[4] = last(b, build, op);
@@ -75,36 +77,24 @@ class MaskReader {
   std::optional<Term> read_numbers(ValueId id, const IndexMap& coords) {
     const Access access = resolve_access(graph_, id, coords, dims_);
     const Op& op = graph_[access.root];
-    const auto operand = [&](size_t i) {
-      const ValueId from = op.operands[i];
-      return read_numbers(from,
-                          broadcast_coords(graph_[from].type.dims, op.type.dims, access.coords));
+    const auto coords_of = [&](size_t i) {
+      return broadcast_coords(graph_[op.operands[i]].type.dims, op.type.dims, access.coords);
     };
+    const auto numbers = [&](size_t i) { return read_numbers(op.operands[i], coords_of(i)); };
     if (const auto number = float_constant(op)) {
       if (*number == 0) return Term{1};
       if (!(*number < kNoScore)) return std::nullopt;
       hides_by_number_ = hides_by_number_ || std::isfinite(*number);
       return Term{0};
     }
-    switch (op.kind) {
-      case OpKind::cast:
-        return is_float(graph_[op.operands[0]].type.dtype) ? operand(0) : std::nullopt;
-      case OpKind::copy:
-        return operand(0);
-      case OpKind::where: {
-        if (reads_state(graph_, op)) return std::nullopt;  // it stays before an append
-        const auto a = operand(1), b = operand(2);
-        if (!a || !b) return std::nullopt;
-        return terms_.chosen(terms_.read_operand(op, 0, access.coords), *a, *b);
-      }
-      case OpKind::add: {
-        const auto a = operand(0), b = operand(1);
-        if (!a || !b) return std::nullopt;
-        return terms_.logical(OpKind::logical_and, {*a, *b});
-      }
-      default:
-        return std::nullopt;
-    }
+    if (op.kind == OpKind::copy) return numbers(0);
+    if (op.kind == OpKind::cast && is_float(graph_[op.operands[0]].type.dtype)) return numbers(0);
+    const bool is_choice = op.kind == OpKind::where && rewriter_.may_compute(access.root, id_);
+    if (!is_choice && op.kind != OpKind::add) return std::nullopt;
+    const auto a = numbers(is_choice ? 1 : 0), b = numbers(is_choice ? 2 : 1);
+    if (!a || !b) return std::nullopt;
+    if (!is_choice) return terms_.logical(OpKind::logical_and, {*a, *b});
+    return terms_.chosen(terms_.read_operand(op, 0, access.coords), *a, *b);
   }
 
   /// Each part of a conjunction restricts the range, or stays.
@@ -228,6 +218,8 @@ class MaskReader {
   }
 
   const Graph& graph_;
+  GraphRewriter& rewriter_;
+  ValueId id_;
   const Op& op_;
   size_t mask_;  // operand
   Dims dims_;
@@ -239,30 +231,30 @@ class MaskReader {
   bool hides_by_number_ = false;  // and not by -inf alone
 };
 
+bool has_mask(const Op& op) {
+  const bool of_scores = is_without_order(op, OpKind::attention) ||
+                         op.kind == OpKind::attention_log_sum || is_attention_gradient(op);
+  return of_scores && op.operands.size() > mask_operand(op);
+}
+
+class RangesOfMasks : RewriteRule {
+ public:
+  using RewriteRule::RewriteRule;
+
+  std::optional<ValueId> replaced(ValueId id, Op& op) {
+    if (!has_mask(op)) return std::nullopt;
+    MaskReader mask(from_, rewriter_, id, builder_.symbols());
+    if (!mask.read()) return std::nullopt;
+    op.operands = mask.rewritten(builder_, op);
+    if (op.kind != OpKind::attention) op.operands = with_whole_mask(builder_, op);
+    op.attrs.set(AttrName::any_range, int64_t{1});
+    if (mask.sink() > 0) op.attrs.set(AttrName::sink, mask.sink());
+    return rewriter_.add(std::move(op));
+  }
+};
+
 }  // namespace
 
-bool attention_masks(Module& module) {
-  const auto has_mask = [](const Op& op) {
-    const bool of_scores = is_without_order(op, OpKind::attention) ||
-                           op.kind == OpKind::attention_log_sum || is_attention_gradient(op);
-    return of_scores && op.operands.size() > mask_operand(op);
-  };
-  return rewrite_graphs(
-      module, has_mask, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
-        bool found = false;
-        rewriter.rewrite([&](ValueId id, Op op) {
-          if (!has_mask(op)) return rewriter.add(std::move(op));
-          MaskReader mask(graph, graph[id], builder.symbols());
-          if (!mask.read()) return rewriter.add(std::move(op));
-          found = true;
-          op.operands = mask.rewritten(builder, op, [&](ValueId old) { return rewriter[old]; });
-          if (op.kind != OpKind::attention) op.operands = with_whole_mask(builder, op);
-          op.attrs.set(AttrName::any_range, int64_t{1});
-          if (mask.sink() > 0) op.attrs.set(AttrName::sink, mask.sink());
-          return rewriter.add(std::move(op));
-        });
-        return found;
-      });
-}
+bool attention_masks(Module& module) { return replace_ops<RangesOfMasks>(module, has_mask); }
 
 }  // namespace sinter

@@ -95,8 +95,8 @@ class ComposedAttention {
 
 bool is_attention(const Op& op) { return is_without_order(op, OpKind::attention); }
 
-struct ExpandAttention : GraphRule {
-  using GraphRule::GraphRule;
+struct ExpandAttention : RewriteRule {
+  using RewriteRule::RewriteRule;
   std::optional<ValueId> replaced(ValueId, const Op& op) {
     if (!is_attention(op)) return std::nullopt;
     ComposedAttention composed(builder_, op);

@@ -4,10 +4,9 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
-#include "ir/float_constant.h"
-#include "ir/infer.h"
-#include "ir/state_reads.h"
+#include "ir/match.h"
 #include "ir/sym_expr.h"
 #include "ir/verify_graph.h"
 #include "passes/rewrite_graph.h"
@@ -15,11 +14,17 @@
 namespace sinter {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// The number of a constant, read through views.
-std::optional<double> scalar(const Graph& graph, ValueId id) {
-  return float_constant(graph[root_of(graph, id)]);
+auto scalar(float& bound) { return match::behind_views(match::number(bound)); }
+
+/// The value with two axes exchanged: the one that `behind` others follow, and the next.
+ValueId with_exchanged_axes(Builder& b, ValueId x, size_t behind) {
+  std::vector<int64_t> axes(b.type(x).rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[axes.size() - 1 - behind], axes[axes.size() - behind]);
+  return b.transpose(x, axes);
 }
 
 /// The einsum is a product of matrices, repeated along leading axes that both operands have first:
@@ -30,32 +35,26 @@ struct MatrixProduct {
 };
 std::optional<MatrixProduct> matrix_product(const Graph& graph, ValueId id) {
   const Op& op = graph[id];
-  if (op.kind != OpKind::einsum) return std::nullopt;
-  const EinsumSpec spec = *parse_einsum(op.attrs.get<std::string>(AttrName::spec));
-  const int rank = static_cast<int>(op.type.rank()), batch = rank - 2;
-  if (batch < 0 || static_cast<int>(graph[op.operands[0]].type.rank()) != rank ||
-      static_cast<int>(graph[op.operands[1]].type.rank()) != rank)
+  const size_t rank = op.type.rank();
+  if (op.kind != OpKind::einsum || rank < 2 || graph[op.operands[0]].type.rank() != rank ||
+      graph[op.operands[1]].type.rank() != rank)
     return std::nullopt;
-  MatrixProduct product{op.operands[0], op.operands[1], false, false};
-  for (const EinsumAxis& axis : spec.axes) {
-    const bool summed = axis.result < 0;
-    if (axis.a >= 0 && axis.b >= 0 && !summed) {
-      if (axis.a != axis.b || axis.a != axis.result || axis.a >= batch) return std::nullopt;
-    } else if (summed) {
-      product.a_turned = axis.a == rank - 2;
-      product.b_turned = axis.b == rank - 1;
-    } else if (axis.result != (axis.a >= 0 ? rank - 2 : rank - 1)) {
-      return std::nullopt;
-    }
-  }
-  return product;
+  std::string spec = op.attrs.get<std::string>(AttrName::spec);
+  const size_t a = rank - 2, b = 2 * rank - 1, result = 3 * rank + 1;  // the last two letters
+  const MatrixProduct product{op.operands[0], op.operands[1], spec[a + 1] == spec[result],
+                              spec[b] == spec[result + 1]};
+  if (product.a_turned) std::swap(spec[a], spec[a + 1]);
+  if (product.b_turned) std::swap(spec[b], spec[b + 1]);
+  const std::string straight = fmt::format("{0}{1}{2},{0}{2}{3}->{0}{1}{3}", spec.substr(0, a),
+                                           spec[a], spec[a + 1], spec[b + 1]);
+  return spec == straight ? std::optional(product) : std::nullopt;
 }
 
 /// Reads the ops between the products of an attention, from its last product backwards.
 class AttentionInPrimitives {
  public:
-  AttentionInPrimitives(const Graph& graph, llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> readers)
-      : graph_(graph), readers_(readers) {}
+  AttentionInPrimitives(const Graph& graph, GraphRewriter& rewriter, Readers readers)
+      : graph_(graph), rewriter_(rewriter), readers_(readers) {}
 
   /// False: the product `id` is not the last of an attention.
   bool read(ValueId id) {
@@ -76,28 +75,24 @@ class AttentionInPrimitives {
   /// Scores are rounded to 16 bits on their way from the product to the weights.
   bool rounds_scores() const { return rounds_scores_; }
 
-  /// Appends the op; `moved` gives the value of the builder's graph for one of the old graph.
-  ValueId build(Builder& b, const Op& last, llvm::function_ref<ValueId(ValueId)> moved) const {
-    const DimsRef lead = DimsRef(rows_).drop_back(2);
+  /// Appends the op, which takes the place of `last`.
+  ValueId build(Builder& b, const Op& last) const {
     const Dim tokens = rows_[rows_.size() - 2], keys = rows_.back();
-    const bool with_heads = has_heads();
-    const DimsRef batch = with_heads ? lead.drop_back() : lead;
-    const Dim heads = with_heads ? lead.back() : Dim(1);
-    const ValueId q = in_rows(b, moved(scores_.a), scores_.a_turned, batch, heads, tokens);
-    const ValueId k = in_rows(b, moved(scores_.b), !scores_.b_turned, batch, heads, keys);
-    const ValueId v = in_rows(b, moved(values_.b), values_.b_turned, batch, heads, keys);
-    Dims per_token(batch);
-    per_token.push_back(tokens);
+    const ValueId q = in_rows(b, rewriter_[scores_.a], scores_.a_turned, tokens);
+    const ValueId k = in_rows(b, rewriter_[scores_.b], !scores_.b_turned, keys);
+    const ValueId v = in_rows(b, rewriter_[values_.b], values_.b_turned, keys);
+    const Dims per_token = with_batch({tokens});
     llvm::SmallVector<ValueId, 6> operands = {
         q, k, v, b.constant(0, DType::i32, per_token),
         b.constant(std::numeric_limits<int32_t>::max(), DType::i32, per_token)};
-    if (const ValueId mask = build_mask(b, moved); mask.valid()) operands.push_back(mask);
+    if (const ValueId mask = build_mask(b); mask.valid()) operands.push_back(mask);
     Attributes attrs;
-    attrs.set(AttrName::heads, heads.constant()).set(AttrName::kv_heads, heads.constant());
+    attrs.set(AttrName::heads, heads()).set(AttrName::kv_heads, heads());
     attrs.set(AttrName::scale, factor_).set(AttrName::any_range, int64_t{1});
     if (softcap_) attrs.set(AttrName::softcap, *softcap_);
     const ValueId rows = b.op(OpKind::attention, operands, attrs, last.name + ".attention");
-    return from_rows(b, rows, batch, heads, tokens, last);
+    const Dims apart = with_batch({tokens, Dim(heads()), last.type.dims.back()});
+    return b.reshape(with_exchanged_axes(b, b.reshape(rows, apart), 2), last.type.dims, last.name);
   }
 
  private:
@@ -138,92 +133,86 @@ class AttentionInPrimitives {
   /// Masks, the soft cap and the scale; `at` becomes the product.
   bool read_scores(ValueId& at) {
     while (skip(at, rounds_scores_) && has_one_reader(at) && !matrix_product(graph_, at)) {
-      const Op& op = graph_[at];
-      if (op.type.dims != rows_ && volume(op.type.dims) != volume(rows_)) return false;
-      const bool may_mask = factor_ == 1 && !softcap_ && op.type.dims == rows_;
-      if (op.kind == OpKind::where && may_mask && read_choice(op, at)) continue;
-      if (op.kind == OpKind::add && may_mask && read_sum(op, at)) continue;
-      if (read_cap(op, at)) continue;
-      if (op.kind == OpKind::mul || op.kind == OpKind::div) {
-        const auto by = scalar(graph_, op.operands[1]);
-        const auto also = op.kind == OpKind::mul ? scalar(graph_, op.operands[0]) : std::nullopt;
-        if (!by && !also) return false;
-        // One factor, as the attention has one: two would round twice.
-        if (factor_ != 1) return false;
-        factor_ = by ? (op.kind == OpKind::mul ? *by : 1 / *by) : *also;
-        at = op.operands[by ? 0 : 1];
-        continue;
-      }
-      return false;
+      const DimsRef dims = graph_[at].type.dims;
+      if (dims != DimsRef(rows_) && volume(dims) != volume(rows_)) return false;
+      if (!read_mask(at) && !read_cap(at) && !read_scale(at)) return false;
     }
     return std::isfinite(factor_) && factor_ != 0 && masks_fit();
   }
   /// One mask, or several of truth values, with no more axes than the scores.
   bool masks_fit() const {
-    const auto is_truth = [&](const Mask& mask) {
-      return graph_[mask.value].type.dtype == DType::i1;
-    };
-    return (masks_.size() <= 1 || llvm::all_of(masks_, is_truth)) &&
-           llvm::all_of(masks_, [&](const Mask& mask) {
-             return graph_[mask.value].type.rank() <= rows_.size();
-           });
+    return llvm::all_of(masks_, [&](const Mask& mask) {
+      const TensorType& type = graph_[mask.value].type;
+      return type.rank() <= rows_.size() && (masks_.size() <= 1 || type.dtype == DType::i1);
+    });
   }
 
-  /// where(mask, scores, -inf), or the reverse.
-  bool read_choice(const Op& op, ValueId& at) {
-    const auto hides = [&](ValueId id) { return scalar(graph_, id) == -kInfinity; };
-    if (hides(op.operands[2])) {
-      masks_.push_back({op.operands[0], false});
-      at = op.operands[1];
-      return true;
-    }
-    if (!hides(op.operands[1])) return false;
-    masks_.push_back({op.operands[0], true});
-    at = op.operands[2];
+  /// where(mask, scores, -inf), or the reverse; scores + mask, where the scores are what leads to a
+  /// product.
+  bool read_mask(ValueId& at) {
+    if (factor_ != 1 || softcap_ || graph_[at].type.dims != rows_) return false;
+    ValueId mask, scores;
+    const auto hidden = match::behind_views(match::equal_to(-kInfinity));
+    const auto scores_of_product = [&](const Graph&, ValueId id) {
+      scores = id;
+      return leads_to_product(id);
+    };
+    const bool shows = match::where(match::value(mask), match::value(scores), hidden)(graph_, at);
+    const bool hides =
+        !shows && match::where(match::value(mask), hidden, match::value(scores))(graph_, at);
+    if (!shows && !hides &&
+        !(match::in_any_order(OpKind::add, scores_of_product, match::value(mask))(graph_, at) &&
+          graph_[scores].type.dims == rows_))
+      return false;
+    masks_.push_back({mask, hides});
+    at = scores;
     return true;
-  }
-  /// scores + mask: the scores are what leads to a product.
-  bool read_sum(const Op& op, ValueId& at) {
-    for (size_t i : {0, 1}) {
-      if (!leads_to_product(op.operands[i])) continue;
-      if (graph_[op.operands[i]].type.dims != op.type.dims) return false;
-      masks_.push_back({op.operands[1 - i], false});
-      at = op.operands[i];
-      return true;
-    }
-    return false;
   }
   bool leads_to_product(ValueId id) const {
     for (int depth = 0; depth < 16; ++depth) {
+      float scale = 0;
       const Op& op = graph_[id];
       if (op.kind == OpKind::einsum) return matrix_product(graph_, id).has_value();
-      const bool passes = op.kind == OpKind::cast || op.kind == OpKind::reshape ||
-                          op.kind == OpKind::mul || op.kind == OpKind::div ||
-                          op.kind == OpKind::tanh || op.kind == OpKind::where ||
-                          op.kind == OpKind::add;
-      if (!passes) return false;
-      const size_t scores = op.kind == OpKind::where ? 1 : scalar(graph_, op.operands[0]) ? 1 : 0;
-      id = op.operands[scores];
+      if (!llvm::is_contained({OpKind::cast, OpKind::reshape, OpKind::mul, OpKind::div,
+                               OpKind::tanh, OpKind::where, OpKind::add},
+                              op.kind))
+        return false;
+      id = op.operands[op.kind == OpKind::where || scalar(scale)(graph_, op.operands[0]) ? 1 : 0];
     }
     return false;
   }
 
+  /// The one factor that the attention has: two would round twice.
+  bool read_scale(ValueId& at) {
+    float by = 0;
+    ValueId scores;
+    const bool divides = match::div(match::value(scores), scalar(by))(graph_, at);
+    if (factor_ != 1 || !(divides || match::mul(match::value(scores), scalar(by))(graph_, at) ||
+                          match::mul(scalar(by), match::value(scores))(graph_, at)))
+      return false;
+    factor_ = divides ? 1 / static_cast<double>(by) : by;
+    at = scores;
+    return true;
+  }
+
+  /// A value with one reader that matches behind casts and reshapes.
+  template <typename Pattern>
+  auto alone(Pattern pattern) {
+    return [this, pattern](const Graph& graph, ValueId id) {
+      return skip(id, rounds_scores_) && has_one_reader(id) && pattern(graph, id);
+    };
+  }
   /// tanh(scores / cap) * cap.
-  bool read_cap(const Op& op, ValueId& at) {
-    if (op.kind != OpKind::mul || softcap_ || factor_ != 1) return false;
-    const auto cap = scalar(graph_, op.operands[1]);
-    ValueId inner = op.operands[0];
-    if (!cap || !(*cap > 0) || !has_one_reader(at) || !skip(inner, rounds_scores_)) return false;
-    const Op& curve = graph_[inner];
-    if (curve.kind != OpKind::tanh || !has_one_reader(inner)) return false;
-    ValueId quotient = curve.operands[0];
-    if (!skip(quotient, rounds_scores_)) return false;
-    const Op& divided = graph_[quotient];
-    if (divided.kind != OpKind::div || !has_one_reader(quotient) ||
-        scalar(graph_, divided.operands[1]) != cap)
+  bool read_cap(ValueId& at) {
+    float cap = 0, divisor = 0;
+    ValueId scores;
+    const auto quotient = match::div(match::value(scores), scalar(divisor));
+    if (softcap_ || factor_ != 1 ||
+        !match::mul(alone(match::tanh(alone(quotient))), scalar(cap))(graph_, at) || !(cap > 0) ||
+        divisor != cap)
       return false;
     softcap_ = cap;
-    at = divided.operands[0];
+    at = scores;
     return true;
   }
 
@@ -235,10 +224,11 @@ class AttentionInPrimitives {
     scores_ = *product;
     for (ValueId* operand : {&scores_.a, &scores_.b}) {
       // Widened queries and keys have the bits of their own type.
-      const Op& op = graph_[*operand];
-      if (op.kind == OpKind::cast && op.type.dtype == DType::f32 &&
-          graph_[op.operands[0]].type.dtype == dtype_)
-        *operand = op.operands[0];
+      ValueId narrow;
+      if (graph_[*operand].type.dtype == DType::f32 &&
+          match::cast(match::value(narrow))(graph_, *operand) &&
+          graph_[narrow].type.dtype == dtype_)
+        *operand = narrow;
       if (graph_[*operand].type.dtype != dtype_) return false;
     }
     const DimsRef dims = graph_[at].type.dims;
@@ -259,7 +249,7 @@ class AttentionInPrimitives {
   bool can_be_read_at(ValueId last) const {
     llvm::SmallVector<ValueId, 4> operands{scores_.a, scores_.b};
     for (const Mask& mask : masks_) operands.push_back(mask.value);
-    return llvm::none_of(operands, [&](ValueId id) { return is_overwritten(graph_, id, last); });
+    return llvm::all_of(operands, [&](ValueId id) { return rewriter_.may_read(id, last); });
   }
 
   // ---- the op
@@ -267,44 +257,27 @@ class AttentionInPrimitives {
   /// The axis before the last two becomes the axis of heads.
   bool has_heads() const { return rows_.size() >= 3 && rows_[rows_.size() - 3].is_constant(); }
 
+  int64_t heads() const { return has_heads() ? rows_[rows_.size() - 3].constant() : 1; }
+  Dims with_batch(std::initializer_list<Dim> more) const {
+    Dims dims(DimsRef(rows_).drop_back(has_heads() ? 3 : 2));
+    dims.append(more);
+    return dims;
+  }
+
   /// [..., n, width] of a matrix [.., n, width], or turned [.., width, n], as rows
   /// [batch..., n, heads * width].
-  static ValueId in_rows(Builder& b, ValueId x, bool turned, DimsRef batch, Dim heads, Dim n) {
-    const size_t rank = b.type(x).rank();
-    if (turned) {
-      std::vector<int64_t> axes(rank);
-      for (size_t i = 0; i < rank; ++i) axes[i] = static_cast<int64_t>(i);
-      std::swap(axes[rank - 2], axes[rank - 1]);
-      x = b.transpose(x, axes);
-    }
-    const Dim width = b.type(x).dims.back();
-    Dims apart(batch);
-    apart.append({heads, n, width});
-    x = b.reshape(x, apart);
-    std::vector<int64_t> order(apart.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-    std::swap(order[batch.size()], order[batch.size() + 1]);
-    x = b.transpose(x, order);
-    Dims rows(batch);
-    rows.append({n, Dim(heads.constant() * width.constant())});
-    return b.reshape(x, rows);
-  }
-  static ValueId from_rows(Builder& b, ValueId rows, DimsRef batch, Dim heads, Dim tokens,
-                           const Op& last) {
-    const Dim width = last.type.dims.back();
-    Dims apart(batch);
-    apart.append({tokens, heads, width});
-    std::vector<int64_t> order(apart.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-    std::swap(order[batch.size()], order[batch.size() + 1]);
-    return b.reshape(b.transpose(b.reshape(rows, apart), order), last.type.dims, last.name);
+  ValueId in_rows(Builder& b, ValueId x, bool turned, Dim n) const {
+    if (turned) x = with_exchanged_axes(b, x, 1);
+    const int64_t width = b.type(x).dims.back().constant();
+    const ValueId apart = b.reshape(x, with_batch({Dim(heads()), n, Dim(width)}));
+    return b.reshape(with_exchanged_axes(b, apart, 2), with_batch({n, Dim(heads() * width)}));
   }
 
   /// The masks as one [batch..., heads, N, R]; invalid: there is none.
-  ValueId build_mask(Builder& b, llvm::function_ref<ValueId(ValueId)> moved) const {
+  ValueId build_mask(Builder& b) const {
     ValueId all;
     for (const Mask& mask : masks_) {
-      ValueId own = moved(mask.value);
+      ValueId own = rewriter_[mask.value];
       if (mask.hides) own = b.logical_not(own);
       Dims dims = b.type(own).dims;
       dims.insert(dims.begin(), rows_.size() - dims.size(), Dim(1));
@@ -321,7 +294,8 @@ class AttentionInPrimitives {
   };
 
   const Graph& graph_;
-  llvm::ArrayRef<llvm::SmallVector<ValueId, 2>> readers_;
+  GraphRewriter& rewriter_;
+  Readers readers_;
   bool rounds_scores_ = false;
   MatrixProduct scores_, values_;
   DType dtype_ = DType::f32;
@@ -331,34 +305,40 @@ class AttentionInPrimitives {
   std::optional<double> softcap_;
 };
 
+class RecognizedAttentions : RewriteRule {
+ public:
+  RecognizedAttentions(const Graph& from, Builder& builder, GraphRewriter& rewriter, bool relaxed)
+      : RewriteRule(from, builder, rewriter), readers_(readers_of(from)), relaxed_(relaxed) {}
+
+  std::optional<ValueId> replaced(ValueId id, const Op& op) {
+    AttentionInPrimitives attention(from_, rewriter_, readers_);
+    if (!attention.read(id) || (attention.rounds_scores() && !relaxed_) ||
+        attention.may_have_no_key(builder_.symbols()))
+      return std::nullopt;
+    return attention.build(builder_, op);
+  }
+
+ private:
+  std::vector<llvm::SmallVector<ValueId, 2>> readers_;
+  bool relaxed_;
+};
+
 }  // namespace
 
 std::vector<ValueId> rounded_attentions(const Graph& graph) {
   std::vector<ValueId> found;
+  Graph none;
+  GraphRewriter rewriter(graph, none);
   const auto readers = readers_of(graph);
   for (uint32_t i = 0; i < graph.size(); ++i)
-    if (AttentionInPrimitives attention(graph, readers);
+    if (AttentionInPrimitives attention(graph, rewriter, readers);
         attention.read({i}) && attention.rounds_scores())
       found.push_back({i});
   return found;
 }
 
 bool recognize_attention(Module& module, bool relaxed) {
-  const auto is_softmax = [](const Op& op) { return op.kind == OpKind::softmax; };
-  return rewrite_graphs(
-      module, is_softmax, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
-        const auto readers = readers_of(graph);
-        bool found = false;
-        rewriter.rewrite([&](ValueId id, Op op) {
-          AttentionInPrimitives attention(graph, readers);
-          if (!attention.read(id) || (attention.rounds_scores() && !relaxed) ||
-              attention.may_have_no_key(builder.symbols()))
-            return rewriter.add(std::move(op));
-          found = true;
-          return attention.build(builder, op, [&](ValueId old) { return rewriter[old]; });
-        });
-        return found;
-      });
+  return replace_ops<RecognizedAttentions>(module, OpKind::softmax, relaxed);
 }
 
 }  // namespace sinter

@@ -10,7 +10,6 @@
 #include "ir/index_map.h"
 #include "ir/infer.h"
 #include "ir/op_roles.h"
-#include "ir/state_reads.h"
 #include "ir/variants.h"
 #include "kernels/registry.h"
 
@@ -126,11 +125,9 @@ class Materializer {
     const Op view = result_[id];
     if (view.kind != OpKind::reshape) return {};
     Op product = result_[view.operands[0]];
-    const ValueId end{static_cast<uint32_t>(result_.size())};
     if (!is_without_order(product, OpKind::linear) || view.type.dims.empty() ||
         view.type.dims.back() != product.type.dims.back() || product.type.dims.back().is(0) ||
-        llvm::any_of(product.operands,
-                     [&](ValueId id) { return is_overwritten(result_, id, end); }))
+        !llvm::all_of(product.operands, [&](ValueId id) { return builder_.may_read(id); }))
       return {};
     Dims dims = view.type.dims;
     dims.back() = result_[product.operands[0]].type.dims.back();

@@ -40,10 +40,10 @@ Parts in_order(Parts parts) {
   return parts;
 }
 
-class PlacedParts : GraphRule {
+class PlacedParts : RewriteRule {
  public:
   PlacedParts(const Graph& from, Builder& builder, GraphRewriter& rewriter)
-      : GraphRule(from, builder, rewriter), readers_(readers_of(from)) {}
+      : RewriteRule(from, builder, rewriter), readers_(readers_of(from)) {}
 
   std::optional<ValueId> replaced(ValueId id, const Op& op) {
     const Parts parts = in_order(parts_of(from_[id]));

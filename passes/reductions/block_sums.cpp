@@ -17,10 +17,10 @@ namespace {
 
 using Results = llvm::SmallVector<ValueId, 4>;
 
-class BlockSumsRule : GraphRule {
+class BlockSumsRule : RewriteRule {
  public:
   BlockSumsRule(const Graph& from, Builder& builder, GraphRewriter& rewriter)
-      : GraphRule(from, builder, rewriter), kernels_(from.size()) {
+      : RewriteRule(from, builder, rewriter), kernels_(from.size()) {
     for (uint32_t i = 0; i < from.size(); ++i) kernels_[i] = kernel_of({i});
   }
 

@@ -59,7 +59,7 @@ class ColumnOperands : Reread<std::vector<int64_t>> {
       return formula_of(from_, value, [&, of_rows](ValueId id) {
         const Op& op = from_[id];
         return is_cheap(op) && is_float(op.type.dtype) && !stored_[id.index] &&
-               (of_rows || !of_rows_[id.index]) && !reads_overwritten(from_, op, sum);
+               (of_rows || !of_rows_[id.index]) && rewriter_.may_compute(id, sum);
       });
     };
     Formula again = formula(from_[sum].operands[0], false);

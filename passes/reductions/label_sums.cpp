@@ -1,6 +1,6 @@
 #include "passes/reductions/label_sums.h"
 
-#include "ir/float_constant.h"
+#include "ir/match.h"
 #include "ir/reread.h"
 #include "passes/rewrite_graph.h"
 
@@ -37,44 +37,35 @@ class LabelSums : Reread<LabelSum> {
     const Op& op = from_[id];
     if (op.kind != OpKind::reduce_sum || !is_float(op.type.dtype)) return std::nullopt;
     const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
+    if (axes.size() != 1) return std::nullopt;
     LabelSum sum;
-    ValueId summed = op.operands[0];
-    for (; from_[summed].kind == OpKind::cast; summed = from_[summed].operands[0])
-      sum.casts.push_back(summed);  // zeros of every type are zeros of another
-    const Op& choice = from_[summed];
-    if (axes.size() != 1 || choice.kind != OpKind::where) return std::nullopt;
-    sum.dims = choice.type.dims;
+    ValueId choice = op.operands[0], condition;
+    for (; from_[choice].kind == OpKind::cast; choice = from_[choice].operands[0])
+      sum.casts.push_back(choice);  // zeros of every type are zeros of another
+    sum.dims = from_[choice].type.dims;
     sum.behind = sum.dims.size() - 1 - static_cast<size_t>(axes[0]);
-    sum.value = choice.operands[1];
-    sum.other = choice.operands[2];
-    const Dim length = sum.length();
-    if (!length.is_constant() || length.is(0) || float_constant(from_[sum.other]) != 0.0f)
-      return std::nullopt;
-    const Op& condition = from_[choice.operands[0]];
-    const bool is_both = condition.kind == OpKind::logical_and;
-    for (size_t i = 0; i < 2 && !sum.label.valid(); ++i) {
-      sum.label = label_of(is_both ? from_[condition.operands[i]] : condition, sum);
-      if (is_both) sum.also = condition.operands[1 - i];
-    }
+    const auto at_label = match::in_any_order(
+        OpKind::equal, [&](const Graph&, ValueId id) { return counts(from_[id], sum); },
+        match::value(sum.label));
     const auto is_of_rows = [&](ValueId read) {
-      return is_whole(read, sum) && !is_overwritten(from_, read, id);
+      return is_whole(read, sum) && rewriter_.may_read(read, id);
     };
-    if (!sum.label.valid() || !is_of_rows(sum.label) || (is_both && !is_of_rows(sum.also)) ||
+    if (!match::where(match::value(condition), match::value(sum.value), match::value(sum.other))(
+            from_, choice) ||
+        !match::equal_to(0)(from_, sum.other) || !sum.length().is_constant() ||
+        sum.length().is(0) ||
+        !match::either(at_label, match::in_any_order(OpKind::logical_and, at_label,
+                                                     match::value(sum.also)))(from_, condition) ||
+        !is_of_rows(sum.label) || (sum.also.valid() && !is_of_rows(sum.also)) ||
         !formula(sum.value, sum, id))
       return std::nullopt;
     return sum;
   }
 
-  /// The number with which `op` compares the positions along the axis; invalid: it does not.
-  ValueId label_of(const Op& op, const LabelSum& sum) const {
-    if (op.kind != OpKind::equal) return {};
-    for (size_t i : {0, 1}) {
-      const Op& iota = from_[op.operands[i]];
-      if (iota.kind == OpKind::iota && is_along(iota, sum.behind) &&
-          extent_before(iota.type.dims, sum.behind) == sum.length())
-        return op.operands[1 - i];
-    }
-    return {};
+  /// The op counts the positions along the summed axis.
+  static bool counts(const Op& op, const LabelSum& sum) {
+    return op.kind == OpKind::iota && is_along(op, sum.behind) &&
+           extent_before(op.type.dims, sum.behind) == sum.length();
   }
 
   bool is_whole(ValueId id, const LabelSum& sum) const override {

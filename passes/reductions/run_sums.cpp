@@ -22,10 +22,10 @@ struct Reduced {
   std::set<ValueId> reductions;  // of rows, in rows of as many elements
 };
 
-class RunSums : GraphRule {
+class RunSums : RewriteRule {
  public:
   RunSums(const Graph& from, Builder& builder, GraphRewriter& rewriter)
-      : GraphRule(from, builder, rewriter) {
+      : RewriteRule(from, builder, rewriter) {
     for (uint32_t i = 0; i < from_.size(); ++i) note_reduction({i});
     for (uint32_t i = 0; i < from_.size(); ++i)
       if (runs_of(from_.ops()[i])) add_sum({i});
@@ -116,13 +116,12 @@ class RunSums : GraphRule {
   }
 
   /// Whether the operand of `sum` may be computed where `first` is: it depends on no such sum from
-  /// there on, and little of it comes later. No state is read or written on the way.
+  /// there on, and little of it comes later. No state is written on the way.
   bool can_stand_at(ValueId first, ValueId sum) const {
     const Formula later = formula_of(from_, from_[sum].operands[0], kMaxWalked,
                                      [&](ValueId id) { return id.index >= first.index; });
     return later.computed.size() <= kMaxWalked && llvm::none_of(later.computed, [&](ValueId id) {
-             return beside_.contains(id) || writes_state(from_[id]) ||
-                    reads_state(from_, from_[id]);
+             return beside_.contains(id) || writes_state(from_[id]);
            });
   }
 

@@ -4,9 +4,9 @@
 
 #include "ir/common_subexpressions.h"
 #include "ir/fault.h"
-#include "ir/float_constant.h"
+#include "ir/match.h"
 #include "ir/scalar_math.h"
-#include "ir/state_reads.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
@@ -37,127 +37,115 @@ std::optional<float> apply(OpKind kind, float a, float b) {
   }
 }
 
-class Canonicalizer {
- public:
-  explicit Canonicalizer(Graph& graph) : graph_(graph) {}
+const std::vector<int64_t>& axes_of(const Op& transpose) {
+  return transpose.attrs.get<std::vector<int64_t>>(AttrName::axes);
+}
 
-  bool run() {
-    replaced_.resize(graph_.size());
-    count_readers();
-    for (uint32_t i = 0; i < graph_.size(); ++i) {
-      Op& op = graph_[{i}];
-      for (ValueId& operand : op.operands) operand = replaced_[operand.index];
-      replaced_[i] = simplify({i});
-      if (replaced_[i] == ValueId{i}) continue;
-      changed_ = true;
-      readers_[replaced_[i].index] += readers_[i] - 1;
-    }
-    for (ValueId& id : graph_.outputs) id = replaced_[id.index];
-    const size_t before = graph_.size();
-    merge_common_subexpressions(graph_, [](std::string_view) { return false; });
-    remove_dead_ops(graph_);
-    return changed_ || graph_.size() != before;
+/// Each rule rewrites an op whose operands are of the new graph. True: the op is another one.
+class CanonicalForm : RewriteRule {
+ public:
+  CanonicalForm(const Graph& from, Builder& builder, GraphRewriter& rewriter)
+      : RewriteRule(from, builder, rewriter), readers_(readers_of(from)) {}
+
+  std::optional<ValueId> replaced(ValueId id, Op& op) {
+    if (op.operands.empty()) return std::nullopt;
+    bool changed = cast_behind(id, op);
+    changed |= join_views(op);
+    changed |= drop_sign(op);
+    if (changes_nothing(id, op)) return op.operands[0];
+    changed |= fold(op);
+    return changed ? std::optional(rewriter_.add(std::move(op))) : std::nullopt;
   }
 
  private:
-  /// The value that replaces op `id` (itself if it stays); may rewrite the op in place.
-  ValueId simplify(ValueId id) {
-    Op& op = graph_[id];
-    if (op_class(op) == OpClass::leaf) return id;
-    if (op.kind == OpKind::reshape) cast_behind(id);
-    if (op_class(op) == OpClass::view) join_views(op);
-    if (op.kind == OpKind::exp_neg_abs) drop_sign(op);
-    if (changes_nothing(op)) return op.operands[0];
-    fold(op);
-    return id;
-  }
-
-  bool changes_nothing(const Op& op) const {
-    // A cast of a state holds the version's values when the next version is written.
-    if (op.kind == OpKind::cast && reads_state(graph_, op)) return false;
-    const bool identity_kind = op.kind == OpKind::reshape || op.kind == OpKind::broadcast ||
-                               op.kind == OpKind::slice || op.kind == OpKind::cast;
-    if (identity_kind) return graph_[op.operands[0]].type == op.type;
-    return op.kind == OpKind::transpose && std::is_sorted(axes(op).begin(), axes(op).end());
-  }
-
-  static const std::vector<int64_t>& axes(const Op& op) {
-    return op.attrs.get<std::vector<int64_t>>(AttrName::axes);
-  }
-
-  void count_readers() {
-    readers_.assign(graph_.size(), 0);
-    for (const Op& op : graph_.ops())
-      for (ValueId operand : op.operands) ++readers_[operand.index];
-    for (ValueId id : graph_.outputs) ++readers_[id.index];
-  }
+  const Graph& made() const { return builder_.graph(); }
 
   /// A cast between two reshapes, and read by the second alone, comes behind it: the reshapes are
   /// one, and the cast walks the rows of those that read it.
-  void cast_behind(ValueId id) {
-    Op& view = graph_[id];
-    const ValueId before = view.operands[0];
-    Op& cast = graph_[before];
-    if (cast.kind != OpKind::cast || readers_[before.index] != 1 || reads_state(graph_, cast) ||
-        graph_[cast.operands[0]].kind != OpKind::reshape)
-      return;
-    std::swap(view.kind, cast.kind);
-    std::swap(view.attrs, cast.attrs);
-    std::swap(view.name, cast.name);
-    cast.type = {graph_[cast.operands[0]].type.dtype, view.type.dims};
-    replaced_[before.index] = simplify(before);
-    view.operands[0] = replaced_[before.index];
-    changed_ = true;
+  bool cast_behind(ValueId id, Op& op) {
+    ValueId inner;
+    if (op.kind != OpKind::reshape || readers_[from_[id].operands[0].index].size() != 1 ||
+        !match::cast(match::value(inner))(made(), op.operands[0]) ||
+        !match::reshape()(made(), inner) || !builder_.may_read(inner))
+      return false;
+    Op cast = made()[op.operands[0]];
+    cast.type.dims = op.type.dims;
+    op.type.dtype = made()[inner].type.dtype;
+    op.operands[0] = made()[inner].operands[0];
+    const bool is_same = made()[op.operands[0]].type == op.type;
+    cast.operands[0] = is_same ? op.operands[0] : rewriter_.add(std::move(op));
+    op = std::move(cast);
+    return true;
   }
 
-  void join_views(Op& op) {
-    const Op& below = graph_[op.operands[0]];
-    if (below.kind != op.kind) return;
+  bool join_views(Op& op) const {
+    const Op& below = made()[op.operands[0]];
+    if (op_class(op) != OpClass::view || below.kind != op.kind) return false;
     if (op.kind == OpKind::transpose) {
       std::vector<int64_t> joined;
-      for (int64_t axis : axes(op)) joined.push_back(axes(below)[axis]);
+      for (int64_t axis : axes_of(op)) joined.push_back(axes_of(below)[axis]);
       op.attrs.set(AttrName::axes, joined);
     } else if (op.kind == OpKind::slice) {
-      if (op.attrs.get<int64_t>(AttrName::axis) != below.attrs.get<int64_t>(AttrName::axis)) return;
-      op.attrs.set(AttrName::begin, op.attrs.get<int64_t>(AttrName::begin) +
-                                        below.attrs.get<int64_t>(AttrName::begin));
+      const auto attribute = [](const Op& slice, AttrName name) {
+        return slice.attrs.get<int64_t>(name);
+      };
+      if (attribute(op, AttrName::axis) != attribute(below, AttrName::axis)) return false;
+      op.attrs.set(AttrName::begin,
+                   attribute(op, AttrName::begin) + attribute(below, AttrName::begin));
     }
     op.operands[0] = below.operands[0];
-    changed_ = true;
+    return true;
   }
 
-  /// Reads what a sign or an absolute value is of. A reader of a state stays where it is.
-  void drop_sign(Op& op) {
-    for (const Op* sign = &graph_[op.operands[0]];
-         (sign->kind == OpKind::neg || sign->kind == OpKind::abs) &&
-         (!reads_state(graph_, *sign) || fault(Fault::sign_across_append));
-         sign = &graph_[op.operands[0]]) {
-      op.operands[0] = sign->operands[0];
-      changed_ = true;
-    }
+  /// Reads what a sign or an absolute value is of.
+  bool drop_sign(Op& op) const {
+    ValueId x;
+    const auto sign = match::either(match::neg(match::value(x)), match::abs(match::value(x)));
+    if (op.kind != OpKind::exp_neg_abs || !sign(made(), op.operands[0]) ||
+        !(builder_.may_read(x) || fault(Fault::sign_across_append)))
+      return false;
+    op.operands[0] = x;
+    drop_sign(op);
+    return true;
   }
 
-  void fold(Op& op) {
-    if (op_class(op) != OpClass::elementwise || !is_float(op.type.dtype)) return;
-    const auto a = float_constant(graph_[op.operands[0]]);
-    const auto b = op.operands.size() > 1 ? float_constant(graph_[op.operands[1]]) : a;
-    if (!a || !b) return;
-    const auto value = apply(op.kind, *a, *b);
-    if (!value) return;
+  /// The readers of a cast then read its operand, which no append may have overwritten.
+  bool changes_nothing(ValueId id, const Op& op) {
+    if (op.kind == OpKind::transpose) return llvm::is_sorted(axes_of(op));
+    const bool is_view = op_class(op) == OpClass::view;
+    return (is_view || op.kind == OpKind::cast) && made()[op.operands[0]].type == op.type &&
+           (is_view || rewriter_.may_read(from_[id].operands[0]));
+  }
+
+  bool fold(Op& op) const {
+    float a = 0, b = 0;
+    if (op_class(op) != OpClass::elementwise || !is_float(op.type.dtype) ||
+        !match::number(a)(made(), op.operands[0]) || !match::number(b)(made(), op.operands.back()))
+      return false;
+    const auto value = apply(op.kind, a, b);
+    if (!value) return false;
     op.attrs = Attributes()
                    .set(AttrName::dims, op.type.dims)
                    .set(AttrName::dtype, op.type.dtype)
                    .set(AttrName::value, static_cast<double>(round_to(op.type.dtype, *value)));
     op.kind = OpKind::constant;
     op.operands.clear();
-    changed_ = true;
+    return true;
   }
 
-  Graph& graph_;
-  std::vector<ValueId> replaced_;
-  std::vector<uint32_t> readers_;  // how many, by value
-  bool changed_ = false;
+  std::vector<llvm::SmallVector<ValueId, 2>> readers_;
 };
+
+bool simplify(Graph& graph, llvm::ArrayRef<Symbol> symbols) {
+  const size_t before = graph.size();
+  bool changed = false;
+  rewrite_graph(graph, symbols, [&](const Graph& from, Builder& builder, GraphRewriter& rewriter) {
+    changed = by_rule<CanonicalForm>()(from, builder, rewriter);
+    merge_common_subexpressions(builder.graph(), [](std::string_view) { return false; });
+    return true;
+  });
+  return changed || graph.size() != before;
+}
 
 /// Literals of an entry become weights: code generation has no tables in kernels.
 bool hoist_literals(Module& module, Graph& graph) {
@@ -194,9 +182,9 @@ bool canonicalize(Module& module) {
   bool changed = false;
   for (Entry& entry : module.entries) {
     changed |= hoist_literals(module, entry.graph);
-    changed |= Canonicalizer(entry.graph).run();
+    changed |= simplify(entry.graph, narrowed(module.symbols, entry.range));
   }
-  for (Weight& weight : module.weights) changed |= Canonicalizer(weight.init).run();
+  for (Weight& weight : module.weights) changed |= simplify(weight.init, module.symbols);
   return drop_unused(module) || changed;
 }
 

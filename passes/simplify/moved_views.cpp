@@ -58,8 +58,7 @@ class MovedSlices : Reread<Slice> {
       if (!one || (found && found->axis != one->axis)) return {};
       found = SlicedAxis{one->axis, one->size + (found ? found->size : 0)};
     }
-    const ValueId end{static_cast<uint32_t>(from_.size())};  // slices stand anywhere behind
-    if (!found || reads_overwritten(from_, op, end)) return {};
+    if (!found || !rewriter_.may_compute(id)) return {};  // slices stand anywhere behind
     const Dim extent = op.type.dims[found->axis];
     return extent.is_constant() && found->size <= extent.constant() ? found : std::nullopt;
   }

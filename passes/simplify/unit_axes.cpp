@@ -24,10 +24,10 @@ Dims chosen(DimsRef dims, const AxisList& axes, size_t rank) {
   return result;
 }
 
-class UnitAxes : GraphRule {
+class UnitAxes : RewriteRule {
  public:
   UnitAxes(const Graph& from, Builder& builder, GraphRewriter& rewriter)
-      : GraphRule(from, builder, rewriter), small_(from.size()) {
+      : RewriteRule(from, builder, rewriter), small_(from.size()) {
     for (ValueId id : from.outputs) {
       outputs_.insert(id.index);
       const DimsRef dims = from[id].type.dims;

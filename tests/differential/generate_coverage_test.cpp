@@ -43,6 +43,7 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
     const Case test = generate(seed);
     const Graph& graph = test.module.entries[0].graph;
     const auto users = graph.users();
+    StateWriters writers(graph);
     bool has_many = false;
     for (uint32_t i = 0; i < graph.size(); ++i) {
       const Op& op = graph.ops()[i];
@@ -58,7 +59,7 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
       held_reads += llvm::any_of(op.operands, [&](ValueId read) {
         return reads_state(graph, graph[read]) && !writes_state(graph[read]) &&
                llvm::any_of(graph[read].operands,
-                            [&](ValueId id) { return is_overwritten(graph, id, ValueId{i}); });
+                            [&](ValueId id) { return writers.writer_of(id) < ValueId{i}; });
       });
       has_many = has_many || users[i].size() >= static_cast<size_t>(kManyReaders);
     }

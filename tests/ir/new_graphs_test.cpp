@@ -4,6 +4,7 @@
 #include "ir/builder.h"
 #include "ir/graph_copier.h"
 #include "ir/graph_rewriter.h"
+#include "ir/guarded.h"
 
 namespace sinter::new_graphs_test {
 namespace {
@@ -50,6 +51,68 @@ TEST_CASE("a value without a successor is no input and no output of the new grap
   CHECK(into.inputs.size() == 1);
   REQUIRE(into.outputs.size() == 1);
   CHECK(into[into.outputs[0]].name == "y");
+}
+
+/// n = -c before `next` overwrites c; y = exp(n) and z = next + 1 behind it.
+struct OverwrittenState {
+  Graph graph;
+  Builder b{graph, {}};
+  const ValueId c = b.leaf(OpKind::state, {DType::f32, {4, 8}}, "c");
+  const ValueId x = b.leaf(OpKind::input, {DType::f32, {1, 8}}, "x");
+  const ValueId row = b.leaf(OpKind::input, {DType::i32, {1}}, "row");
+  const ValueId view = b.reshape(c, {32}, "view");
+  const ValueId n = b.op(OpKind::neg, {view}, {}, "n");
+  const ValueId next = b.op(OpKind::kv_append, {c, x, row}, {}, "next");
+  const ValueId y = b.op(OpKind::exp, {n}, {}, "y");
+  const ValueId z = b.op(OpKind::neg, {next}, {}, "z");
+};
+
+TEST_CASE("an op may read a version of a state up to the op that overwrites it") {
+  const OverwrittenState from;
+  Graph into;
+  GraphRewriter rewriter(from.graph, into);
+  for (ValueId version : {from.c, from.view}) {
+    CHECK(rewriter.may_read(version, from.n));
+    CHECK(rewriter.may_read(version, from.next));
+    CHECK_FALSE(rewriter.may_read(version, from.y));
+    CHECK_FALSE(rewriter.may_read(version));
+  }
+  CHECK(rewriter.may_read(from.n));
+  CHECK(rewriter.may_read(from.next));
+  CHECK(rewriter.may_compute(from.n, from.next));
+  CHECK_FALSE(rewriter.may_compute(from.n, from.y));
+  CHECK_FALSE(rewriter.may_compute(from.n));
+  CHECK(rewriter.may_compute(from.y));
+}
+
+TEST_CASE("a builder says what its next op may read") {
+  Graph graph;
+  Builder b(graph, {});
+  const ValueId c = b.leaf(OpKind::state, {DType::f32, {4, 8}}, "c");
+  const ValueId x = b.leaf(OpKind::input, {DType::f32, {1, 8}}, "x");
+  CHECK(b.may_read(c));
+  const ValueId next =
+      b.op(OpKind::kv_append, {c, x, b.leaf(OpKind::input, {DType::i32, {1}}, "row")});
+  CHECK_FALSE(b.may_read(c));
+  CHECK(b.may_read(next));
+  CHECK(b.may_read(x));
+}
+
+TEST_CASE("an op that is added behind the op that overwrites what it reads is a broken invariant") {
+  const OverwrittenState from;
+  const auto reading = [&](ValueId read) {
+    Graph into;
+    GraphRewriter rewriter(from.graph, into);
+    const InvariantsThrow throws;
+    rewriter.rewrite_ops([&](ValueId id, Op op) {
+      if (id == from.y) op.operands[0] = rewriter[read];
+      return rewriter.add(std::move(op));
+    });
+  };
+  CHECK_NOTHROW(reading(from.n));
+  CHECK_NOTHROW(reading(from.next));
+  CHECK_THROWS_AS(reading(from.c), BrokenInvariant);
+  CHECK_THROWS_AS(reading(from.view), BrokenInvariant);
 }
 
 TEST_CASE("a part of a graph has all of its inputs, in their order") {
