@@ -93,12 +93,12 @@ class ComposedAttention {
   std::string letters_;  // of the leading axes
 };
 
-bool is_attention(const Op& op) { return is_without_order(op, OpKind::attention); }
-
-struct ExpandAttention : RewriteRule {
+class ExpandedAttention : RewriteRule {
+ public:
   using RewriteRule::RewriteRule;
+
   std::optional<ValueId> replaced(ValueId, const Op& op) {
-    if (!is_attention(op)) return std::nullopt;
+    if (!is_without_order(op, OpKind::attention)) return std::nullopt;
     ComposedAttention composed(builder_, op);
     return composed.can_be_composed() ? std::optional(composed.run()) : std::nullopt;
   }
@@ -106,6 +106,8 @@ struct ExpandAttention : RewriteRule {
 
 }  // namespace
 
-bool expand_attention(Module& module) { return replace_ops<ExpandAttention>(module, is_attention); }
+bool expand_attention(Module& module) {
+  return replace_ops<ExpandedAttention>(module, OpKind::attention);
+}
 
 }  // namespace sinter

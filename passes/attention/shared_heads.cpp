@@ -44,27 +44,24 @@ ValueId without_repetitions(Builder& b, ValueId id, int64_t heads, int64_t times
   return b.reshape(b.slice(b.reshape(id, axes), axis, 0, Dim(1)), rows);
 }
 
+class SharedHeads : RewriteRule {
+ public:
+  using RewriteRule::RewriteRule;
+
+  std::optional<ValueId> replaced(ValueId id, Op& op) {
+    if (!is_without_order(op, OpKind::attention)) return std::nullopt;
+    const int64_t times = repetitions(from_, from_[id]);
+    if (times == 1) return std::nullopt;
+    const int64_t heads = op.attrs.get<int64_t>(AttrName::kv_heads);
+    for (size_t operand : {1, 2})
+      op.operands[operand] = without_repetitions(builder_, op.operands[operand], heads, times);
+    op.attrs.set(AttrName::kv_heads, heads / times);
+    return rewriter_.add(std::move(op));
+  }
+};
+
 }  // namespace
 
-bool shared_heads(Module& module) {
-  const auto is_attention = [](const Op& op) { return is_without_order(op, OpKind::attention); };
-  return rewrite_graphs(
-      module, is_attention, [&](const Graph& graph, Builder& builder, GraphRewriter& rewriter) {
-        bool found = false;
-        rewriter.rewrite([&](ValueId id, Op op) {
-          const int64_t times = is_attention(op) ? repetitions(graph, graph[id]) : 1;
-          if (times > 1) {
-            found = true;
-            const int64_t heads = op.attrs.get<int64_t>(AttrName::kv_heads);
-            for (size_t operand : {1, 2})
-              op.operands[operand] =
-                  without_repetitions(builder, op.operands[operand], heads, times);
-            op.attrs.set(AttrName::kv_heads, heads / times);
-          }
-          return rewriter.add(std::move(op));
-        });
-        return found;
-      });
-}
+bool shared_heads(Module& module) { return replace_ops<SharedHeads>(module, OpKind::attention); }
 
 }  // namespace sinter

@@ -1,14 +1,13 @@
 #include "passes/fusion/check_rows.h"
 
+#include <functional>
 #include <map>
 #include <set>
 
-#include "ir/builder.h"
-#include "ir/graph_rewriter.h"
 #include "ir/grouping.h"
 #include "ir/op_roles.h"
 #include "ir/row_numbers.h"
-#include "ir/variants.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
@@ -25,16 +24,12 @@ std::set<std::string, std::less<>> chosen_names(const Module& module) {
   return names;
 }
 
-class RowChecks {
+class RowChecks : RewriteRule {
  public:
-  RowChecks(const Entry& entry, const Module& module, bool device_inputs,
+  RowChecks(const Graph& from, Builder& builder, GraphRewriter& rewriter, const Entry& entry,
+            const Module& module, bool device_inputs,
             const std::set<std::string, std::less<>>& chosen)
-      : from_(entry.graph),
-        module_(module),
-        symbols_(narrowed(module.symbols, entry.range)),
-        builder_(result_, symbols_),
-        rewriter_(from_, result_) {
-    const Graph& from = from_;
+      : RewriteRule(from, builder, rewriter), module_(module) {
     std::vector<RowNumbers> all = row_numbers(from);
     llvm::erase_if(all, [&](const RowNumbers& numbers) {
       return is_without_order(from[numbers.op], OpKind::attention);
@@ -49,20 +44,13 @@ class RowChecks {
         unsure_[numbers.op].push_back(numbers.values);
   }
 
-  bool finds_any() const { return !unsure_.empty(); }
-
-  Graph run() {
-    rewriter_.rewrite([&](ValueId id, Op op) {
-      const auto unsure = unsure_.find(id);
-      if (unsure != unsure_.end()) {
-        for (const auto& [operand, original] : llvm::zip(op.operands, from_[id].operands))
-          if (llvm::is_contained(unsure->second, original)) operand = in_memory(original);
-        op.attrs.set(AttrName::checked, int64_t{1});
-      }
-      return rewriter_.add(std::move(op));
-    });
-    make_names_unique(result_);
-    return std::move(result_);
+  std::optional<ValueId> replaced(ValueId id, Op& op) {
+    const auto unsure = unsure_.find(id);
+    if (unsure == unsure_.end()) return std::nullopt;
+    for (const auto& [operand, original] : llvm::zip(op.operands, from_[id].operands))
+      if (llvm::is_contained(unsure->second, original)) operand = in_memory(original);
+    op.attrs.set(AttrName::checked, int64_t{1});
+    return rewriter_.add(std::move(op));
   }
 
  private:
@@ -77,9 +65,9 @@ class RowChecks {
   bool known(const RowNumbers& numbers, bool checked) const {
     const Op& root = from_[root_of(from_, numbers.values)];
     if (root.kind != OpKind::weight || checked)
-      return are_known(from_, numbers.values, numbers.rows, numbers.ends, symbols_);
+      return are_known(from_, numbers.values, numbers.rows, numbers.ends, builder_.symbols());
     const Graph& init = module_.find_weight(root.name)->init;
-    return are_known(init, init.outputs[0], numbers.rows, numbers.ends, symbols_);
+    return are_known(init, init.outputs[0], numbers.rows, numbers.ends, builder_.symbols());
   }
 
   /// A value of its own with the numbers, which stays as it is until the call ends: no view or
@@ -91,18 +79,13 @@ class RowChecks {
     const auto [at, is_new] = in_memory_.try_emplace(id, moved);
     // A state keeps its name; others give theirs to the copy.
     const bool keeps_name = is_state_version(op);
-    if (is_new && !keeps_name) result_[moved].name += ".view";
+    if (is_new && !keeps_name) builder_.graph()[moved].name += ".view";
     if (is_new)
       at->second = builder_.op(OpKind::copy, {moved}, {}, keeps_name ? op.name + ".rows" : op.name);
     return at->second;
   }
 
-  const Graph& from_;
   const Module& module_;
-  std::vector<Symbol> symbols_;
-  Graph result_;
-  Builder builder_;
-  GraphRewriter rewriter_;
   // For each op to be checked, the numbers that must be stored in memory.
   std::map<ValueId, llvm::SmallVector<ValueId, 2>> unsure_;
   std::map<ValueId, ValueId> in_memory_;
@@ -113,12 +96,10 @@ class RowChecks {
 bool check_rows(Module& module, bool device_inputs) {
   bool changed = false;
   const std::set<std::string, std::less<>> chosen = chosen_names(module);
-  for (Entry& entry : module.entries) {
-    RowChecks checks(entry, module, device_inputs, chosen);
-    if (!checks.finds_any()) continue;
-    entry.graph = checks.run();
-    changed = true;
-  }
+  for (Entry& entry : module.entries)
+    changed |= rewrite_graph(
+        entry.graph, narrowed(module.symbols, entry.range),
+        by_rule<RowChecks>(std::cref(entry), std::cref(module), device_inputs, std::cref(chosen)));
   return changed;
 }
 

@@ -5,6 +5,7 @@
 #include "device/named_devices.h"
 #include "ir/builder.h"
 #include "ir/graph_rewriter.h"
+#include "ir/match.h"
 #include "ir/variants.h"
 #include "kernels/family.h"
 #include "passes/fusion/fusion_state.h"
@@ -32,11 +33,11 @@ std::optional<ValueId> chosen(Builder& builder, const Op& op, Tokens tokens, con
 
 /// The matrix of codes of a product that reads it rounded to the type of its other operand.
 std::optional<ValueId> unrounded_matrix(const Graph& graph, const Op& op) {
-  if (!is_without_order(op, OpKind::linear)) return std::nullopt;
-  const Op& matrix = graph[op.operands[1]];
-  if (matrix.kind != OpKind::cast || graph[matrix.operands[0]].kind != OpKind::dequantize)
-    return std::nullopt;
-  return matrix.operands[0];
+  ValueId matrix;
+  const bool is_rounded = is_without_order(op, OpKind::linear) &&
+                          match::cast(match::value(matrix))(graph, op.operands[1]) &&
+                          graph[matrix].kind == OpKind::dequantize;
+  return is_rounded ? std::optional(matrix) : std::nullopt;
 }
 
 /// A product with a matrix of float32 and an operand of another type, for which no family has a
@@ -145,9 +146,8 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
 std::vector<ValueId> rounded_matrices(const Graph& graph) {
   std::vector<ValueId> casts;
   for (uint32_t i = 0; i < graph.size(); ++i)
-    if (const Op& op = graph.ops()[i]; op.kind == OpKind::cast &&
-                                       graph[op.operands[0]].kind == OpKind::dequantize &&
-                                       dtype_info(op.type.dtype).bits == 16)
+    if (match::cast(match::dequantize())(graph, {i}) &&
+        dtype_info(graph.ops()[i].type.dtype).bits == 16)
       casts.push_back(ValueId{i});
   return casts;
 }

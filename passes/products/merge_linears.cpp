@@ -3,8 +3,7 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
-#include "ir/builder.h"
-#include "ir/graph_rewriter.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
@@ -36,25 +35,24 @@ ValueId stored_parameter(const Graph& graph, ValueId parameter) {
 }
 
 /// Both are stored in the same way, so that their rows can be rows of one matrix.
-bool have_one_format(const Graph& graph, ValueId a, ValueId b) {
-  const bool packed = graph[a].kind == OpKind::dequantize;
-  if (packed != (graph[b].kind == OpKind::dequantize)) return false;
-  return packed ? graph[a].attrs == graph[b].attrs : graph[a].type.dtype == graph[b].type.dtype;
+bool have_one_format(const Op& a, const Op& b) {
+  const bool packed = a.kind == OpKind::dequantize;
+  return packed == (b.kind == OpKind::dequantize) &&
+         (packed ? a.attrs == b.attrs : a.type.dtype == b.type.dtype);
 }
 
 /// Weights that some entry reads in another way than as a parameter of one linear.
 llvm::StringSet<> weights_read_otherwise(const Module& module) {
   llvm::StringSet<> others;
   for (const Entry& entry : module.entries) {
-    const auto users = entry.graph.users();
-    std::vector<bool> is_output(entry.graph.size());
-    for (ValueId id : entry.graph.outputs) is_output[id.index] = true;
+    const auto readers = readers_of(entry.graph);
+    const auto only_user = [&](ValueId id) {
+      const auto& all = readers[id.index];
+      return all.size() == 1 && all[0] != id ? all[0] : ValueId();
+    };
     for (uint32_t i = 0; i < entry.graph.size(); ++i) {
       const Op& op = entry.graph.ops()[i];
       if (op.kind != OpKind::weight) continue;
-      const auto only_user = [&](ValueId id) {
-        return users[id.index].size() == 1 && !is_output[id.index] ? users[id.index][0] : ValueId();
-      };
       ValueId parameter{i}, user = only_user(parameter);
       if (user.valid() && entry.graph[user].kind == OpKind::dequantize)
         parameter = user, user = only_user(parameter);
@@ -107,9 +105,11 @@ class Merger {
           return company_.lookup(part) != merge.key;
         });
       });
-      if (merges_[i].empty()) continue;
-      rewrite(graph, merges_[i]);
-      changed = true;
+      changed |= !merges_[i].empty() &&
+                 rewrite_graph(graph, module_.symbols, [&](const Graph& from, auto&... made) {
+                   rewrite(from, merges_[i], made...);
+                   return true;
+                 });
     }
     return changed;
   }
@@ -145,13 +145,9 @@ class Merger {
     });
   }
   static bool has_parameters_like(const Graph& graph, ValueId a, ValueId b) {
-    const Op &first = graph[a], &second = graph[b];
-    return first.operands.size() == second.operands.size() &&
-           llvm::all_of(llvm::drop_begin(llvm::zip_equal(first.operands, second.operands)),
-                        [&](const auto& pair) {
-                          const auto& [x, y] = pair;
-                          return have_one_format(graph, x, y);
-                        });
+    const auto &first = graph[a].operands, &second = graph[b].operands;
+    return std::equal(first.begin() + 1, first.end(), second.begin() + 1, second.end(),
+                      [&](ValueId x, ValueId y) { return have_one_format(graph[x], graph[y]); });
   }
 
   /// A weight that one entry reads in a merge and another in a linear of its own stays apart.
@@ -210,10 +206,8 @@ class Merger {
     return weight_index_.contains(name) || state_names_.contains(name);
   }
 
-  void rewrite(Graph& graph, llvm::ArrayRef<Merge> merges) {
-    Graph result;
-    Builder builder(result, module_.symbols);
-    GraphRewriter rewriter(graph, result);
+  void rewrite(const Graph& graph, llvm::ArrayRef<Merge> merges, Builder& builder,
+               GraphRewriter& rewriter) {
     std::vector<const Merge*> begins(graph.size(), nullptr);  // at the first of its linears
     for (const Merge& merge : merges) begins[merge.linears[0].index] = &merge;
     rewriter.rewrite([&](ValueId id, Op op) {
@@ -221,8 +215,6 @@ class Merger {
       const ValueId slice = rewriter[id];  // of a merged linear
       return slice.valid() ? slice : rewriter.add(std::move(op));
     });
-    make_names_unique(result);
-    graph = std::move(result);
   }
 
   void emit(const Graph& graph, const Merge& merge, Builder& builder, GraphRewriter& rewriter) {
@@ -255,10 +247,6 @@ class Merger {
 
 }  // namespace
 
-bool merge_linears(Module& module) {
-  const bool changed = Merger(module).run();
-  for (Entry& entry : module.entries) remove_dead_ops(entry.graph);
-  return changed;
-}
+bool merge_linears(Module& module) { return Merger(module).run(); }
 
 }  // namespace sinter

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ir/integers.h"
+#include "ir/match.h"
 #include "ir/reduction_order.h"
 #include "ir/reread.h"
 #include "ir/sym_expr.h"
@@ -33,20 +34,20 @@ class PaddedFormulas : Reread<Padded> {
  private:
   void note_formula(ValueId id) {
     const Op& op = from_[id];
-    if (op.kind != OpKind::concat || op.operands.size() != 2) return;
-    const ValueId value = op.operands[0];
+    ValueId value;
+    if (!match::concat(match::value(value), match::behind_views(match::constant()))(from_, id))
+      return;
     const auto axis = static_cast<size_t>(op.attrs.get<int64_t>(AttrName::axis));
     const Dim own = from_[value].type.dims[axis], size = op.type.dims[axis];
     if (!size.is_constant() || !own.is_constant() || own.is(0) || !is_by_element(from_[value]) ||
-        from_[root_of(from_, op.operands[1])].kind != OpKind::constant ||
         readers_[value.index].size() != 1)
       return;
     const Padded place{op.type.rank() - 1 - axis, size.constant()};
     const auto formula = this->formula(value, place, id);
-    if (!formula || llvm::none_of(formula->read, [&](ValueId read) {
-          return from_[read].kind == OpKind::slice && !is_whole(read, place);
-        }))
-      return;
+    const auto is_slice = [&](ValueId read) {
+      return from_[read].kind == OpKind::slice && !is_whole(read, place);
+    };
+    if (!formula || llvm::none_of(formula->read, is_slice)) return;
     concats_.emplace(id, place);
     if (place.behind == 0)
       for (ValueId computed : formula->computed) rows_.try_emplace(computed, place.size);
@@ -86,18 +87,16 @@ class PaddedFormulas : Reread<Padded> {
 
   std::optional<ValueId> chosen(ValueId id, const Padded& place) {
     const Op& op = from_[id];
-    const Op& padding = from_[root_of(from_, op.operands[1])];
     // The choice comes before a last rounding, which leaves a number of that type as it is.
-    const Op& value = from_[op.operands[0]];
-    const bool is_rounded = value.kind == OpKind::cast &&
-                            from_[value.operands[0]].type.dtype == DType::f32 &&
-                            (op.type.dtype == DType::bf16 || op.type.dtype == DType::f16);
-    Attributes attrs = padding.attrs;
-    attrs.set(AttrName::dims, Dims());
-    if (is_rounded) attrs.set(AttrName::dtype, DType::f32);
-    const ValueId number = builder_.op(OpKind::constant, {}, attrs);
-    ValueId result = inside(is_rounded ? value.operands[0] : op.operands[0], place, id, number);
-    if (is_rounded) result = builder_.op(OpKind::cast, {result}, value.attrs);
+    ValueId value = op.operands[0], wide;
+    const bool is_rounded = dtype_info(op.type.dtype).bits == 16 && is_float(op.type.dtype) &&
+                            match::cast(match::value(wide))(from_, value) &&
+                            from_[wide].type.dtype == DType::f32;
+    if (is_rounded) value = wide;
+    Attributes number = from_[root_of(from_, op.operands[1])].attrs;
+    number.set(AttrName::dims, Dims()).set(AttrName::dtype, from_[value].type.dtype);
+    const ValueId all = inside(value, place, id, builder_.op(OpKind::constant, {}, number));
+    const ValueId result = builder_.cast(all, op.type.dtype);
     builder_.graph()[result].name = op.name;
     return result;
   }
