@@ -3,7 +3,9 @@
 #include "differential/ended_outside.h"
 #include "differential/random.h"
 #include "differential/source_module.h"
+#include "ir/op_roles.h"
 #include "ir/side_results.h"
+#include "ir/state_reads.h"
 #include "ir/variants.h"
 #include "ir/verifier.h"
 #include "kernels/registry.h"
@@ -15,7 +17,8 @@
 namespace sinter {
 namespace {
 
-constexpr int kCalls = 2;  // of an entry, in one session
+constexpr int kCalls = 2;  // in one session
+constexpr std::string_view kSecondEntry = "again";
 
 #ifdef SINTER_PLANT_FAULTS
 /// Switches a fault on for its own life.
@@ -67,6 +70,49 @@ Module with_variants(Module module, uint64_t seed) {
   return verify(varied) ? varied : module;
 }
 
+/// The same ops in another order; leaves come first.
+Graph reordered(const Graph& graph, Random& random) {
+  Graph result;
+  std::vector<ValueId> moved(graph.size());
+  StateWriters writers(graph);
+  const auto is_there = [&](ValueId id) { return moved[id.index].valid(); };
+  // Readers of a version of a state come before the op that writes the next one.
+  const auto has_late_reader = [&](uint32_t writer) {
+    for (uint32_t i = 0; i < writer; ++i)
+      if (!is_there({i}) && op_class(graph.ops()[i]) != OpClass::view &&
+          llvm::any_of(graph.ops()[i].operands,
+                       [&](ValueId read) { return writers.writer_of(read) == ValueId{writer}; }))
+        return true;
+    return false;
+  };
+  while (result.size() < graph.size()) {
+    std::vector<uint32_t> ready;
+    for (uint32_t i = 0; i < graph.size(); ++i)
+      if (const Op& op = graph.ops()[i]; !is_there({i}) && llvm::all_of(op.operands, is_there) &&
+                                         !(writes_state(op) && has_late_reader(i)))
+        ready.push_back(i);
+    const auto leaf =
+        llvm::find_if(ready, [&](uint32_t i) { return op_class(graph.ops()[i]) == OpClass::leaf; });
+    const uint32_t next = leaf == ready.end() ? random.pick(ready) : *leaf;
+    Op op = graph.ops()[next];
+    for (ValueId& operand : op.operands) operand = moved[operand.index];
+    moved[next] = result.add(std::move(op));
+  }
+  for (ValueId id : graph.inputs) result.inputs.push_back(moved[id.index]);
+  for (ValueId id : graph.outputs) result.outputs.push_back(moved[id.index]);
+  return result;
+}
+
+/// A fifth of the modules with states get a second entry over these states, which computes the same
+/// in another order. Every second call is one of it.
+Module with_second_entry(Module module, uint64_t seed) {
+  Random random(seed + 2);
+  if (module.states.empty() || random.chance(80)) return module;
+  Graph again = reordered(module.entries[0].graph, random);
+  module.entries.push_back({std::string(kSecondEntry), std::move(again)});
+  return module;
+}
+
 /// Half of the modules go through passes before the pipeline: one pass alone, or several in any
 /// order. Each is followed by the verifier.
 Module after_some_passes(Module module, uint64_t seed, const PassOptions& options) {
@@ -105,7 +151,8 @@ Result<Module> frozen_case(Module module, uint64_t seed, const Recipe& recipe,
   const Planted planted(fault);
   PassOptions options;
   options.recipe = recipe;
-  module = after_some_passes(with_variants(std::move(module), seed), seed, options);
+  module = with_second_entry(with_variants(std::move(module), seed), seed);
+  module = after_some_passes(std::move(module), seed, options);
   SINTER_LET(frozen, freeze(std::move(module), {}, {}, options));
   SINTER_TRY(check_copies(frozen));
   return std::move(frozen);
@@ -120,8 +167,10 @@ bool sums_blocks(const Module& frozen) {
   });
 }
 
-const EntryPlan& called_entry(const Program& program, const Case& test) {
-  return *variant_for(program.entries, "main", test.symbol_values);
+const EntryPlan& called_entry(const Program& program, const Case& test, int call) {
+  const auto* second = variant_for(program.entries, kSecondEntry, test.symbol_values);
+  return second && call % 2 == 1 ? *second
+                                 : *variant_for(program.entries, "main", test.symbol_values);
 }
 
 /// A plan, its session, and what the last call gave.
@@ -129,18 +178,21 @@ struct Runner {
   HostModel model;
   HostSession session;
   RunResult result;
+  const Program* program;
+  int calls = 0;
 
   static Result<Runner> load(const Compiled& compiled, const Case& test, const CaseData& data) {
     const CaseFiles files(data);
     SINTER_LET(model, HostModel::load(compiled.program, &files));
     SINTER_LET(session, HostSession::create(model, test.symbol_values));
-    return Runner{std::move(model), std::move(session), {}};
+    return Runner{std::move(model), std::move(session), {}, compiled.program.get()};
   }
   Status call(const Case& test, const CaseData& data, std::vector<std::string> keep = {}) {
     CallOptions options;
     options.poison_freed = true;
     options.keep = std::move(keep);
-    SINTER_LET(ran, session.run("main", test.symbol_values, addresses_of(data.inputs), options));
+    const std::string& entry = called_entry(*program, test, calls++).name;
+    SINTER_LET(ran, session.run(entry, test.symbol_values, addresses_of(data.inputs), options));
     result = std::move(ran);
     return {};
   }
@@ -271,8 +323,8 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
     for (const LedgerEntry& entry : fusion.ledger)
       checked.verdicts.emplace_back(reason_id(entry.verdict.reason));
   const Program& program = *fused->program;
-  const EntryPlan& entry = called_entry(program, test);
   for (int call = 0; call < kCalls; ++call) {
+    const EntryPlan& entry = called_entry(program, test, call);
     const bool keep = keep_launches && call + 1 == kCalls;
     Status unfused_ran = reference.call(test, data[call]);
     Status fused_ran = runner.call(test, data[call],
@@ -302,7 +354,8 @@ Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_
         return stage(fmt::format("call {}", call), std::move(same.error()));
   }
   if (keep_launches)
-    checked.launches = launches(program, entry, runner.model, data.back(), runner.result);
+    checked.launches = launches(program, called_entry(program, test, kCalls - 1), runner.model,
+                                data.back(), runner.result);
   return checked;
 }
 

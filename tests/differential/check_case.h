@@ -35,14 +35,15 @@ struct CheckedCase {
 };
 
 /// Compiles a case with and without fusion and runs both plans on the host in two calls, so that
-/// the second finds states that the first left; all outputs and states must be equal bit for bit.
-/// So must the evaluation of the module itself (source_module.h), whose contractions are compared
-/// with float64; sums down columns too, where block_sums acted. A call that ends with a row number
-/// outside ends so in both plans, and leaves the same states. In half of the cases, by `data_seed`,
-/// passes run in another order first. Where `fault` is given (test builds with planted faults
-/// only), it is on in the passes and while the fused plan is made. `fast`: the fused plan has fast
-/// numerics; it is run, and nothing compared. With `keep_launches` the inputs of every kernel are
-/// kept.
+/// the second finds states that the first left; some modules with states have a second entry, whose
+/// ops stand in another order, and the second call is one of it. All outputs and states must be
+/// equal bit for bit. So must the evaluation of the module itself (source_module.h), whose
+/// contractions are compared with float64; sums down columns too, where block_sums acted. A call
+/// that ends with a row number outside ends so in both plans, and leaves the same states. In half
+/// of the cases, by `data_seed`, passes run in another order first. Where `fault` is given (test
+/// builds with planted faults only), it is on in the passes and while the fused plan is made.
+/// `fast`: the fused plan has fast numerics; it is run, and nothing compared. With `keep_launches`
+/// the inputs of every kernel are kept.
 Result<CheckedCase> check_plans(const Case& test, uint64_t data_seed, bool keep_launches,
                                 std::optional<Fault> fault = {},
                                 Numerics numerics = Numerics::strict);

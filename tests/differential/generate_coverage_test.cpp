@@ -38,13 +38,14 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
   int of_few_tokens = 0, of_many_tokens = 0;
   uint64_t repeated = 0, inputs_returned = 0, returned_and_used = 0, versions = 0, many = 0;
   uint64_t other_16_bits = 0,
-           held_reads = 0;  // products; readers of a state, read behind its append
+           held_reads = 0,  // products; readers of a state, read behind its append
+      views_of_states = 0;  // modules
   for (uint64_t seed = 0; seed < kCoverageSeeds; ++seed) {
     const Case test = generate(seed);
     const Graph& graph = test.module.entries[0].graph;
     const auto users = graph.users();
     StateWriters writers(graph);
-    bool has_many = false;
+    bool has_many = false, has_view = false;
     for (uint32_t i = 0; i < graph.size(); ++i) {
       const Op& op = graph.ops()[i];
       ++dtypes[op.type.dtype];
@@ -61,9 +62,11 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
                llvm::any_of(graph[read].operands,
                             [&](ValueId id) { return writers.writer_of(id) < ValueId{i}; });
       });
+      has_view = has_view || (op_class(op) == OpClass::view && reads_state(graph, op));
       has_many = has_many || users[i].size() >= static_cast<size_t>(kManyReaders);
     }
     many += has_many;
+    views_of_states += has_view;
     std::map<ValueId, int> results;
     bool twice = false;
     for (ValueId output : graph.outputs) {
@@ -85,6 +88,7 @@ TEST_CASE("every element type and kind of result occurs, and values with many re
   CHECK(many >= kCoverageSeeds / 20);
   CHECK(other_16_bits >= kCoverageSeeds / 50);
   CHECK(held_reads >= kCoverageSeeds / 10);
+  CHECK(views_of_states >= kCoverageSeeds / 10);
 }
 
 TEST_CASE("extents are 0 and 1, and symbols have the ends of their ranges") {

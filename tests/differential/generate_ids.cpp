@@ -7,6 +7,7 @@
 #include "ir/graph_rewriter.h"
 #include "ir/op_roles.h"
 #include "ir/row_numbers.h"
+#include "ir/verify_graph.h"
 
 namespace sinter {
 
@@ -311,7 +312,8 @@ void GraphGenerator::old_and_new() {
 }
 
 /// Inputs become states that an op writes as soon as all have read them, so that what a pass
-/// computes later than the module does would read the new version. Row numbers stay inputs.
+/// computes later than the module does would read the new version. Some are read through views. Row
+/// numbers stay inputs.
 void GraphGenerator::overwrite_inputs() {
   std::vector<uint32_t> last_reader(graph_.size());
   std::vector<bool> stays(graph_.size());
@@ -338,8 +340,18 @@ void GraphGenerator::overwrite_inputs() {
   Graph graph;
   GraphRewriter rewriter(graph_, graph);
   Builder builder(graph, result_.module.symbols);
+  const auto through_views = [&](ValueId state) {
+    const Dims dims = graph[state].type.dims;
+    Dims apart = dims;
+    apart.insert(apart.begin(), Dim(1));
+    return builder.reshape(builder.reshape(state, apart, name("v")), dims, name("v"));
+  };
   rewriter.rewrite_ops([&](ValueId id, Op op) {
     const bool is_input = op.kind == OpKind::input;
+    for (ValueId& operand : op.operands)
+      if (op_class(op) == OpClass::elementwise && graph[operand].kind == OpKind::state &&
+          graph[operand].type.rank() < kMaxAxes && random_.chance(50))
+        operand = through_views(operand);
     const ValueId added = rewriter.add(std::move(op));
     if (is_input) graph.inputs.push_back(added);
     for (auto [at, end] = overwritten.equal_range(id.index); at != end; ++at) {
