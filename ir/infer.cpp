@@ -37,9 +37,9 @@
 //        elements, a mask that repeats along all leading axes or along none; sample: logits [N, V]
 //        of a float type, V a constant, 1 .. 2^20; temperature and top_p f32 [N], the others i32
 //        [N]
-//   C42  store: a value of the state's type
 //   C33  place: begin + the part's extent along `axis` is at most size, all constants; a base of
 //        the type of the result
+//   C42  store: a value of the state's type
 // Constraints C22 to C32, C34 to C36 and C38 to C41 are listed with the rules of the families'
 // ops, kernels/*/op.cpp, and C37 in ir/infer_experts.cpp.
 #include "ir/infer.h"

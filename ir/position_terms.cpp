@@ -18,7 +18,7 @@ namespace {
 constexpr int kMaxReads = 200;  // of reads within reads; what lies deeper is an element
 
 std::optional<int64_t> small(const SymExpr& expression) {
-  if (!expression.is_constant() || std::abs(expression.constant()) > kTermLimit)
+  if (!expression.is_constant() || exceeds(expression.constant(), kTermLimit))
     return std::nullopt;
   return expression.constant();
 }
@@ -115,7 +115,7 @@ std::optional<PositionTerms::Bounds> PositionTerms::bounds(const Term& term) con
   Bounds sum{constant_of(term), constant_of(term)};
   for (const auto& [number, factor] : parts_of(term)) {
     const auto part = bounds_of(number);
-    if (!part || std::abs(factor) > kTermLimit) return std::nullopt;
+    if (!part || exceeds(factor, kTermLimit)) return std::nullopt;
     int64_t low = 0, high = 0;
     if (__builtin_mul_overflow(part->least, factor, &low) ||
         __builtin_mul_overflow(part->largest, factor, &high) ||
@@ -264,7 +264,7 @@ std::optional<Term> PositionTerms::read_op(const Op& op, const IndexMap& coords)
       const int64_t value = is_truth                      ? (number.to_i1() ? 1 : 0)
                             : op.type.dtype == DType::i32 ? number.to_i32()
                                                           : number.to_i64();
-      return std::abs(value) > kTermLimit ? std::nullopt : std::optional(Term{value});
+      return exceeds(value, kTermLimit) ? std::nullopt : std::optional(Term{value});
     }
     case OpKind::copy:
       return operand(0);
@@ -290,7 +290,7 @@ std::optional<Term> PositionTerms::read_op(const Op& op, const IndexMap& coords)
       if (!is_constant(a) && !is_constant(b)) return std::nullopt;
       const Term& scaled = is_constant(a) ? b : a;
       const int64_t by = constant_of(is_constant(a) ? a : b);
-      if (std::abs(by) > std::numeric_limits<int32_t>::max() || !bounds(scaled))
+      if (exceeds(by, std::numeric_limits<int32_t>::max()) || !bounds(scaled))
         return std::nullopt;
       return scaled * by;
     }

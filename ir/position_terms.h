@@ -18,6 +18,8 @@ namespace sinter {
 /// Terms, and the elements of i64 that are compared with them, stay below it, so that no sum of a
 /// few overflows.
 inline constexpr int64_t kTermLimit = int64_t{1} << 40;
+/// The absolute value of x is above a limit.
+inline bool exceeds(int64_t x, int64_t limit) { return x > limit || x < -limit; }
 
 /// An index expression whose coefficients are numbers and whose variables are nodes: the reader's
 /// loop variables, by their numbers, and elements and functions behind them.
@@ -67,7 +69,7 @@ class PositionTerms {
   /// The integer, or the truth value as 0 or 1, that `id` has at `coords`. Sums that might wrap
   /// around are elements of their own.
   Term read(ValueId id, const IndexMap& coords);
-  /// What the element `coords` of an op that works element by element reads of an operand.
+  /// The term that an elementwise op reads from an operand for its element `coords`.
   Term read_operand(const Op& op, size_t operand, const IndexMap& coords);
   Term position(uint32_t variable);
   Term element(ValueId root, IndexMap coords);

@@ -37,12 +37,12 @@ struct Formula {
   }
 };
 
-/// Follows the operands of each op for which computes(id) holds; stops behind the budget.
-template <typename Computes>
-Formula formula_of(const Graph& graph, ValueId value, Computes&& computes) {
+/// Follows the operands of each op for which computes(id) holds, as long as goes_on(formula).
+template <typename Computes, typename GoesOn>
+Formula walk_formula(const Graph& graph, ValueId value, Computes&& computes, GoesOn&& goes_on) {
   Formula formula;
   llvm::SmallVector<ValueId, 16> open = {value};
-  while (!open.empty() && formula.fits()) {
+  while (!open.empty() && goes_on(std::as_const(formula))) {
     const ValueId id = open.pop_back_val();
     if (!computes(id))
       formula.read.insert(id);
@@ -50,6 +50,11 @@ Formula formula_of(const Graph& graph, ValueId value, Computes&& computes) {
       open.append(graph[id].operands);
   }
   return formula;
+}
+/// The same within the budget.
+template <typename Computes>
+Formula formula_of(const Graph& graph, ValueId value, Computes&& computes) {
+  return walk_formula(graph, value, computes, [](const Formula& so_far) { return so_far.fits(); });
 }
 
 /// The extent of an axis that `behind` others follow; 1 in dims that lack it, since they broadcast.

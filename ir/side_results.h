@@ -29,15 +29,15 @@ inline constexpr SideKind kSideKinds[] = {
 /// A side result that a kernel can store.
 struct SideResult {
   int64_t size = 0;  // block_sums: rows of a block; column_runs: runs; placed_value: 0
-  /// Not of the results of the anchor and its companions: of one value, which the epilogue computes
-  /// in the order of the anchor's result.
+  /// True: the kernel stores it for one value of the epilogue, in the order of the anchor's result.
+  /// False: for the results of the anchor and its companions.
   bool of_epilogue = false;
 };
 
 /// An op of a graph that may be a side result.
 struct SideOp {
-  ValueId source;    // whose elements it takes: computed by an op, not a view
-  ValueId own;       // the last value on the way that memory has for nobody but side results
+  ValueId source;    // the value whose elements it takes; callers check that a kernel computes it
+  ValueId own;       // the last value before the op that only side results need in memory
   int64_t size = 0;  // SideResult::size
 };
 

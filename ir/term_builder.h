@@ -36,7 +36,7 @@ class TermBuilder {
   ValueId build_node(uint32_t number_of_node);
   ValueId view(const TermNode& element);
   ValueId position(uint32_t variable);
-  /// Of these loop variables on their axes; 1 on others.
+  /// The extents of the loop variables on their axes, 1 on all others.
   Dims extents(llvm::ArrayRef<uint32_t> variables) const;
   ValueId number(int64_t value) { return b_.constant(static_cast<double>(value), dtype_); }
 

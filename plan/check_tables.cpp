@@ -163,7 +163,7 @@ Status check_append(const Kernel& kernel, ValueId id, llvm::ArrayRef<Symbol> sym
   const Graph& group = kernel.group;
   const ValueId state = operand_with(group[id], OperandRole::state);
   if (!llvm::is_contained(group.inputs, state))
-    return violation(fmt::format("%{} appends to %{}, which is not an input of the kernel",
+    return violation(fmt::format("%{} writes %{}, which is not an input of the kernel",
                                  group[id].name, group[state].name),
                      where);
   for (uint32_t i = 0; i < group.size(); ++i)

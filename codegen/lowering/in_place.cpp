@@ -27,7 +27,7 @@ std::vector<uint32_t> sole_outputs(const Graph& group) {
 /// The input whose memory an output has where it replaces a state that the group reads.
 std::optional<uint32_t> overwritten_state(const Graph& group, uint32_t output) {
   const Op& op = group[group.outputs[output]];
-  if (!writes_state(op)) return std::nullopt;
+  if (!replaces_state(op)) return std::nullopt;
   const ValueId state = operand_with(op, OperandRole::state);
   size_t uses = 0;
   for (const Op& other : group.ops()) uses += llvm::count(other.operands, state);

@@ -1,11 +1,10 @@
 #include "driver/inspect/gguf_report.h"
 
-#include <llvm/ADT/STLExtras.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "driver/text_table.h"
+#include "ir/characters.h"
 
 namespace sinter {
 namespace {
@@ -22,7 +21,7 @@ std::string without_numbers(std::string_view name) {
   for (size_t i = 0; i < name.size(); ++i) {
     const bool begins = i == 0 || name[i - 1] == '.';
     size_t end = i;
-    while (begins && end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+    while (begins && end < name.size() && is_digit(name[end])) ++end;
     if (end == i || (end < name.size() && name[end] != '.')) {
       text += name[i];
     } else {
@@ -38,27 +37,36 @@ struct Sum {
   uint64_t count = 0, bytes = 0;
 };
 
-void add(std::vector<Sum>& sums, const std::string& name, const std::string& type, uint64_t bytes) {
-  auto at = llvm::find_if(sums, [&](const Sum& s) { return s.name == name && s.type == type; });
-  if (at == sums.end()) at = sums.insert(at, Sum{name, type});
-  ++at->count;
-  at->bytes += bytes;
-}
+/// Tensors of one name and type together, in the order of the first of each.
+class Sums {
+ public:
+  void add(const std::string& name, const std::string& type, uint64_t bytes) {
+    const auto [at, is_new] = places_.try_emplace({name, type}, sums_.size());
+    if (is_new) sums_.push_back({name, type});
+    ++sums_[at->second].count;
+    sums_[at->second].bytes += bytes;
+  }
+  const std::vector<Sum>& all() const { return sums_; }
 
-std::vector<Sum> sums_by_type(const GgufFile& file) {
-  std::vector<Sum> sums;
+ private:
+  std::vector<Sum> sums_;
+  std::map<std::pair<std::string, std::string>, size_t> places_;
+};
+
+Sums sums_by_type(const GgufFile& file) {
+  Sums sums;
   for (const GgufTensor& tensor : file.tensors())
-    add(sums, {}, std::string(gguf_type_info(tensor.type).name), tensor.bytes);
+    sums.add({}, std::string(gguf_type_info(tensor.type).name), tensor.bytes);
   return sums;
 }
 
 }  // namespace
 
 std::string gguf_text(const GgufFile& file) {
-  std::vector<Sum> kinds;
+  Sums kinds;
   uint64_t bytes = 0;
   for (const GgufTensor& tensor : file.tensors()) {
-    add(kinds, without_numbers(tensor.name), type_text(tensor), tensor.bytes);
+    kinds.add(without_numbers(tensor.name), type_text(tensor), tensor.bytes);
     bytes += tensor.bytes;
   }
   const std::string name = std::filesystem::path(file.files().front()).filename().string();
@@ -71,13 +79,13 @@ std::string gguf_text(const GgufFile& file) {
   text += keys.str() + '\n';
   TextTable types("lrr");
   types.add({"type", "tensors", "bytes"});
-  for (const Sum& sum : sums_by_type(file))
+  for (const Sums sums = sums_by_type(file); const Sum& sum : sums.all())
     types.add(
         {sum.type, std::to_string(sum.count), with_unit(static_cast<double>(sum.bytes), "B")});
   text += types.str() + '\n';
   TextTable tensors("lrlr");
   tensors.add({"tensor", "count", "type", "bytes"});
-  for (const Sum& sum : kinds)
+  for (const Sum& sum : kinds.all())
     tensors.add({printable(sum.name), std::to_string(sum.count), sum.type,
                  with_unit(static_cast<double>(sum.bytes), "B")});
   return text + tensors.str();
@@ -103,7 +111,7 @@ std::string gguf_json(const GgufFile& file) {
                        {"dims", tensor.dims},
                        {"bytes", tensor.bytes},
                        {"file", tensor.file}});
-  for (const Sum& sum : sums_by_type(file))
+  for (const Sums sums = sums_by_type(file); const Sum& sum : sums.all())
     types[sum.type] = {{"tensors", sum.count}, {"bytes", sum.bytes}};
   const Json json = {{"format", "gguf"},      {"version", file.version()},
                      {"files", file.files()}, {"metadata", metadata},

@@ -1,4 +1,4 @@
-// What a GGUF file holds, without its model: metadata, element types and tensors.
+// Reports the contents of a GGUF file: metadata, element types and tensors.
 #pragma once
 
 #include "frontends/gguf/gguf_file.h"

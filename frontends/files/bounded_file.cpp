@@ -45,7 +45,8 @@ constexpr std::array<Impostor, 6> impostors{{
     {"<?xml", "this is an XML page, not a model file", "download the model again"},
     {"pk\x03\x04", "this is a zip archive, as PyTorch and NumPy write them, which is not read",
      "convert it to safetensors"},
-    {"gguf", "this is a GGUF file, which is not read", "use the model's safetensors files"},
+    {"gguf", "this is a GGUF file, which is inspected, but not run",
+     "use the model's safetensors files"},
 }};
 
 }  // namespace

@@ -2,15 +2,13 @@
 
 #include <llvm/ADT/STLExtras.h>
 
-#include <algorithm>
-#include <filesystem>
-
 #include "frontends/gguf/gguf_header.h"
+#include "ir/characters.h"
 
 namespace sinter {
 namespace {
 
-constexpr size_t kDigits = 5;  // of a number in the name of a split file
+constexpr size_t kSplitDigits = 5;  // of a number in the name of a split file
 constexpr int64_t kMaxFiles = 1024;
 
 /// NAME-00002-of-00003.gguf: "NAME", 2, 3.
@@ -25,13 +23,13 @@ struct SplitName {
 
 /// The number in the last digits of `text`, which are taken from it; -1: there are none.
 int64_t take_number(std::string& text) {
-  if (text.size() < kDigits) return -1;
+  if (text.size() < kSplitDigits) return -1;
   int64_t number = 0;
-  for (size_t i = text.size() - kDigits; i < text.size(); ++i) {
-    if (text[i] < '0' || text[i] > '9') return -1;
+  for (size_t i = text.size() - kSplitDigits; i < text.size(); ++i) {
+    if (!is_digit(text[i])) return -1;
     number = 10 * number + (text[i] - '0');
   }
-  text.resize(text.size() - kDigits);
+  text.resize(text.size() - kSplitDigits);
   return number;
 }
 
@@ -75,8 +73,8 @@ Result<GgufFile> GgufFile::open(const std::string& path) {
     const int64_t number = integer_of(header, "split.no", 0);
     const int64_t files = integer_of(header, "split.count", split ? 0 : 1);
     if (files != count || number != i - 1)
-      return fail(fmt::format("the file says that it is number {} of {}, its name number {} of {}",
-                              number + 1, files, i, count),
+      return fail(fmt::format("split.no is {} and split.count {}, expected {} and {} by the name",
+                              number, files, i - 1, count),
                   name, "give the files of a split model their names back");
     for (GgufTensor& tensor : header.tensors) {
       tensor.file = static_cast<uint32_t>(i - 1);
@@ -104,9 +102,8 @@ Status GgufFile::check_names() const {
   llvm::sort(sorted, [](const auto* a, const auto* b) { return a->name < b->name; });
   for (size_t i = 1; i < sorted.size(); ++i)
     if (sorted[i - 1]->name == sorted[i]->name)
-      return fail(
-          fmt::format("the tensor {} stands in the file twice", printable(sorted[i]->name, 80)),
-          files_[sorted[i]->file].path(), "download the file again");
+      return fail(fmt::format("the tensor {} is stored twice", printable(sorted[i]->name, 80)),
+                  files_[sorted[i]->file].path(), "download the file again");
   return {};
 }
 

@@ -2,7 +2,7 @@
 // (NAME-00001-of-00003.gguf) are one model.
 //
 // Files are untrusted: every count, length, size and offset is checked against the file's size
-// before memory is taken for it, which stays below twice the bytes of metadata and tensor infos.
+// before memory is taken for it, which is at most a small multiple of the header's bytes.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ enum class GgufType : uint8_t {
 #include "frontends/gguf/gguf_types.def"
 };
 
-/// Of an element type: its name, the id in the file, and its blocks.
+/// An element type: its name, its id in the file, and its blocks.
 struct GgufTypeInfo {
   std::string_view name;
   uint32_t id;

@@ -3,9 +3,8 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/MathExtras.h>
 
+#include <algorithm>
 #include <cstring>
-
-#include "ir/characters.h"
 
 namespace sinter {
 namespace {
@@ -13,6 +12,7 @@ namespace {
 constexpr uint64_t kMaxKeys = 1 << 14;
 constexpr uint64_t kMaxTensors = 1 << 17;
 constexpr uint64_t kMaxNameBytes = 63;
+constexpr uint64_t kMinTensorBytes = 33;  // a name of one byte, and one axis
 constexpr uint64_t kMaxKeyBytes = 65535;
 constexpr uint32_t kMaxDims = 4;
 constexpr uint64_t kDefaultAlignment = 32;
@@ -22,14 +22,15 @@ constexpr const char* kRepair = "download the file again";
 const GgufTypeInfo* type_of_id(uint32_t id);
 
 /// Reads a file from its beginning on, a piece at a time. Nothing behind its end is asked for.
-class Cursor {
+class GgufCursor {
  public:
-  explicit Cursor(const BoundedFile& file) : file_(file) {}
+  explicit GgufCursor(const BoundedFile& file) : file_(file) {}
 
   uint64_t offset() const { return offset_; }
   uint64_t left() const { return file_.size() - offset_; }
 
   Status read(std::span<std::byte> out) {
+    if (out.empty()) return {};
     if (out.size() > left())
       return fail(fmt::format("the file ends at byte {}, within {} bytes from byte {} on",
                               file_.size(), out.size(), offset_),
@@ -77,14 +78,17 @@ class Cursor {
   std::vector<std::byte> piece_;
 };
 
-class HeaderReader {
+class GgufReader {
  public:
-  explicit HeaderReader(const BoundedFile& file) : file_(file), cursor_(file) {}
+  explicit GgufReader(const BoundedFile& file) : file_(file), cursor_(file) {}
 
   Result<GgufHeader> run() {
     SINTER_TRY(read_start());
     for (uint64_t i = 0; i < keys_; ++i) SINTER_TRY(read_key());
     SINTER_LET(alignment, alignment_of());
+    if (tensors_ > cursor_.left() / kMinTensorBytes)
+      return broken(fmt::format("{} tensors take more bytes than the {} that the file has left",
+                                tensors_, cursor_.left()));
     header_.tensors.reserve(tensors_);
     for (uint64_t i = 0; i < tensors_; ++i) SINTER_TRY(read_tensor());
     SINTER_TRY(place(alignment));
@@ -123,7 +127,7 @@ class HeaderReader {
     SINTER_LET(type, read_type(key));
     SINTER_LET(value, type == GgufValueType::array ? read_array(key) : read_value(key, type));
     if (!header_.metadata.emplace(key, std::move(value)).second)
-      return broken(fmt::format("the key {} stands in the file twice", printable(key, 80)));
+      return broken(fmt::format("the key {} is stored twice", printable(key, 80)));
     return {};
   }
 
@@ -137,7 +141,7 @@ class HeaderReader {
   Result<GgufValue> read_value(const std::string& key, GgufValueType type) {
     switch (type) {
       case GgufValueType::string: {
-        SINTER_LET(text, cursor_.text(cursor_.left(), key));
+        SINTER_LET(text, cursor_.text(cursor_.left(), printable(key, 80)));
         return GgufValue(std::move(text));
       }
       case GgufValueType::boolean: {
@@ -176,7 +180,7 @@ class HeaderReader {
     GgufStrings strings;
     strings.reserve(count);
     for (uint64_t i = 0; i < count; ++i) {
-      SINTER_LET(text, cursor_.text(cursor_.left(), key));
+      SINTER_LET(text, cursor_.text(cursor_.left(), printable(key, 80)));
       strings.add(text);
     }
     return GgufValue(std::move(strings));
@@ -188,8 +192,8 @@ class HeaderReader {
     const int64_t* alignment = std::get_if<int64_t>(&given->second);
     if (!alignment || *alignment <= 0 || !llvm::isPowerOf2_64(static_cast<uint64_t>(*alignment)) ||
         *alignment > int64_t{UINT32_MAX})
-      return broken(
-          fmt::format("general.alignment is {}, not a power of two", to_string(given->second)));
+      return broken(fmt::format("general.alignment is {}, not a power of two below 2^32",
+                                to_string(given->second)));
     return static_cast<uint64_t>(*alignment);
   }
 
@@ -230,9 +234,10 @@ class HeaderReader {
           static_cast<uint64_t>(i == 0 ? tensor.dims[0] / info.block_elements : tensor.dims[i]);
       // More than the file has: no product of the rest is formed.
       if (bytes > file_.size() / count)
-        return broken(fmt::format("{} {} of {} has more bytes than the file, which has {}",
-                                  shown(tensor), fmt::format("[{}]", fmt::join(tensor.dims, ", ")),
-                                  info.name, file_.size()));
+        return broken(fmt::format(
+            "{} {} of {} has more bytes than the file, which has {}", shown(tensor),
+            fmt::format("[{}]", fmt::join(tensor.dims.rbegin(), tensor.dims.rend(), ", ")),
+            info.name, file_.size()));
       bytes *= count;
     }
     tensor.bytes = bytes;
@@ -266,25 +271,26 @@ class HeaderReader {
   }
 
   const BoundedFile& file_;
-  Cursor cursor_;
+  GgufCursor cursor_;
   GgufHeader header_;
   uint64_t tensors_ = 0, keys_ = 0;
 };
 
-constexpr GgufTypeInfo kTypes[] = {
+constexpr GgufTypeInfo kBlockTypes[] = {
 #define SINTER_GGUF_TYPE(name, id, elements, bytes) {#name, id, elements, bytes},
 #include "frontends/gguf/gguf_types.def"
 };
 
 const GgufTypeInfo* type_of_id(uint32_t id) {
-  const auto found = llvm::find_if(kTypes, [&](const GgufTypeInfo& one) { return one.id == id; });
-  return found == std::end(kTypes) ? nullptr : found;
+  const auto found =
+      llvm::find_if(kBlockTypes, [&](const GgufTypeInfo& one) { return one.id == id; });
+  return found == std::end(kBlockTypes) ? nullptr : found;
 }
 
 }  // namespace
 
-const GgufTypeInfo& gguf_type_info(GgufType type) { return kTypes[static_cast<size_t>(type)]; }
+const GgufTypeInfo& gguf_type_info(GgufType type) { return kBlockTypes[static_cast<size_t>(type)]; }
 
-Result<GgufHeader> read_gguf_header(const BoundedFile& file) { return HeaderReader(file).run(); }
+Result<GgufHeader> read_gguf_header(const BoundedFile& file) { return GgufReader(file).run(); }
 
 }  // namespace sinter

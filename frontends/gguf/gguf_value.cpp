@@ -9,18 +9,20 @@
 namespace sinter {
 namespace {
 
-struct TypeInfo {
+struct ValueTypeInfo {
   std::string_view name;
   uint64_t bytes;
 };
-constexpr TypeInfo kTypes[] = {{"u8", 1},  {"i8", 1},  {"u16", 2},  {"i16", 2},    {"u32", 4},
-                               {"i32", 4}, {"f32", 4}, {"bool", 1}, {"string", 0}, {"array", 0},
-                               {"u64", 8}, {"i64", 8}, {"f64", 8}};
+constexpr ValueTypeInfo kValueTypes[] = {
+    {"u8", 1},   {"i8", 1},     {"u16", 2},   {"i16", 2}, {"u32", 4}, {"i32", 4}, {"f32", 4},
+    {"bool", 1}, {"string", 0}, {"array", 0}, {"u64", 8}, {"i64", 8}, {"f64", 8}};
 
-const TypeInfo& info_of(GgufValueType type) { return kTypes[static_cast<uint32_t>(type)]; }
+const ValueTypeInfo& info_of(GgufValueType type) {
+  return kValueTypes[static_cast<uint32_t>(type)];
+}
 
 template <typename T>
-T load(const std::byte* at) {
+T load_number(const std::byte* at) {
   T value;
   std::memcpy(&value, at, sizeof(T));
   return value;
@@ -31,27 +33,27 @@ template <typename F>
 auto visit_number(GgufValueType type, const std::byte* at, F&& f) {
   switch (type) {
     case GgufValueType::u8:
-      return f(load<uint8_t>(at));
+      return f(load_number<uint8_t>(at));
     case GgufValueType::i8:
-      return f(load<int8_t>(at));
+      return f(load_number<int8_t>(at));
     case GgufValueType::u16:
-      return f(load<uint16_t>(at));
+      return f(load_number<uint16_t>(at));
     case GgufValueType::i16:
-      return f(load<int16_t>(at));
+      return f(load_number<int16_t>(at));
     case GgufValueType::u32:
-      return f(load<uint32_t>(at));
+      return f(load_number<uint32_t>(at));
     case GgufValueType::i32:
-      return f(load<int32_t>(at));
+      return f(load_number<int32_t>(at));
     case GgufValueType::u64:
-      return f(load<uint64_t>(at));
+      return f(load_number<uint64_t>(at));
     case GgufValueType::i64:
-      return f(load<int64_t>(at));
+      return f(load_number<int64_t>(at));
     case GgufValueType::f32:
-      return f(load<float>(at));
+      return f(load_number<float>(at));
     case GgufValueType::f64:
-      return f(load<double>(at));
+      return f(load_number<double>(at));
     default:
-      return f(load<uint8_t>(at));
+      return f(load_number<uint8_t>(at));
   }
 }
 
@@ -63,6 +65,7 @@ std::string_view to_string(GgufValueType type) { return info_of(type).name; }
 uint64_t size_bytes(GgufValueType type) { return info_of(type).bytes; }
 
 int64_t GgufNumbers::integer(size_t i) const {
+  SINTER_CHECK(type_ != GgufValueType::f32 && type_ != GgufValueType::f64, "{}", to_string(type_));
   return visit_number(type_, bytes_.data() + i * size_bytes(type_),
                       [](auto value) { return static_cast<int64_t>(value); });
 }

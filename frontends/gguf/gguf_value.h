@@ -37,9 +37,9 @@ class GgufNumbers {
       : type_(type), bytes_(std::move(bytes)) {}
   GgufValueType type() const { return type_; }
   size_t size() const { return bytes_.size() / size_bytes(type_); }
-  /// Of an integer type or truth values; a u64 above the range of int64_t wraps around.
+  /// Element i of an array of integers or truth values; a u64 above int64_t wraps around.
   int64_t integer(size_t i) const;
-  /// Of any type.
+  /// Element i as a double, for every type.
   double real(size_t i) const;
 
  private:

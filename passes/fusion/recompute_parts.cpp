@@ -32,10 +32,18 @@ class PartsInPlace : Reread<size_t> {
     OpKind kind;
     Attributes attrs;
     size_t next;
+    friend bool operator==(const View&, const View&) = default;
   };
+  /// The same view has one number, so that a value is made once for it, on whatever way it is
+  /// found.
   size_t view(OpKind kind, Attributes attrs, size_t next) {
-    views_.push_back({kind, std::move(attrs), next});
-    return views_.size();
+    const View made{kind, std::move(attrs), next};
+    const auto known = llvm::find(views_, made);
+    if (known == views_.end()) {
+      views_.push_back(made);
+      return views_.size();
+    }
+    return static_cast<size_t>(known - views_.begin()) + 1;
   }
   size_t view(OpKind kind, const Dims& dims, size_t next) {
     return view(kind, Attributes().set(AttrName::dims, dims), next);
@@ -160,7 +168,7 @@ class PartsInPlace : Reread<size_t> {
       return at(operand, place, reader);
     return is_widening(from_[root]) ? cast_of(operand, place) : ValueId();
   }
-  /// What the caller gives, and generators.
+  /// Inputs, weights and generators.
   bool is_given(ValueId id) const {
     const Op& op = from_[root_of(from_, id)];
     return op.kind == OpKind::input || op.kind == OpKind::weight ||

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMaxSums = 8;      // of one run_sums
 constexpr size_t kMaxWalked = 128;  // ops that an operand is followed through
+bool is_short(const Formula& formula) { return formula.computed.size() <= kMaxWalked; }
 
 /// The values of which the operand of a reduction is computed, element by element.
 struct Reduced {
@@ -59,12 +60,13 @@ class RunSums : RewriteRule {
       return volume(from_[id].type.dims) == elements;
     };
     // A number of a row may be seen through a view: the row's own elements may not.
-    const Formula formula = formula_of(from_, op.operands[0], kMaxWalked, [&](ValueId id) {
+    const auto follows = [&](ValueId id) {
       const ValueId root = root_of(from_, id);
       return is_by_element(from_[root]) && (root == id || !is_whole(root));
-    });
+    };
+    const Formula formula = walk_formula(from_, op.operands[0], follows, is_short);
     Reduced result;
-    if (formula.computed.size() > kMaxWalked) return result;
+    if (!is_short(formula)) return result;
     for (ValueId read : formula.read) {
       const ValueId root = root_of(from_, read);
       if (is_reduction_of_rows(from_[root]) && operand_dims(from_[root]) == dims)
@@ -118,9 +120,9 @@ class RunSums : RewriteRule {
   /// Whether the operand of `sum` may be computed where `first` is: it depends on no such sum from
   /// there on, and little of it comes later. No state is written on the way.
   bool can_stand_at(ValueId first, ValueId sum) const {
-    const Formula later = formula_of(from_, from_[sum].operands[0], kMaxWalked,
-                                     [&](ValueId id) { return id.index >= first.index; });
-    return later.computed.size() <= kMaxWalked && llvm::none_of(later.computed, [&](ValueId id) {
+    const auto is_later = [&](ValueId id) { return id.index >= first.index; };
+    const Formula later = walk_formula(from_, from_[sum].operands[0], is_later, is_short);
+    return is_short(later) && llvm::none_of(later.computed, [&](ValueId id) {
              return beside_.contains(id) || writes_state(from_[id]);
            });
   }
@@ -128,7 +130,8 @@ class RunSums : RewriteRule {
   /// The value that stands for `id`, with what it depends on where that is not there yet.
   ValueId made(ValueId id) {
     const auto is_missing = [&](ValueId value) { return !rewriter_[value].valid(); };
-    for (ValueId value : formula_of(from_, id, from_.size(), is_missing).computed) {
+    const auto to_the_end = [](const Formula&) { return true; };
+    for (ValueId value : walk_formula(from_, id, is_missing, to_the_end).computed) {
       Op op = from_[value];
       for (ValueId& operand : op.operands) operand = rewriter_[operand];
       rewriter_[value] = rewriter_.add(std::move(op));

@@ -114,7 +114,8 @@ class CanonicalForm : RewriteRule {
     if (op.kind == OpKind::transpose) return llvm::is_sorted(axes_of(op));
     const bool is_view = op_class(op) == OpClass::view;
     return (is_view || op.kind == OpKind::cast) && made()[op.operands[0]].type == op.type &&
-           (is_view || rewriter_.may_read(from_[id].operands[0]));
+           (is_view ||
+            (from_[id].kind == OpKind::cast && rewriter_.may_read(from_[id].operands[0])));
   }
 
   bool fold(Op& op) const {

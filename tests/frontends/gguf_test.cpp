@@ -112,15 +112,32 @@ TEST_CASE("any file of a split model names the whole") {
   CHECK(file->read(file->tensors()[1], data).has_value());
 
   folder.write("m-00002-of-00002.gguf", part(1, 2, "a"));
-  check_error(GgufFile::open(second), {"the tensor a stands in the file twice"});
+  check_error(GgufFile::open(second), {"the tensor a is stored twice"});
   folder.write("m-00002-of-00002.gguf", part(0, 2, "b"));
-  check_error(GgufFile::open(second), {"number 1 of 2", "number 2 of 2"});
+  check_error(GgufFile::open(second), {"split.no is 0 and split.count 2, expected 1 and 2"});
   folder.write("m-00002-of-00002.gguf", part(1, 2, "b"));
   folder.write("m-00001-of-00002.gguf", part(0, 2, "a", 3));
   check_error(GgufFile::open(second), {"split.tensors.count is 3", "2 tensors"});
   std::filesystem::remove(folder.path("m-00001-of-00002.gguf"));
   check_error(GgufFile::open(second), {"m-00001-of-00002.gguf"});
-  check_error(GgufFile::open(folder.write("x.gguf", part(1, 2, "b"))), {"number 2 of 2", "x.gguf"});
+  check_error(GgufFile::open(folder.write("x.gguf", part(1, 2, "b"))),
+              {"split.no is 1 and split.count 2, expected 0 and 1", "x.gguf"});
+}
+
+TEST_CASE("a split file may claim any number") {
+  GgufBytes bytes;
+  refuses(bytes.number<uint64_t>("split.no", kU64, INT64_MAX).file(),
+          {"split.no is 9223372036854775807"});
+}
+
+TEST_CASE("empty arrays and strange keys are no danger") {
+  GgufBytes bytes = small();
+  ScratchFolder folder;
+  const auto file = GgufFile::open(folder.write("m.gguf", bytes.array("none", kI16, 0, "").file()));
+  REQUIRE(file.has_value());
+  CHECK(std::get<GgufNumbers>(*file->find("none")).size() == 0);
+  refuses(GgufBytes().key("a\x1b[31m", kString, bytes_of_number<uint64_t>(99)).file(),
+          {"a\\x1b[31m has 99 bytes"});
 }
 
 TEST_CASE("files of other kinds and versions are refused") {
@@ -134,7 +151,8 @@ TEST_CASE("files of other kinds and versions are refused") {
 TEST_CASE("counts and lengths are checked before memory is taken") {
   refuses(small().file(int64_t{1} << 62), {"4611686018427387904 tensors"});
   refuses(small().file(-1, int64_t{1} << 62), {"4611686018427387904 keys"});
-  refuses(small().file(100), {"a tensor has no name"});
+  refuses(small().file(60), {"a tensor has no name"});
+  refuses(small().file(1000), {"1000 tensors take more bytes than the"});
   GgufBytes long_string;
   refuses(long_string.key("k", kString, bytes_of_number<uint64_t>(1ull << 40)).file(),
           {"k has 1099511627776 bytes"});
@@ -153,8 +171,7 @@ TEST_CASE("types of values are checked") {
   refuses(GgufBytes().array("k", 99, 1, "1").file(), {"k has the unknown type 99"});
   refuses(GgufBytes().number<uint8_t>("k", kBool, 2).file(), {"k is 2, which is no truth value"});
   refuses(GgufBytes().string("", "x").file(), {"a key is empty"});
-  refuses(GgufBytes().string("k", "x").string("k", "y").file(),
-          {"the key k stands in the file twice"});
+  refuses(GgufBytes().string("k", "x").string("k", "y").file(), {"the key k is stored twice"});
 }
 
 TEST_CASE("alignments that are no powers of two are refused") {
@@ -187,7 +204,7 @@ TEST_CASE("shapes of tensors are checked") {
           {"the name of a tensor has 64 bytes"});
   refuses(GgufBytes().tensor("", kTypeF32, {1}, 4).file(), {"a tensor has no name"});
   refuses(GgufBytes().tensor("a", kTypeF32, {1}, 4).tensor("a", kTypeF32, {1}, 4).file(),
-          {"the tensor a stands in the file twice"});
+          {"the tensor a is stored twice"});
 }
 
 }  // namespace

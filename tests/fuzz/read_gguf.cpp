@@ -17,7 +17,9 @@ Outcome read_gguf(std::string_view bytes) {
       for (size_t i = 0; i < strings->size(); ++i) read += printable((*strings)[i]) + '\n';
     if (const auto* numbers = std::get_if<GgufNumbers>(&value))
       for (size_t i = 0; i < numbers->size(); ++i)
-        read += fmt::format("{} {}\n", numbers->integer(i), numbers->real(i));
+        read += numbers->type() == GgufValueType::f32 || numbers->type() == GgufValueType::f64
+                    ? fmt::format("{}\n", numbers->real(i))
+                    : fmt::format("{}\n", numbers->integer(i));
   }
   for (const GgufTensor& tensor : file->tensors()) {
     std::vector<std::byte> data(tensor.bytes);

@@ -1,4 +1,4 @@
-// What elements of integers are, as terms of their places.
+// Integer elements as terms of their positions.
 #include <doctest/doctest.h>
 
 #include "ir/builder.h"

@@ -15,7 +15,7 @@ constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16};
 
 using Function = double (*)(double, double);
 
-/// What the formulas of ops.def name, in float64; other functions are those of <cmath>.
+/// The float64 functions that the formulas of ops.def call; others are those of <cmath>.
 namespace reference {
 
 double neg(double a) { return -a; }

@@ -40,7 +40,7 @@ from .runtime.packed_parameters import PackedFunction
 from .runtime.recording import STATIC, is_static, mark_static, recorded
 from .runtime.shared_memory import SharedMemory, memory_of
 from .runtime.whole_graph import whole_graph
-from .tools.breaks import breaks_of, note_break
+from .tools.breaks import breaks_of, forget_breaks, note_breaks
 from .tools.report import calling, record
 
 NAME = "sinter"  # of the backend
@@ -122,10 +122,9 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
     else:
         compiled = compile_graph_of_ops(module, options, phase, memory)
         function = compiled.function
-        report.show(compiled.entries, compiled.eager, compiled.recorded)
+        report.show(compiled.entries, compiled.eager, compiled.recorded, compiled.rewrites)
         report.kept = compiled.kept
         report.late = late_gradients(module)
-        report.rewrites = pipeline.applied(module.graph)
         report.packing.refused = packing.refused if packing is not None else {}
     report.seconds = time.perf_counter() - start
     record(report)
@@ -135,6 +134,7 @@ def compile_aten(module: fx.GraphModule, options: dict[str, Any], phase: str, ow
 def compile_packed(module: fx.GraphModule, groups: list[Group], options: dict[str, Any],
                    phase: str, memory: SharedMemory) -> CompiledGraph:
     packed = packed_copy(module, groups)
+    pipeline.applied(packed.graph)[:0] = pipeline.applied(module.graph)
     pipeline.apply("pad_packed", packed)
     return compile_graph_of_ops(packed, options, phase, memory)
 
@@ -175,7 +175,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
         entries[0].allow_groups()
     kept = [[operand.name for operand in part.graph.outputs if phase == "forward" and operand.node in lent]
             for part in parts]
-    return CompiledGraph(function, entries, eager, whole is not None, calls, kept)
+    return CompiledGraph(function, entries, eager, whole is not None, calls, kept, pipeline.applied(module.graph))
 
 
 def compile_parts(parts: list[Part], written: list[dict[int, int]], device: torch.device,
@@ -250,7 +250,7 @@ def compile_graph(module: fx.GraphModule, example_inputs, *, options=None, mode=
     if others:
         raise usage(f"torch.compile: backend sinter has no argument '{next(iter(others))}'")
     chosen, owner = read_options(options, mode), calling()
-    note_break(owner, module)
+    note_breaks(owner, module)
     if chosen["require_full"] and owner is not None and (breaks := breaks_of(owner())):
         raise usage("torch.compile: Dynamo does not take the whole function:\n"
                     + "\n".join(f"  {one}" for one in breaks),
@@ -314,7 +314,12 @@ def boxed(function: Callable) -> Callable:
     return call
 
 
-compile_graph.reset = recording.reset  # which torch._dynamo.reset calls
+def forget() -> None:
+    recording.reset()
+    forget_breaks()
+
+
+compile_graph.reset = forget  # which torch._dynamo.reset calls
 
 
 def register() -> None:

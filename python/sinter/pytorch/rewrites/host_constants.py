@@ -15,6 +15,7 @@ import torch
 from torch import fx
 from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_leaves
 
 from ..graphs.dtypes import TO_SINTER
 from ..graphs.layout import is_repeatable, is_seen
@@ -45,7 +46,7 @@ def take_constants(module: fx.GraphModule, device: torch.device) -> list[torch.T
 def take_numbers(module: fx.GraphModule, device: torch.device) -> None:
     """Lets ops on the device read numbers that the graph makes in host memory as constants."""
     host = host_nodes(module)
-    is_reader = lambda user: user not in host and user.op != "output"
+    is_reader = lambda user: user not in host and is_on(user, device)
     numbers = [node for node in host if node.meta["val"].dim() == 0 and node.meta["val"].dtype in TO_SINTER
                and any(map(is_reader, node.users))]
     for node, value in zip(numbers, computed(module, numbers)):
@@ -56,6 +57,12 @@ def take_numbers(module: fx.GraphModule, device: torch.device) -> None:
         constant.meta.update({**node.meta, "val": fake})
         node.replace_all_uses_with(constant, is_reader)
     erase_unread(module.graph, host)
+
+
+def is_on(node: fx.Node, device: torch.device) -> bool:
+    """Whether all tensors that an op makes are on a device."""
+    tensors = [one for one in tree_leaves(node.meta.get("val")) if isinstance(one, torch.Tensor)]
+    return node.op == "call_function" and bool(tensors) and all(one.device == device for one in tensors)
 
 
 def erase_unread(graph: fx.Graph, nodes: Iterable[fx.Node]) -> None:

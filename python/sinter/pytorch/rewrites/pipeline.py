@@ -1,11 +1,14 @@
-"""The rewrites of graphs of torch, in their order, and what runs them.
+"""The rewrites of graphs of torch, and what runs them.
 
-A graph passes through phases. Dynamo's graph is `traced`. The graph of ops that aot_autograd or torch.export makes of
-it is in `codes`, then in `prepare`. One with a gradient is a `joint` graph, and gets the gradients of its losses
-(`loss`); torch's partitioner makes a `pair` of it, the forward and the backward graph. One without a gradient may be
-`packed`. Each graph that becomes entries is last in `compiled`.
+A graph passes through phases, in which rewrites run in the order of the table:
 
-Most rewrites are optimizations, and any of them may be left out (`limited`); the others say why they are needed.
+    a call with a gradient     traced, prepare, joint, loss; the forward and the backward graph together: pair; each of
+                               them: codes (forward), compiled
+    a call without             codes, prepare, packed, compiled
+    torch.export               codes (skip_assertions), prepare, codes (take_codes)
+
+`traced` is Dynamo's graph, all others are of ATen's ops. Most rewrites are optimizations, and any of them may be left
+out (`limited`); the others say why they are needed.
 
     SINTER_DUMP=folder     each rewrite that changes a graph leaves the graph before and after it there
     SINTER_SKIP=a,b        leaves out these rewrites
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import time
 from contextvars import ContextVar
@@ -106,14 +110,16 @@ PIPELINE: tuple[Rewrite, ...] = (
             "what a graph makes of numbers in host memory is computed once", nothing=list, same_call=False),
 )
 ROWS = {rewrite.name: rewrite for rewrite in PIPELINE}
+TYPES = {"val", "example_value"}  # keys of a node's type, of aot_autograd's graphs and of Dynamo's
 APPLIED = "sinter_rewrites"  # of an output node: the rewrites that its graph went through
+_NUMBERS = itertools.count()  # of dumps
 _SKIPPED: ContextVar[frozenset[str]] = ContextVar("skipped", default=frozenset())
 
 
 @contextlib.contextmanager
 def limited(skip: Iterable[str] = (), stop_after: int | None = None) -> Iterator[None]:
-    """Within it rewrites are left out: those of `skip`, and all behind the first `stop_after` rows of the table. Those
-    that are needed run."""
+    """Leaves out the rewrites `skip` and every row behind the first `stop_after` of the table; needed rewrites always run.
+    Graphs that are compiled in other threads meanwhile, as a lazy backward graph of CUDA's, are not limited."""
     names = {*skip}
     if unknown := sorted(names - ROWS.keys()):
         raise usage(f"there is no rewrite '{unknown[0]}'", hint="there are " + ", ".join(ROWS))
@@ -146,12 +152,17 @@ def named_by_environment(text: str) -> frozenset[str]:
 
 
 class Applied(NamedTuple):
-    """A rewrite that ran: how many nodes it added and took out, and its seconds."""
+    """A rewrite that ran: how many nodes it added, took out and made read something else, and its seconds."""
 
     name: str
     added: int
     removed: int
+    changed: int
     seconds: float
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self.added or self.removed or self.changed)
 
 
 def applied(graph: fx.Graph) -> list[Applied]:
@@ -160,7 +171,7 @@ def applied(graph: fx.Graph) -> list[Applied]:
 
 
 def run(phase: str, module: fx.GraphModule, *others: Any) -> None:
-    """Runs all rewrites of a phase, in their order, whose results nobody needs."""
+    """Runs the rewrites of a phase in their order, and drops their results."""
     for rewrite in PIPELINE:
         if rewrite.phase == phase:
             apply(rewrite.name, module, *others)
@@ -182,38 +193,48 @@ def apply(name: str, module: fx.GraphModule, *others: Any) -> Any:
     for state, one, change in zip(before, modules, changes):
         if any(change):
             state.check(one, rewrite)
-    added, removed = (sum(counts) for counts in zip(*changes))
-    applied(module.graph).append(Applied(name, added, removed, seconds))
-    if folder and (added or removed):
+    done = Applied(name, *(sum(counts) for counts in zip(*changes)), seconds)
+    applied(module.graph).append(done)
+    if folder and not done.is_idle:
         dump(Path(folder), name, texts, modules)
     return result
 
 
 class State:
-    """What a rewrite must leave in a graph: its arguments, the types of its results, and its effects."""
+    """The properties of a graph that a rewrite must keep: its arguments, which others may follow; the types of its
+    results; and its effects."""
 
     def __init__(self, module: fx.GraphModule) -> None:
-        self.nodes = {*module.graph.nodes}
-        self.results = types_of_results(module.graph)
-        self.effects = effects_of(module.graph)
+        graph = module.graph
+        self.nodes = {node: (node.target, node.args, node.kwargs) for node in graph.nodes}
+        self.arguments = [node for node in graph.nodes if node.op == "placeholder"]
+        self.results = results_of(graph)
+        self.effects = effects_of(graph)
 
-    def changes(self, module: fx.GraphModule) -> tuple[int, int]:
-        """How many nodes are new, and how many are gone."""
-        now = {*module.graph.nodes}
-        return len(now - self.nodes), len(self.nodes - now)
+    def changes(self, module: fx.GraphModule) -> tuple[int, int, int]:
+        """How many nodes are new, how many are gone, and how many read something else."""
+        now = {node: (node.target, node.args, node.kwargs) for node in module.graph.nodes}
+        both = now.keys() & self.nodes.keys()
+        return len(now) - len(both), len(self.nodes) - len(both), sum(now[one] != self.nodes[one] for one in both)
 
     def check(self, module: fx.GraphModule, rewrite: Rewrite) -> None:
         """Raises where the rewrite broke one of these, or left a node without a type."""
-        module.graph.lint()
-        for node in module.graph.nodes:
-            if node.op == "call_function" and "val" not in node.meta:
+        graph = module.graph
+        graph.lint()
+        for node in graph.nodes:
+            if node.op == "call_function" and not TYPES & node.meta.keys():
                 raise fault_of(rewrite, f"{node} has no type")
+        arguments = [node for node in graph.nodes if node.op == "placeholder"]
+        if rewrite.phase != "pair" and arguments[:len(self.arguments)] != self.arguments:
+            raise fault_of(rewrite, f"arguments {self.arguments} become {arguments}")
         if not rewrite.same_call:
             return
-        if (now := effects_of(module.graph)) != self.effects:
+        if (now := effects_of(graph)) != self.effects:
             raise fault_of(rewrite, f"effects {self.effects} become {now}")
-        if (now := types_of_results(module.graph)) != self.results:
-            raise fault_of(rewrite, f"results {self.results} become {now}")
+        # Both in the words of now: a rewrite may teach torch that two symbols are equal.
+        before, now = types_of(self.results), types_of(results_of(graph))
+        if now != before:
+            raise fault_of(rewrite, f"results {before} become {now}")
 
 
 def fault_of(rewrite: Rewrite, problem: str) -> AssertionError:
@@ -225,11 +246,15 @@ def output_of(graph: fx.Graph) -> fx.Node:
     return next(iter(reversed(graph.nodes)))
 
 
-def types_of_results(graph: fx.Graph) -> list[tuple]:
-    """The element types and sizes of a graph's results."""
-    output = output_of(graph)
-    fakes = [node.meta.get("val") for node in tree_leaves(output.args) if isinstance(node, fx.Node)]
-    return [(fake.dtype, [str(size) for size in fake.shape]) for fake in fakes if isinstance(fake, torch.Tensor)]
+def results_of(graph: fx.Graph) -> list[torch.Tensor]:
+    """The fake tensors of a graph's results."""
+    nodes = [node for node in tree_leaves(output_of(graph).args) if isinstance(node, fx.Node)]
+    values = [node.meta.get("val", node.meta.get("example_value")) for node in nodes]
+    return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+def types_of(results: list[torch.Tensor]) -> list[tuple]:
+    return [(fake.dtype, [str(size) for size in fake.shape]) for fake in results]
 
 
 def effects_of(graph: fx.Graph) -> list[str]:
@@ -242,6 +267,6 @@ def effects_of(graph: fx.Graph) -> list[str]:
 def dump(folder: Path, name: str, before: list[str], modules: list[fx.GraphModule]) -> None:
     """Writes graphs as text, NUMBER_NAME_before.txt and NUMBER_NAME_after.txt."""
     folder.mkdir(parents=True, exist_ok=True)
-    number = len(list(folder.glob("*_before.txt")))
+    number = next(_NUMBERS)
     for when, texts in (("before", before), ("after", [str(module.graph) for module in modules])):
         (folder / f"{number:03}_{name}_{when}.txt").write_text("\n\n".join(texts) + "\n")

@@ -22,3 +22,4 @@ class CompiledGraph:
     is_whole: bool
     recorded: list[RecordedCall]
     kept: list[list[str]]
+    rewrites: list

@@ -1,4 +1,4 @@
-"""What is recorded about each graph of torch.compile, for `sinter.explain`."""
+"""The record of each graph of torch.compile, for `sinter.explain`."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class GraphReport:
     eager: the ops that torch computes itself (EagerOp). seconds: what compiling took. owner: a weak
     reference to the function or module that torch.compile was given. packing: which products became
     one. recorded: with the option `graphs`, a RecordedCall for each entry. kept: for each entry, the values
-    that are results for the backward pass alone. rewrites: what the graph went through (Applied); a forward graph has
-    those of the joint graph, too.
+    that are results for the backward pass alone. rewrites: those that ran (Applied); a forward graph's
+    list begins with the joint graph's.
     """
 
     phase: str
@@ -55,8 +55,8 @@ class GraphReport:
     late: list = field(default_factory=list)
     rewrites: list = field(default_factory=list)
 
-    def show(self, entries: list, eager: list, recorded: list) -> None:
-        self.entries, self.eager, self.recorded = entries, eager, recorded
+    def show(self, entries: list, eager: list, recorded: list, rewrites: list) -> None:
+        self.entries, self.eager, self.recorded, self.rewrites = entries, eager, recorded, rewrites
 
 
 def count(number: int, noun: str) -> str:
