@@ -127,7 +127,11 @@ bool may_overwrite(const Graph& group, size_t output, size_t input,
   Reads allowed = Reads::own_place;
   for (size_t k = 0; k < graph.outputs.size(); ++k) {
     const ValueId other = graph.outputs[k];
-    if (k == output || reads[other.index] == Reads::nothing) continue;
+    if (k == output) continue;
+    if (replaces_state(graph[other]) &&
+        operand_with(graph[other], OperandRole::state) == graph.inputs[input])
+      return false;  // the memory is that output's
+    if (reads[other.index] == Reads::nothing) continue;
     // Through other axes the input would be loaded again, after the output is stored.
     allowed = Reads::own_index;
     if (reads[other.index] != allowed || !share_threads(graph, own, other)) return false;

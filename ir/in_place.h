@@ -13,6 +13,7 @@ namespace sinter {
 /// row-major order; and their elements have equally many bytes. Other outputs may need the input
 /// where the same thread computes their elements from what it has loaded: they are made of a value
 /// that the output is made of too, and both read the input at their own index of its axes alone.
+/// None of them replaces the input as a state.
 /// Also: the output is a `place`, and the input its base, perhaps through other places.
 bool may_overwrite(const Graph& group, size_t output, size_t input, llvm::ArrayRef<Symbol> symbols);
 

@@ -55,7 +55,7 @@ class BlockSumsRule : RewriteRule {
   }
 
   /// The anchor of the kernel that can sum blocks of rows of `id`: the op itself, or, where kernels
-  /// sum values of the epilogue, the anchor behind a value that is computed of it element by
+  /// sum values of the epilogue, the anchor from whose result the value is computed element by
   /// element. Invalid: there is none.
   ValueId kernel_of(ValueId id) const {
     const Op& op = from_[id];

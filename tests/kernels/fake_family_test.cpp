@@ -173,8 +173,8 @@ TEST_CASE("a side result joins the kernel that stores it if nothing else reads t
   };
   const std::string text =
       fmt::format(R"(    %a = attention %y, %keys, %values, %first, %last {} : f16[4, 512]
-    %v = reshape %a {{dims = [4, 8, 64]}} : f16[4, 8, 64]
-    %c = copy %v : f16[4, 8, 64]
+    %h = reshape %a {{dims = [4, 8, 64]}} : f16[4, 8, 64]
+    %c = copy %h : f16[4, 8, 64]
 )",
                   kHeads);
   const std::string other = "    %e = exp %a : f16[4, 512]\n";

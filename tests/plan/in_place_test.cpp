@@ -231,6 +231,17 @@ TEST_CASE("a constant, a weight or a state keeps its memory: it has no slot") {
   }
 }
 
+TEST_CASE("a state that an output replaces has room for no other output") {
+  Graph group;
+  Builder b(group, {});
+  const ValueId m = b.leaf(OpKind::input, kSquare, "m"), x = b.leaf(OpKind::input, kSquare, "x");
+  const ValueId total = b.add(m, x);
+  group.outputs = {b.op(OpKind::store, {m, total}), b.exp(total)};
+  CHECK(may_overwrite(group, 0, 0, {}));
+  CHECK_FALSE(may_overwrite(group, 1, 0, {}));
+  CHECK(may_overwrite(group, 1, 1, {}));
+}
+
 TEST_CASE("the host writes in place, with what is freed poisoned") {
   InPlaceProgram in_place(
       [](Builder& g, std::vector<ValueId> in) { return std::vector{g.mul(in[0], in[1])}; });
