@@ -27,7 +27,9 @@ namespace sinter {
   X(unordered_siblings, "runs steps in an order that ignores a dependence")       \
   X(sign_across_append, "reads a state behind its append to leave out a sign")    \
   X(whole_unit_axis, "takes all of an extent of 1 where a slice has no element")  \
-  X(other_16_bit_result, "gives an own product of f16 a result of bf16")
+  X(other_16_bit_result, "gives an own product of f16 a result of bf16")          \
+  X(label_outside_row, "takes a row's first element for a label below the row")   \
+  X(padding_in_row, "reduces a padded row with what stands behind the row")
 
 enum class Fault : uint8_t {
 #define X(name, what) name,

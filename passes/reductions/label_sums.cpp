@@ -1,5 +1,6 @@
 #include "passes/reductions/label_sums.h"
 
+#include "ir/fault.h"
 #include "ir/match.h"
 #include "ir/reread.h"
 #include "passes/rewrite_graph.h"
@@ -94,7 +95,8 @@ class LabelSums : Reread<LabelSum> {
     const ValueId zero = b.constant(0, integer), end = b.constant(last, integer);
     sum.index = b.cast(b.minimum(b.maximum(label, zero), end), DType::i32);
     const ValueId value = at(sum.value, sum, id);
-    ValueId named = b.logical_and(b.less_equal(zero, label), b.less_equal(label, end));
+    const ValueId begin = fault(Fault::label_outside_row) ? label : zero;
+    ValueId named = b.logical_and(b.less_equal(begin, label), b.less_equal(label, end));
     if (sum.also.valid()) named = b.logical_and(named, rewriter_[sum.also]);
     ValueId one = b.op(OpKind::where, {named, value, rewriter_[sum.other]});
     for (ValueId cast : llvm::reverse(sum.casts)) one = b.cast(one, from_[cast].type.dtype);

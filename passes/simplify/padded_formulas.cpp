@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "ir/fault.h"
 #include "ir/integers.h"
 #include "ir/match.h"
 #include "ir/reduction_order.h"
@@ -80,9 +81,11 @@ class PaddedFormulas : Reread<Padded> {
       return std::nullopt;
     const double identity =
         op.kind == OpKind::reduce_sum ? 0.0 : -std::numeric_limits<double>::infinity();
+    const Padded place{0, row->second};
     const ValueId number = builder_.constant(identity, DType::f32);
-    return builder_.op(op.kind, {inside(row->first, {0, row->second}, id, number)}, op.attrs,
-                       op.name);
+    const ValueId value = fault(Fault::padding_in_row) ? at(row->first, place, id)
+                                                       : inside(row->first, place, id, number);
+    return builder_.op(op.kind, {value}, op.attrs, op.name);
   }
 
   std::optional<ValueId> chosen(ValueId id, const Padded& place) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "differential/graph_generator.h"
+#include "ir/reduction_order.h"
 
 namespace sinter {
 
@@ -210,20 +211,28 @@ void GraphGenerator::label_sum() {
        Attributes().set(AttrName::axes, std::vector<int64_t>{axis}));
 }
 
-/// A formula of a slice with a constant behind it.
+/// A formula of a slice with a constant behind it. Most are rows of float32 that a reduction reads
+/// too, of as many chunks as the padded rows.
 void GraphGenerator::padded_formula() {
   using enum OpKind;
-  const ValueId x = pick_float();
+  const bool is_row = random_.chance(70);
+  const Dim width(kChunk * random_.between(1, 4));
+  const ValueId x = is_row ? value_of({DType::f32, {rows_, width}}) : pick_float();
   TensorType type = graph_[x].type;
-  const int64_t axis = random_.below(static_cast<int64_t>(type.rank()));
+  const int64_t axis = is_row ? 1 : random_.below(static_cast<int64_t>(type.rank()));
   if (!type.dims[axis].is_constant()) return;
-  const int64_t extent = type.dims[axis].constant(), size = random_.between(0, extent);
+  const int64_t extent = type.dims[axis].constant();
+  const int64_t size = is_row ? extent - random_.between(1, kChunk - 1) : random_.below(extent + 1);
   const ValueId part = must(OpKind::slice, {x},
                             Attributes()
                                 .set(AttrName::axis, axis)
                                 .set(AttrName::begin, int64_t{0})
                                 .set(AttrName::size, Dim(size)));
-  const ValueId formula = apart(must(random_.pick(std::array{neg, tanh, exp}), {part}));
+  ValueId formula = apart(must(random_.pick(std::array{neg, tanh, exp}), {part}));
+  if (is_row) {
+    must(random_.chance(50) ? reduce_sum : reduce_max, {formula}, last_axis(formula));
+    formula = apart(must(random_.pick(std::array{tanh, exp_neg_abs}), {formula}));
+  }
   type.dims[axis] = extent - size;
   must(OpKind::concat, {formula, this->constant(type.dtype, type.dims)},
        Attributes().set(AttrName::axis, axis));
