@@ -18,8 +18,7 @@ namespace {
 constexpr int kMaxReads = 200;  // of reads within reads; what lies deeper is an element
 
 std::optional<int64_t> small(const SymExpr& expression) {
-  if (!expression.is_constant() || exceeds(expression.constant(), kTermLimit))
-    return std::nullopt;
+  if (!expression.is_constant() || exceeds(expression.constant(), kTermLimit)) return std::nullopt;
   return expression.constant();
 }
 
@@ -290,8 +289,7 @@ std::optional<Term> PositionTerms::read_op(const Op& op, const IndexMap& coords)
       if (!is_constant(a) && !is_constant(b)) return std::nullopt;
       const Term& scaled = is_constant(a) ? b : a;
       const int64_t by = constant_of(is_constant(a) ? a : b);
-      if (exceeds(by, std::numeric_limits<int32_t>::max()) || !bounds(scaled))
-        return std::nullopt;
+      if (exceeds(by, std::numeric_limits<int32_t>::max()) || !bounds(scaled)) return std::nullopt;
       return scaled * by;
     }
     case OpKind::abs: {

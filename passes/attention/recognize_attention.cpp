@@ -135,7 +135,9 @@ class AttentionInPrimitives {
     while (skip(at, rounds_scores_) && has_one_reader(at) && !matrix_product(graph_, at)) {
       const DimsRef dims = graph_[at].type.dims;
       if (dims != DimsRef(rows_) && volume(dims) != volume(rows_)) return false;
-      if (!read_mask(at) && !read_cap(at) && !read_scale(at)) return false;
+      const bool may_mask = factor_ == 1 && !softcap_ && dims == DimsRef(rows_);
+      if (!(may_mask && (read_choice(at) || read_sum(at))) && !read_cap(at) && !read_scale(at))
+        return false;
     }
     return std::isfinite(factor_) && factor_ != 0 && masks_fit();
   }
@@ -147,24 +149,25 @@ class AttentionInPrimitives {
     });
   }
 
-  /// where(mask, scores, -inf), or the reverse; scores + mask, where the scores are what leads to a
-  /// product.
-  bool read_mask(ValueId& at) {
-    if (factor_ != 1 || softcap_ || graph_[at].type.dims != rows_) return false;
+  /// where(mask, scores, -inf), or the reverse.
+  bool read_choice(ValueId& at) {
     ValueId mask, scores;
     const auto hidden = match::behind_views(match::equal_to(-kInfinity));
-    const auto scores_of_product = [&](const Graph&, ValueId id) {
-      scores = id;
-      return leads_to_product(id);
-    };
     const bool shows = match::where(match::value(mask), match::value(scores), hidden)(graph_, at);
-    const bool hides =
-        !shows && match::where(match::value(mask), hidden, match::value(scores))(graph_, at);
-    if (!shows && !hides &&
-        !(match::in_any_order(OpKind::add, scores_of_product, match::value(mask))(graph_, at) &&
-          graph_[scores].type.dims == rows_))
+    if (!shows && !match::where(match::value(mask), hidden, match::value(scores))(graph_, at))
       return false;
-    masks_.push_back({mask, hides});
+    masks_.push_back({mask, !shows});
+    at = scores;
+    return true;
+  }
+  /// scores + mask: the scores are what leads to a product.
+  bool read_sum(ValueId& at) {
+    ValueId mask, scores;
+    const auto of_product = [&](const Graph&, ValueId id) { return leads_to_product(scores = id); };
+    if (!match::in_any_order(OpKind::add, of_product, match::value(mask))(graph_, at) ||
+        graph_[scores].type.dims != rows_)
+      return false;
+    masks_.push_back({mask, false});
     at = scores;
     return true;
   }

@@ -38,29 +38,31 @@ class LabelSums : Reread<LabelSum> {
     const Op& op = from_[id];
     if (op.kind != OpKind::reduce_sum || !is_float(op.type.dtype)) return std::nullopt;
     const auto& axes = op.attrs.get<std::vector<int64_t>>(AttrName::axes);
-    if (axes.size() != 1) return std::nullopt;
     LabelSum sum;
-    ValueId choice = op.operands[0], condition;
+    ValueId choice = op.operands[0];
     for (; from_[choice].kind == OpKind::cast; choice = from_[choice].operands[0])
       sum.casts.push_back(choice);  // zeros of every type are zeros of another
-    sum.dims = from_[choice].type.dims;
-    sum.behind = sum.dims.size() - 1 - static_cast<size_t>(axes[0]);
-    const auto at_label = match::in_any_order(
-        OpKind::equal, [&](const Graph&, ValueId id) { return counts(from_[id], sum); },
-        match::value(sum.label));
     const auto is_of_rows = [&](ValueId read) {
       return is_whole(read, sum) && rewriter_.may_read(read, id);
     };
-    if (!match::where(match::value(condition), match::value(sum.value), match::value(sum.other))(
-            from_, choice) ||
-        !match::equal_to(0)(from_, sum.other) || !sum.length().is_constant() ||
-        sum.length().is(0) ||
-        !match::either(at_label, match::in_any_order(OpKind::logical_and, at_label,
-                                                     match::value(sum.also)))(from_, condition) ||
-        !is_of_rows(sum.label) || (sum.also.valid() && !is_of_rows(sum.also)) ||
-        !formula(sum.value, sum, id))
+    if (axes.size() != 1 || !read_choice(choice, axes[0], sum) || !is_of_rows(sum.label) ||
+        (sum.also.valid() && !is_of_rows(sum.also)) || !formula(sum.value, sum, id))
       return std::nullopt;
     return sum;
+  }
+
+  /// where(position = label, value, 0), or with a second condition.
+  bool read_choice(ValueId choice, int64_t axis, LabelSum& sum) const {
+    sum.dims = from_[choice].type.dims;
+    sum.behind = sum.dims.size() - 1 - static_cast<size_t>(axis);
+    ValueId condition;
+    const auto position = [&](const Graph&, ValueId id) { return counts(from_[id], sum); };
+    const auto at_label = match::in_any_order(OpKind::equal, position, match::value(sum.label));
+    const auto both = match::in_any_order(OpKind::logical_and, at_label, match::value(sum.also));
+    return sum.length().is_constant() && !sum.length().is(0) &&
+           match::where(match::value(condition), match::value(sum.value), match::value(sum.other))(
+               from_, choice) &&
+           match::equal_to(0)(from_, sum.other) && match::either(at_label, both)(from_, condition);
   }
 
   /// The op counts the positions along the summed axis.
