@@ -1,4 +1,4 @@
-"""The folders of the package import one another in one direction, and `sinter.importing` imports no framework."""
+"""No modules of the package import one another, and `sinter.importing` imports no framework."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ MANY_TERMS, FEW_SUMS, LEAST_ROW = 2**15, 16, 256
 
 
 class Builder(Protocol):
-    """What a tensor asks of the emitter that made it (`Emitter`)."""
+    """The methods of `Emitter` that a tensor calls."""
 
     extents: Extents
 

@@ -40,4 +40,4 @@ def holds(dtype: str, number: float) -> bool:
         return False
     if struct.unpack("<e" if dtype == "f16" else "<f", packed)[0] != number:
         return False
-    return dtype != "bf16" or packed[:2] == b"\0\0"  # the upper half of a float32
+    return dtype != "bf16" or packed[:2] == b"\0\0"  # a bf16 is a float32 whose low 16 bits are 0

@@ -40,10 +40,10 @@ What happens to a graph of PyTorch before its ops are converted ([pytorch.md](py
 | phase | graph |
 | --- | --- |
 | traced | Dynamo's, where a gradient is wanted and `attention` is `"relaxed"` |
-| codes | of ops, as aot_autograd or torch.export gives it |
-| prepare | every graph of ops, a joint graph before it is cut |
+| prepare | of ATen's ops, with a gradient before it is cut in two |
 | joint, loss | forward and backward pass in one |
 | pair | both passes, as torch's partitioner cut them |
+| codes | the forward graph, or the one graph without a gradient, there before `prepare` |
 | packed | without a gradient, with the option `pack` |
 | compiled | each graph that becomes entries of a plan |
 

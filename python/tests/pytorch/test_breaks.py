@@ -19,6 +19,11 @@ class Recurrent(nn.Module):
         return self.out(y)
 
 
+class Pair(nn.Module):
+    def forward(self, x):
+        return torch.cat([x, x], -1), None
+
+
 def printing(x):
     y = x + 1
     print("", end="")
@@ -45,13 +50,28 @@ class TestBreaks(unittest.TestCase):
 
     def test_a_break_between_graphs_is_told(self):
         text = str(sinter.explain(self.compiled(printing, torch.randn(3))))
-        self.assertRegex(text, r"^2 graphs, 1 break, 0 ops in eager\nbreak at test_breaks\.py:24: .*`print`")
+        self.assertRegex(text, r"^2 graphs, 1 break, 0 ops in eager\nbreak at test_breaks\.py:29: .*`print`")
 
     def test_a_break_is_told_of_its_function_alone(self):
         self.compiled(printing, torch.randn(3))
         whole = self.compiled(other, torch.randn(3))
         self.assertEqual(sinter.explain(whole).breaks, [])
         self.assertRegex(str(sinter.explain(whole)), "^1 graph, 0 ops in eager\n")
+
+    def test_breaks_of_another_instance_and_of_another_backend_are_not_told(self):
+        self.compiled(Recurrent(), torch.randn(3, 2, 4))
+        torch.compile(printing, backend="eager")(torch.randn(3))
+        whole = self.compiled(other, torch.randn(3))
+        self.assertEqual(sinter.explain(whole).breaks, [])
+        torch._dynamo.reset()
+        self.assertEqual(sinter.explain(whole).breaks, [])
+
+    def test_a_repaired_function_is_taken_after_a_reset(self):
+        module = Recurrent()
+        self.compiled(module, torch.randn(3, 2, 4))
+        torch._dynamo.reset()
+        module.lstm = Pair()
+        self.compiled(module, torch.randn(3, 2, 4), require_full=True)
 
     def test_a_break_is_refused_where_all_is_required(self):
         for function, x in ((printing, torch.randn(3)), (Recurrent(), torch.randn(3, 2, 4))):
@@ -65,7 +85,7 @@ class TestBreaks(unittest.TestCase):
         self.assertEqual(sinter.explain(compiled).recompilations, [])
         compiled(torch.randn(4))
         self.assertRegex(str(sinter.explain(compiled)),
-                         r"compiled again, test_breaks\.py:28: tensor 'x' size mismatch at index 0. expected 3, actual 4\n")
+                         r"compiled again, test_breaks\.py:33: tensor 'x' size mismatch at index 0. expected 3, actual 4\n")
 
 
 if __name__ == "__main__":

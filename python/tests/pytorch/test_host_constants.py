@@ -67,6 +67,12 @@ def test_a_number_that_ops_read_is_a_constant() -> None:
         == ([(torch.tensor(0.1).item(), torch.float32)], True)
 
 
+def test_what_the_host_computes_of_data_keeps_its_numbers() -> None:
+    module = traced(lambda x: x + torch.tensor(2.0), torch.randn(4))
+    take_numbers(module, torch.device("meta"))  # no op of the graph is there
+    assert not any(node.target is torch.ops.aten.full.default for node in module.graph.nodes)
+
+
 def test_numbers_of_data_and_results_stay() -> None:
     assert numbers_taken(lambda x: x + x[0], torch.randn(4)) == ([], True)
     assert numbers_taken(lambda x: torch.tensor(2.0) * 3, torch.randn(4)) == ([], True)

@@ -1,1 +1,1 @@
-"""What the other folders know of graphs of torch: types, sizes, names, layouts, and the ops that Sinter registers."""
+"""Types, sizes, names, layouts and registered ops of graphs of torch."""

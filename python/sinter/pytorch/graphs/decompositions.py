@@ -48,7 +48,7 @@ def decompositions() -> dict:
 def with_own(table: dict) -> dict:
     """A table of torch with the backend's own decompositions."""
     table = {**table, **foreach_decompositions()}
-    # Says how many bits its codes have; a table has it if torchao was imported before (quantized.py).
+    # Says how many bits its codes have; a table has it if torchao was imported before (quantized/coded_weights.py).
     affine = getattr(torch.ops.torchao, "dequantize_affine", None)
     if affine is not None:
         table.pop(affine.default, None)

@@ -16,7 +16,6 @@ import torch
 from torch.library import custom_op
 
 
-
 @custom_op("sinter::attention", mutates_args=())
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
               causal: bool, scale: float, softcap: float = 0.0) -> torch.Tensor:

@@ -2,8 +2,7 @@
 
 A graph passes through phases, in which rewrites run in the order of the table:
 
-    a call with a gradient     traced, prepare, joint, loss; the forward and the backward graph together: pair; each of
-                               them: codes (forward), compiled
+    a call with a gradient     traced, prepare, joint, loss, then as two graphs pair, codes (forward), compiled
     a call without             codes, prepare, packed, compiled
     torch.export               codes (skip_assertions), prepare, codes (take_codes)
 
@@ -118,8 +117,8 @@ _SKIPPED: ContextVar[frozenset[str]] = ContextVar("skipped", default=frozenset()
 
 @contextlib.contextmanager
 def limited(skip: Iterable[str] = (), stop_after: int | None = None) -> Iterator[None]:
-    """Leaves out the rewrites `skip` and every row behind the first `stop_after` of the table; needed rewrites always run.
-    Graphs that are compiled in other threads meanwhile, as a lazy backward graph of CUDA's, are not limited."""
+    """Leaves out the rewrites `skip` and every row behind the first `stop_after` of the table; needed rewrites always
+    run. Graphs that other threads compile meanwhile, as a lazy backward graph of CUDA's, are not limited."""
     names = {*skip}
     if unknown := sorted(names - ROWS.keys()):
         raise usage(f"there is no rewrite '{unknown[0]}'", hint="there are " + ", ".join(ROWS))

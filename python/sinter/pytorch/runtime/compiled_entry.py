@@ -18,6 +18,7 @@ from ...compiled import Compiled
 from ...devices import Device
 from ...errors import SinterError, bad_input, check, usage
 from ...handles import created, encoded
+from ...importing.extents import Extents
 from ...importing.row_checks import python_error
 from ...importing.unsupported import Unsupported
 from ...plan import may_share
@@ -25,7 +26,7 @@ from ...session import Executable
 from ...tensors import Tensor as Memory
 from ..convert.importer import ImportedGraph, Operand
 from ..graphs.dtypes import in_memory, sinter_dtype
-from ..graphs.symbols import Extents, sizes_of
+from ..graphs.symbols import sizes_of
 from ..rewrites.packing import addresses_at, is_parameter
 from .shared_memory import SharedMemory, StreamSession
 from .step_groups import Group, groups_of

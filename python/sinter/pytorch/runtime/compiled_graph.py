@@ -14,7 +14,7 @@ from .recording import RecordedCall
 class CompiledGraph:
     """A callable of a graph, what Sinter compiled of it, and the ops that torch computes. is_whole: one
     entry is the whole graph. recorded: the entries whose calls are recorded. kept: for each entry, the
-    values that a forward graph keeps for the backward graph."""
+    values that a forward graph keeps for the backward graph. rewrites: that the graph went through."""
 
     function: Callable
     entries: list[CompiledEntry]

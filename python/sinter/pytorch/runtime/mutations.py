@@ -17,6 +17,7 @@ from torch import fx
 
 from ..convert.partition import Part
 
+
 def written_results(module: fx.GraphModule, targets: list[int], part: Part) -> dict[int, int]:
     """The results of a part that are copied to one of its leaves behind the call and not used otherwise,
     with the leaf, which no one else reads. targets: of the last values that the graph returns."""

@@ -100,7 +100,7 @@ class PackedFunction:
         if packed not in self._graphs:
             self._graphs[packed] = self._compile([groups[i] for i in packed])
         compiled = self._graphs[packed]
-        self._report.show(compiled.entries, compiled.eager, compiled.recorded)
+        self._report.show(compiled.entries, compiled.eager, compiled.recorded, compiled.rewrites)
         self._report.packing = PackingReport(
             sum(len(groups[i].products) for i in packed), len(packed),
             sum(groups[i].nbytes for i in packed),

@@ -120,7 +120,7 @@ class Bisection:
                 "fusion": "wrong by fusion",
                 "rewrite": f"wrong by a rewrite of the graph: {self.rewrite}",
                 "choice": f"neither an op nor a fusion: right with {self.choice}",
-                "other": "wrong, and neither an op alone nor a fusion nor an option is found guilty"}
+                "other": "wrong, and neither an op alone, a fusion, a rewrite nor an option is found guilty"}
         lines = [head[self.verdict], *map(str, self.ops), *map(str, self.fusions),
                  *(f"wrong: {problem}" for problem in self.problems), *self.notes]
         if self.flaky:
@@ -314,7 +314,7 @@ class Search:
                 return not problems()
 
         self.tell("the rewrites of the graphs")
-        names = pipeline.optional()
+        names = [name for name in pipeline.optional() if not pipeline.is_left_out(name)]
         if not is_right(names):
             return
         right, wrong = 0, len(names)  # how many of the first rewrites run

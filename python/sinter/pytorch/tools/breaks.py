@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
+import types
 import weakref
 from typing import Any, Iterator, NamedTuple
 
@@ -32,43 +34,73 @@ class Recompilation(NamedTuple):
         return f"compiled again, {self.location}: {self.reason}"
 
 
-_BROKEN: list[tuple[weakref.ref | None, Any]] = []  # owners of graphs that a break ended, with Dynamo's reasons
-_FORGOTTEN: list = []  # compilations before the last reset of reports
+# Dynamo's breaks and compilations so far, each with the owner whose graphs it ended or began: what torch.compile was
+# given. None: of another backend's functions, or from before the last reset.
+_BREAKS: list[tuple[Any, weakref.ref | None]] = []
+_COMPILATIONS: list[tuple[Any, weakref.ref | None]] = []
 
 
-def note_break(owner: weakref.ref | None, module: fx.GraphModule) -> None:
-    """Remembers why Dynamo ended a graph, if by a break. owner: what torch.compile was given."""
+def note_breaks(owner: weakref.ref | None, module: fx.GraphModule) -> None:
+    """Remembers the breaks of the function that is being compiled, and its compilations that have ended. module: the
+    graph that Dynamo gives, with the reason why it ends."""
     reason = getattr(module, "compile_subgraph_reason", None)
-    if reason is not None and reason.graph_break:
-        _BROKEN.append((owner, reason))
+    if reason is not None and reason.graph_break and not is_known(reason, _BREAKS):
+        _BREAKS.append((reason, owner))
+    note_rest(owner)
+
+
+def note_rest(owner: weakref.ref | None) -> None:
+    """Files what Dynamo reported since the last call: under the owner, if it happened in the owner's code."""
+    function = owner() if owner is not None else None
+    code = code_of(function)
+    for reason in graph_break_reasons:
+        if not is_known(reason, _BREAKS):
+            frame = reason.user_stack[0] if reason.user_stack else None
+            is_own = frame is not None and is_inside(code, frame.filename, frame.lineno)
+            _BREAKS.append((reason, owner if is_own else None))
+    for one in get_compilation_metrics():
+        if one.recompile_reason and not is_known(one, _COMPILATIONS):
+            is_own = is_inside(code, one.co_filename, one.co_firstlineno)
+            _COMPILATIONS.append((one, owner if is_own else None))
+
+
+def is_known(item: Any, items: list[tuple[Any, weakref.ref | None]]) -> bool:
+    return any(one is item for one, _ in items)
+
+
+def owned_by(function: Any, items: list[tuple[Any, weakref.ref | None]]) -> list[Any]:
+    return [item for item, owner in items if owner is not None and (one := owner()) is not None and one == function]
 
 
 def forget_breaks() -> None:
-    _BROKEN.clear()
-    _FORGOTTEN[:] = get_compilation_metrics()
+    """Called at a reset: what Dynamo still remembers belongs to nobody."""
+    _BREAKS[:] = [(reason, None) for reason in graph_break_reasons]
+    _COMPILATIONS[:] = [(one, None) for one in get_compilation_metrics()]
 
 
 def breaks_of(function: Any) -> list[Break]:
-    """The breaks of a function, or of a module's forward, since Dynamo's last reset."""
-    code = code_of(function)
-    reasons = [reason for owner, reason in _BROKEN if owner is not None and owner() is function]
-    reasons += [reason for reason in graph_break_reasons if reason.user_stack and is_inside(
-        code, reason.user_stack[0].filename, reason.user_stack[0].lineno)]
-    return list(dict.fromkeys(Break(place_of(reason), words_of(reason.reason)) for reason in reasons))
+    """The breaks of a function, or of a module's forward, since the last reset."""
+    note_rest(weak(function))
+    return list(dict.fromkeys(Break(place_of(reason), words_of(reason.reason))
+                              for reason in owned_by(function, _BREAKS)))
 
 
 def recompilations_of(function: Any) -> list[Recompilation]:
-    """The recompilations of a function and of its parts behind breaks, among the last 64 compilations of Dynamo."""
-    code = code_of(function)
+    """The recompilations of a function and of its parts behind breaks, in their order."""
+    note_rest(weak(function))
     return [Recompilation(f"{os.path.basename(one.co_filename)}:{one.co_firstlineno}", guard_of(one.recompile_reason))
-            for one in get_compilation_metrics() if not any(one is old for old in _FORGOTTEN)
-            and one.recompile_reason and is_inside(code, one.co_filename, one.co_firstlineno)]
+            for one in owned_by(function, _COMPILATIONS)]
+
+
+def weak(function: Any) -> weakref.ref:
+    kind = weakref.WeakMethod if isinstance(function, types.MethodType) else weakref.ref
+    return kind(function)
 
 
 def code_of(function: Any) -> Any:
     """The code that Dynamo reads of what torch.compile was given; None: it has none."""
     forward = type(function).forward if isinstance(function, torch.nn.Module) else function
-    return getattr(forward, "__code__", None)
+    return getattr(inspect.unwrap(forward), "__code__", None) if callable(forward) else None
 
 
 def is_inside(code: Any, file: str | None, line: int | None) -> bool:

@@ -63,15 +63,16 @@ class Explanation:
 
     @property
     def rewrites(self) -> str:
-        """The rewrites of the graphs before they were compiled, as a table: in how many graphs one changed something, how
-        many nodes it added and took out, and its time."""
-        rows = [("rewrite", "graphs", "added", "removed", "ms")]
+        """A table of the rewrites of the graphs: in how many graphs one changed something, how many nodes it added, took
+        out and made read something else, and its time."""
+        rows = [("rewrite", "graphs", "added", "removed", "changed", "ms")]
         for row in pipeline.PIPELINE:
             runs = [one for graph in self.graphs for one in graph.rewrites if one.name == row.name]
             if runs:
-                changed = [one for one in runs if one.added or one.removed]
+                changed = [one for one in runs if not one.is_idle]
                 rows.append((row.name, f"{len(changed)} of {len(runs)}", str(sum(one.added for one in runs)),
-                             str(sum(one.removed for one in runs)), f"{1e3 * sum(one.seconds for one in runs):.1f}"))
+                             str(sum(one.removed for one in runs)), str(sum(one.changed for one in runs)),
+                             f"{1e3 * sum(one.seconds for one in runs):.1f}"))
         return "\n".join(table(rows))
 
     def markdown(self) -> str:

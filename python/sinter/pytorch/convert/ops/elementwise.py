@@ -255,20 +255,24 @@ def fmod(c: Conversion, a, b) -> Tensor:
 
 @converts(aten("__lshift__.Scalar"), aten("bitwise_left_shift.Tensor_Scalar"))
 def left_shift(c: Conversion, x: Tensor, count) -> Tensor:
-    return x * wrapped(1 << shift_of(x, count), x.dtype)
+    x, places = shifted(c, x, count)
+    return x * wrapped(1 << places, x.dtype)
 
 
 @converts(aten("__rshift__.Scalar"), aten("bitwise_right_shift.Tensor_Scalar"))
 def right_shift(c: Conversion, x: Tensor, count) -> Tensor:
     """Keeps the sign."""
-    return c.g.map("div_floor", x, 1 << shift_of(x, count))
+    x, places = shifted(c, x, count)
+    return c.g.map("div_floor", x, 1 << places)
 
 
-def shift_of(x: Tensor, count) -> int:
-    """A number of places below that of the sign."""
-    if not isinstance(count, int) or not 0 <= count < (31 if x.dtype == "i32" else 63):
+def shifted(c: Conversion, x: Tensor, count) -> tuple[Tensor, int]:
+    """The operand of a shift, and its count: a constant from 0 to the type's bits less 2."""
+    if not is_integer(c.dtype):
+        raise Unsupported("a shift of floats")
+    if not isinstance(count, int) or not 0 <= count < (31 if c.dtype == "i32" else 63):
         raise Unsupported("a shift by a number of places that is no constant, or is too large")
-    return count
+    return c.operands(x)[0], count
 
 
 @converts(aten("maximum.default"))
