@@ -129,14 +129,10 @@ class RunSums : RewriteRule {
 
   /// The value that stands for `id`, with what it depends on where that is not there yet.
   ValueId made(ValueId id) {
-    const auto is_missing = [&](ValueId value) { return !rewriter_[value].valid(); };
-    const auto to_the_end = [](const Formula&) { return true; };
-    for (ValueId value : walk_formula(from_, id, is_missing, to_the_end).computed) {
-      Op op = from_[value];
-      for (ValueId& operand : op.operands) operand = rewriter_[operand];
-      rewriter_[value] = rewriter_.add(std::move(op));
-    }
-    return rewriter_[id];
+    if (rewriter_[id].valid()) return rewriter_[id];
+    Op op = from_[id];
+    for (ValueId& operand : op.operands) operand = made(operand);
+    return rewriter_[id] = rewriter_.add(std::move(op));
   }
 
   void make_sums(llvm::ArrayRef<ValueId> sums) {
