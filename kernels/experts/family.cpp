@@ -3,6 +3,7 @@
 
 #include "codegen/emission/kernel_body.h"
 #include "ir/attention_operands.h"
+#include "ir/contraction.h"
 #include "ir/grouping.h"
 
 namespace sinter {
@@ -20,6 +21,11 @@ Ports expert_ports(const Graph&, const Op&) {
   Ports ports;
   ports.result = {.port = Port::element, .row_axes = 1, .walked = {}};
   return ports;
+}
+
+/// Tokens, too, are dense: the kernel has one stride of its rows, their length.
+bool reads_where_it_is(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
+  return is_dense(graph, op.operands[operand]);
 }
 
 /// Down, whose operand has a row for each expert, prefetches its matrices' rows while gate and up
@@ -53,6 +59,7 @@ constinit const KernelFamily experts_family{
     .ports = expert_ports,
     .admits_epilogue = admits_expert_epilogue,
     .choosing = {.explain = explain_choice},
+    .addresses = reads_where_it_is,
     .early_reads = expert_early_reads,
 };
 
