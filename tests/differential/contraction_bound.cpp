@@ -42,8 +42,9 @@ Result<std::vector<double>> evaluate_alone(const Graph& graph, Op op,
   return to_doubles(results[0]);
 }
 
-/// |x|, and 0 for infinities and NaN.
+/// |x|, and 0 for infinities and NaN; integers, which name matrices, as they are.
 Result<HostTensor> magnitudes(const HostTensor& tensor) {
+  if (!is_float(tensor.dtype)) return tensor;
   SINTER_LET(result, make_tensor(DType::f32, tensor.dims));
   const std::vector<double> values = to_doubles(tensor);
   for (size_t i = 0; i < values.size(); ++i)
@@ -52,9 +53,10 @@ Result<HostTensor> magnitudes(const HostTensor& tensor) {
   return std::move(result);
 }
 
-/// Products, or elements, that are added for an element of a linear, an einsum or a reduce_sum.
+/// Products, or elements, that are added for an element of a linear, an expert_linear, an einsum or
+/// a reduce_sum.
 Result<int64_t> summed(const Op& op, const HostTensor& a) {
-  if (op.kind == OpKind::linear) return a.dims.back();
+  if (op.kind == OpKind::linear || op.kind == OpKind::expert_linear) return a.dims.back();
   if (op.kind == OpKind::reduce_sum) {
     int64_t count = 1;
     for (int64_t axis : op.attrs.get<std::vector<int64_t>>(AttrName::axes))

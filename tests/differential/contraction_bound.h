@@ -1,6 +1,6 @@
-// How far rounding may move a contraction (linear, einsum, attention), or a reduce_sum, from its
-// float64 value. The bounds hold whatever the order of the float32 sums is, so that no element
-// misses them by luck.
+// How far rounding may move a contraction (linear, einsum, attention), an expert_linear or a
+// reduce_sum from its float64 value. The bounds hold whatever the order of the float32 sums is, so
+// that no element misses them by luck.
 #pragma once
 
 #include "ir/graph.h"

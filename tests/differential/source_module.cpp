@@ -5,6 +5,7 @@
 #include "ir/op_roles.h"
 #include "ir/row_numbers.h"
 #include "runtime/evaluate/evaluate.h"
+#include "runtime/executor.h"
 
 namespace sinter {
 namespace {
@@ -36,7 +37,10 @@ ObservedModule observe_contractions(const Module& module, bool with_sums) {
   const std::vector<bool> needed = needed_ops(graph);
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
-    const bool has_bound = op_class(op) == OpClass::contraction || (with_sums && sums_rows(op));
+    // Products of many tokens with experts may be made in runs, in another order.
+    const bool is_product = op_class(op) == OpClass::contraction ||
+                            (op.kind == OpKind::expert_linear && !op.attrs.has(AttrName::codes));
+    const bool has_bound = is_product || (with_sums && sums_rows(op));
     if (has_bound && needed[i]) observed.contractions.push_back(ValueId{i});
   }
   graph.outputs.append(observed.contractions.begin(), observed.contractions.end());
