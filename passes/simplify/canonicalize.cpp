@@ -37,7 +37,7 @@ std::optional<float> apply(OpKind kind, float a, float b) {
   }
 }
 
-const std::vector<int64_t>& axes_of(const Op& transpose) {
+const std::vector<int64_t>& order_of_axes(const Op& transpose) {
   return transpose.attrs.get<std::vector<int64_t>>(AttrName::axes);
 }
 
@@ -83,7 +83,7 @@ class CanonicalForm : RewriteRule {
     if (op_class(op) != OpClass::view || below.kind != op.kind) return false;
     if (op.kind == OpKind::transpose) {
       std::vector<int64_t> joined;
-      for (int64_t axis : axes_of(op)) joined.push_back(axes_of(below)[axis]);
+      for (int64_t axis : order_of_axes(op)) joined.push_back(order_of_axes(below)[axis]);
       op.attrs.set(AttrName::axes, joined);
     } else if (op.kind == OpKind::slice) {
       const auto attribute = [](const Op& slice, AttrName name) {
@@ -111,7 +111,7 @@ class CanonicalForm : RewriteRule {
 
   /// The readers of a cast then read its operand, which no append may have overwritten.
   bool changes_nothing(ValueId id, const Op& op) {
-    if (op.kind == OpKind::transpose) return llvm::is_sorted(axes_of(op));
+    if (op.kind == OpKind::transpose) return llvm::is_sorted(order_of_axes(op));
     const bool is_view = op_class(op) == OpClass::view;
     return (is_view || op.kind == OpKind::cast) && made()[op.operands[0]].type == op.type &&
            (is_view ||
