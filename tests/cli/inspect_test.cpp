@@ -122,17 +122,17 @@ TEST_CASE("inspect of a GGUF file says what it holds") {
   const ProgramRun run = run_program({"inspect", path});
   CHECK(run.code == 0);
   CHECK(run.out ==
-        "m.gguf: GGUF 3, 1 file, 3 tensors, 1.75 kB\n"
+        "m.gguf: GGUF 3, 1 file, 3 tensors, 1.75 KB\n"
         "\n"
         "general.architecture  \"llama\"\n"
         "llama.block_count     2\n"
         "\n"
         "type  tensors    bytes\n"
-        "Q4_K        2  1.73 kB\n"
+        "Q4_K        2  1.73 KB\n"
         "F32         1     20 B\n"
         "\n"
-        "tensor               count          type    bytes\n"
-        "blk.*.attn_q.weight      2  Q4_K[3, 512]  1.73 kB\n"
+        "tensor               count  type            bytes\n"
+        "blk.*.attn_q.weight      2  Q4_K[3, 512]  1.73 KB\n"
         "output_norm.weight       1  F32[5]           20 B\n");
   const auto json = nlohmann::json::parse(run_program({"inspect", path, "--json"}).out);
   CHECK(json["metadata"]["llama.block_count"] == 2);
