@@ -126,6 +126,7 @@ void break_files(const char* name) {
 TEST_CASE("broken safetensors") { break_files("safetensors"); }
 TEST_CASE("broken .npy") { break_files("npy"); }
 TEST_CASE("broken .npz") { break_files("npz"); }
+TEST_CASE("broken GGUF") { break_files("gguf"); }
 TEST_CASE("broken shard index") { break_files("shard_index"); }
 TEST_CASE("broken quantized weights") { break_files("quantized"); }
 TEST_CASE("broken config.json") { break_files("config"); }
@@ -145,7 +146,7 @@ TEST_CASE("every kind of file is broken here and by a fuzzer") {
     CHECK(names.insert(target.name).second);
     CHECK(!target.seeds().empty());
   }
-  CHECK(names.size() == 15);
+  CHECK(names.size() == 16);
 }
 
 /// Inputs on which a fuzzer or a person once found something wrong; a folder for each target.
