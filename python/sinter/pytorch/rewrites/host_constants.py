@@ -49,10 +49,12 @@ def take_numbers(module: fx.GraphModule, device: torch.device) -> None:
     is_reader = lambda user: user not in host and is_on(user, device)
     numbers = [node for node in host if node.meta["val"].dim() == 0 and node.meta["val"].dtype in TO_SINTER
                and any(map(is_reader, node.users))]
-    for node, value in zip(numbers, computed(module, numbers)):
+    with _disable_current_modes():
+        values = [value.item() for value in computed(module, numbers)]
+    for node, value in zip(numbers, values):
         fake = node.meta["val"].to(device)
         with module.graph.inserting_after(node):
-            constant = module.graph.call_function(aten.full.default, ([], value.item()),
+            constant = module.graph.call_function(aten.full.default, ([], value),
                                                   {"dtype": fake.dtype, "device": device, "pin_memory": False})
         constant.meta.update({**node.meta, "val": fake})
         node.replace_all_uses_with(constant, is_reader)
