@@ -207,13 +207,15 @@ odd("threshold_backward", lambda k: call(k.x(), k.x(), 0), lambda k: call(k.x("a
 odd("log_sigmoid_backward", *[
     lambda k, s=s: call(k.x(s), k.x(s), lambda grad, x: (-x.abs()).exp()) for s in ("", "ab")])
 
-odd("""add.Tensor sub.Tensor rsub.Tensor mul.Tensor div.Tensor floor_divide remainder.Tensor maximum
+odd("""add.Tensor sub.Tensor rsub.Tensor mul.Tensor div.Tensor floor_divide remainder.Tensor fmod.Tensor maximum
        minimum fmax fmin hypot logaddexp xlogy.Tensor pow.Tensor_Tensor eq.Tensor ne.Tensor lt.Tensor
        le.Tensor gt.Tensor ge.Tensor logical_and logical_or logical_xor bitwise_and.Tensor
        bitwise_or.Tensor bitwise_xor.Tensor""", *PAIRS, elementwise=True)
 odd("""add.Scalar sub.Scalar rsub.Scalar mul.Scalar div.Scalar remainder.Scalar eq.Scalar ne.Scalar
        lt.Scalar le.Scalar gt.Scalar ge.Scalar bitwise_and.Scalar bitwise_or.Scalar
-       bitwise_xor.Scalar pow.Tensor_Scalar clamp_min clamp_max""", *SCALARS, elementwise=True)
+       bitwise_xor.Scalar pow.Tensor_Scalar clamp_min clamp_max fmod.Scalar""", *SCALARS, elementwise=True)
+odd("__lshift__.Scalar __rshift__.Scalar bitwise_left_shift.Tensor_Scalar bitwise_right_shift.Tensor_Scalar",
+    *[lambda k, n=n, s=s: call(k.x(s), n) for n in (0, 3) for s in ("", "ab")], elementwise=True)
 odd("add.Tensor sub.Tensor rsub.Tensor", *shapes_of("ab b", ". .", alpha=2),
     *shapes_of("ab b", alpha=-0.5))
 odd("add.Tensor sub.Tensor rsub.Tensor", lambda k: call(k.x("ab"), 3, alpha=2))

@@ -33,7 +33,10 @@ CALLS = [
     lambda t, v: aten.div.Scalar_mode(t.i, 2 * v + 1, rounding_mode="floor"),
     lambda t, v: aten.div.Scalar_mode(t.i, 2 * v + 1, rounding_mode="trunc"),
     lambda t, v: aten.div.Scalar_mode(t.x, v, rounding_mode="trunc"),
-    lambda t, v: aten.remainder.Scalar(t.i, 2 * v + 1),
+    lambda t, v: aten.remainder.Scalar(t.i, 2 * v + 1), lambda t, v: aten.fmod.Scalar(t.i, 2 * v + 1),
+    lambda t, v: aten.__lshift__.Scalar(t.i, v % 8), lambda t, v: aten.__rshift__.Scalar(t.i, v % 8),
+    lambda t, v: aten.bitwise_left_shift.Tensor_Scalar(t.i, v % 8),
+    lambda t, v: aten.bitwise_right_shift.Tensor_Scalar(t.i, v % 8),
     *[lambda t, v, op=op, x=x: getattr(aten, op).Scalar(getattr(t, x), v)
       for op in ("lt", "le", "gt", "ge", "eq", "ne") for x in "xihm"],
     *[lambda t, v, op=op: getattr(aten, op).Scalar(t.m, v) for op in ("bitwise_and", "bitwise_or", "bitwise_xor")],
@@ -64,7 +67,9 @@ CALLS = [
     lambda t, v: aten.roll(t.x, [v], [1]), lambda t, v: aten.roll(t.i, [v]), lambda t, v: aten.tril(t.x, v),
     lambda t, v: aten.triu(t.x, v),
 ]
-IN_EAGER = {"aten.bitwise_and.Scalar", "aten.bitwise_or.Scalar", "aten.bitwise_xor.Scalar", "aten.full.default"}
+IN_EAGER = {"aten.bitwise_and.Scalar", "aten.bitwise_or.Scalar", "aten.bitwise_xor.Scalar", "aten.full.default",
+            "aten.__lshift__.Scalar", "aten.__rshift__.Scalar", "aten.bitwise_left_shift.Tensor_Scalar",
+            "aten.bitwise_right_shift.Tensor_Scalar"}
 # A number is a size here, or torch takes the op apart or has a guard for each value.
 NOT_ALONE = {(aten.arange.default, "end"), (aten.arange.start_step, "step"), (aten.where.ScalarOther, "other"),
              (aten.where.ScalarSelf, "self"), (aten.linalg_vector_norm.default, "ord")}

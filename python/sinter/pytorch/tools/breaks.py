@@ -34,6 +34,8 @@ class Recompilation(NamedTuple):
         return f"compiled again, {self.location}: {self.reason}"
 
 
+_TORCH = os.path.dirname(torch.__file__)
+
 # Dynamo's breaks and compilations so far, each with the owner whose graphs it ended or began: what torch.compile was
 # given. None: of another backend's functions, or from before the last reset.
 _BREAKS: list[tuple[Any, weakref.ref | None]] = []
@@ -82,7 +84,13 @@ def breaks_of(function: Any) -> list[Break]:
     """The breaks of a function, or of a module's forward, since the last reset."""
     note_rest(weak(function))
     return list(dict.fromkeys(Break(place_of(reason), words_of(reason.reason))
-                              for reason in owned_by(function, _BREAKS)))
+                              for reason in owned_by(function, _BREAKS) if not is_asked_by_torch(reason)))
+
+
+def is_asked_by_torch(reason: Any) -> bool:
+    """Whether torch's own code breaks the graph on purpose, as the step of its optimizers does."""
+    frame = reason.user_stack[-1] if reason.user_stack else None
+    return frame is not None and frame.filename.startswith(_TORCH) and "graph_break" in (frame.line or reason.reason)
 
 
 def recompilations_of(function: Any) -> list[Recompilation]:
