@@ -203,7 +203,7 @@ def compile_parts(parts: list[Part], written: list[dict[int, int]], device: torc
 def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:
     """The results that the user's function returns, or that torch makes its results of. Others are
     kept for the backward pass; gradients have the strides that Sinter chooses."""
-    output = next(node for node in module.graph.nodes if node.op == "output")
+    output = module.graph.output_node()
     if phase == "backward" or not isinstance(output.args[0], (tuple, list)):
         return []
     results = output.args[0][:output.meta.get(VISIBLE_COUNT)]
@@ -212,13 +212,13 @@ def visible_results(module: fx.GraphModule, phase: str) -> list[fx.Node]:
 
 def late_gradients(module: fx.GraphModule) -> list[LateGradient]:
     """The gradients of losses that a forward graph does not compute, and why."""
-    return next(node for node in module.graph.nodes if node.op == "output").meta.get(LATE_GRADIENTS, [])
+    return module.graph.output_node().meta.get(LATE_GRADIENTS, [])
 
 
 def lent_results(module: fx.GraphModule, phase: str) -> set[fx.Node]:
     """The results of a forward graph that are kept for the backward pass, and not visible; of a backward
     graph all, gradients."""
-    output = next(node for node in module.graph.nodes if node.op == "output")
+    output = module.graph.output_node()
     count = 0 if phase == "backward" else output.meta.get(VISIBLE_COUNT)
     if count is None or not isinstance(output.args[0], (tuple, list)):
         return set()
@@ -239,7 +239,7 @@ def forward_and_backward(joint: fx.GraphModule, inputs, **options):
     without_results(forward, backward, visible, len(early))
     pipeline.applied(forward.graph)[:0] = pipeline.applied(joint.graph)
     pipeline.run("pair", forward, backward, visible)
-    output = next(node for node in forward.graph.nodes if node.op == "output")
+    output = forward.graph.output_node()
     output.meta[VISIBLE_COUNT] = visible
     output.meta[LATE_GRADIENTS] = late
     return forward, backward

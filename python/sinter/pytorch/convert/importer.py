@@ -358,7 +358,7 @@ def import_graph(graph: fx.Graph, name: str = "graph", names: Names | None = Non
             substitute(importer, node)
     if importer.reasons:
         raise Refused(importer.reasons)
-    output = next(node for node in graph.nodes if node.op == "output")
+    output = graph.output_node()
     for node in flat_nodes(output.args[0]):
         importer.add_output(node)
     return importer.imported

@@ -15,7 +15,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from ..graphs.dtypes import TO_SINTER, in_memory, is_double_number
-from ..graphs.layout import is_dense_from_start, is_view, root_of
+from ..graphs.layout import is_dense_from_start, is_random_op, is_view, root_of
 from ..graphs.names import location_of
 from ..graphs.symbols import expression_of
 from ..rewrites.in_place import Writing
@@ -187,7 +187,7 @@ class Downstreams:
 def draws_numbers(node: fx.Node) -> bool:
     """Whether a node is a random op, or one of torch's that runs such an op, its first argument."""
     target = node.args[0] if isinstance(node.target, HigherOrderOperator) and node.args else node.target
-    return node.op == "call_function" and torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+    return node.op == "call_function" and is_random_op(target)
 
 
 def node_groups(module: fx.GraphModule, supported: SupportedOps) -> list[list[fx.Node]]:
@@ -322,7 +322,7 @@ def rewritten(module: fx.GraphModule, parts: list[Part], entries: list) -> fx.Gr
         if len(waiting) == len(pending):
             raise AssertionError("the parts of a graph depend on one another")
         pending = waiting
-    output = next(node for node in module.graph.nodes if node.op == "output")
+    output = module.graph.output_node()
     graph.node_copy(output, new.__getitem__)
     return fx.GraphModule(root, graph)
 

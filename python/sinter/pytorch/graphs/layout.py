@@ -109,8 +109,12 @@ def root_of(node: fx.Node) -> fx.Node:
     return node
 
 
+def is_random_op(target) -> bool:
+    return torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+
+
 def is_random(node: fx.Node) -> bool:
-    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+    return is_random_op(node.target)
 
 
 def is_repeatable(node: fx.Node) -> bool:

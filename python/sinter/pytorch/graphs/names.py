@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n\s*(?P<code>.*)')
-_TORCH = os.path.dirname(torch.__file__)
+TORCH_FOLDER = os.path.dirname(torch.__file__)
 
 
 def name_of(node: fx.Node) -> str:
@@ -61,7 +61,7 @@ def plain_path(path: str) -> str:
 def location_of(node: fx.Node) -> str:
     """The user's line that made a node: "model.py:42: q = self.q(x)"; "" if it is not known."""
     trace = node.meta.get("stack_trace") or node.stack_trace or ""
-    lines = [match for match in LINE.finditer(trace) if not match["file"].startswith(_TORCH)]
+    lines = [match for match in LINE.finditer(trace) if not match["file"].startswith(TORCH_FOLDER)]
     if not lines:
         return ""
     last = lines[-1]

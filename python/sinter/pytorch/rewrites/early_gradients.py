@@ -367,7 +367,7 @@ def is_widened(node: fx.Node) -> bool:
 
 def with_results(module: fx.GraphModule, outputs: int, found: Sequence[fx.Node]) -> None:
     """Makes values of a joint graph results of the forward pass, behind its own."""
-    node = next(node for node in module.graph.nodes if node.op == "output")
+    node = module.graph.output_node()
     results = list(node.args[0])
     node.args = ([*results[:outputs], *found, *results[outputs:]],)
     described = node.meta.get("desc")
@@ -379,7 +379,7 @@ def with_results(module: fx.GraphModule, outputs: int, found: Sequence[fx.Node])
 
 def without_results(forward: fx.GraphModule, backward: fx.GraphModule, outputs: int, count: int) -> None:
     """Takes these results out again: the backward pass has them among the values that are kept for it."""
-    node = next(node for node in forward.graph.nodes if node.op == "output")
+    node = forward.graph.output_node()
     results = list(node.args[0])
     node.args = ((*results[:outputs], *results[outputs + count:]),)
     if node.meta.get("desc") is not None:

@@ -53,7 +53,7 @@ def take_copies(module: fx.GraphModule) -> list[int]:
     graph = module.graph
     position = {node: i for i, node in enumerate(
         node for node in graph.nodes if node.op == "placeholder")}
-    output = next(node for node in graph.nodes if node.op == "output")
+    output = graph.output_node()
     if not isinstance(output.args[0], (tuple, list)):
         return []
     copies = [node for node in graph.nodes
@@ -76,7 +76,7 @@ def take_writings(module: fx.GraphModule, targets: list[int]) -> list[Writing]:
         return []
     skip_copies(module.graph, len(targets))
     arguments = [node for node in module.graph.nodes if node.op == "placeholder"]
-    output = next(node for node in module.graph.nodes if node.op == "output")
+    output = module.graph.output_node()
     uses = Counter(value for value in output.args[0] if isinstance(value, fx.Node))
     writings = []
     for value, target in zip(output.args[0][-len(targets):], targets):
@@ -152,7 +152,7 @@ def skip_copies(graph: fx.Graph, targets: int) -> None:
     """Lets an op read the source of a copy, and the whole of a slice that has all elements: x[:, p] = v is a copy to a
     view of x, which is written back through each enclosing view. targets: how many of the last results are copied to
     arguments."""
-    output = next(node for node in graph.nodes if node.op == "output")
+    output = graph.output_node()
     for node in list(graph.nodes):
         source = unchanged(node)
         if source is None:

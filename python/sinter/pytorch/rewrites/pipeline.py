@@ -30,7 +30,7 @@ from torch import fx
 from torch.utils._pytree import tree_leaves
 
 from ...errors import usage
-from ..graphs.layout import read_roots
+from ..graphs.layout import is_random_op, read_roots
 from ..quantized.coded_weights import take_codes
 from .chunks import join_chunks
 from .complex_pairs import split_complex
@@ -92,8 +92,10 @@ PIPELINE: tuple[Rewrite, ...] = (
     Rewrite("pad_products", "joint", pad_products, "extents of products are multiples of 8"),
     Rewrite("early_gradients", "loss", early_gradients,
             "the forward pass computes the gradient of a loss while it reads the logits", nothing=lambda: ([], [])),
-    Rewrite("make_again", "pair", make_again, "values that cost little are computed again and not kept", same_call=False),
-    Rewrite("make_norms_again", "pair", make_norms_again, "norms that a condition scales are computed again", same_call=False),
+    Rewrite("make_again", "pair", make_again, "values that cost little are computed again and not kept",
+            same_call=False),
+    Rewrite("make_norms_again", "pair", make_norms_again, "norms that a condition scales are computed again",
+            same_call=False),
     Rewrite("keep_roots", "pair", keep_roots, "a value is kept in place of its views", same_call=False),
     Rewrite("find_packing", "packed", of_graph(find_packing), "products that read one value are one",
             nothing=lambda: Packing([], {})),
@@ -166,7 +168,7 @@ class Applied(NamedTuple):
 
 def applied(graph: fx.Graph) -> list[Applied]:
     """The rewrites that a graph went through, in their order. Its output node has the list."""
-    return output_of(graph).meta.setdefault(APPLIED, [])
+    return graph.output_node().meta.setdefault(APPLIED, [])
 
 
 def run(phase: str, module: fx.GraphModule, *others: Any) -> None:
@@ -199,20 +201,27 @@ def apply(name: str, module: fx.GraphModule, *others: Any) -> Any:
     return result
 
 
+class Content(NamedTuple):
+    """A node's content, which a rewrite may change."""
+
+    op: str
+    target: Any
+    args: tuple
+    kwargs: dict
+
+
 class State:
     """The properties of a graph that a rewrite must keep: its arguments, which others may follow; the types of its
     results; and its effects."""
 
     def __init__(self, module: fx.GraphModule) -> None:
         graph = module.graph
-        self.nodes = {node: (node.target, node.args, node.kwargs) for node in graph.nodes}
-        self.arguments = [node for node in graph.nodes if node.op == "placeholder"]
+        self.nodes = contents_of(graph)
         self.results = results_of(graph)
-        self.effects = effects_of(graph)
 
     def changes(self, module: fx.GraphModule) -> tuple[int, int, int]:
         """How many nodes are new, how many are gone, and how many read something else."""
-        now = {node: (node.target, node.args, node.kwargs) for node in module.graph.nodes}
+        now = contents_of(module.graph)
         both = now.keys() & self.nodes.keys()
         return len(now) - len(both), len(self.nodes) - len(both), sum(now[one] != self.nodes[one] for one in both)
 
@@ -223,13 +232,15 @@ class State:
         for node in graph.nodes:
             if node.op == "call_function" and not TYPES & node.meta.keys():
                 raise fault_of(rewrite, f"{node} has no type")
-        arguments = [node for node in graph.nodes if node.op == "placeholder"]
-        if rewrite.phase != "pair" and arguments[:len(self.arguments)] != self.arguments:
-            raise fault_of(rewrite, f"arguments {self.arguments} become {arguments}")
+        nodes = contents_of(graph)
+        before, now = arguments_of(self.nodes), arguments_of(nodes)
+        if rewrite.phase != "pair" and now[:len(before)] != before:
+            raise fault_of(rewrite, f"arguments {before} become {now}")
         if not rewrite.same_call:
             return
-        if (now := effects_of(graph)) != self.effects:
-            raise fault_of(rewrite, f"effects {self.effects} become {now}")
+        before, now = effects_of(self.nodes), effects_of(nodes)
+        if now != before:
+            raise fault_of(rewrite, f"effects {before} become {now}")
         # Both in the words of now: a rewrite may teach torch that two symbols are equal.
         before, now = types_of(self.results), types_of(results_of(graph))
         if now != before:
@@ -241,13 +252,18 @@ def fault_of(rewrite: Rewrite, problem: str) -> AssertionError:
     return AssertionError(f"a fault of the rewrite {rewrite.name}: {problem}{hint}")
 
 
-def output_of(graph: fx.Graph) -> fx.Node:
-    return next(iter(reversed(graph.nodes)))
+def contents_of(graph: fx.Graph) -> dict[fx.Node, Content]:
+    """The nodes of a graph in their order, with what each is now."""
+    return {node: Content(node.op, node.target, node.args, node.kwargs) for node in graph.nodes}
+
+
+def arguments_of(nodes: dict[fx.Node, Content]) -> list[fx.Node]:
+    return [node for node, content in nodes.items() if content.op == "placeholder"]
 
 
 def results_of(graph: fx.Graph) -> list[torch.Tensor]:
     """The fake tensors of a graph's results."""
-    nodes = [node for node in tree_leaves(output_of(graph).args) if isinstance(node, fx.Node)]
+    nodes = [node for node in tree_leaves(graph.output_node().args) if isinstance(node, fx.Node)]
     values = [node.meta.get("val", node.meta.get("example_value")) for node in nodes]
     return [value for value in values if isinstance(value, torch.Tensor)]
 
@@ -256,11 +272,11 @@ def types_of(results: list[torch.Tensor]) -> list[tuple]:
     return [(fake.dtype, [str(size) for size in fake.shape]) for fake in results]
 
 
-def effects_of(graph: fx.Graph) -> list[str]:
+def effects_of(nodes: dict[fx.Node, Content]) -> list[str]:
     """The ops that change an argument or draw random numbers, in their order."""
-    return [str(node.target) for node in graph.nodes if node.op == "call_function"
-            and (torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
-                 or getattr(getattr(node.target, "_schema", None), "is_mutable", False))]
+    targets = [content.target for content in nodes.values() if content.op == "call_function"]
+    return [str(target) for target in targets
+            if is_random_op(target) or getattr(getattr(target, "_schema", None), "is_mutable", False)]
 
 
 def dump(folder: Path, name: str, before: list[str], modules: list[fx.GraphModule]) -> None:

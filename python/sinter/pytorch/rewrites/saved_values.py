@@ -35,7 +35,7 @@ READ_BY_ELEMENT = {aten.mul.Tensor, aten.add.Tensor, aten.sub.Tensor}
 def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
     """Rewrites both graphs in place. visible: how many results of the forward graph are not for the
     backward graph."""
-    output = next(node for node in forward.graph.nodes if node.op == "output")
+    output = forward.graph.output_node()
     results = list(output.args[0])
     places = {node.name: node for node in backward.graph.nodes if node.op == "placeholder"}
     changed = False
@@ -66,7 +66,7 @@ def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) 
 def make_norms_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
     """Lets the backward graph compute the float32 results of norms whose readers there multiply, add or subtract.
     Rewrites both graphs in place. visible: how many results of the forward graph are not for the backward graph."""
-    output = next(node for node in forward.graph.nodes if node.op == "output")
+    output = forward.graph.output_node()
     places = {node.name: node for node in backward.graph.nodes if node.op == "placeholder"}
     made = [node for node in output.args[0][visible:]
             if isinstance(node, fx.Node) and node.name in places and make_norm_again(backward.graph, places, node)]
@@ -107,7 +107,7 @@ def make_norm_again(graph: fx.Graph, places: dict[str, fx.Node], kept: fx.Node) 
 def make_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
     """Lets the backward graph compute the kept values that depend on no tensor. Rewrites both graphs in place.
     visible: how many results of the forward graph are not for the backward graph."""
-    output = next(node for node in forward.graph.nodes if node.op == "output")
+    output = forward.graph.output_node()
     places = {node.name: node for node in backward.graph.nodes if node.op == "placeholder"}
     free = free_nodes(forward.graph, places)
     kept = [node for node in output.args[0][visible:]

@@ -28,7 +28,7 @@ def skip_idle_casts(graph: fx.Graph) -> None:
 def keep_sums(graph: fx.Graph) -> None:
     """Lets float32 results that are casts of 16-bit products, as autocast makes the gradients of weights, be
     the products' float32 sums: no 16-bit copy is written and read again, and a rounding less is in them."""
-    output = next(node for node in graph.nodes if node.op == "output")
+    output = graph.output_node()
     for result in output.all_input_nodes:
         if result.target not in CASTS or result.meta["val"].dtype != torch.float32:
             continue

@@ -23,7 +23,7 @@ def written_results(module: fx.GraphModule, targets: list[int], part: Part) -> d
     with the leaf, which no one else reads. targets: of the last values that the graph returns."""
     if not targets:
         return {}
-    output = next(node for node in module.graph.nodes if node.op == "output")
+    output = module.graph.output_node()
     arguments = [node for node in module.graph.nodes if node.op == "placeholder"]
     values = output.args[0]
     uses = Counter(value for value in values if isinstance(value, fx.Node))

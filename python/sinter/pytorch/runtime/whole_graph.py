@@ -44,7 +44,7 @@ def whole_graph(module: fx.GraphModule, parts: list[Part], entries: list) -> Cal
     if any(node.op == "call_function" and node not in inside and not is_size(node)
            for node in module.graph.nodes):
         return None  # perhaps for its effect, such as an assertion
-    output = next(node for node in module.graph.nodes if node.op == "output").args[0]
+    output = module.graph.output_node().args[0]
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     if not isinstance(output, (tuple, list)):
         return None

@@ -13,6 +13,8 @@ import torch
 from torch import fx
 from torch._dynamo.utils import get_compilation_metrics, graph_break_reasons
 
+from ..graphs.names import TORCH_FOLDER
+
 
 class Break(NamedTuple):
     """A place in the user's source at which a graph ends, and why: "model.py:26", "Dynamo does not support RNN"."""
@@ -33,8 +35,6 @@ class Recompilation(NamedTuple):
     def __str__(self) -> str:
         return f"compiled again, {self.location}: {self.reason}"
 
-
-_TORCH = os.path.dirname(torch.__file__)
 
 # Dynamo's breaks and compilations so far, each with the owner whose graphs it ended or began: what torch.compile was
 # given. None: of another backend's functions, or from before the last reset.
@@ -90,7 +90,7 @@ def breaks_of(function: Any) -> list[Break]:
 def is_asked_by_torch(reason: Any) -> bool:
     """Whether torch's own code breaks the graph on purpose, as the step of its optimizers does."""
     frame = reason.user_stack[-1] if reason.user_stack else None
-    return frame is not None and frame.filename.startswith(_TORCH) and "graph_break" in (frame.line or reason.reason)
+    return frame is not None and frame.filename.startswith(TORCH_FOLDER) and "graph_break" in (frame.line or reason.reason)
 
 
 def recompilations_of(function: Any) -> list[Recompilation]:
@@ -101,6 +101,7 @@ def recompilations_of(function: Any) -> list[Recompilation]:
 
 
 def weak(function: Any) -> weakref.ref:
+    """A reference to a function or a module; a bound method lives as long as its object."""
     kind = weakref.WeakMethod if isinstance(function, types.MethodType) else weakref.ref
     return kind(function)
 

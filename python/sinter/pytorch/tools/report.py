@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import types
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from ...compiled import Compiled
 from ..rewrites import pipeline
 from ..runtime import recording
 from ..runtime.graph_report import GraphReport, count
-from .breaks import Break, Recompilation, breaks_of, forget_breaks, recompilations_of
+from .breaks import Break, Recompilation, breaks_of, forget_breaks, recompilations_of, weak
 from .step_report import (RoleWork, class_rows, is_step, joined_plan, joined_text, kept_lines, ledgers_of,
                           lost_lines, markdown_table, place_of, role_rows, table, work_by_role)
 
@@ -157,9 +156,7 @@ def calling() -> weakref.ref | None:
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_filename.endswith(_EVAL_FRAME) and callable(frame.f_locals.get("fn")):
-            owner = owner_of(frame.f_locals["fn"])
-            kind = weakref.WeakMethod if isinstance(owner, types.MethodType) else weakref.ref
-            return kind(owner)
+            return weak(owner_of(frame.f_locals["fn"]))
         frame = frame.f_back
     return None
 
