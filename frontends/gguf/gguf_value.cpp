@@ -32,8 +32,6 @@ T load_number(const std::byte* at) {
 template <typename F>
 auto visit_number(GgufValueType type, const std::byte* at, F&& f) {
   switch (type) {
-    case GgufValueType::u8:
-      return f(load_number<uint8_t>(at));
     case GgufValueType::i8:
       return f(load_number<int8_t>(at));
     case GgufValueType::u16:
@@ -52,7 +50,7 @@ auto visit_number(GgufValueType type, const std::byte* at, F&& f) {
       return f(load_number<float>(at));
     case GgufValueType::f64:
       return f(load_number<double>(at));
-    default:
+    default:  // u8 and truth values
       return f(load_number<uint8_t>(at));
   }
 }
