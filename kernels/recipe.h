@@ -20,7 +20,7 @@ struct Recipe {
   enum class Attention : uint8_t {
     tiled,     // one kernel
     composed,  // op by op
-    relaxed,   // one kernel, also where primitives round its scores (recognize_attention.h)
+    relaxed,   // one kernel, also where primitives round its scores (recognize_attention)
   };
   /// How a product of a 16-bit type reads a matrix of codes.
   enum class Codes : uint8_t {

@@ -2,26 +2,6 @@
 
 #include "ir/guarded.h"
 #include "ir/verifier.h"
-#include "passes/attention/attention_masks.h"
-#include "passes/attention/expand_attention.h"
-#include "passes/attention/recognize_attention.h"
-#include "passes/attention/shared_heads.h"
-#include "passes/fusion/check_rows.h"
-#include "passes/fusion/materialize.h"
-#include "passes/fusion/placed_parts.h"
-#include "passes/fusion/recompute_parts.h"
-#include "passes/products/choose_kernels.h"
-#include "passes/products/entry_variants.h"
-#include "passes/products/merge_linears.h"
-#include "passes/reductions/block_sums.h"
-#include "passes/reductions/column_operands.h"
-#include "passes/reductions/label_sums.h"
-#include "passes/reductions/run_sums.h"
-#include "passes/simplify/canonicalize.h"
-#include "passes/simplify/fold_positions.h"
-#include "passes/simplify/moved_views.h"
-#include "passes/simplify/padded_formulas.h"
-#include "passes/simplify/unit_axes.h"
 
 namespace sinter {
 namespace {
@@ -47,23 +27,14 @@ constexpr Pass kPipeline[] = {
     {"canonicalize", plain<canonicalize>},
     {"label_sums", plain<label_sums>},
     {"padded_formulas", plain<padded_formulas>},
-    {"recognize_attention",
-     [](Module& module, const PassOptions& options) {
-       return recognize_attention(module, options.recipe.attention == Recipe::Attention::relaxed);
-     }},
+    {"recognize_attention", recognize_attention},
     {"fold_positions", plain<fold_positions>},
     {"attention_masks", plain<attention_masks>},
     {"shared_heads", plain<shared_heads>},
     {"merge_linears", plain<merge_linears>},
     {"unit_axes", plain<unit_axes>},
-    {"entry_variants",
-     [](Module& module, const PassOptions& options) {
-       return entry_variants(module, options.recipe);
-     }},
-    {"choose_kernels",
-     [](Module& module, const PassOptions& options) {
-       return choose_kernels(module, options.recipe);
-     }},
+    {"entry_variants", entry_variants},
+    {"choose_kernels", choose_kernels},
     {"expand_attention", plain<expand_attention>},
     {"moved_views", plain<moved_views>},
     {"cleanup", plain<canonicalize>},
@@ -73,10 +44,7 @@ constexpr Pass kPipeline[] = {
     {"run_sums", plain<run_sums>},
     {"column_operands", plain<column_operands>},
     {"placed_parts", plain<placed_parts>},
-    {"check_rows",
-     [](Module& module, const PassOptions& options) {
-       return check_rows(module, options.device_inputs);
-     }},
+    {"check_rows", check_rows},
 };
 
 }  // namespace

@@ -3,18 +3,9 @@
 
 #include <functional>
 
-#include "ir/graph.h"
-#include "passes/products/choose_kernels.h"
+#include "passes/passes.h"
 
 namespace sinter {
-
-/// The options of a compilation for its passes.
-struct PassOptions {
-  /// The caller's inputs are in device memory, where nobody checks them before a call
-  /// (check_rows.h).
-  bool device_inputs = false;
-  Recipe recipe = {};
-};
 
 struct Pass {
   std::string_view name;

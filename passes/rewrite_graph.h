@@ -9,7 +9,11 @@ namespace sinter {
 
 /// By value of a graph: the ops that read it. An output is its own reader.
 using Readers = llvm::ArrayRef<llvm::SmallVector<ValueId, 2>>;
-std::vector<llvm::SmallVector<ValueId, 2>> readers_of(const Graph& graph);
+inline std::vector<llvm::SmallVector<ValueId, 2>> readers_of(const Graph& graph) {
+  auto readers = graph.users();
+  for (ValueId id : graph.outputs) readers[id.index].push_back(id);
+  return readers;
+}
 
 /// run(graph, builder, rewriter) makes a new graph with the builder and the rewriter, and returns
 /// whether it differs. The new graph, without dead ops, then takes the place of the old one.

@@ -12,7 +12,7 @@ namespace sinter {
 /// share a kernel. `fast`: groups compute as without_inner_roundings says. A group that no kernel
 /// can be written for is an error that names its values. `forms`: measured on the device; other
 /// kernels have their schedule's own. `device_inputs`: inputs with row numbers of checked ops are
-/// looked at after a call (passes/fusion/check_rows.h). `overwritten`: an output's name, and the
+/// looked at after a call (passes/fusion/check_rows.cpp). `overwritten`: an output's name, and the
 /// name of the input whose memory the output may then have in a call where the kernels allow it
 /// (plan/shared_outputs.h).
 Result<Program> lower(const Module& module, llvm::ArrayRef<Grouping> groupings,

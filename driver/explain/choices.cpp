@@ -6,7 +6,7 @@
 
 #include "driver/text_table.h"
 #include "kernels/registry.h"
-#include "passes/attention/recognize_attention.h"
+#include "passes/passes.h"
 #include "passes/products/choose_kernels.h"
 
 namespace sinter {

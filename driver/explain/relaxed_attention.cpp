@@ -1,8 +1,8 @@
 #include "driver/explain/relaxed_attention.h"
 
 #include "ir/variants.h"
-#include "passes/attention/recognize_attention.h"
 #include "passes/fusion/fusion_costs.h"
+#include "passes/passes.h"
 
 namespace sinter {
 namespace {

@@ -1,5 +1,16 @@
-#include "passes/attention/recognize_attention.h"
-
+// Attention that is written in primitives becomes the op:
+//
+//   %s = einsum %q, %k {spec = "bhnd,bhtd->bhnt", dtype = f32}     scores
+//   %t = mul %s, %scale    %u = add %t, %mask    %p = softmax %u
+//   %c = cast %p           %y = einsum %c, %v {spec = "bhnt,bhtd->bhnd"}
+//   =>
+//   %y = attention %q, %k, %v, all rows, %mask {heads = ..., scale = ...}
+//
+// Between the products there may be, in this order and through reshapes: a multiplication or
+// division by a constant, a soft cap, masks that are added or choose -inf. The scores are float32
+// from the product to the softmax, so that only the probabilities are rounded: `attention` may sum
+// in an order of its own and rounds the weights instead. With `relaxed`, roundings of the scores to
+// 16 bits are left out too. No other op may read a value between the products.
 #include <llvm/ADT/STLExtras.h>
 
 #include <cmath>
@@ -9,6 +20,7 @@
 #include "ir/match.h"
 #include "ir/sym_expr.h"
 #include "ir/verify_graph.h"
+#include "passes/passes.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -340,7 +352,8 @@ std::vector<ValueId> rounded_attentions(const Graph& graph) {
   return found;
 }
 
-bool recognize_attention(Module& module, bool relaxed) {
+bool recognize_attention(Module& module, const PassOptions& options) {
+  const bool relaxed = options.recipe.attention == Recipe::Attention::relaxed;
   return replace_ops<RecognizedAttentions>(module, OpKind::softmax, relaxed);
 }
 

@@ -1,9 +1,14 @@
-#include "passes/attention/shared_heads.h"
-
+// Heads of keys and values that are repeated before an attention are read once:
+//
+//   %more = broadcast of keys [B, R, 8, 1, 64] to [B, R, 8, 4, 64]      %rows = reshape %more
+//   %y = attention %q, %rows, ... {heads = 32, kv_heads = 32}
+//   =>
+//   %y = attention %q, %keys, ... {heads = 32, kv_heads = 8}
 #include <llvm/ADT/STLExtras.h>
 
 #include "ir/contraction.h"
 #include "ir/verify_graph.h"
+#include "passes/passes.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

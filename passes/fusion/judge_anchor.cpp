@@ -26,11 +26,9 @@ llvm::SmallVector<ValueId, 2> anchors_of(const GroupShape& shape) {
 
 /// The anchor and companions of both groups; nothing where they cannot share a kernel.
 std::optional<llvm::SmallVector<ValueId, 2>> joined_anchors(const Question& q) {
-  const auto of_group = [](const GroupShape& shape) {
-    return shape.anchor ? anchors_of(shape) : llvm::SmallVector<ValueId, 2>();
-  };
-  llvm::SmallVector<ValueId, 2> all = of_group(q.first_shape());
-  llvm::append_range(all, of_group(q.second_shape()));
+  llvm::SmallVector<ValueId, 2> all;
+  for (const GroupShape* shape : {&q.first_shape(), &q.second_shape()})
+    if (shape->anchor) llvm::append_range(all, anchors_of(*shape));
   const Graph& graph = q.problem.graph();
   // The anchor is the one whose companions all the others are.
   for (ValueId& anchor : all)
@@ -189,8 +187,7 @@ std::optional<Verdict> takes_elements(const Question& q, const Ports::Place& res
     // elements of a tile.
     if ((result.port != Port::row && (facts.reduces || volume(facts.dims) != volume(elements))) ||
         (result.port == Port::tile && writes_state(q.problem.graph()[reader])))
-      return refuse(Reason::port_other_element,
-                    fmt::format("{} of {}", q.problem.name(reader), q.problem.name(anchor)));
+      return refuse(q.problem, Reason::port_other_element, reader, anchor);
     for (const Read& read : q.problem.facts(reader).reads)
       if (llvm::is_contained(q.members, read.root))
         if (auto refusal = read_fits(q.problem, shape, reader, read)) return refusal;
@@ -212,8 +209,7 @@ std::optional<Verdict> checks::epilogue(Question& q) {
       if (read.root == anchor || !llvm::is_contained(q.prologue, read.root)) continue;
       if (llvm::is_contained(anchors, read.root))  // companions' results go to memory
         return refuse(Reason::port_closed, q.problem.name(read.root));
-      return refuse(Reason::anchor_other_block,
-                    fmt::format("{} of {}", q.problem.name(reader), q.problem.name(read.root)));
+      return refuse(q.problem, Reason::anchor_other_block, reader, read.root);
     }
     if (!is_open(result.port)) return refuse(Reason::port_closed, q.problem.name(anchor));
   }

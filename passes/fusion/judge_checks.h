@@ -79,6 +79,10 @@ std::optional<Verdict> state_conflict(const FusionProblem& problem, Members x, M
 std::optional<Verdict> slower(double seconds_together, double seconds_apart);
 
 // Parts of several checks.
+/// Refuses that `reader` takes `value`.
+inline Verdict refuse(const FusionProblem& problem, Reason reason, ValueId reader, ValueId value) {
+  return refuse(reason, fmt::format("{} of {}", problem.name(reader), problem.name(value)));
+}
 /// Refuses a group that no neighbour can join.
 std::optional<Verdict> stays_alone(const Question& question);
 /// The kernel of a group of this shape stores side results.

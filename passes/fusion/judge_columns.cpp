@@ -62,15 +62,11 @@ std::optional<Verdict> checks::column_port(Question& q) {
   for (ValueId reader : q.members)
     for (const Read& read : q.problem.facts(reader).reads) {
       if (!llvm::is_contained(q.members, read.root)) continue;
-      const auto refused = [&](Reason reason) {
-        return refuse(reason,
-                      fmt::format("{} of {}", q.problem.name(reader), q.problem.name(read.root)));
-      };
-      if (read.loaded) return refused(Reason::port_gathered);
+      if (read.loaded) return refuse(q.problem, Reason::port_gathered, reader, read.root);
       const bool in_epilogue = side_of(q.problem, *q.merged.columns, reader) == Side::epilogue;
       const bool from_prologue = side_of(q.problem, *q.merged.columns, read.root) == Side::prologue;
       if (in_epilogue == from_prologue || !reads_own_element(q.problem, read))
-        return refused(Reason::port_other_element);
+        return refuse(q.problem, Reason::port_other_element, reader, read.root);
     }
   return std::nullopt;
 }

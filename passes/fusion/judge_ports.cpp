@@ -61,16 +61,14 @@ std::optional<Verdict> read_fits(const FusionProblem& problem, const GroupShape&
   if (writes_state(root))
     return refuse(Reason::state_version,
                   fmt::format("{} reads what {} writes", problem.name(reader), root.name));
-  if (read.loaded)
-    return refuse(Reason::port_gathered, fmt::format("{} of {}", problem.name(reader), root.name));
+  if (read.loaded) return refuse(problem, Reason::port_gathered, reader, read.root);
   // In a row with a reduction, whose operands its threads have just read, a value is worth
   // computing again at the element that is wanted; recomputed_once sees to it that this does not
   // multiply.
   const ReadPlace place = place_of(problem, shape, read);
   if (place == ReadPlace::own_element || (place == ReadPlace::own_row && shape.row_prefix))
     return std::nullopt;
-  return refuse(Reason::port_other_element,
-                fmt::format("{} of {}", problem.name(reader), root.name));
+  return refuse(problem, Reason::port_other_element, reader, read.root);
 }
 
 std::optional<Verdict> recomputed_once(const FusionProblem& problem, const GroupShape& shape,
@@ -84,9 +82,7 @@ std::optional<Verdict> recomputed_once(const FusionProblem& problem, const Group
       if (at == depth.end() || read.root == reader) continue;
       const uint32_t moves =
           at->second + (place_of(problem, shape, read) == ReadPlace::own_row ? 1 : 0);
-      if (moves > 1)
-        return refuse(Reason::port_other_element,
-                      fmt::format("{} of {}", problem.name(reader), problem.name(read.root)));
+      if (moves > 1) return refuse(problem, Reason::port_other_element, reader, read.root);
       depth[reader.index] = std::max(depth[reader.index], moves);
     }
   }

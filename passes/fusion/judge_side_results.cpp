@@ -62,8 +62,7 @@ std::optional<Verdict> reads_side_result(const FusionProblem& problem, ValueId r
   const Graph& graph = problem.graph();
   if (as_column_runs(graph, root)) return refuse(Reason::space_reduction, problem.name(root));
   if (places_part(graph[root]) && !places_part(graph[reader]))
-    return refuse(Reason::port_other_element,
-                  fmt::format("{} of {}", problem.name(reader), problem.name(root)));
+    return refuse(problem, Reason::port_other_element, reader, root);
   return std::nullopt;
 }
 

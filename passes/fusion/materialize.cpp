@@ -1,38 +1,43 @@
-#include "passes/fusion/materialize.h"
-
+// Copies where a value must stand in memory in another form than it has.
+//
+//   return %input                        =>   %input.out = copy %input; return %input.out
+//   einsum %a, %b, no unit stride in a   =>   einsum of transpose (copy (transpose %a)), %b
+//
+// Requires that no op of constants is left to fold: a copy is made for a constant, not for an op.
+// Afterwards every output is the result of a computing op, every linear and einsum has a
+// ContractionForm, and every other kernel around an op can address its operands. Equal copies are
+// one. Later passes keep this: the pass finds nothing to do in their module.
 #include <llvm/ADT/DenseMap.h>
 
-#include "ir/builder.h"
 #include "ir/common_subexpressions.h"
 #include "ir/contraction.h"
-#include "ir/graph_rewriter.h"
 #include "ir/grouping.h"
 #include "ir/index_map.h"
 #include "ir/infer.h"
 #include "ir/op_roles.h"
-#include "ir/variants.h"
 #include "kernels/registry.h"
+#include "passes/passes.h"
+#include "passes/rewrite_graph.h"
 
 namespace sinter {
 namespace {
 
 class Materializer {
  public:
-  Materializer(const Graph& from, llvm::ArrayRef<Symbol> symbols)
-      : from_(from), symbols_(symbols), builder_(result_, symbols) {}
+  Materializer(Builder& builder, GraphRewriter& rewriter)
+      : builder_(builder), rewriter_(rewriter), result_(builder.graph()) {}
 
-  Graph run() {
-    GraphRewriter rewriter(from_, result_);
-    rewriter.rewrite([&](ValueId, Op op) {
+  /// True if the graph gets a copy.
+  bool run() {
+    rewriter_.rewrite([&](ValueId, Op op) {
       if (is_without_order(op, OpKind::linear) || op.kind == OpKind::einsum) return contraction(op);
       if (const KernelFamily* family = anchored_by(op)) return anchor(*family, std::move(op));
-      return rewriter.add(std::move(op));
+      return rewriter_.add(std::move(op));
     });
     for (ValueId& id : result_.outputs) id = output(id);
-    return std::move(result_);
+    merge_common_subexpressions(result_, [](std::string_view) { return false; });
+    return changed_;
   }
-
-  bool changed() const { return changed_; }
 
  private:
   /// Copies of as few operands as a form needs, then the op.
@@ -62,7 +67,7 @@ class Materializer {
   /// The kernel can read operand k where it is. By default a matrix needs rows of neighbouring
   /// elements, and any other value is dense from its first element on.
   bool addresses(const KernelFamily& family, const Op& op, size_t k) const {
-    if (family.addresses) return family.addresses(result_, op, k, symbols_);
+    if (family.addresses) return family.addresses(result_, op, k, builder_.symbols());
     const ValueId operand = op.operands[k];
     return result_[operand].type.rank() == 2 ? strided_rows(result_, operand).has_value()
                                              : is_dense(result_, operand);
@@ -73,7 +78,9 @@ class Materializer {
     return builder_.op(OpKind::copy, {operand}, {}, op.name + "." + result_[operand].name);
   }
 
-  bool has_form(const Op& op) const { return contraction_form(result_, op, symbols_).has_value(); }
+  bool has_form(const Op& op) const {
+    return contraction_form(result_, op, builder_.symbols()).has_value();
+  }
 
   ValueId in_order(ValueId x, const std::vector<int64_t>& axes) {
     return llvm::is_sorted(axes) ? x : builder_.transpose(x, axes);
@@ -85,8 +92,7 @@ class Materializer {
     constexpr std::string_view kSuffixes[] = {".a", ".b", ".bias"};
     for (uint32_t operand : operands) {
       if (operand >= op.operands.size()) continue;
-      std::vector<int64_t> order = {0};
-      if (operand < 2) order = gemm_order(op, operand);
+      const auto order = operand < 2 ? gemm_order(op, operand) : std::vector<int64_t>{0};
       const ValueId ordered = in_order(op.operands[operand], order);
       const ValueId copy =
           builder_.op(OpKind::copy, {ordered}, {}, op.name + std::string(kSuffixes[operand]));
@@ -159,10 +165,9 @@ class Materializer {
     return copy = builder_.op(OpKind::copy, {id}, {}, name);
   }
 
-  const Graph& from_;
-  llvm::ArrayRef<Symbol> symbols_;
-  Graph result_;
-  Builder builder_;
+  Builder& builder_;
+  GraphRewriter& rewriter_;
+  Graph& result_;
   llvm::DenseMap<uint32_t, ValueId> outputs_;  // copies, by value
   bool changed_ = false;
 };
@@ -170,18 +175,9 @@ class Materializer {
 }  // namespace
 
 bool materialize(Module& module) {
-  bool changed = false;
-  for (Entry& entry : module.entries) {
-    const std::vector<Symbol> symbols = narrowed(module.symbols, entry.range);
-    Materializer materializer(entry.graph, symbols);
-    Graph graph = materializer.run();
-    merge_common_subexpressions(graph, [](std::string_view) { return false; });
-    remove_dead_ops(graph);
-    make_names_unique(graph);
-    changed |= materializer.changed();
-    entry.graph = std::move(graph);
-  }
-  return changed;
+  const auto any = [](const Op&) { return true; };
+  return rewrite_graphs(module, any,
+                        [](const Graph&, auto&... made) { return Materializer(made...).run(); });
 }
 
 }  // namespace sinter

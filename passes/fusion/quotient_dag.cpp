@@ -52,7 +52,7 @@ uint32_t QuotientDag::find(ValueId id) const {
 }
 
 QuotientDag::Reach QuotientDag::reach(uint32_t from, uint32_t to, const Edges& edges, bool direct,
-                                      size_t budget) const {
+                                      size_t budget, std::vector<uint32_t>* reached) const {
   const auto [low, high] = std::minmax(position_[from], position_[to]);
   ++epoch_;
   mark_[from] = epoch_;
@@ -68,6 +68,7 @@ QuotientDag::Reach QuotientDag::reach(uint32_t from, uint32_t to, const Edges& e
         mark_[other] = epoch_;
         groups.push_back(other);
       }
+  if (reached) reached->assign(groups.begin() + 1, groups.end());
   return Reach::nothing;
 }
 
@@ -89,18 +90,10 @@ bool QuotientDag::depends(uint32_t a, uint32_t b) const {
 }
 
 std::vector<uint32_t> QuotientDag::between(uint32_t from, uint32_t to, const Edges& edges) const {
-  const auto [low, high] = std::minmax(position_[from], position_[to]);
-  ++epoch_;
-  std::vector<uint32_t> groups{from};
-  for (size_t i = 0; i < groups.size(); ++i)
-    for (ValueId member : members_[groups[i]])
-      for (ValueId op : edges[member.index]) {
-        const uint32_t other = find(op);
-        if (mark_[other] == epoch_ || position_[other] <= low || position_[other] >= high) continue;
-        mark_[other] = epoch_;
-        groups.push_back(other);
-      }
-  groups.erase(groups.begin());
+  std::vector<uint32_t> groups;
+  const Reach result = reach(from, to, edges, false, SIZE_MAX, &groups);
+  SINTER_CHECK(result == Reach::nothing, "a path leads outside of {} and {}", from, to);
+  llvm::sort(groups, [&](uint32_t x, uint32_t y) { return position_[x] < position_[y]; });
   return groups;
 }
 
@@ -233,11 +226,8 @@ std::vector<ValueId> QuotientDag::witness(ValueId from, ValueId to) const {
 uint32_t QuotientDag::merge(uint32_t a, uint32_t b) {
   if (position_[a] > position_[b]) std::swap(a, b);
   const uint32_t low = position_[a], high = position_[b];
-  std::vector<uint32_t> after = between(a, b, op_successors_);
-  std::vector<uint32_t> before = between(b, a, op_predecessors_);
-  const auto by_position = [&](uint32_t x, uint32_t y) { return position_[x] < position_[y]; };
-  std::sort(after.begin(), after.end(), by_position);
-  std::sort(before.begin(), before.end(), by_position);
+  const std::vector<uint32_t> after = between(a, b, op_successors_);
+  const std::vector<uint32_t> before = between(b, a, op_predecessors_);
   std::vector<uint32_t> places{low, high};
   for (uint32_t group : after) places.push_back(position_[group]);
   for (uint32_t group : before) places.push_back(position_[group]);

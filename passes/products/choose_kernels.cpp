@@ -152,10 +152,10 @@ std::vector<ValueId> rounded_matrices(const Graph& graph) {
   return casts;
 }
 
-bool choose_kernels(Module& module, const Recipe& recipe) {
+bool choose_kernels(Module& module, const PassOptions& options) {
   bool changed = false;
   for (Entry& entry : module.entries) {
-    auto graph = with_chosen_kernels(entry, narrowed(module.symbols, entry.range), recipe);
+    auto graph = with_chosen_kernels(entry, narrowed(module.symbols, entry.range), options.recipe);
     if (!graph) continue;
     entry.graph = std::move(*graph);
     changed = true;

@@ -45,7 +45,4 @@ std::optional<Graph> with_chosen_kernels(const Entry& entry, llvm::ArrayRef<Symb
 /// The casts of quantized matrices to a 16-bit type, which Recipe::Codes::rounded asks for.
 std::vector<ValueId> rounded_matrices(const Graph& graph);
 
-/// True if something changed.
-bool choose_kernels(Module& module, const Recipe& recipe = {});
-
 }  // namespace sinter

@@ -1,8 +1,16 @@
-#include "passes/products/merge_linears.h"
-
+// Linears that read the same value become one with concatenated weights, at most as many as a
+// concat has operands; their results are slices.
+//
+//   %q = linear %x, %wq                  %qkv = linear %x, %wqkv
+//   %k = linear %x, %wk            =>    %q   = slice %qkv {axis = 1, begin = 0, size = 64}
+//   %v = linear %x, %wv                  %k   = slice ..., %v = slice ...
+//
+// Requires weights that no op but the merged linears uses; leaves one weight function that
+// concatenates the others', shared by all entries.
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
 
+#include "passes/passes.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {
@@ -145,9 +153,8 @@ class Merger {
     });
   }
   static bool has_parameters_like(const Graph& graph, ValueId a, ValueId b) {
-    const auto &first = graph[a].operands, &second = graph[b].operands;
-    return std::equal(first.begin() + 1, first.end(), second.begin() + 1, second.end(),
-                      [&](ValueId x, ValueId y) { return have_one_format(graph[x], graph[y]); });
+    return llvm::equal(llvm::drop_begin(graph[a].operands), llvm::drop_begin(graph[b].operands),
+                       [&](ValueId x, ValueId y) { return have_one_format(graph[x], graph[y]); });
   }
 
   /// A weight that one entry reads in a merge and another in a linear of its own stays apart.

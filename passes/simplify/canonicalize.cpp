@@ -1,11 +1,18 @@
-#include "passes/simplify/canonicalize.h"
-
+// Brings a graph into the form that the other passes expect, without changing any value.
+//
+//   %a = mul %x, %c      %b = mul %x, %c      =>   %a = mul %x, %c
+//   %v = reshape %u {dims = [4, 6]}, u [4, 6] =>   uses of %v read %u
+//
+// Common subexpressions are merged (the earlier name stays), chains of one kind of view are joined,
+// views and casts that change nothing vanish, elementwise ops of constants are folded, literals of
+// an entry become weights, dead ops, weights and states go.
 #include <llvm/ADT/StringSet.h>
 
 #include "ir/common_subexpressions.h"
 #include "ir/fault.h"
 #include "ir/match.h"
 #include "ir/scalar_math.h"
+#include "passes/passes.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

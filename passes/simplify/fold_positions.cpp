@@ -1,11 +1,15 @@
-#include "passes/simplify/fold_positions.h"
-
+// Integers and truth values that are the same in every call are said by their places:
+//
+//   %i = iota {axis = 0}   %j = add %i, 1   %k = sub %j, 1     =>  %k = iota {axis = 0}
+//   %z = cumulative_sum of zeros                               =>  %z = constant {value = 0}
+//   %p = embedding %table, %k        %table: iota along rows   =>  %p = iota
 #include <llvm/ADT/STLExtras.h>
 
 #include <numeric>
 
 #include "ir/op_roles.h"
 #include "ir/term_builder.h"
+#include "passes/passes.h"
 #include "passes/rewrite_graph.h"
 
 namespace sinter {

@@ -1,6 +1,6 @@
 // Groups whose operands begin one element after the beginning of a tensor, so that no vector of a
 // row lies where a vector may. Of closed ops these are the matrices: the rest must stand in memory
-// as it is (passes/fusion/materialize.h).
+// as it is (passes/fusion/materialize.cpp).
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 #include "ir/variants.h"
 #include "ir/verifier.h"
 #include "kernels/registry.h"
-#include "passes/fusion/materialize.h"
+#include "passes/passes.h"
 #include "runtime/compare.h"
 #include "runtime/host/executor.h"
 #include "runtime/host/run.h"

@@ -1,8 +1,6 @@
 // Random masks of attention: what attention_masks makes of one leaves every token the same keys.
 //
 // SINTER_TRIES=N draws N masks (1000); SINTER_SEED=S others (5).
-#include "passes/attention/attention_masks.h"
-
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -11,7 +9,7 @@
 #include "ir/attention_heads.h"
 #include "ir/builder.h"
 #include "ir/verifier.h"
-#include "passes/simplify/fold_positions.h"
+#include "passes/passes.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
 
