@@ -166,13 +166,16 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
         written = [{} if wrapped is not None else written_results(module, targets, part) for part in parts]
         entries = compile_parts(parts, written, device, options, refused, memory)
     calls = [recorded(entry, part.leaves, options["check"],
-                      written_of_part, {i for i, node in enumerate(part.results) if node in lent}, phase == "backward")
+                      written_of_part, {i for i, node in enumerate(part.results) if node in lent}, phase == "backward",
+                      memory.recordings)
              for entry, part, written_of_part in zip(entries, parts, written)] if options["graphs"] else []
     called = calls or ([wrapped(entry) for entry in entries] if wrapped is not None else entries)
     whole = whole_graph(module, parts, called)
     function = with_copies(with_constants(whole or rewritten(module, parts, called).forward, constants), targets)
     if phase == "backward" and hasattr(function, "take"):
         entries[0].allow_groups()
+    elif phase == "backward" and calls and whole is not None and not targets and not getattr(whole, "returns_arguments", False):
+        calls[0].reuse_arguments()
     kept = [[operand.name for operand in part.graph.outputs if phase == "forward" and operand.node in lent]
             for part in parts]
     return CompiledGraph(function, entries, eager, whole is not None, calls, kept, pipeline.applied(module.graph))

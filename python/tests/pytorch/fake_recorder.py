@@ -9,7 +9,7 @@ from unittest import mock
 import torch
 
 from sinter.pytorch.runtime import recording
-from sinter.pytorch.runtime.lending import is_lent, unowned
+from sinter.pytorch.runtime.lending import is_lent, tensor_at, unowned
 from sinter.pytorch.runtime.recorder import DEFAULT_STREAM, Capture, Recorder, with_written
 
 
@@ -25,7 +25,7 @@ class FakeRecorder(Recorder):
     def stream(self) -> int | None:
         return FakeRecorder.stream_now
 
-    def follow(self) -> None:
+    def follow(self, last: object) -> None:
         self.followed += 1
 
     def launch(self, function: Callable) -> list[torch.Tensor]:
@@ -41,6 +41,7 @@ class FakeRecorder(Recorder):
             given[i] = buffer
         results = [None if i in written else torch.empty_like(result)
                    for i, result in enumerate(prepare(*arguments))]
+        move_over(results, [given[i] for i in getattr(function, "keywords", {}).get("over", ())])
 
         def replay() -> None:
             self.replays += 1
@@ -55,6 +56,17 @@ class FakeRecorder(Recorder):
 
     def release(self) -> None:
         self.released += 1
+
+
+def move_over(results: list[torch.Tensor | None], arguments: list[torch.Tensor]) -> None:
+    """Gives each result the memory of an argument of its own that is as large, while there is one."""
+    for i, result in enumerate(results):
+        for argument in arguments if result is not None else ():
+            if argument.nbytes >= result.nbytes:
+                arguments.remove(argument)
+                results[i] = tensor_at(argument.data_ptr(), result.nbytes, result.shape, result.stride(),
+                                       result.dtype, result.device)
+                break
 
 
 @contextlib.contextmanager

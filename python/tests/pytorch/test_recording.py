@@ -6,6 +6,7 @@ import sys
 import unittest
 import weakref
 from collections import Counter
+from unittest import mock
 
 import torch
 from beside_eager import assert_same, compiled, errors_of_threads, reset
@@ -21,6 +22,7 @@ from sinter.pytorch.runtime import recording
 from sinter.pytorch.tools import report
 from sinter.pytorch.backend import read_options
 from sinter.pytorch.runtime.lending import Lease
+from sinter.pytorch.runtime.lent_memory import BLOCK, SpareMemory, apart, blocks
 
 randn = torch.randn
 
@@ -538,6 +540,131 @@ class TestGradients(unittest.TestCase):
         for pairs in kept:
             for own, other in pairs:
                 assert_same(own, other, 1e-5)
+
+
+class TestGradientsInLentMemory(unittest.TestCase):
+    """Gradients lie in what the forward pass has lent, until one is alive when that is to be written again."""
+
+    def setUp(self):
+        reset()
+        self.enterContext(recorded_on_cpu())
+        self.enterContext(mock.patch.object(recording.RecordedCall, "reuse_arguments",
+                                            lambda call: setattr(call, "_reuses", True)))
+        torch.manual_seed(6)
+        make = lambda: nn.Sequential(nn.Linear(8, 64), nn.GELU(), nn.Linear(64, 4))
+        self.own, self.eager = make(), make()
+        self.eager.load_state_dict(self.own.state_dict())
+        self.ours = record(self.own)
+
+    def losses(self):
+        x = randn(24, 8)
+        return [model(x).square().sum() for model in (self.ours, self.eager)]
+
+    def check(self):
+        for own, other in zip(self.own.parameters(), self.eager.parameters()):
+            assert_same(own.grad, other.grad, 1e-5)
+
+    def drop(self):
+        for model in (self.own, self.eager):
+            model.zero_grad(set_to_none=True)
+
+    def step(self, backward=torch.Tensor.backward):
+        for loss in self.losses():
+            backward(loss)
+        self.check()
+
+    def hosts(self) -> list:
+        (one,) = calls()[1].recordings
+        return one.lease.hosts
+
+    def test_steps_that_drop_gradients_first(self):
+        for _ in range(6):
+            self.step()
+            self.drop()
+        forward, backward = calls()
+        self.assertEqual(self.hosts(), [forward.recordings[0].lease])
+        self.assertGreaterEqual(min(forward._recorder.replays, backward._recorder.replays), 4)
+
+    def test_steps_that_drop_gradients_behind_the_forward_pass(self):
+        for number in range(8):
+            losses = self.losses()
+            self.drop()
+            for loss in losses:
+                loss.backward()
+            self.check()
+        forward, backward = calls()
+        self.assertEqual(self.hosts(), [])
+        self.assertGreaterEqual(min(forward._recorder.replays, backward._recorder.replays), 3)
+
+    @torch._functorch.config.patch(donated_buffer=False)
+    def test_a_graph_that_is_kept_is_not_overwritten(self):
+        for _ in range(3):
+            self.step()
+            self.drop()
+        replays = calls()[1]._recorder.replays
+        for loss in self.losses():
+            loss.backward(retain_graph=True)
+            loss.backward()
+        self.check()
+        self.assertEqual(calls()[1]._recorder.replays, replays + 1)
+
+    def test_gradients_that_outlive_the_recordings(self):
+        for _ in range(3):
+            self.step()
+            self.drop()
+        self.step()
+        kept = [(own.grad, other.grad) for own, other in zip(self.own.parameters(), self.eager.parameters())]
+        recording.reset()
+        gc.collect()
+        self.drop()
+        for _ in range(4):
+            self.step()
+            self.drop()
+        for own, other in kept:
+            assert_same(own, other, 1e-5)
+
+
+class TestSpareMemory(unittest.TestCase):
+    """Results in the memory of arguments that have been read."""
+
+    def memory(self, sizes: list[int]):
+        """Spare blocks, one behind the other, of these sizes; a gap of a block behind each."""
+        whole = torch.zeros(sum(sizes) + BLOCK * (len(sizes) + 2), dtype=torch.uint8)
+        begin = -whole.data_ptr() % BLOCK
+        spare, places = SpareMemory(), []
+        for size in sizes:
+            places.append(whole.data_ptr() + begin)
+            spare.add(whole[begin:begin + size])
+            begin += blocks(size) + BLOCK
+        return whole, spare, places
+
+    def take(self, spare: SpareMemory, count: int):
+        return spare.take([count], [1], torch.uint8, torch.device("cpu"))
+
+    def test_the_smallest_range_that_is_large_enough(self):
+        whole, spare, places = self.memory([4 * BLOCK, 2 * BLOCK, 3 * BLOCK])
+        first, second = self.take(spare, 2 * BLOCK - 7), self.take(spare, 2 * BLOCK)
+        self.assertEqual([first.data_ptr(), second.data_ptr()], [places[1], places[2]])
+        self.assertEqual(self.take(spare, BLOCK).data_ptr(), places[2] + 2 * BLOCK)
+        self.assertIsNone(self.take(spare, 4 * BLOCK + 1))
+        first.fill_(1)
+        self.assertEqual(whole.sum(), 2 * BLOCK - 7)
+
+    def test_neighbours_are_one_range(self):
+        whole = torch.zeros(8 * BLOCK, dtype=torch.uint8)
+        begin = -whole.data_ptr() % BLOCK
+        parts = [whole[begin + i * BLOCK:begin + (i + 1) * BLOCK] for i in range(4)]
+        spare = SpareMemory()
+        for i in (0, 3, 1, 2):
+            spare.add(parts[i])
+        self.assertEqual(self.take(spare, 4 * BLOCK).data_ptr(), parts[0].data_ptr())
+
+    def test_shared_memory_is_not_spare(self):
+        whole = torch.zeros(16 * BLOCK, dtype=torch.uint8)
+        begin = -whole.data_ptr() % BLOCK
+        at = lambda first, last: whole[begin + first * BLOCK:begin + last * BLOCK]
+        tensors = [at(0, 6), at(1, 2), at(3, 4), at(6, 7), at(7, 9), at(8, 10), whole[begin + 10 * BLOCK + 8:][:8]]
+        self.assertEqual(apart(tensors, range(7)), {3})
 
 
 class TestWorkOfCalls(unittest.TestCase):

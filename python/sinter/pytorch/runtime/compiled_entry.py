@@ -8,7 +8,7 @@ import math
 import threading
 from collections import Counter
 from types import MappingProxyType
-from typing import Iterator, Mapping, NamedTuple
+from typing import Collection, Iterator, Mapping, NamedTuple
 
 import torch
 
@@ -28,6 +28,7 @@ from ..convert.importer import ImportedGraph, Operand
 from ..graphs.dtypes import in_memory, sinter_dtype
 from ..graphs.symbols import sizes_of
 from ..rewrites.packing import addresses_at, is_parameter
+from .lent_memory import SpareMemory, apart
 from .shared_memory import SharedMemory, StreamSession
 from .step_groups import Group, groups_of
 
@@ -198,11 +199,13 @@ class BoundCall(Call):
         sizes, strides, dtype = self.result_layouts[number]
         return torch.empty_strided(sizes, strides, dtype=dtype, device=self._device)
 
-    def launch_in_groups(self, parameters: tuple[int, ...],
-                         given: list[torch.Tensor | None]) -> list[torch.Tensor]:
+    def launch_in_groups(self, parameters: tuple[int, ...], given: list[torch.Tensor | None],
+                         spare: Collection[int] = ()) -> list[torch.Tensor]:
         """Enqueues the kernels in groups of steps. Results are new tensors, made before the first group that writes
-        them; tensors of `given` that the forward pass has made become None after the last group that reads them."""
+        them; tensors of `given` that the forward pass has made become None after the last group that reads them.
+        spare: those of them in whose memory results may lie from then on."""
         results: list[torch.Tensor | None] = [None] * len(self.result_layouts)
+        memory = SpareMemory()
         with self._lock:
             inputs, outputs = self._addresses
             self._write_addresses(parameters, given, [])
@@ -210,27 +213,31 @@ class BoundCall(Call):
                 outputs[place] = None
             if not self._is_bound:
                 self._bind_addresses([*inputs, *outputs])
-            if self._groups is None:
-                self._groups = self._find_groups([tensor.nbytes for tensor in given])
+            if self._groups is None or spare:
+                self._groups = self._find_groups([tensor.nbytes for tensor in given], bool(spare))
             for group in self._groups:
                 for i in group.made:
-                    results[i] = self.new_result(i)
+                    spared = memory.take(*self.result_layouts[i], self._device)
+                    results[i] = self.new_result(i) if spared is None else spared
                     outputs[i] = results[i].data_ptr()
                 check(lib.sinter_call_addresses(self.pointer, inputs, len(inputs), outputs, len(outputs)))
                 check(lib.sinter_call_run_steps(self.pointer, group.first, group.last))
                 for i in group.ended:
                     place = self._kept_places[i]
+                    if place in spare:
+                        memory.add(given[place])
                     given[place] = inputs[self._other_places[place]] = None
         return results
 
-    def _find_groups(self, given_bytes: list[int]) -> list[Group]:
+    def _find_groups(self, given_bytes: list[int], are_recorded: bool) -> list[Group]:
         inputs, outputs = self._addresses
         steps = ctypes.c_size_t()
         ends, begins = (ctypes.c_size_t * len(inputs))(), (ctypes.c_size_t * len(outputs))()
         check(lib.sinter_call_lifetimes(self.pointer, ctypes.byref(steps), ends, len(ends), begins, len(begins)))
         result_bytes = [math.prod(sizes) * dtype.itemsize for sizes, _, dtype in self.result_layouts]
         return groups_of(steps.value, [ends[self._other_places[place]] for place in self._kept_places],
-                         [given_bytes[place] for place in self._kept_places], [*begins], result_bytes)
+                         [given_bytes[place] for place in self._kept_places], [*begins], result_bytes,
+                         are_recorded)
 
     def _write_addresses(self, parameters: tuple[int, ...], given: list[torch.Tensor],
                          results: list[torch.Tensor]) -> None:
@@ -379,10 +386,12 @@ class CompiledEntry:
         return inputs, values
 
     def launch(self, arguments, sessions: Sessions,
-               stream: torch.cuda.Stream | None = None, is_run: bool = True) -> list[torch.Tensor]:
+               stream: torch.cuda.Stream | None = None, is_run: bool = True,
+               over: Collection[int] = ()) -> list[torch.Tensor]:
         """A call in one of the sessions, in order with the current stream. Results are new tensors, or the
         argument that the call has overwritten. stream: in which its kernels run; None: in the current one.
-        not is_run: the call is only prepared."""
+        not is_run: the call is only prepared. over: arguments in whose memory results may lie when they have been
+        read, if calls run in groups."""
         values = self.symbol_values(arguments)
         parameters, copies = self._parameters_of(arguments)  # alive until the kernels are queued
         given = [self._ready(arguments[place.leaf], place) for place in self.others]
@@ -391,6 +400,10 @@ class CompiledEntry:
         overwritten = self._overwritten(arguments, parameters, given) if self.overwritten else {}
 
         def run(overwritten: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+            if over and self.in_groups:
+                spare = [i for i, place in enumerate(self.others)
+                         if place.leaf in over and given[i].data_ptr() == arguments[place.leaf].data_ptr()]
+                return call.launch_in_groups(parameters, given, apart(given, spare))
             results = [overwritten[i] if i in overwritten else call.new_result(i)
                        for i in range(len(call.result_layouts))]
             with _AT_ONCE if stream is None else in_order(stream):

@@ -32,8 +32,8 @@ class Recorder(Protocol):
     def stream(self) -> int | None:
         """The current stream; None: it is being captured, so that nothing may be replayed in it."""
 
-    def follow(self) -> None:
-        """Lets the current stream wait for the stream of the replay or launch before."""
+    def follow(self, last: object) -> object:
+        """Lets the current stream wait for the stream of the replay or launch before. Returns the current one."""
 
     def launch(self, function: Callable) -> list[torch.Tensor]:
         """Calls a function of a stream: in which it launches what shares memory with recordings. None: in
@@ -60,7 +60,6 @@ class CudaRecorder(Recorder):
         self._index = device.index or 0
         self._device = torch.device("cuda", self._index)
         self._place = TorchDevice.of(device)
-        self._last: torch.cuda.Stream | None = None  # of the last replay or launch
         self._begin()
 
     def _begin(self) -> None:
@@ -74,11 +73,11 @@ class CudaRecorder(Recorder):
         with torch.cuda.device(self._index):
             return None if torch.cuda.is_current_stream_capturing() else stream
 
-    def follow(self) -> None:
+    def follow(self, last: torch.cuda.Stream | None) -> torch.cuda.Stream:
         current = torch.cuda.current_stream(self._device)
-        if self._last is not None:
-            current.wait_stream(self._last)
-        self._last = current
+        if last is not None:
+            current.wait_stream(last)
+        return current
 
     def launch(self, function: Callable) -> list[torch.Tensor]:
         with _CAPTURES, self._counted() as stream:
@@ -116,7 +115,6 @@ class CudaRecorder(Recorder):
 
     def release(self) -> None:
         torch.cuda.synchronize(self._device)
-        self._last = None
         self._begin()
 
 

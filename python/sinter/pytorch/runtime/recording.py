@@ -6,7 +6,8 @@ host memory; the others are read where they lie, and one that moves later has th
 a buffer for it. Results are copied out of the recording into new tensors, so that a replay changes nothing
 that a caller holds. What a forward pass keeps for the backward pass is lent, not copied, and so are the
 results of a backward pass, gradients, until a call finds one of the call before alive, as where they are
-summed over several passes: from then on they are copied. A result that replaces the value of an argument,
+summed over several passes: from then on they are copied. Gradients lie in lent memory that the backward pass has
+read, as long as none outlives the step. A result that replaces the value of an argument,
 such as a sum that grows, is copied to it in the recording, if the argument is read where it lies. An argument
 whose rows the entry writes in place is read where it lies, as a parameter is.
 
@@ -15,6 +16,7 @@ whose rows the entry writes in place is read where it lies, as a parameter is.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from dataclasses import dataclass, field
@@ -32,6 +34,8 @@ from .shared_memory import SharedMemory
 
 STATIC = "sinter_static"  # of an argument's node: torch says that its address stays, as a buffer's does
 MAX_SIZES = 16  # of an entry that are recorded
+MANY_BYTES = 64 << 20  # of inputs that have moved; without buffers for them a recording is worth some waiting
+MAX_WAITS = 3  # calls
 MAX_PLACES = 16  # recordings of one size, for parameters at different addresses
 MAX_KNOWN = 256  # calls without a recording whose addresses are remembered
 IDLE = 256  # calls of the entry after which one at other addresses may take the place of a recording
@@ -67,6 +71,10 @@ class Recording:
         call that made them was; the next call has the recorded ones again."""
         return self._lent_inputs(arguments) == self._lent_seen
 
+    def must_move(self, arguments: Sequence) -> bool:
+        """Whether results lie in memory of a lease that has ended, or that a result has kept from being used."""
+        return (self.lease.is_outlived or self.lease.is_void) and self.has_lent_inputs(arguments)
+
     def run(self, arguments: Sequence) -> Sequence[torch.Tensor | None]:
         """A replay on these arguments. None: a result that the replay has written to an argument."""
         for pick, buffers in self.moving:
@@ -96,7 +104,8 @@ class Still:
 class Place:
     """Calls of one size with parameters at the same addresses. streams: in which one of them was launched alone.
     addresses: of the other inputs in the last call. recorded: how often. used: the number of the last call. refused:
-    the number of a call for whose recording there was no room."""
+    the number of a call for whose recording there was no room. waits: calls that were not recorded because large
+    inputs lay elsewhere than in the call before."""
 
     streams: set[int] = field(default_factory=set)
     addresses: tuple[int, ...] = ()
@@ -104,6 +113,7 @@ class Place:
     recorded: int = 0
     used: int = 0
     refused: int | None = None
+    waits: int = 0
 
 
 class RecordedCall:
@@ -114,13 +124,16 @@ class RecordedCall:
     stream, which prepares a capture there. reason: why nothing is recorded, or None. limits: why some calls are not.
     written: results that are copied to an argument behind the call and not used otherwise, with the argument; a
     recording that reads the argument where it lies has the copy. lent: results that the backward pass alone sees, or
-    results of a backward pass, which can be copied instead.
+    results of a backward pass, which can be copied instead. memory: of intermediate values, which the recorded calls of a
+    function share.
     """
 
     def __init__(self, entry: CompiledEntry, leaves: Sequence[fx.Node], recorder: Recorder | None,
                  reason: str | None, written: Mapping[int, int] = MappingProxyType({}),
-                 lent: Collection[int] = (), is_backward: bool = False) -> None:
+                 lent: Collection[int] = (), is_backward: bool = False,
+                 memory: SharedMemory | None = None) -> None:
         self.entry, self.reason = entry, reason
+        self._memory = memory or SharedMemory()
         self._recorder = recorder
         self._written, self._lent, self._is_backward = written, lent, is_backward
         tensors = [i for i, leaf in enumerate(leaves)
@@ -132,15 +145,20 @@ class RecordedCall:
         self._made = {i for i in tensors if leaves[i].op != "placeholder"}
         self._static_addresses = addresses_at([i for i in tensors if i not in self._movable])
         self._movable_addresses = addresses_at(self._movable)
-        self._lock = threading.Lock()
+        self._reuses = False
+        self._lock = self._memory.turn
         self._forget()
         _ALL.add(self)
 
+    def reuse_arguments(self) -> None:
+        """Before the first call: nothing reads an argument that is lent behind a call."""
+        self.entry.allow_groups()
+        self._reuses = self.entry.in_groups
+
     def _forget(self) -> None:
-        self._sessions = Sessions(SharedMemory())  # whose intermediate values recordings use
+        self._sessions = Sessions(self._memory)  # whose intermediate values recordings use
         self._places: dict[tuple, Place] = {}  # by sizes and addresses of parameters, the oldest first
         self._moving: set[int] = {*self._on_host}  # inputs that have moved, or are not on the device
-        self._stream: int | None = None  # of the last replay, or launch that shares memory
         self._calls = 0
         self.limits: set[str] = set()
 
@@ -161,22 +179,28 @@ class RecordedCall:
             if place is None or stream not in place.streams:
                 recording = self._meet(key, stream, arguments)
             elif place.recording is not None and place.recording.lease.is_out():
+                place.recording.lease.note_outlived()
                 recording = self._copy_results(key, place, arguments) if self._is_backward else None
+            elif place.recording is not None and place.recording.lease.hosts and keeps_graph():
+                recording = None  # another pass will read what this one would overwrite
+            elif place.recording is not None and place.recording.must_move(arguments):
+                self._reuses &= not place.recording.lease.is_outlived
+                recording = self._record(key, place, arguments)
             elif place.recording is not None and place.recording.fits(arguments):
                 recording = place.recording
             elif place.recording is not None and not place.recording.has_lent_inputs(arguments):
                 recording = None
             else:
-                recording = self._record(key, place, arguments) if self._may_record(place) else None
+                recording = self._record(key, place, arguments) if self._may_record(place, arguments) else None
             if recording is not None or stream == DEFAULT_STREAM:
                 return self._run(recording, stream, arguments)
         return self.entry(*arguments)
 
     def _run(self, recording: Recording | None, stream: int, arguments) -> Sequence[torch.Tensor | None]:
-        """A replay, or a launch in the memory that all recordings of the entry share."""
-        if stream != self._stream:
-            self._recorder.follow()
-            self._stream = stream
+        """A replay, or a launch in the memory that all recordings of the function share."""
+        if stream != self._memory.stream:
+            self._memory.recorder_stream = self._recorder.follow(self._memory.recorder_stream)
+            self._memory.stream = stream
         if recording is not None:
             return recording.run(arguments)
         return self._recorder.launch(lambda at: self.entry.launch(arguments, self._sessions, at))
@@ -197,8 +221,17 @@ class RecordedCall:
         self._places[key].used = self._calls
         self._places[key].addresses = self._movable_addresses(arguments)
 
-    def _may_record(self, place: Place) -> bool:
+    def _may_record(self, place: Place, arguments) -> bool:
+        if place.recorded == 0 and place.waits < MAX_WAITS and self._moved_bytes(place, arguments) >= MANY_BYTES:
+            # Perhaps the call that makes these inputs has just been recorded, and makes them in one place from now on.
+            place.waits, place.addresses = place.waits + 1, self._movable_addresses(arguments)
+            return False
         return place.refused is None or self._calls - place.refused > IDLE
+
+    def _moved_bytes(self, place: Place, arguments) -> int:
+        addresses = self._movable_addresses(arguments)
+        return sum(arguments[i].nbytes for i, old, new in zip(self._movable, place.addresses, addresses)
+                   if old != new and i not in self._on_host)
 
     def _record(self, key: tuple, place: Place, arguments) -> Recording | None:
         """Records a call, or says in `limits` or `reason` why it does not."""
@@ -209,17 +242,18 @@ class RecordedCall:
             place.refused = self._calls
             return None
         moving = self._moving_inputs(place, arguments)
+        lent = [i for i in self._movable if i not in self._moving and is_lent(arguments[i].data_ptr())]
         try:
             is_run = not self.entry.overwritten  # else it would take the optimizer's step twice
             capture = self._recorder.record(
                 lambda *given: self.entry.launch(given, self._sessions, is_run=is_run),
-                lambda *given: self.entry.launch(given, self._sessions), arguments, moving,
+                functools.partial(self._captured, over=lent if self._reuses and not keeps_graph() else ()),
+                arguments, moving,
                 {result: argument for result, argument in self._written.items() if argument not in moving})
         except RuntimeError as error:
             self._refuse(f"recording failed: {str(error).splitlines()[0]}")
             return None
         still = Still([i for i in self._movable if i not in self._moving], self._made)
-        lent = [i for i in self._movable if i not in self._moving and is_lent(arguments[i].data_ptr())]
         for one in (place, idle):  # the recorder has waited for their replays
             if one is not None and one.recording is not None:
                 one.recording.lease.end()
@@ -227,6 +261,9 @@ class RecordedCall:
         place.recording = Recording(capture, arguments, moving, still, lent, self._lent)
         place.recorded += 1
         return place.recording
+
+    def _captured(self, *arguments, over: Collection[int]) -> list[torch.Tensor]:
+        return self.entry.launch(arguments, self._sessions, over=over)
 
     def _moving_inputs(self, place: Place, arguments) -> list[int]:
         """Which inputs get buffers: those that moved since the last call here, and all from the third
@@ -290,6 +327,11 @@ class RecordedCall:
         return f"recorded: {count}{held}{limits}"
 
 
+def keeps_graph() -> bool:
+    """Whether the backward pass that is running may run again."""
+    return torch._C._autograd._get_current_graph_task_keep_graph()
+
+
 def is_static(leaf: fx.Node) -> bool:
     """Whether an input is never copied: a parameter, a buffer, or what torch was told is like one."""
     return leaf.op == "placeholder" and (STATIC in leaf.meta or is_parameter(leaf))
@@ -307,12 +349,12 @@ def mark_static(graph: fx.Graph) -> None:
 
 
 def recorded(entry: CompiledEntry, leaves: Sequence[fx.Node], is_checked: bool, written: Mapping[int, int],
-             lent: Collection[int], is_backward: bool) -> RecordedCall:
+             lent: Collection[int], is_backward: bool, memory: SharedMemory | None = None) -> RecordedCall:
     """The entry, recorded unless something forbids it."""
     recorder = open_recorder(entry.device)
     reason = "it runs on the CPU" if recorder is None else \
         "the option check waits in every call" if is_checked else None
-    return RecordedCall(entry, leaves, recorder, reason, written, lent, is_backward)
+    return RecordedCall(entry, leaves, recorder, reason, written, lent, is_backward, memory)
 
 
 _ALL: weakref.WeakSet[RecordedCall] = weakref.WeakSet()

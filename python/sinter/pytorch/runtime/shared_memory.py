@@ -34,11 +34,25 @@ class StreamSession(Session):
 
 
 class SharedMemory:
-    """The memory of a function in all streams."""
+    """The memory of a function in all streams.
+
+    turn: of recordings, which all have the memory of the stream in which they were captured: one at a time, and each
+    follows the one before, wherever it runs. stream: of the last one, as a number and as the recorder's."""
 
     def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.stream: int | None = None
+        self.recorder_stream: Any = None
+        self._recordings: SharedMemory | None = None
         self._lock = threading.Lock()
         self._sessions: dict[int | None, weakref.WeakSet[StreamSession]] = {}
+
+    @property
+    def recordings(self) -> SharedMemory:
+        """The memory of the function's recorded calls."""
+        with self._lock:
+            self._recordings = self._recordings or SharedMemory()
+            return self._recordings
 
     def session(self, plan: Plan, executable: Executable, stream: int | None) -> StreamSession:
         """A new session in that stream, in the memory of those that are there."""

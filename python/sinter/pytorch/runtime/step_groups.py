@@ -27,8 +27,8 @@ class Group:
 
 
 def groups_of(steps: int, ends: Sequence[int], argument_bytes: Sequence[int], begins: Sequence[int],
-              result_bytes: Sequence[int]) -> list[Group]:
-    """ends: of each argument that can give its memory back, the number of steps that have run when it is not read
+              result_bytes: Sequence[int], are_recorded: bool = False) -> list[Group]:
+    """are_recorded: groups cost no time, so that each step that writes a new result begins one. ends: of each argument that can give its memory back, the number of steps that have run when it is not read
     any more. begins: of each result, the first step that writes it; `steps`: it is copied behind the last one."""
     if steps == 0:
         return [Group(0, 0, [*range(len(begins))], [*range(len(ends))])]
@@ -39,7 +39,9 @@ def groups_of(steps: int, ends: Sequence[int], argument_bytes: Sequence[int], be
     # While steps [first, last) run there are arguments that end behind `first`, and results that begin before `last`.
     bytes_in = lambda first, last: held[steps] - held[first] + made[last]
     cuts, slack = [0, steps], total * SLACK
-    if total >= MIN_BYTES:
+    if are_recorded:
+        cuts = sorted({0, steps, *begins})
+    elif total >= MIN_BYTES:
         least = max(bytes_in(step, step + 1) for step in range(steps))
         cuts = cut(steps, bytes_in, least + slack)
         while len(cuts) > MOST_GROUPS + 1:

@@ -19,6 +19,7 @@ class WholeGraph:
     def __init__(self, entry: Callable, taken: list[int], places: list[int], count: int, computed: int) -> None:
         self._entry, self._pick, self._order = entry, picked(taken), picked(places)
         self._returned = [computed + i in places for i in range(count)]
+        self.returns_arguments = any(self._returned)
 
     def __call__(self, *arguments):
         return self._order((*self._entry(*self._pick(arguments)), *arguments, None))
