@@ -5,12 +5,11 @@
 
 #include "api/callbacks.h"
 #include "driver/integers.h"
+#include "ir/verify_graph.h"
 #include "runtime/cuda/driver.h"
 
 namespace sinter {
 namespace {
-
-constexpr size_t kMaxRank = 8;
 
 std::unique_ptr<sinter_device> describe(std::shared_ptr<CallDevice> device) {
   auto made = std::make_unique<sinter_device>();
@@ -52,8 +51,8 @@ Result<TensorView> view_of(const char* name, const char* dtype, size_t rank, con
   SINTER_TRY(require(name, "name"));
   SINTER_TRY(require(dtype, "dtype"));
   if (rank > 0) SINTER_TRY(require(dims, "dims"));
-  if (rank > kMaxRank)
-    return fail(fmt::format("{} axes, a tensor has at most {}", rank, kMaxRank), printable(name),
+  if (rank > kMaxAxes)
+    return fail(fmt::format("{} axes, a tensor has at most {}", rank, kMaxAxes), printable(name),
                 {}, ExitCode::usage);
   TensorView view;
   const auto type = parse_dtype(dtype);

@@ -163,6 +163,13 @@ struct Sizes {
 
 }  // namespace detail
 
+/// Limits, ops and codes of the text form as JSON: see sinter_facts.
+inline Result<std::string> facts() {
+  char* json = nullptr;
+  if (Status done = detail::status(sinter_facts(&json)); !done) return done.error();
+  return detail::take_text(json);
+}
+
 // ---- options --------------------------------------------------------------------------------
 
 /// Called while something takes long: `stage` says what is done, `done` of `total` are complete

@@ -5,7 +5,9 @@
 
 #include "codegen/emission/kernel_body.h"
 #include "ir/attention_operands.h"
+#include "kernels/attention_backward/order.h"
 #include "kernels/attention_backward/schedule.h"
+#include "kernels/attention_gradient.h"
 #include "kernels/attention_ports.h"
 
 namespace sinter {
@@ -49,6 +51,8 @@ std::optional<SideResult> gradient_side_result(const Graph&, const Op&, SideKind
 }
 
 }  // namespace
+
+int64_t max_gradient_width() { return kMaxGradientWidth; }
 
 extern const KernelFamily attention_backward_family;
 constinit const KernelFamily attention_backward_family{

@@ -127,6 +127,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sinter_error_free": (None, [sinter_error]),
     "sinter_free": (None, [Address("memory")]),
     "sinter_allow_callbacks": (None, [Integer(c_int, "allow")]),
+    "sinter_facts": (sinter_error, [POINTER(c_void_p)]),
     "sinter_options_create": (sinter_error, [POINTER(sinter_options)]),
     "sinter_options_set": (sinter_error, [sinter_options, c_char_p, c_char_p]),
     "sinter_options_pair": (

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sinter
+from sinter import facts
 from sinter._bindings import (
     lib,
     sinter_call,
@@ -32,6 +33,22 @@ def test_the_library_has_every_function_of_the_bindings():
 
     assert [name for name in FUNCTIONS if not hasattr(lib, name)] == []
     assert sinter.version() == sinter.__version__
+
+
+def test_facts_are_what_the_library_takes():
+    axes, operands = facts.limit("axes"), facts.max_operands("concat")
+    with sinter.ModuleBuilder("limits") as module:
+        graph = module.entry("main")
+        x = graph.input("x", f"f32[{', '.join(['1'] * axes)}]")
+        graph.output(graph.op("concat", [x] * operands, "axis = 0"))
+        module.model()
+        with pytest.raises(sinter.SinterError):
+            graph.op("concat", [x] * (operands + 1), "axis = 0")
+        with pytest.raises(sinter.SinterError):
+            graph.input("y", f"f32[{', '.join(['1'] * (axes + 1))}]")
+            module.model()
+    assert {facts.op_class(op) for op in ("reshape", "slice")} == {"view"}
+    assert facts.op_class("add") == "elementwise"
 
 
 def test_a_built_module_runs_on_the_cpu():

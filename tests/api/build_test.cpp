@@ -34,6 +34,17 @@ Error error_of(Build build) {
 
 }  // namespace
 
+TEST_CASE("the facts name the limits and each op with its class and operands") {
+  const auto facts = sinter::facts();
+  REQUIRE(facts);
+  for (const char* part :
+       {R"("axes": 8)", R"("gradient_width": 128)",
+        R"("add": {"class": "elementwise", "operands": [2, 2]})",
+        R"("reshape": {"class": "view", "operands": [1, 1]})", R"("lanes": 32)", R"("int4": 4)"})
+    CHECK_MESSAGE(facts->find(part) != std::string::npos, part);
+  CHECK(std::string(sinter_error_what(sinter_facts(nullptr))) == "the last parameter is null");
+}
+
 TEST_CASE("a module that is built is the one that its text says") {
   ModuleBuilder module("norm");
   const Symbol rows = module.symbol("N", 1, 64);

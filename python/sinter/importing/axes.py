@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from ..facts import limit
 from .extents import Extent, Product
+from .unsupported import Unsupported
 
-MAX_RANK = 8  # axes of a value of the IR
 # Above this many axes, neighbouring numbers of a merged axis become one axis.
 MAX_SPLIT_AXES = 6
+
+
+def check_rank(dims: Sequence[Extent]) -> None:
+    if len(dims) > limit("axes"):
+        raise Unsupported(f"a value of {len(dims)} axes; Sinter has {limit('axes')}")
 
 
 def list_text(items: Sequence) -> str:

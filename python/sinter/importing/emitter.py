@@ -11,8 +11,9 @@ import math
 import operator
 from typing import Any, Callable, Sequence
 
+from ..facts import max_operands, op_class
 from ..module import GraphBuilder, Value
-from .axes import MAX_RANK, list_text
+from .axes import check_rank, list_text
 from .broadcasting import align, align_all_but, common_axes
 from .extents import Extent, Extents
 from .names import Names
@@ -21,10 +22,8 @@ from .tensor import Number, Tensor
 from .types import is_integer, is_real, wrapped
 from .unsupported import Unsupported
 
-MAX_CONCAT = 64  # operands that the op `concat` takes
-VIEWS = ("reshape", "transpose")  # ops of the IR that are ways of reading their operand
-# Ops whose results have no memory of their own.
-UNWRITTEN = (*VIEWS, "slice", "broadcast", "constant", "iota", "kv_append")
+VIEWS = ("reshape", "transpose")  # ops of the IR that keep all elements of their operand
+UNWRITTEN = ("view", "generator", "append")  # classes of ops whose results have no memory of their own
 
 
 def text_of(number: Number, dtype: str) -> str:
@@ -67,12 +66,11 @@ class Emitter:
     def _add(self, op: str, operands: Sequence[Value], attributes: str | None = None) -> Value:
         """One op of the IR. Its attributes name axes of the IR: no conversion calls this."""
         value = self.graph.op(op, operands, attributes)
-        if len(value.dims) > MAX_RANK:
-            raise Unsupported(f"a value of {len(value.dims)} axes; Sinter has {MAX_RANK}")
+        check_rank(value.dims)
         self._added.append((value, op))
         if op in VIEWS:
             self._sources[value.number] = operands[0]
-        if op not in UNWRITTEN:
+        if op_class(op) not in UNWRITTEN:
             self._written.add(value.number)
         if op == "reshape":
             self._reshapes.add(value.number)
@@ -143,8 +141,7 @@ class Emitter:
         axes = [self.extents.axes(size) if i else self.extents.rows(size)
                 for i, size in enumerate(sizes)]
         dims = [axis for group in axes for axis in group]
-        if len(dims) > MAX_RANK:
-            raise Unsupported(f"a tensor of {len(dims)} axes; Sinter has {MAX_RANK}")
+        check_rank(dims)
         return Tensor(self, self.graph.input(name, f"{dtype}{list_text(dims)}"),
                       tuple(len(group) for group in axes))
 
@@ -272,8 +269,9 @@ class Emitter:
         first = tensors[0]
         if any(not tensor.product(axis).is_number for tensor in tensors):
             raise Unsupported("a concatenation along an axis of unknown size")
-        while len(tensors) > MAX_CONCAT:
-            chunks = [tensors[i:i + MAX_CONCAT] for i in range(0, len(tensors), MAX_CONCAT)]
+        most = max_operands("concat")
+        while len(tensors) > most:
+            chunks = [tensors[i:i + most] for i in range(0, len(tensors), most)]
             tensors = [self.concat(chunk, axis) for chunk in chunks]
         value = self._add("concat", [tensor._value for tensor in tensors],
                          f"axis = {first._start(axis)}")

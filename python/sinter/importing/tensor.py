@@ -13,7 +13,7 @@ import math
 from typing import Protocol, Sequence
 
 from ..module import Value
-from .axes import MAX_RANK, joined, list_text, regroup
+from .axes import check_rank, joined, list_text, regroup
 from .extents import Extent, Extents, Product, product_of
 from .types import is_real
 from .unsupported import Unsupported
@@ -203,8 +203,7 @@ class Tensor:
         counts = tuple(len(group) for group in groups)
         if list(self._value.dims) == dims:
             return self if counts == self._groups else Tensor(self.g, self._value, counts)
-        if len(dims) > MAX_RANK:
-            raise Unsupported(f"a value of {len(dims)} axes; Sinter has {MAX_RANK}")
+        check_rank(dims)
         value = self.g._add("reshape", [self._value], f"dims = {list_text(dims)}")
         return Tensor(self.g, value, counts)
 
@@ -299,8 +298,7 @@ class Tensor:
         dims = [extent for way in ways for extent in way]
         if list(tensor._value.dims) == dims:
             return tensor
-        if len(dims) > MAX_RANK:
-            raise Unsupported(f"a value of {len(dims)} axes; Sinter has {MAX_RANK}")
+        check_rank(dims)
         return tensor._like(self.g._add("broadcast", [tensor._value], f"dims = {list_text(dims)}"))
 
     def filled(self, number: Tensor, axis: int, size: int) -> Tensor:

@@ -29,7 +29,7 @@ def fresh():
 
 def draw(form: CodeFormat, rows: int, length: int) -> tuple:
     """Codes, scales and zero points of a format."""
-    _, low, high = CODES[form.code]
+    low, high = CODES[form.code]
     codes = torch.randn(rows, length).mul(20).to(torch.float8_e4m3fn) if low is None else \
         torch.randint(low, high + 1, (rows, length), dtype=torch.uint8 if low == 0 else torch.int8)
     groups = form.groups(length)

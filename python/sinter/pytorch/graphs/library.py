@@ -15,6 +15,8 @@ from typing import Sequence
 import torch
 from torch.library import custom_op
 
+from ...facts import limit
+
 
 @custom_op("sinter::attention", mutates_args=())
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
@@ -76,15 +78,11 @@ def _(grad, q, k, v, mask, causal, scale, softcap=0.0):
     return tuple(x.new_empty(x.shape) for x in (q, k, v))
 
 
-# Elements of a head that the kernels of the gradient take (kernels/attention_backward/order.h).
-GRADIENT_WIDTH = 128
-
-
 def has_gradient_kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                         mask: torch.Tensor | None) -> bool:
     """Whether kernels compute the gradient from the log-sums of the scores: they do not compute a mask's."""
     return ((mask is None or not mask.requires_grad) and q.dtype in (torch.float16, torch.bfloat16)
-            and all(isinstance(x.shape[-1], int) and 1 <= x.shape[-1] <= GRADIENT_WIDTH for x in (q, v)))
+            and all(isinstance(x.shape[-1], int) and 1 <= x.shape[-1] <= limit("gradient_width") for x in (q, v)))
 
 
 @custom_op("sinter::attention_with_log_sum", mutates_args=())

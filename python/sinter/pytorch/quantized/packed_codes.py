@@ -8,19 +8,39 @@ steps, and a tail where one scale belongs to all of it.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
 
-CHUNK, LANES = 8, 32
-ROUND = CHUNK * LANES  # codes
-TAIL = 16  # bytes: the scale at 0, the zero point at 4
+from ...facts import facts
+
 ALIGNMENT = 16  # bytes, of a step
 GROUPS = (128, 64, 32, 16)  # codes that may share a scale
 SCALES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-# By the name of a code: its bits, and the smallest and the largest value of an integer.
-CODES = {"int8": (8, -128, 127), "uint8": (8, 0, 255), "int4": (4, -8, 7), "uint4": (4, 0, 15),
-         "e4m3": (8, None, None)}
+# By the name of a code: the smallest and the largest value of an integer.
+CODES = {"int8": (-128, 127), "uint8": (0, 255), "int4": (-8, 7), "uint4": (0, 15), "e4m3": (None, None)}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """lanes: chunks of a round. tail: bytes, the scale at 0, the zero point at 4. bits: of each code."""
+
+    chunk: int
+    lanes: int
+    tail_bytes: int
+    bits: dict[str, int]
+
+    @property
+    def round(self) -> int:
+        """Codes of a round."""
+        return self.chunk * self.lanes
+
+
+@functools.cache
+def layout() -> Layout:
+    """The layout of packed rows, as the library reads them."""
+    return Layout(**facts()["codes"])
 
 
 @dataclass(frozen=True)
@@ -46,7 +66,7 @@ class CodeFormat:
 
     @property
     def bits(self) -> int:
-        return CODES[self.code][0]
+        return layout().bits[self.code]
 
     def groups(self, length: int) -> int:
         """Scales of a row of `length` codes."""
@@ -55,19 +75,19 @@ class CodeFormat:
     def steps(self, length: int) -> list[tuple[int, int, int]]:
         """(first round, steps, rounds of each step): the whole steps of a row, and the last one if it has
         fewer rounds."""
-        rounds, of_step = -(-length // ROUND), 16 // self.bits
+        rounds, of_step = -(-length // layout().round), 16 // self.bits
         whole, left = divmod(rounds, of_step)
         return [part for part in ((0, whole, of_step), (whole * of_step, 1, left)) if part[1] and part[2]]
 
     def step_bytes(self, rounds: int) -> int:
-        of_round = ROUND // self.group * (self.scale.itemsize + 2 * self.zeros) if self.group else 0
-        size = (LANES * self.bits + of_round) * rounds
+        of_round = layout().round // self.group * (self.scale.itemsize + 2 * self.zeros) if self.group else 0
+        size = (layout().lanes * self.bits + of_round) * rounds
         return -(-size // ALIGNMENT) * ALIGNMENT
 
     def row_words(self, length: int) -> int:
         """int32 words of a packed row."""
         steps = sum(count * self.step_bytes(rounds) for _, count, rounds in self.steps(length))
-        return (steps + (0 if self.group else TAIL)) // 4
+        return (steps + (0 if self.group else layout().tail_bytes)) // 4
 
 
 def pack(form: CodeFormat, codes: torch.Tensor, scales: torch.Tensor,
@@ -75,11 +95,11 @@ def pack(form: CodeFormat, codes: torch.Tensor, scales: torch.Tensor,
     """int32 [M, words] of codes [M, K], scales [M, G] and zero points [M, G]. Codes are integers, or elements of
     float8_e4m3fn. Raises ValueError where an integer is no code of the format."""
     length = codes.shape[1]
-    _, low, high = CODES[form.code]
+    low, high = CODES[form.code]
     if low is not None and codes.numel() and not bool(((codes >= low) & (codes <= high)).all()):
         raise ValueError(f"codes of {form.code} are {low} .. {high}, and a weight has others")
-    chunks = padded(code_bytes(form, codes), -(-length // ROUND) * LANES * form.bits)
-    chunks = chunks.unflatten(1, (-1, LANES, form.bits))  # [M, rounds, lanes, bytes]
+    chunks = padded(code_bytes(form, codes), -(-length // layout().round) * layout().lanes * form.bits)
+    chunks = chunks.unflatten(1, (-1, layout().lanes, form.bits))  # [M, rounds, lanes, bytes]
     numbers = [scales.to(form.scale)] + ([zeros.to(torch.int16)] if form.zeros else [])
     parts = []
     for first, count, rounds in form.steps(length):
@@ -90,7 +110,7 @@ def pack(form: CodeFormat, codes: torch.Tensor, scales: torch.Tensor,
         parts.append(padded(torch.cat(step, 2), form.step_bytes(rounds)).flatten(1))
     if not form.group:
         tail = [padded(bytes_of(x), 4) for x in numbers]
-        parts.append(padded(torch.cat(tail, 1), TAIL))
+        parts.append(padded(torch.cat(tail, 1), layout().tail_bytes))
     return torch.cat(parts, 1).view(torch.int32)
 
 
@@ -105,7 +125,7 @@ def code_bytes(form: CodeFormat, codes: torch.Tensor) -> torch.Tensor:
 
 def of_steps(form: CodeFormat, numbers: torch.Tensor, first: int, count: int, rounds: int) -> torch.Tensor:
     """uint8 [M, count, bytes]: the numbers of the steps, with the numbers for one place of a round side by side."""
-    of_round = ROUND // form.group
+    of_round = layout().round // form.group
     begin, end = first * of_round, (first + count * rounds) * of_round
     numbers = padded(numbers, end)[:, begin:end].unflatten(1, (count, rounds, of_round))
     return bytes_of(numbers.transpose(2, 3).flatten(2))
@@ -130,11 +150,11 @@ def unpack(form: CodeFormat, packed: torch.Tensor, length: int) -> torch.Tensor:
         size = form.step_bytes(rounds)
         step = data[:, at:at + count * size].unflatten(1, (count, size))
         at += count * size
-        place = LANES * form.bits * rounds
-        lanes = step[:, :, :place].unflatten(2, (LANES, rounds, form.bits))
+        place = layout().lanes * form.bits * rounds
+        lanes = step[:, :, :place].unflatten(2, (layout().lanes, rounds, form.bits))
         codes.append(lanes.transpose(2, 3).flatten(1))
         for numbers, dtype in ((scales, form.scale), (zeros, torch.int16))[:1 + form.zeros] if form.group else ():
-            of_round = ROUND // form.group
+            of_round = layout().round // form.group
             end = place + of_round * rounds * dtype.itemsize
             own = step[:, :, place:end].contiguous().view(dtype).unflatten(2, (of_round, rounds))
             numbers.append(own.transpose(2, 3).flatten(1))

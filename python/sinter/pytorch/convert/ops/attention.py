@@ -6,10 +6,10 @@ import math
 
 import torch
 
+from ....facts import limit
 from ....importing import row_ops
 from ....importing.row_ops import gather
 from ....importing.tensor import Tensor
-from ...graphs.library import GRADIENT_WIDTH
 from .movement import along
 from .registry import Conversion, converts
 
@@ -65,7 +65,7 @@ def fits_op(q: Tensor, k: Tensor, v: Tensor) -> bool:
 def has_gradient_ops(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether the gradients are ops of the IR."""
     return (fits_op(q, k, v) and q.dtype in ("f16", "bf16")
-            and max(q.size(3), v.size(3)) <= GRADIENT_WIDTH)
+            and max(q.size(3), v.size(3)) <= limit("gradient_width"))
 
 
 def of_rank_4(mask):
