@@ -135,7 +135,7 @@ def compile_packed(module: fx.GraphModule, groups: list[Group], options: dict[st
                    phase: str, memory: SharedMemory) -> CompiledGraph:
     packed = packed_copy(module, groups)
     pipeline.applied(packed.graph)[:0] = pipeline.applied(module.graph)
-    pipeline.apply("pad_packed", packed)
+    pipeline.apply("pad_products", packed)
     return compile_graph_of_ops(packed, options, phase, memory)
 
 
@@ -143,16 +143,12 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                          wrapped: Callable[[CompiledEntry], Callable] | None = None) -> CompiledGraph:
     """Compiles a graph, which it changes. wrapped: what the graph calls instead of an entry."""
     device = device_of(module)
-    pipeline.apply("skip_idle_casts", module)
     if phase == "backward":
         pipeline.apply("keep_sums", module)
     visible, lent = visible_results(module, phase), lent_results(module, phase)
     targets = pipeline.apply("take_copies", module)
     writings = pipeline.apply("take_writings", module, targets)
-    constants = []
-    if device.type != "cpu":
-        pipeline.apply("take_numbers", module, device)
-        constants = pipeline.apply("take_constants", module, device)
+    constants = pipeline.apply("take_constants", module, device) if device.type != "cpu" else []
     is_checked = device.type == "cpu" or options["check"]
     refused: dict[fx.Node, str] = {}
     entries = None
@@ -289,7 +285,7 @@ def compile_phases(module: fx.GraphModule, example_inputs, joins: bool, compile_
                 if joins:
                     packing = pipeline.apply("find_packing", graph)
                 if packing is None or not packing.groups:
-                    pipeline.apply("pad_packed", graph)
+                    pipeline.apply("pad_products", graph)
             is_step = phase == "inference" and is_of_optimizer(graph.graph, module.graph, example_inputs)
             function = compile_ops(graph, "optimizer" if is_step else phase, packing)
             function = CodedFunction(function, packs, arguments) if packs else function

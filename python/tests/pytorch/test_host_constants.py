@@ -7,7 +7,7 @@ from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from sinter.pytorch.rewrites import host_constants
-from sinter.pytorch.rewrites.host_constants import take_constants, take_numbers, with_constants
+from sinter.pytorch.rewrites.host_constants import take_constants, with_constants
 
 CPU = torch.device("cpu")
 COPY = torch.ops.aten._to_copy.default
@@ -52,7 +52,7 @@ def numbers_taken(function, x: torch.Tensor) -> tuple[list, bool]:
     """The constants that a function's graph has of its numbers, and whether it gives the same."""
     module = traced(function, x)
     with FakeTensorMode():  # as while torch.compile traces
-        take_numbers(module, CPU)
+        take_constants(module, CPU)
     module.graph.lint()
     module.recompile()
     constants = [node for node in module.graph.nodes if node.target is torch.ops.aten.full.default]
@@ -71,7 +71,7 @@ def test_a_number_that_ops_read_is_a_constant() -> None:
 
 def test_what_the_host_computes_of_data_keeps_its_numbers() -> None:
     module = traced(lambda x: x + torch.tensor(2.0), torch.randn(4))
-    take_numbers(module, torch.device("meta"))  # no op of the graph is there
+    take_constants(module, torch.device("meta"))  # no op of the graph is there
     assert not any(node.target is torch.ops.aten.full.default for node in module.graph.nodes)
 
 

@@ -156,11 +156,11 @@ class TestRunner(unittest.TestCase):
             pass
 
     def test_bisect_names_a_wrong_rewrite(self):
-        for name, verdict in (("join_chunks", "join_chunks"), ("skip_idle_casts", "skip_idle_casts")):
+        for name in ("join_chunks", "pad_products"):
             with planted(name, exchange(aten.mul.Tensor, aten.add.Tensor)):
                 found = sinter.bisect(lambda x: torch.tanh(x) * x + 1.0, (torch.randn(4, 4),), output="")
-            self.assertEqual((found.verdict, found.rewrite), ("rewrite", verdict), str(found))
-            self.assertIn(f"wrong by a rewrite of the graph: {verdict}", str(found))
+            self.assertEqual((found.verdict, found.rewrite), ("rewrite", name), str(found))
+            self.assertIn(f"wrong by a rewrite of the graph: {name}", str(found))
 
 
 class Block(nn.Module):

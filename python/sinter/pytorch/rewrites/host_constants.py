@@ -9,7 +9,7 @@ the GPU read in host memory, `scores / sqrt(tensor(64.0))`, becomes a constant t
 
 from __future__ import annotations
 
-from typing import Callable, Iterable
+from typing import Callable
 
 import torch
 from torch import fx
@@ -28,24 +28,26 @@ TO_DEVICE = aten._to_copy.default
 
 
 def take_constants(module: fx.GraphModule, device: torch.device) -> list[torch.Tensor]:
-    """Takes the constants out of the graph: its further arguments, behind the others."""
-    graph = module.graph
-    host = host_nodes(module)
+    """Lets ops on the device read numbers as constants there, and takes tensors out of the graph. Returns these: the
+    graph's further arguments, behind the others."""
+    graph, host = module.graph, host_nodes(module)
+    replace_numbers(module, host, device)
     moved = [node for node in graph.nodes
              if node.target is TO_DEVICE and node.args[0] in host and node.meta["val"].device == device
              and not is_seen(node)]
-    if not moved or sum(node.meta["val"].nbytes for node in moved) > MAX_BYTES:
-        return []
-    constants = computed(module, moved)
-    for node in moved:
-        replace_by_argument(graph, node)
-    erase_unread(graph, [node for node in host if node not in moved])
+    constants = []
+    if sum(node.meta["val"].nbytes for node in moved) <= MAX_BYTES:
+        constants = computed(module, moved)
+        for node in moved:
+            replace_by_argument(graph, node)
+    for node in reversed([node for node in host if node not in moved]):
+        if not node.users:
+            graph.erase_node(node)
     return constants
 
 
-def take_numbers(module: fx.GraphModule, device: torch.device) -> None:
-    """Lets ops on the device read numbers that the graph makes in host memory as constants."""
-    host = host_nodes(module)
+def replace_numbers(module: fx.GraphModule, host: dict[fx.Node, None], device: torch.device) -> None:
+    """Lets ops on the device read constants instead of the numbers among nodes in host memory."""
     is_reader = lambda user: user not in host and is_on(user, device)
     numbers = [node for node in host if node.meta["val"].dim() == 0 and node.meta["val"].dtype in TO_SINTER
                and any(map(is_reader, node.users))]
@@ -58,19 +60,12 @@ def take_numbers(module: fx.GraphModule, device: torch.device) -> None:
                                                   {"dtype": fake.dtype, "device": device, "pin_memory": False})
         constant.meta.update({**node.meta, "val": fake})
         node.replace_all_uses_with(constant, is_reader)
-    erase_unread(module.graph, host)
 
 
 def is_on(node: fx.Node, device: torch.device) -> bool:
     """Whether all tensors that an op makes are on a device."""
     tensors = [one for one in tree_leaves(node.meta.get("val")) if isinstance(one, torch.Tensor)]
     return node.op == "call_function" and bool(tensors) and all(one.device == device for one in tensors)
-
-
-def erase_unread(graph: fx.Graph, nodes: Iterable[fx.Node]) -> None:
-    for node in reversed(list(nodes)):
-        if not node.users:
-            graph.erase_node(node)
 
 
 def host_nodes(module: fx.GraphModule) -> dict[fx.Node, None]:

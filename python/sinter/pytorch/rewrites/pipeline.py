@@ -37,13 +37,13 @@ from .complex_pairs import split_complex
 from .early_gradients import early_gradients
 from .expert_rows import join_experts
 from .grouped_heads import share_heads
-from .host_constants import take_constants, take_numbers
+from .host_constants import take_constants
 from .in_place import take_copies, take_writings
 from .packing import Packing, find_packing
 from .padding import pad_products
 from .saved_values import keep_roots, make_again, make_norms_again
 from .selects import join_selects
-from .simplify import keep_sums, skip_assertions, skip_idle_casts, slice_operands
+from .simplify import keep_sums, skip_assertions, slice_operands
 from .written_attention import join_attention
 
 
@@ -79,7 +79,8 @@ PIPELINE: tuple[Rewrite, ...] = (
             needed="its strides count there"),
     Rewrite("split_complex", "prepare", of_graph(split_complex), "complex numbers are pairs of real ones",
             needed="the IR has no complex elements"),
-    Rewrite("join_chunks", "prepare", of_graph(join_chunks), "running sums of chunks are one kernel"),
+    Rewrite("join_chunks", "prepare", of_graph(join_chunks),
+            "running sums of chunks are one kernel, and one kept value"),
     Rewrite("join_selects", "prepare", of_graph(join_selects),
             "a sum of gradients of a tensor's parts writes each element once"),
     Rewrite("slice_operands", "prepare", of_graph(slice_operands),
@@ -88,8 +89,10 @@ PIPELINE: tuple[Rewrite, ...] = (
     Rewrite("join_experts", "prepare", of_graph(join_experts),
             "rows multiply their expert's matrix where it is, and a counting sort orders them",
             needed="the IR has no sort of long rows"),
-    Rewrite("share_heads", "joint", of_graph(share_heads), "repeated heads of keys are read once, and not kept"),
-    Rewrite("pad_products", "joint", pad_products, "extents of products are multiples of 8"),
+    Rewrite("share_heads", "joint", of_graph(share_heads),
+            "repeated heads of keys are read once and not kept, and a group's gradients are rounded once"),
+    Rewrite("pad_products", "joint", pad_products,
+            "extents of products are multiples of 8: both passes read one padded tensor; also without a gradient"),
     Rewrite("early_gradients", "loss", early_gradients,
             "the forward pass computes the gradient of a loss while it reads the logits", nothing=lambda: ([], [])),
     Rewrite("make_again", "pair", make_again, "values that cost little are computed again and not kept",
@@ -97,18 +100,16 @@ PIPELINE: tuple[Rewrite, ...] = (
     Rewrite("make_norms_again", "pair", make_norms_again, "norms that a condition scales are computed again",
             same_call=False),
     Rewrite("keep_roots", "pair", keep_roots, "a value is kept in place of its views", same_call=False),
-    Rewrite("find_packing", "packed", of_graph(find_packing), "products that read one value are one",
+    Rewrite("find_packing", "packed", of_graph(find_packing),
+            "products that read one value are one, by parameters that move into one tensor",
             nothing=lambda: Packing([], {})),
-    Rewrite("pad_packed", "packed", pad_products, "as pad_products, of graphs without a gradient"),
-    Rewrite("skip_idle_casts", "compiled", of_graph(skip_idle_casts), "casts to the type that a tensor has go"),
     Rewrite("keep_sums", "compiled", of_graph(keep_sums),
-            "float32 gradients that are casts of 16-bit products are the products' sums"),
+            "float32 gradients that are casts of 16-bit products are the products' sums, rounded once less"),
     Rewrite("take_copies", "compiled", take_copies, "copies into arguments are results, copied behind the call",
             needed="an entry has no effects", same_call=False),
     Rewrite("take_writings", "compiled", take_writings, "rows of an argument are written in place", nothing=list),
-    Rewrite("take_numbers", "compiled", take_numbers, "numbers in host memory are constants of the device"),
-    Rewrite("take_constants", "compiled", take_constants,
-            "what a graph makes of numbers in host memory is computed once", nothing=list, same_call=False),
+    Rewrite("take_constants", "compiled", take_constants, "numbers in host memory are constants of the device, and "
+            "tensors that a graph makes of them are computed once", nothing=list, same_call=False),
 )
 ROWS = {rewrite.name: rewrite for rewrite in PIPELINE}
 TYPES = {"val", "example_value"}  # keys of a node's type, of aot_autograd's graphs and of Dynamo's

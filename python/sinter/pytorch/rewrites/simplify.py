@@ -15,15 +15,6 @@ from .slices import cat_axis, join_parts
 
 aten = torch.ops.aten
 
-def skip_idle_casts(graph: fx.Graph) -> None:
-    """Leaves out casts to the type that a tensor has, which torch makes of Python's numbers."""
-    cast = torch.ops.prims.convert_element_type.default
-    for node in graph.nodes:
-        if node.target is cast and node.args[0].meta["val"].dtype == node.args[1]:
-            node.replace_all_uses_with(node.args[0], lambda user: user.op != "output")
-            if not node.users:
-                graph.erase_node(node)
-
 
 def keep_sums(graph: fx.Graph) -> None:
     """Lets float32 results that are casts of 16-bit products, as autocast makes the gradients of weights, be
