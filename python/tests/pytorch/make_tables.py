@@ -63,7 +63,7 @@ HEAD = """# Ops of PyTorch that Sinter takes
 
 What `torch.compile(backend="sinter")` and `sinter.pytorch.from_torch` compile ([pytorch.md](pytorch.md)). Written by `python/tests/pytorch/make_tables.py`, from the code and from measurements with torch {version}.
 
-A graph reaches Sinter in the ops of core ATen: torch decomposes its other ops into them, and Sinter's own decompositions keep some whole (`gelu`, `silu`, gradients of activations) and bring all forms of `scaled_dot_product_attention` to one op with its gradient, packed sequences (`varlen_attn`) to another. Ops of complex64 between real tensors become ops of their parts ([pytorch.md](pytorch.md#what-runs-in-eager)). Ops on lists (`_foreach_*`, {lists} overloads) become ops for each tensor.
+A graph reaches Sinter in the ops of core ATen: torch decomposes its other ops into them, and Sinter's own decompositions keep some whole (`gelu`, `silu`, the gradient of `gelu`) and bring all forms of `scaled_dot_product_attention` to one op with its gradient, packed sequences (`varlen_attn`) to another. Ops of complex64 between real tensors become ops of their parts ([pytorch.md](pytorch.md#what-runs-in-eager)). Ops on lists (`_foreach_*`, {lists} overloads) become ops for each tensor.
 
 `sort` (stable or not) and `topk` along an axis of at most 256 elements, of float32, float16, bfloat16, int32 and int64, are comparisons of all pairs: the place of an element is the number of elements before it. Up to 64 largest floats of up to 1,024 have an op of their own, `top_k`. Values and indices are those of torch's stable sort: ties in the order of their indices, -0 equal to 0, NaN as the largest number. `topk` has the first of them, sorted, also with `sorted=False`; eager leaves the order of its ties open.
 
@@ -71,7 +71,7 @@ A sort of the experts that a `topk` chose for N tokens, of any number of tokens,
 
 ## Conversions
 
-An op that is not here runs in eager, and so does one here whose arguments ask for what the IR lacks; `sinter.pytorch.explain` names it with the reason.
+An op that is not here, and that torch does not decompose into those here, runs in eager, and so does one whose arguments ask for what the IR lacks; `sinter.pytorch.explain` names it with the reason.
 
 Ops that refuse values are here with their check (indices, labels, integer divisors, `binary_cross_entropy`), or run in eager and say what eager says: `bernoulli`, `multinomial`, `normal`, `poisson`, `max_unpool2d`, `embedding_bag`, `repeat_interleave`, `searchsorted`, factorizations of `torch.linalg`, `torch._assert_async` with a message, which `one_hot` has too. `torch.compile` itself leaves out an assertion without a message.
 """

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 import sinter.pytorch
 from sinter.pytorch.backend import compile_aten, read_options
 from sinter.pytorch.convert.ops import CONVERSIONS
+from sinter.pytorch.graphs.decompositions import decompositions
 
 aten = torch.ops.aten
 
@@ -71,8 +72,7 @@ IN_EAGER = {"aten.bitwise_and.Scalar", "aten.bitwise_or.Scalar", "aten.bitwise_x
             "aten.__lshift__.Scalar", "aten.__rshift__.Scalar", "aten.bitwise_left_shift.Tensor_Scalar",
             "aten.bitwise_right_shift.Tensor_Scalar"}
 # A number is a size here, or torch takes the op apart or has a guard for each value.
-NOT_ALONE = {(aten.arange.default, "end"), (aten.arange.start_step, "step"), (aten.where.ScalarOther, "other"),
-             (aten.where.ScalarSelf, "self"), (aten.linalg_vector_norm.default, "ord")}
+NOT_ALONE = {(aten.arange.start_step, "step"), (aten.linalg_vector_norm.default, "ord")}
 
 
 def tensors() -> types.SimpleNamespace:
@@ -101,7 +101,7 @@ class TestOps(unittest.TestCase):
         source = ConstantSource("v")
         symbol = environment.create_unspecified_symbol(VALUES[0], source, DimDynamic.DYNAMIC)
         number = environment.create_symintnode(symbol, hint=VALUES[0], source=source)
-        graph = make_fx(every, tracing_mode="symbolic")(*fakes, number)
+        graph = make_fx(every, decompositions(), tracing_mode="symbolic")(*fakes, number)
         numbers = {(node.target, argument.name) for node in graph.graph.nodes if node.op == "call_function"
                    for argument, value in arguments_of(node) if is_symbolic(value)}
         wanted = {(op, argument.name) for op in CONVERSIONS if hasattr(op, "_schema")

@@ -26,11 +26,9 @@ aten = torch.ops.aten
 
 # Views and generators: alone they are no work for a kernel.
 VIEWS_AND_GENERATORS = {
-    operator.getitem, aten.view.default, aten._unsafe_view.default, aten.permute.default,
-    aten.expand.default, aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims,
-    aten.squeeze.default, aten.t.default, aten.transpose.int, aten.select.int, aten.slice.Tensor,
-    aten.alias.default, aten.detach.default, aten.full.default, aten.empty.memory_format,
-    aten.arange.start_step, aten.scalar_tensor.default, aten.split_with_sizes.default,
+    operator.getitem, aten.view.default, aten.permute.default, aten.expand.default, aten.unsqueeze.default,
+    aten.squeeze.dims, aten.select.int, aten.slice.Tensor, aten.alias.default, aten.detach.default, aten.full.default,
+    aten.empty.memory_format, aten.arange.start_step, aten.scalar_tensor.default, aten.split_with_sizes.default,
     aten.lift_fresh_copy.default, aten.reshape.default, aten.clone.default, aten.view_as_real.default,
 }
 

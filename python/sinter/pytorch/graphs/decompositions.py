@@ -18,13 +18,10 @@ aten = torch.ops.aten
 
 # Ops that the importer takes as they are, in one piece or with fewer roundings.
 KEPT = (
-    "silu", "silu_backward", "gelu", "gelu_backward",
-    "embedding_dense_backward", "slice_scatter", "select_scatter", "log_sigmoid_forward",
-    "mse_loss", "mse_loss_backward", "linalg_vector_norm", "baddbmm", "addmv", "leaky_relu",
-    "elu", "hardtanh", "softplus", "_softmax_backward_data",
-    "sigmoid_backward", "tanh_backward", "threshold_backward", "logsumexp", "native_group_norm",
-    "_fused_rms_norm", "xlogy", "hypot", "logaddexp", "lerp", "addcmul", "addcdiv", "square",
-    "trunc", "frac", "diagonal", "index_select", "masked_fill", "stack", "unbind", "roll",
+    "silu", "gelu", "gelu_backward", "embedding_dense_backward", "slice_scatter", "select_scatter",
+    "linalg_vector_norm", "baddbmm", "addmv", "leaky_relu", "elu", "hardtanh", "_softmax_backward_data", "logsumexp",
+    "native_group_norm", "_fused_rms_norm", "hypot", "logaddexp", "lerp", "addcmul", "addcdiv", "trunc", "diagonal",
+    "index_select", "masked_fill", "stack", "unbind", "roll",
     # torch decomposes these into index_put, which lets an index below zero count from the end.
     "index_add", "index_copy", "index_fill",
     # Eager refuses a probability that is none and an element outside of its plane; torch's decompositions do not.

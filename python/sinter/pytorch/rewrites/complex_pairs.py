@@ -93,7 +93,7 @@ class Pairs:
             return operand, 0.0
         real = self.cast(operand, torch.float32)
         # A tensor of zeros, so that a sum of imaginary parts has the shape of the result.
-        return real, self.emit(aten.zeros_like.default, real) if real.meta["val"].dim() else 0.0
+        return real, self.emit(aten.full_like.default, real, 0) if real.meta["val"].dim() else 0.0
 
     def cast(self, operand: fx.Node, dtype: torch.dtype) -> fx.Node:
         return operand if operand.meta["val"].dtype == dtype else self.emit(
@@ -140,7 +140,8 @@ class Pairs:
         """The sum, difference or product of two parts, of which one is a tensor."""
         if is_tensor(a):
             return self.emit(target, a, b)
-        return self.emit(aten.rsub.Scalar, b, a) if target is aten.sub.Tensor else self.emit(target, b, a)
+        return self.emit(aten.add.Tensor, self.emit(aten.neg.default, b), a) if target is aten.sub.Tensor \
+            else self.emit(target, b, a)
 
 
 def is_conjugate(pairs: Pairs, node: fx.Node) -> bool:
@@ -188,7 +189,7 @@ def broadcast_halves(pairs: Pairs, re, im) -> Pair:
     """Two real tensors as tensors of the shape to which they broadcast: x - 0, which is x where x is -0 too."""
     sizes = lambda node: list(map(expression_of, node.meta["val"].shape))
     return tuple(x if sizes(x) == sizes(pairs.origin) else pairs.emit(
-        aten.sub.Tensor, x, pairs.emit(aten.zeros_like.default, other)) for x, other in ((re, im), (im, re)))
+        aten.sub.Tensor, x, pairs.emit(aten.full_like.default, other, 0)) for x, other in ((re, im), (im, re)))
 
 
 def polar(pairs: Pairs, radius, angle) -> Pair:

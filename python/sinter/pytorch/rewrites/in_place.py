@@ -140,7 +140,7 @@ def written_by_index(writer: fx.Node) -> tuple[int, fx.Node, fx.Node] | None:
         _, axis, index, source = writer.args
         rank = writer.meta["val"].dim()
         return (axis % rank, index, source) if rank else None
-    if writer.target in (aten.index_put.default, aten._unsafe_index_put.default):
+    if writer.target is aten.index_put.default:
         _, indices, source, *accumulate = writer.args
         axes = [axis for axis, index in enumerate(indices) if index is not None]
         if len(axes) == 1 and not any(accumulate) and not writer.kwargs:

@@ -1,4 +1,4 @@
-"""Activations and the gradients of elementwise functions."""
+"""Activations."""
 
 from __future__ import annotations
 
@@ -37,56 +37,7 @@ def gelu_backward(c, grad, x, approximate: str = "none"):
     return grad * (cdf + x * pdf)
 
 
-@formula("silu_backward.default")
-def silu_backward(c, grad, x):
-    s = x.apply("sigmoid")
-    return grad * s * (1.0 + x * (1.0 - s))
-
-
-@formula("sigmoid_backward.default")
-def sigmoid_backward(c, grad, y): return grad * ((1.0 - y) * y)
-
-
-@formula("tanh_backward.default")
-def tanh_backward(c, grad, y): return grad * (1.0 - y * y)
-
-
-@formula("threshold_backward.default")
-def threshold_backward(c, grad, x, threshold):
-    return c.g.where(x.less_equal(threshold), 0.0, grad)
-
-
-@formula("leaky_relu.default")
-def leaky_relu(c, x, slope=0.01): return c.g.where(x.greater(0.0), x, x * slope)
-
-
 @formula("elu.default")
 def elu(c, x, alpha=1.0, scale=1.0, input_scale=1.0):
     low = (x * input_scale).apply("expm1") * alpha * scale
     return c.g.where(x.greater(0.0), x * scale, low)
-
-
-@formula("hardtanh.default")
-def hardtanh(c, x, low=-1.0, high=1.0): return x.maximum(low).minimum(high)
-
-
-@formula("softplus.default")
-def softplus(c, x, beta=1, threshold=20):
-    scaled = x * beta
-    return c.g.where(scaled.greater(threshold), x,
-                     scaled.apply("exp").apply("log1p") / beta)
-
-
-@converts(aten("log_sigmoid_forward.default"))
-def log_sigmoid(c: Conversion, x: Tensor) -> tuple:
-    """(log sigmoid x, what torch's gradient keeps on the CPU: e^-|x|; elsewhere nothing, a tensor [0])"""
-    dtype, x = x.dtype, x.f32()
-    small = x.apply("exp_neg_abs")
-    is_kept = c.meta[1].dim() == x.rank and c.meta[1].device.type == "cpu"
-    kept = small.to(dtype) if is_kept else c.g.full([0], 0, dtype)
-    return (x.minimum(0.0) - small.apply("log1p")).to(dtype), kept
-
-
-@formula("log_sigmoid_backward.default")
-def log_sigmoid_backward(c, grad, x, kept):
-    return grad * (-x).apply("sigmoid")

@@ -88,7 +88,7 @@ def signbit(c: Conversion, x: Tensor) -> Tensor:
     raise Unsupported("the sign of zero and of NaN")
 
 
-@converts(aten("where.self"), aten("where.ScalarOther"), aten("where.ScalarSelf"))
+@converts(aten("where.self"))
 def where(c: Conversion, condition, a, b) -> Tensor:
     a, b = [x.to(c.dtype) if isinstance(x, Tensor) else c.number(x, c.dtype) for x in (a, b)]
     return c.g.where(truth(condition), a, b)

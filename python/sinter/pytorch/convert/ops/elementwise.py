@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Callable
 
 import torch
 from torch import fx
@@ -85,6 +86,23 @@ def formula(*names: str):
     return register
 
 
+# Formulas in float32 that are one expression.
+FORMULAS: dict[str, Callable[..., Tensor]] = {
+    "reciprocal.default": lambda c, x: 1.0 / x,
+    "log2.default": lambda c, x: x.apply("log") * (1.0 / math.log(2.0)),
+    "log10.default": lambda c, x: x.apply("log") * (1.0 / math.log(10.0)),
+    "exp2.default": lambda c, x: c.g.map("pow", c.g.number(2.0, "f32"), x),
+    "erfc.default": lambda c, x: 1.0 - x.apply("erf"),
+    "tan.default": lambda c, x: x.apply("sin") / x.apply("cos"),
+    "leaky_relu.default": lambda c, x, slope=0.01: c.g.where(x.greater(0.0), x, x * slope),
+    "hardtanh.default": lambda c, x, low=-1.0, high=1.0: x.maximum(low).minimum(high),
+    "addcmul.default": lambda c, x, a, b, value=1: x + value * a * b,
+    "addcdiv.default": lambda c, x, a, b, value=1: x + value * (a / b),
+}
+for _name, _function in FORMULAS.items():
+    formula(_name)(_function)
+
+
 def trunc(x: Tensor) -> Tensor:
     """Rounds towards zero; keeps the sign of zero."""
     return x.g.where(x.less(0.0), ceil(x), x.apply("floor"))
@@ -104,39 +122,7 @@ def _rounding(function):
 converts(aten("floor.default"))(_rounding(lambda c, x: single(c, "floor", x)))
 converts(aten("round.default"))(_rounding(lambda c, x: single(c, "round", x)))
 converts(aten("ceil.default"))(_rounding(real(lambda c, x: ceil(x))))
-converts(aten("trunc.default"), aten("fix.default"))(_rounding(real(lambda c, x: trunc(x))))
-
-
-@formula("frac.default")
-def frac(c, x): return x - trunc(x)
-
-
-@formula("reciprocal.default")
-def reciprocal(c, x): return 1.0 / x
-
-
-@formula("square.default")
-def square(c, x): return x * x
-
-
-@formula("log2.default")
-def log2(c, x): return x.apply("log") * (1.0 / math.log(2.0))
-
-
-@formula("log10.default")
-def log10(c, x): return x.apply("log") * (1.0 / math.log(10.0))
-
-
-@formula("exp2.default")
-def exp2(c, x): return c.g.map("pow", c.g.number(2.0, "f32"), x)
-
-
-@formula("erfc.default")
-def erfc(c, x): return 1.0 - x.apply("erf")
-
-
-@formula("tan.default")
-def tan(c, x): return x.apply("sin") / x.apply("cos")
+converts(aten("trunc.default"))(_rounding(real(lambda c, x: trunc(x))))
 
 
 @formula("sinh.default")
@@ -157,7 +143,7 @@ def cosh(c, x):
     return (e + 1.0 / e) * 0.5
 
 
-@converts(aten("sign.default"), aten("sgn.default"))
+@converts(aten("sign.default"))
 def sign(c: Conversion, x: Tensor) -> Tensor:
     """As torch: the sign of NaN is 0."""
     if x.dtype == "i1":
@@ -188,11 +174,6 @@ def sub(c: Conversion, a, b, alpha=1) -> Tensor:
     return single(c, "sub", a, b) if alpha == 1 else single(c, "sub", a, scaled(c, b, alpha))
 
 
-@converts(aten("rsub.Tensor"), aten("rsub.Scalar"))
-def rsub(c: Conversion, a, b, alpha=1) -> Tensor:
-    return sub(c, b, a, alpha)
-
-
 @converts(aten("mul.Tensor"), aten("mul.Scalar"))
 def mul(c: Conversion, a, b) -> Tensor:
     if c.dtype == "i1":
@@ -205,8 +186,8 @@ def div(c: Conversion, a, b) -> Tensor:
     return single(c, "div", a, b)
 
 
-@converts(aten("div.Tensor_mode"), aten("div.Scalar_mode"), aten("floor_divide.default"))
-def div_mode(c: Conversion, a, b, rounding_mode: str | None = "floor") -> Tensor:
+@converts(aten("div.Tensor_mode"), aten("div.Scalar_mode"))
+def div_mode(c: Conversion, a, b, rounding_mode: str | None) -> Tensor:
     if rounding_mode is None:
         return single(c, "div", a, b)
     if is_integer(c.dtype):
@@ -297,9 +278,6 @@ def fmin(c: Conversion, a, b) -> Tensor:
     return c.g.where(b.is_nan(), a, c.g.where(a.is_nan(), b, a.minimum(b))).to(c.dtype)
 
 
-CLAMPS_BY_TENSORS = (aten("clamp.Tensor"), aten("clamp_min.Tensor"), aten("clamp_max.Tensor"))
-
-
 @converts(aten("clamp.default"), aten("clamp.Tensor"))
 def clamp(c: Conversion, x, low=None, high=None) -> Tensor:
     """A number outside of an integer type is the nearest one that it has."""
@@ -307,7 +285,7 @@ def clamp(c: Conversion, x, low=None, high=None) -> Tensor:
         if not is_integer(c.dtype):
             return bound
         if isinstance(bound, Tensor):
-            return bound if c.node.target in CLAMPS_BY_TENSORS else bound.nearest(c.dtype)
+            return bound if c.node.target is torch.ops.aten.clamp.Tensor else bound.nearest(c.dtype)
         return clamped(bound, c.dtype) if isinstance(bound, int) else bound
 
     x, = c.operands(x)
@@ -316,11 +294,6 @@ def clamp(c: Conversion, x, low=None, high=None) -> Tensor:
     if high is not None:
         x = x.minimum(c.operands(limit(high))[0])
     return x.to(c.dtype)
-
-
-converts(aten("clamp_min.default"), aten("clamp_min.Tensor"))(lambda c, x, low: clamp(c, x, low))
-converts(aten("clamp_max.default"), aten("clamp_max.Tensor"))(
-    lambda c, x, high: clamp(c, x, None, high))
 
 
 @converts(aten("pow.Tensor_Scalar"), aten("pow.Tensor_Tensor"), aten("pow.Scalar"))
@@ -372,15 +345,9 @@ def logaddexp(c, a, b):
     return c.g.where(a.equals(b) & a.apply("abs").equals(math.inf), a, high + rest)
 
 
-@formula("xlogy.Tensor")
-def xlogy(c, x, y):
-    return c.g.where(y.is_nan(), y, c.g.where(x.equals(0.0), 0.0, x * y.apply("log")))
-
-
 # ---- conversion
 
-@converts(aten("_to_copy.default"), aten("to.dtype"),
-          torch.ops.prims.convert_element_type.default)
+@converts(aten("_to_copy.default"), torch.ops.prims.convert_element_type.default)
 def to_copy(c: Conversion, x: Tensor, *ignored, device=None, **options) -> Tensor:
     source = c.node.args[0].meta["val"].device
     if device is not None and device.type != source.type:
@@ -394,14 +361,6 @@ def lerp(c, a, b, weight):
         weight = c.g.number(weight, "f32")
     return c.g.where(weight.apply("abs").less(0.5), a + weight * (b - a),
                      b - (b - a) * (1.0 - weight))
-
-
-@formula("addcmul.default")
-def addcmul(c, x, a, b, value=1): return x + value * a * b
-
-
-@formula("addcdiv.default")
-def addcdiv(c, x, a, b, value=1): return x + value * (a / b)
 
 
 def _fma():

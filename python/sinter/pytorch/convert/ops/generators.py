@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from ....importing.tensor import Tensor
-from ....importing.types import is_integer
 from .registry import Conversion, aten, converts
 
 
@@ -14,22 +13,15 @@ def full(c: Conversion, sizes, value, **options) -> Tensor:
     return c.number(value, c.dtype).expand(c.shape)
 
 
-@converts(aten("full_like.default"), aten("new_full.default"))
+@converts(aten("full_like.default"))
 def full_like(c: Conversion, x: Tensor, *arguments, **options) -> Tensor:
     return c.number(arguments[-1], c.dtype).expand(c.shape)
 
 
-@converts(aten("zeros.default"), aten("zeros_like.default"), aten("new_zeros.default"),
-          aten("empty.memory_format"), aten("empty_like.default"), aten("new_empty.default"),
-          aten("empty_permuted.default"), aten("empty_strided.default"),
-          aten("new_empty_strided.default"))
+@converts(aten("empty.memory_format"), aten("empty_permuted.default"),
+          aten("empty_strided.default"), aten("new_empty_strided.default"))
 def zeros(c: Conversion, *ignored, **options) -> Tensor:
     return c.number(0, c.dtype).expand(c.shape)
-
-
-@converts(aten("ones.default"), aten("ones_like.default"), aten("new_ones.default"))
-def ones(c: Conversion, *ignored, **options) -> Tensor:
-    return c.number(1, c.dtype).expand(c.shape)
 
 
 @converts(aten("scalar_tensor.default"))
@@ -37,7 +29,7 @@ def scalar_tensor(c: Conversion, value, **options) -> Tensor:
     return c.number(value, c.dtype)
 
 
-@converts(aten("arange.start_step"), aten("arange.default"), aten("arange.start"))
+@converts(aten("arange.start_step"))
 def arange(c: Conversion, *arguments, **options) -> Tensor:
     begin, step = 0, 1
     if len(arguments) >= 2:
@@ -55,10 +47,3 @@ def arange(c: Conversion, *arguments, **options) -> Tensor:
 @converts(torch.ops.prims.iota.default)
 def iota(c: Conversion, length, start=0, step=1, **options) -> Tensor:
     return arange(c, start, None, step)
-
-
-@converts(aten("eye.default"), aten("eye.m"))
-def eye(c: Conversion, *ignored, **options) -> Tensor:
-    rows = c.g.iota(c.shape[0]).unsqueeze(1)
-    columns = c.g.iota(c.shape[1]).unsqueeze(0)
-    return rows.equals(columns).to("i32" if is_integer(c.dtype) else "f32").to(c.dtype)

@@ -20,16 +20,14 @@ from ...graphs.symbols import expression_of
 from .registry import Conversion, aten, converts
 
 
-@converts(aten("view.default"), aten("reshape.default"), aten("_unsafe_view.default"),
-          aten("_reshape_copy.default"), aten("view_copy.default"), aten("unflatten.int"))
+@converts(aten("view.default"), aten("reshape.default"), aten("_reshape_copy.default"), aten("view_copy.default"),
+          aten("squeeze.dims"), aten("unsqueeze.default"))
 def view(c: Conversion, x: Tensor, *ignored) -> Tensor:
     return x.reshape(c.shape)
 
 
-@converts(aten("clone.default"), aten("alias.default"), aten("detach.default"),
-          aten("contiguous.default"), aten("lift_fresh_copy.default"), aten("lift_fresh.default"),
-          aten("alias_copy.default"), aten("positive.default"),
-          aten("view_as_real.default"))  # of an input of complex numbers, which enters as this view
+@converts(aten("clone.default"), aten("alias.default"), aten("detach.default"), aten("lift_fresh_copy.default"),
+          aten("lift_fresh.default"), aten("view_as_real.default"))  # of an input of complex numbers, which enters as this view
 def same(c: Conversion, x: Tensor, **options) -> Tensor:
     return x
 
@@ -49,30 +47,12 @@ def permute(c: Conversion, x: Tensor, order) -> Tensor:
     return x.permute(order)
 
 
-@converts(aten("transpose.int"), aten("transpose_copy.int"))
-def transpose(c: Conversion, x: Tensor, a, b) -> Tensor:
-    return x.transpose(a, b) if x.rank else x
-
-
-@converts(aten("t.default"))
-def t(c: Conversion, x: Tensor) -> Tensor:
-    return x.transpose() if x.rank == 2 else x
-
-
-@converts(aten("expand.default"), aten("expand_copy.default"))
+@converts(aten("expand.default"))
 def expand(c: Conversion, x: Tensor, *ignored, **options) -> Tensor:
     return x.expand(c.shape)
 
 
-@converts(aten("squeeze.default"), aten("squeeze.dim"), aten("squeeze.dims"),
-          aten("unsqueeze.default"), aten("squeeze_.dim"), aten("squeeze_.default"),
-          aten("unsqueeze_.default"))
-def squeeze(c: Conversion, x: Tensor, *ignored) -> Tensor:
-    return x.reshape(c.shape)
-
-
 LAST_PLACE = 2**31 - 1
-LAST_DIAGONAL = 2**30  # a diagonal farther off is none of a matrix whose places are i32 beside it
 MOST_PARTS = 64  # of a tensor that is put together in another order
 
 
@@ -199,8 +179,7 @@ def chosen_along(c: Conversion, x: Tensor, axis: int, index) -> Tensor:
     return x.places(axis).equals(place_in(c, index, x.extent(axis)))
 
 
-@converts(aten("split.Tensor"), aten("split_with_sizes.default"), aten("split_copy.Tensor"),
-          aten("split_with_sizes_copy.default"), aten("unsafe_split.Tensor"))
+@converts(aten("split.Tensor"), aten("split_with_sizes.default"), aten("split_copy.Tensor"))
 def split(c: Conversion, x: Tensor, sizes, axis=0) -> tuple:
     parts, begin = [], 0
     for meta in c.meta:
@@ -448,27 +427,7 @@ def as_strided(c: Conversion, x: Tensor, sizes, strides, offset=None) -> Tensor:
     return gather(view.elements, view.places, 0).reshape(sizes)
 
 
-@converts(aten("tril.default"))
-def tril(c: Conversion, x: Tensor, diagonal=0) -> Tensor:
-    return banded(c, x, diagonal, lower=True)
-
-
-@converts(aten("triu.default"))
-def triu(c: Conversion, x: Tensor, diagonal=0) -> Tensor:
-    return banded(c, x, diagonal, lower=False)
-
-
-def banded(c: Conversion, x: Tensor, diagonal, lower: bool) -> Tensor:
-    if isinstance(diagonal, int):
-        diagonal = max(-LAST_DIAGONAL, min(diagonal, LAST_DIAGONAL))
-    else:
-        diagonal = c.number(diagonal, "i32").maximum(-LAST_DIAGONAL).minimum(LAST_DIAGONAL)
-    rows, columns = x.places(-2) + diagonal, x.places(-1)
-    inside = columns.less_equal(rows) if lower else rows.less_equal(columns)
-    return c.g.where(inside, x, c.number(0, x.dtype))
-
-
-@converts(aten("diagonal.default"), aten("diagonal_copy.default"))
+@converts(aten("diagonal.default"))
 def diagonal(c: Conversion, x: Tensor, offset=0, first=0, second=1) -> Tensor:
     first, second = first % x.rank, second % x.rank
     rest = [axis for axis in range(x.rank) if axis not in (first, second)]

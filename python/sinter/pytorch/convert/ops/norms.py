@@ -19,10 +19,8 @@ def softmax(c: Conversion, x: Tensor, axis, half_to_float=False) -> Tensor:
 @converts(aten("_softmax_backward_data.default"))
 def softmax_backward(c: Conversion, grad: Tensor, y: Tensor, axis, input_dtype) -> Tensor:
     grad, y = grad.f32(), y.f32()
-    if y.rank == 0:
-        return (y * (grad - grad * y)).to(c.dtype)
     product = grad * y
-    return (product - y * product.sum([axis], True)).to(c.dtype)
+    return (product - y * (product.sum([axis], True) if y.rank else product)).to(c.dtype)
 
 
 def normalized(x: Tensor, axes, eps: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -103,28 +103,6 @@ def baddbmm(c: Conversion, added: Tensor, a: Tensor, b: Tensor, *, beta=1, alpha
     return scaled_sum(c, added, beta, "bnk,bkm->bnm", a, b, alpha)
 
 
-@converts(aten("mv.default"))
-def mv(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
-    need_real(a)
-    if has_no_terms(a, 1):
-        return c.number(0, c.dtype).expand(c.shape)
-    return multiply(c, "nk,k->n", a, b)
-
-
-@converts(aten("dot.default"), aten("vdot.default"))
-def dot(c: Conversion, a: Tensor, b: Tensor) -> Tensor:
-    need_real(a)
-    return (a.f32() * b.f32()).sum().to(c.dtype)
-
-
-@converts(aten("linear.default"))
-def linear(c: Conversion, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    need_real(x)
-    if weight.rank != 2 or has_no_terms(x, x.rank - 1):
-        raise Unsupported("a product over no elements")
-    return row_ops.linear(x, weight, bias)
-
-
 @converts(aten("convolution.default"))
 def convolution(c: Conversion, x: Tensor, weight: Tensor, bias, stride, padding, dilation,
                 transposed, output_padding, groups) -> Tensor:

@@ -25,7 +25,7 @@ MOST_FACTORS = 2**16  # of a running product, which is made in steps
 LEAST_BITS = 4
 
 
-@converts(aten("sum.default"), aten("sum.dim_IntList"))
+@converts(aten("sum.dim_IntList"))
 def sum_(c: Conversion, x: Tensor, axes=None, keepdim=False, dtype=None) -> Tensor:
     if is_real(c.dtype):
         return x.f32().sum(axes, keepdim).to(c.dtype) if x.dtype != c.dtype \
@@ -132,19 +132,12 @@ converts(aten("max.dim"))(_with_position(True))
 converts(aten("min.dim"))(_with_position(False))
 
 
-def _truths(every: bool):
-    def convert(c: Conversion, x: Tensor, axes=None, keepdim=False) -> Tensor:
-        held = truth(x)
-        if x.rank == 0 or axes == []:  # no axes are none here, not all
-            return held
-        axes = [axes] if isinstance(axes, int) else axes
-        found = (~held if every else held).to("i32").max(axes, keepdim).equals(1)
-        return ~found if every else found
-    return convert
-
-
-converts(aten("all.default"), aten("all.dim"), aten("all.dims"))(_truths(True))
-converts(aten("any.default"), aten("any.dim"), aten("any.dims"))(_truths(False))
+@converts(aten("any.default"), aten("any.dim"), aten("any.dims"))
+def any_(c: Conversion, x: Tensor, axes=None, keepdim=False) -> Tensor:
+    held = truth(x)
+    if x.rank == 0 or axes == []:  # no axes are none here, not all
+        return held
+    return held.to("i32").max([axes] if isinstance(axes, int) else axes, keepdim).equals(1)
 
 
 def variance(c: Conversion, x: Tensor, axes, correction, keepdim: bool) -> tuple[Tensor, Tensor]:
@@ -167,11 +160,6 @@ def variance(c: Conversion, x: Tensor, axes, correction, keepdim: bool) -> tuple
 @converts(aten("var.correction"))
 def var(c: Conversion, x: Tensor, axes=None, *, correction=None, keepdim=False) -> Tensor:
     return variance(c, x, axes, correction, keepdim)[0].to(c.dtype)
-
-
-@converts(aten("std.correction"))
-def std(c: Conversion, x: Tensor, axes=None, *, correction=None, keepdim=False) -> Tensor:
-    return variance(c, x, axes, correction, keepdim)[0].apply("sqrt").to(c.dtype)
 
 
 @converts(aten("var_mean.correction"))

@@ -83,7 +83,7 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
     return (x.f32() + added).to(c.dtype).reshape(c.shape)
 
 
-@converts(aten("index_put.default"), aten("_unsafe_index_put.default"))
+@converts(aten("index_put.default"))
 def index_put(c: Conversion, x: Tensor, indices, values: Tensor, accumulate=False) -> Tensor:
     """Writes rows by indices, or adds them by indices along neighbouring axes."""
     if not accumulate:
