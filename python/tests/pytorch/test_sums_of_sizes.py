@@ -31,6 +31,7 @@ SHIFTS = {
     "padding of a slice": lambda x: x * F.pad(x[:, 1:], (0, 0, 0, 1), value=2.0),
     "a slice that is written": written,
     "elements of a slice": lambda x: torch.cat([x[:, :1] * 2, torch.add(x[:, 1:], x[:, 1:].exp(), alpha=3)], 1) * x,
+    "a choice of slices": lambda x: torch.cat([torch.where(x[:, 1:] > 0, x[:, 1:].sigmoid(), x[:, 1:]), x[:, :1]], 1) * x,
     "a slice in another order": lambda x: x * torch.cat([x[:, 1:].flip(1), x[:, :1]], 1)
     + torch.cat([x[:, -1:], x[:, :-1].flip((0, 1))], 1) + torch.cat([x[:, 1:].flip(0), x[:, :1]], 1),
     "another order": lambda x: x * x.flip(1) + x.flip([0]),

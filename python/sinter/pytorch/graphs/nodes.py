@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import torch
 from torch import fx
 from torch.utils._pytree import tree_leaves
 
@@ -16,6 +17,21 @@ def call(graph: fx.Graph, origin: fx.Node, target, *arguments, **options) -> fx.
                                  "autograd_backward", "seq_nr")})
     add_value(node)
     return node
+
+
+def is_elementwise(node: fx.Node) -> bool:
+    """Whether each element of a node's result is computed from its operands' elements at that place, and it draws no
+    random numbers."""
+    tags = getattr(node.target, "tags", ())
+    return torch.Tag.pointwise in tags and torch.Tag.nondeterministic_seeded not in tags
+
+
+def finish(*modules: fx.GraphModule) -> None:
+    """Takes out nodes that nothing reads after a rewrite, and makes the code of the graphs anew."""
+    for module in modules:
+        module.graph.eliminate_dead_code()
+        module.graph.lint()
+        module.recompile()
 
 
 def add_value(node: fx.Node) -> None:

@@ -19,14 +19,11 @@ import torch
 from torch import fx
 
 from ..graphs.layout import is_seen
-from ..graphs.nodes import call
+from ..graphs.nodes import call, is_elementwise
 
 aten = torch.ops.aten
 
 SPLITS = {aten.split.Tensor, aten.split_with_sizes.default}
-# Ops that compute each element from those at its place.
-ELEMENTWISE = {aten.exp.default, aten.neg.default, aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor,
-               aten.div.Tensor}
 
 
 class Formula(NamedTuple):
@@ -58,7 +55,7 @@ def part_of_split(node: fx.Node) -> Part | None:
 
 def part_of_op(node: fx.Node, parts: dict[fx.Node, Part]) -> Part | None:
     """The result of an op on the parts with one index, and on numbers."""
-    if node.target not in ELEMENTWISE and node.target is not aten.cumsum.default:
+    if not is_elementwise(node) and node.target is not aten.cumsum.default:
         return None
     operands = [parts.get(x) if isinstance(x, fx.Node) else x for x in node.args]
     given = [(x, part) for x, part in zip(node.args, operands) if isinstance(x, fx.Node)]

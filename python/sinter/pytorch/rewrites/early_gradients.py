@@ -31,16 +31,14 @@ from torch.utils.checkpoint import CheckpointPolicy
 from ..graphs.dtypes import CASTS
 from ..graphs.layout import hint_of, is_view, with_sources
 from ..graphs.names import location_of
-from ..graphs.nodes import call
+from ..graphs.nodes import call, finish
 
 aten = torch.ops.aten
 
 # Ops that are linear in their first operand, whatever stands in the others.
 LINEAR = {
-    aten.neg.default, aten.sum.dim_IntList, aten.sum.default, aten.mean.dim, aten.mean.default, aten.clone.default,
-    *CASTS, aten.div.Tensor, aten.div.Scalar, aten.mul.Scalar, aten.mul.Tensor,
-    aten.tanh_backward.default, aten.sigmoid_backward.default, aten.gelu_backward.default,
-    aten.silu_backward.default, aten.threshold_backward.default,
+    aten.neg.default, aten.sum.dim_IntList, aten.mean.dim, aten.mean.default, aten.clone.default, *CASTS,
+    aten.div.Tensor, aten.div.Scalar, aten.mul.Scalar, aten.mul.Tensor, aten.gelu_backward.default,
 }
 SUMS = {aten.add.Tensor, aten.sub.Tensor}
 # Ops whose fill or padding has to be zero, and where among the arguments it stands.
@@ -91,9 +89,7 @@ def early_gradients(module: fx.GraphModule) -> tuple[list[fx.Node], list[LateGra
         if early.is_worth_it:
             found.append(early.rewrite())
     if found:
-        graph.eliminate_dead_code()
-        graph.lint()
-        module.recompile()
+        finish(module)
     return found, refused
 
 
@@ -389,7 +385,4 @@ def without_results(forward: fx.GraphModule, backward: fx.GraphModule, outputs: 
         if node.target is in_backward:
             node.replace_all_uses_with(node.args[0])
             backward.graph.erase_node(node)
-    for module in (forward, backward):
-        module.graph.eliminate_dead_code()
-        module.graph.lint()
-        module.recompile()
+    finish(forward, backward)

@@ -24,7 +24,7 @@ import torch
 from torch import fx
 
 from ..graphs.layout import Layout, is_repeatable, is_view, with_sources
-from ..graphs.nodes import add_value
+from ..graphs.nodes import add_value, finish
 
 
 aten = torch.ops.aten
@@ -57,10 +57,7 @@ def keep_roots(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) 
         results[visible:] = [node for node in results[visible:] if node not in views]
     if changed:
         output.args = (tuple(results),)
-        for module in (forward, backward):
-            module.graph.eliminate_dead_code()
-            module.graph.lint()
-            module.recompile()
+        finish(forward, backward)
 
 
 def make_norms_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) -> None:
@@ -73,10 +70,7 @@ def make_norms_again(forward: fx.GraphModule, backward: fx.GraphModule, visible:
     if not made:
         return
     output.args = ((*output.args[0][:visible], *(node for node in output.args[0][visible:] if node not in made)),)
-    for module in (forward, backward):
-        module.graph.eliminate_dead_code()
-        module.graph.lint()
-        module.recompile()
+    finish(forward, backward)
 
 
 def make_norm_again(graph: fx.Graph, places: dict[str, fx.Node], kept: fx.Node) -> bool:
@@ -125,10 +119,7 @@ def make_again(forward: fx.GraphModule, backward: fx.GraphModule, visible: int) 
         places[node.name].replace_all_uses_with(made[node])
         backward.graph.erase_node(places[node.name])
     output.args = ((*output.args[0][:visible], *(node for node in output.args[0][visible:] if node not in kept)),)
-    for module in (forward, backward):
-        module.graph.eliminate_dead_code()
-        module.graph.lint()
-        module.recompile()
+    finish(forward, backward)
 
 
 def free_nodes(graph: fx.Graph, places: dict[str, fx.Node]) -> set[fx.Node]:

@@ -14,19 +14,15 @@ from typing import Callable, NamedTuple
 import torch
 from torch import fx
 
-from ..graphs.nodes import call
+from ..graphs.nodes import call, is_elementwise
 from ..graphs.symbols import expression_of
-from . import chunks
 
 aten = torch.ops.aten
 
 Emit = Callable[..., fx.Node]
 
-# Ops whose element is computed from those at its place.
-ELEMENTWISE = {*chunks.ELEMENTWISE, aten.alias.default, aten.clone.default, aten.detach.default,
-               aten.full_like.default, aten._to_copy.default,
-               aten.add.Scalar, aten.sub.Scalar, aten.mul.Scalar, aten.div.Scalar,
-               torch.ops.prims.convert_element_type.default}
+# Ops whose elements stay at their places, beside those that torch tags as pointwise.
+SAME_PLACES = {aten.alias.default, aten.detach.default, aten.full_like.default, aten._to_copy.default}
 LAST = 2**31 - 1  # an end of a slice from here on is the end of the axis
 
 
@@ -177,7 +173,8 @@ def window_of(emit: Emit, node: fx.Node, axis: int) -> Window | None:
         return window_of(emit, node.args[1], axis)
     if node.target is aten.flip.default:
         return flipped_window(emit, node, axis)
-    return window_of_elements(emit, node, axis) if node.target in ELEMENTWISE else None
+    return window_of_elements(emit, node, axis) \
+        if is_elementwise(node) or node.target in SAME_PLACES else None
 
 
 def flipped_window(emit: Emit, node: fx.Node, axis: int) -> Window | None:

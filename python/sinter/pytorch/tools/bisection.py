@@ -219,16 +219,12 @@ class Search:
 
     def run(self) -> Bisection:
         self.eager = comparison.run(self.module, self.given, self.backward, self.seed)
-        try:
-            self.exact = comparison.run(self.module, self.given, self.backward, self.seed, torch.float64)
-        except Exception as error:
-            self.exact = None
-            self.result.notes.append(f"it does not run in float64: {comparison.first_line(error)}")
+        self.exact = comparison.exact_run(self.module, self.given, self.backward, self.seed, self.result.notes)
         watch = Watch({**self.options, "fuse": False, "graphs": False, "require_full": False})
         self.tell("the unfused plan beside eager")
         self.result.problems = self.problems(watch)
         if not watch.graphs:
-            self.result.notes.append("Dynamo compiled no graph: torch._dynamo.explain(module)(*args) says why")
+            self.result.notes.append(comparison.NO_GRAPH)
         if self.result.problems:
             self.result.verdict = "op"
             self.find_ops(watch.graphs)

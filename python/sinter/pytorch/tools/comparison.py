@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from ...errors import usage
 from . import report as reports
+from .step_report import table
 
 # Sinter may be this much farther from float64 than eager is: the two sum in different orders.
 FACTOR = 4.0
@@ -25,6 +26,7 @@ UNITS = 16.0
 # Sizes of dynamic axes. Many of their products coincide, with one another and with numbers of heads.
 SIZES = (2, 3, 4, 6, 8)
 MAX_RUNS = 6  # sets of sizes by default
+NO_GRAPH = "Dynamo compiled no graph: torch._dynamo.explain(module)(*args) says why"
 
 
 @dataclass
@@ -75,9 +77,7 @@ class CheckReport:
             rows.append((name, str(worst.dtype).removeprefix("torch."), str(len(group)),
                          percent(worst.ours), percent(worst.eager),
                          f"WRONG in {bad}" if bad else "right"))
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-                 for row in rows]
+        lines = table(rows, numbers_from=len(rows[0]))
         lines += [f"WRONG: {one.name}, {one.kind} sizes{', ' + one.sizes if one.sizes else ''}: "
                   f"{one.problem}" for one in self.wrong[:10]]
         lines += [f"note: {note}" for note in self.notes]
@@ -122,11 +122,7 @@ def check(module: Callable, args: tuple = (), kwargs: dict[str, Any] | None = No
         text = ", ".join(f"{name}={size}" for name, size in chosen.items())
         given = torch.utils._pytree.tree_unflatten(leaves, structure)
         expected = run(module, given, backward, seed)
-        try:
-            exact = run(module, given, backward, seed, torch.float64)
-        except Exception as error:
-            exact = None
-            result.notes.append(f"the module does not run in float64: {first_line(error)}")
+        exact = exact_run(module, given, backward, seed, result.notes)
         for kind in ("fixed", "dynamic") if names else ("fixed",):
             torch._dynamo.reset()
             known = len(reports.REPORTS)
@@ -138,7 +134,7 @@ def check(module: Callable, args: tuple = (), kwargs: dict[str, Any] | None = No
             result.eager += [op.op for one in new for op in one.eager]
             result.comparisons += compare(kind, text, ours, expected, exact)
     if not result.graphs:
-        result.notes.append("Dynamo compiled no graph: torch._dynamo.explain(module)(*args) says why")
+        result.notes.append(NO_GRAPH)
     return result
 
 
@@ -244,6 +240,15 @@ def run(module: Callable, given: Any, backward: bool, seed: int,
     return Run(tensors)
 
 
+def exact_run(module: Callable, given: Any, backward: bool, seed: int, notes: list[str]) -> Run | None:
+    """The run in float64; None, and a note, where the module does not run in it."""
+    try:
+        return run(module, given, backward, seed, torch.float64)
+    except Exception as error:
+        notes.append(f"the module does not run in float64: {type(error).__name__}: " + str(error).partition("\n")[0])
+        return None
+
+
 def compare(kind: str, sizes: str, ours: Run, eager: Run, exact: Run | None) -> list[Comparison]:
     found = []
     for name, theirs in eager.tensors.items():
@@ -285,7 +290,3 @@ def difference(ours: torch.Tensor, eager: torch.Tensor,
     if mine <= limit:
         return mine, theirs, ""
     return mine, theirs, f"{mine:.1e} from float64, eager {theirs:.1e}, allowed {limit:.1e}"
-
-
-def first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
