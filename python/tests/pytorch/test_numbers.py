@@ -72,7 +72,7 @@ IN_EAGER = {"aten.bitwise_and.Scalar", "aten.bitwise_or.Scalar", "aten.bitwise_x
             "aten.__lshift__.Scalar", "aten.__rshift__.Scalar", "aten.bitwise_left_shift.Tensor_Scalar",
             "aten.bitwise_right_shift.Tensor_Scalar"}
 # A number is a size here, or torch takes the op apart or has a guard for each value.
-NOT_ALONE = {(aten.arange.start_step, "step"), (aten.linalg_vector_norm.default, "ord")}
+NOT_ALONE = {(aten.arange.start_step, "step")}
 
 
 def tensors() -> types.SimpleNamespace:

@@ -19,7 +19,7 @@ aten = torch.ops.aten
 # Ops that the importer takes as they are, in one piece or with fewer roundings.
 KEPT = (
     "silu", "gelu", "gelu_backward", "embedding_dense_backward", "slice_scatter", "select_scatter",
-    "linalg_vector_norm", "baddbmm", "addmv", "leaky_relu", "elu", "hardtanh", "_softmax_backward_data", "logsumexp",
+    "baddbmm", "addmv", "leaky_relu", "elu", "hardtanh", "_softmax_backward_data", "logsumexp",
     "native_group_norm", "_fused_rms_norm", "hypot", "logaddexp", "lerp", "addcmul", "addcdiv", "trunc", "diagonal",
     "index_select", "masked_fill", "stack", "unbind", "roll",
     # torch decomposes these into index_put, which lets an index below zero count from the end.
@@ -224,12 +224,9 @@ def binary_cross_entropy(x, target, weight=None, reduction=MEAN):
 
 
 def vector_norm(x, order=2, axes=None, keepdim=False, *, dtype=None):
-    """Counts the axes from the front, each once, as eager does. torch's own fake kernel lets an axis of one element come
-    twice, and in torch 2.11 keeps it where it is counted from the end."""
-    counted = reduction_dims(x.shape, axes) if axes else axes
-    if not axes or list(counted) == list(axes):
-        return NotImplemented
-    return aten.linalg_vector_norm.default(x, order, counted, keepdim, dtype=dtype)
+    """torch's own, with axes that count from the front, each once, as eager has them."""
+    axes = reduction_dims(x.shape, axes) if axes else axes
+    return torch._refs.linalg.vector_norm(x, order, axes, keepdim, dtype=dtype)
 
 
 def roll(x, shifts, dims=()):

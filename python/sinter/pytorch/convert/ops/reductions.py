@@ -59,11 +59,6 @@ def mean(c: Conversion, x: Tensor, axes=None, keepdim=False, dtype=None) -> Tens
     return x.f32().mean(axes, keepdim).to(c.dtype)
 
 
-def need_elements(x: Tensor, axes) -> None:
-    if x.count(axes) == 0:
-        raise Unsupported("a maximum of no elements")
-
-
 def extreme(c: Conversion, x: Tensor, axes, keepdim: bool, largest: bool) -> Tensor:
     if x.dtype == "i1":
         x = x.to("i32")
@@ -178,27 +173,6 @@ def logsumexp(c: Conversion, x: Tensor, axes, keepdim=False) -> Tensor:
     shift = c.g.where(best.apply("abs").equals(math.inf), 0.0, best)
     total = (x - shift).apply("exp").sum(axes, True).apply("log") + shift
     return total.to(c.dtype).reshape(c.shape)
-
-
-@converts(aten("linalg_vector_norm.default"))
-def vector_norm(c: Conversion, x: Tensor, order=2, axes=None, keepdim=False, *,
-                dtype=None) -> Tensor:
-    if isinstance(order, Tensor):
-        raise Unsupported("a norm whose order is known only when the graph runs")
-    x = x.f32().apply("abs")
-    if order == 2:
-        result = (x * x).sum(axes, keepdim).apply("sqrt") if x.rank else x
-    elif order == 1:
-        result = x.sum(axes, keepdim)
-    elif order == 0:
-        result = c.g.where(x.equals(0.0), 0.0, c.g.number(1.0, "f32")).sum(axes, keepdim)
-    elif order in (math.inf, -math.inf):
-        need_elements(x, axes)
-        result = x.max(axes, keepdim) if order > 0 else x.min(axes, keepdim)
-    else:
-        powers = c.g.map("pow", x, c.g.number(float(order), "f32"))
-        result = c.g.map("pow", powers.sum(axes, keepdim), c.g.number(1.0 / order, "f32"))
-    return result.to(c.dtype)
 
 
 def product_factors(x: Tensor, dtype: str) -> Tensor:
