@@ -13,18 +13,20 @@ from sinter.handles import taken_text
 @functools.cache
 def facts() -> dict[str, Any]:
     """All facts; sinter_facts in sinter_c.h names them."""
-    return json.loads(taken_text(lib.sinter_facts))
+    found: dict[str, Any] = json.loads(taken_text(lib.sinter_facts))
+    return found
 
 
 def limit(name: str) -> int:
     """A number that no module exceeds, such as the "axes" of a value."""
-    return facts()["limits"][name]
+    return int(facts()["limits"][name])
 
 
 def op_class(op: str) -> str:
     """The class of an op: "view", "elementwise", "composite" and others (ir/graph.h)."""
-    return facts()["ops"][op]["class"]
+    return str(facts()["ops"][op]["class"])
 
 
 def max_operands(op: str) -> int:
-    return facts()["ops"][op]["operands"][1]
+    """The most operands of an op."""
+    return int(facts()["ops"][op]["operands"][1])

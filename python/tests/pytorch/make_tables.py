@@ -53,7 +53,7 @@ FAMILIES = {
     "elementwise": "Element by element", "activations": "Activations, gradients of functions",
     "choice": "Comparisons, truth values, choices", "reductions": "Reductions, positions, running sums",
     "norms": "Softmax and normalizations", "products": "Products", "attention": "Attention",
-    "losses": "Losses", "indexing": "Rows and elements by index", "scatter": "Sums by index",
+    "indexing": "Rows and elements by index", "scatter": "Sums by index",
     "overwriting": "Writes by index",
     "sorting": "Sorting, largest elements", "experts": "Rows of experts",
     "movement": "Views, concatenations, padding", "generators": "Tensors made of no other",

@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterable, Iterator
 import torch
 from operators import close, is_tensor, to_double
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils._pytree import tree_flatten, tree_map, tree_map_only
+from torch.utils._pytree import tree_flatten, tree_map
 
 from sinter.pytorch.convert import importer
 from sinter.pytorch.tools import report

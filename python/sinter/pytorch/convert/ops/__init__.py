@@ -7,7 +7,7 @@ with several results (None where a result is not needed), or raises `Unsupported
 
 from ...graphs import expert_ops, library  # noqa: F401, registers ops of sinter
 from ...quantized import ops  # noqa: F401, registers ops of sinter
-from . import (activations, attention, choice, elementwise, experts, generators, indexing, losses, movement, norms,
+from . import (activations, attention, choice, elementwise, experts, generators, indexing, movement, norms,
                overwriting, products, reductions, scatter, sorting)
 from .registry import CONVERSIONS, Conversion, converts
 

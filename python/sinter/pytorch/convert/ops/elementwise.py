@@ -8,10 +8,11 @@ from typing import Callable
 import torch
 from torch import fx
 
-from ....importing.row_ops import nonzero
+from ....importing.row_ops import nonzero, permitted
 from ....importing.tensor import Tensor
 from ....importing.types import clamped, holds, is_integer, is_real, wrapped
 from ....importing.unsupported import Unsupported
+from ...graphs.library import range_error
 from .choice import differ, truth
 from .registry import Conversion, aten, converts
 
@@ -343,6 +344,11 @@ def logaddexp(c, a, b):
     high = a.maximum(b)
     rest = (a - b).apply("exp_neg_abs").apply("log1p")
     return c.g.where(a.equals(b) & a.apply("abs").equals(math.inf), a, high + rest)
+
+
+@converts(torch.ops.sinter.in_range.default)
+def in_range(c: Conversion, x: Tensor, low: int, high: int, name: str) -> Tensor:
+    return permitted(x, lambda x: x.greater_equal(low) & x.less_equal(high), RuntimeError(range_error(low, high, name)))
 
 
 # ---- conversion
