@@ -10,10 +10,9 @@ from typing import Callable
 from .axes import joined
 from .row_checks import ExportedRange, IntegerDivisionByZero, RowCheck
 from .tensor import Tensor
-from .types import is_real
+from .types import MAX_I32, is_real
 from .unsupported import Unsupported
 
-LAST_ROW = 2**31 - 1  # as the last row that a token sees: all rows
 
 
 def along_last(x: Tensor, axis: int, function: Callable[[Tensor], Tensor]) -> Tensor:
@@ -130,7 +129,7 @@ def key_rows(q: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
     """The first and the last key, i32 [B, S], that each token of q [B, S, ...] sees: all keys, or
     `causal`: token s sees the keys 0 .. s."""
     tokens = [q._axes(0), q._axes(1)]
-    last = q.g._positions(q._axes(1)) if causal else q.g.number(LAST_ROW, "i32")
+    last = q.g._positions(q._axes(1)) if causal else q.g.number(MAX_I32, "i32")
     return q.g.number(0, "i32")._broadcast(tokens), last._broadcast(tokens)
 
 

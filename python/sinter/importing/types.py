@@ -7,6 +7,7 @@ import math
 import struct
 
 REAL = ("f32", "f16", "bf16")
+MAX_I32 = 2**31 - 1  # the last row number and the last place of an axis
 
 
 def is_real(dtype: str) -> bool:

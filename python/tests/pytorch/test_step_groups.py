@@ -39,7 +39,7 @@ def test_groups_bound_the_peak_and_are_few(monkeypatch):
         argument_bytes, result_bytes = draw(91, 1000), draw(61, int(1000 * rising))
         groups = groups_of(steps, ends, argument_bytes, begins, result_bytes)
         assert [one.first for one in groups] == [0, *(one.last for one in groups[:-1])]
-        assert groups[-1].last == steps and len(groups) <= step_groups.MOST_GROUPS
+        assert groups[-1].last == steps and len(groups) <= step_groups.MAX_GROUPS
         least = max(sum(size for end, size in zip(ends, argument_bytes) if end > step)
                     + sum(size for begin, size in zip(begins, result_bytes) if min(begin, steps - 1) <= step)
                     for step in range(steps))

@@ -16,6 +16,7 @@ import torch
 from torch.library import custom_op
 
 from ...facts import limit
+from ...importing.types import MAX_I32
 
 
 @custom_op("sinter::attention", mutates_args=())
@@ -186,7 +187,7 @@ def row_numbers(index: torch.Tensor, size: int) -> torch.Tensor:
         if low < 0 or high >= size:
             raise IndexError(f"index {low if low < 0 else high} is out of bounds for an axis of "
                              f"size {size}")
-    return index.clamp(-1, 2**31 - 1).to(torch.int32)
+    return index.clamp(-1, MAX_I32).to(torch.int32)
 
 
 @row_numbers.register_fake

@@ -18,7 +18,7 @@ from ...importing.unsupported import Unsupported
 # A symbol's range ends at this multiple of the size that was seen, unless torch knows a smaller
 # bound: Sinter plans memory for the largest sizes, and torch compiles again when one is exceeded.
 GROWTH = 16
-LEAST_HIGH = 64
+MIN_HIGH = 64
 MOST = 2**31  # no size of Sinter is larger
 
 
@@ -87,7 +87,7 @@ class TorchExtents(Extents):
         absolute value: v, where x[v:] has -v elements. None for what is too large now: ops that read it are
         refused."""
         environment = size.node.shape_env
-        hint = int(size.node.hint) if size.node.has_hint() else LEAST_HIGH
+        hint = int(size.node.hint) if size.node.has_hint() else MIN_HIGH
         if abs(hint) > MOST or (hint < 0 and expression != expression_of(size)):
             return
         if hint < 0:
@@ -96,7 +96,7 @@ class TorchExtents(Extents):
         bounds = environment.bound_sympy(expression) if self._ranges is None \
             else bound_sympy(expression, self._ranges)
         low = max(int(bounds.lower), 0) if isinstance(bounds.lower, sympy.Integer) else 0
-        high = min(max(LEAST_HIGH, GROWTH * hint), MOST)
+        high = min(max(MIN_HIGH, GROWTH * hint), MOST)
         most = int(bounds.upper) if isinstance(bounds.upper, sympy.Integer) else MOST
         if self._ranges is not None:
             low, high = max(low, 1), most if most < MOST else high

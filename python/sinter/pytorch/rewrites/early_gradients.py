@@ -44,7 +44,7 @@ SUMS = {aten.add.Tensor, aten.sub.Tensor}
 # Ops whose fill or padding has to be zero, and where among the arguments it stands.
 FILLED = {aten.constant_pad_nd.default: 2, aten.masked_fill.Scalar: 2}
 # Elements of a row that one kernel keeps in registers. A longer one is read again in any case.
-LONGEST_ROW = 65536
+MAX_ROW = 65536
 REDUCTIONS = {aten.sum.dim_IntList, aten.amax.default, aten.logsumexp.default, aten.mean.dim}
 OF_BACKWARD = ("partitioner_tag", "autograd_backward")  # what torch says of nodes of the backward pass
 PRODUCTS = {aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.convolution.default}
@@ -172,7 +172,7 @@ class Early:
         of_products = derived(self._products, lambda node: node not in self._reaching)
         return any(node.target in REDUCTIONS and node.args[0] in of_products
                    and 2 * elements(node.args[0]) >= whole and 8 * elements(node) <= whole
-                   and elements(node.args[0]) <= LONGEST_ROW * elements(node)
+                   and elements(node.args[0]) <= MAX_ROW * elements(node)
                    for node in self._sources)
 
     def _factor(self) -> fx.Node:

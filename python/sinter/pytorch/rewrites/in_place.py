@@ -17,6 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import fx
 
+from ...importing.types import MAX_I32
 from ..graphs.layout import Layout
 from ..graphs.ranges import INTEGERS, is_range
 from .slices import is_same_kind, strides_of
@@ -24,7 +25,6 @@ from .slices import is_same_kind, strides_of
 aten = torch.ops.aten
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-MAX_ROWS = 2**31 - 1
 SCATTERS = {aten.slice_scatter.default, aten.select_scatter.default}
 
 
@@ -110,7 +110,7 @@ def written_axis(writer: fx.Node, argument: fx.Node) -> int | None:
     if layout is None or not layout.is_plain or not all(isinstance(size, int) and size for size in numbers):
         return None
     is_taken = (fake.dtype in DTYPES and write.source.meta["val"].dim() <= fake.dim()
-                and math.prod(fake.shape[:write.axis + 1]) <= MAX_ROWS)
+                and math.prod(fake.shape[:write.axis + 1]) <= MAX_I32)
     return write.axis if is_taken else None
 
 

@@ -21,7 +21,7 @@ from ..graphs.nodes import call
 aten = torch.ops.aten
 
 ALIGNED = 8  # elements
-LEAST = 512  # a smaller extent is not worth a copy
+MIN_EXTENT = 512  # a smaller extent is not worth a copy
 
 
 def pad_products(module: fx.GraphModule) -> None:
@@ -67,7 +67,7 @@ def read_padded_sums(graph: fx.Graph, operand: fx.Node, whole: fx.Node) -> None:
 
 def missing(size) -> int:
     """Elements that an extent lacks."""
-    return -size % ALIGNED if isinstance(size, int) and size >= LEAST else 0
+    return -size % ALIGNED if isinstance(size, int) and size >= MIN_EXTENT else 0
 
 
 def is_product(node: fx.Node) -> bool:

@@ -14,6 +14,7 @@ from typing import Callable, NamedTuple
 import torch
 from torch import fx
 
+from ...importing.types import MAX_I32
 from ..graphs.nodes import call, is_elementwise
 from ..graphs.symbols import expression_of
 
@@ -23,7 +24,6 @@ Emit = Callable[..., fx.Node]
 
 # Ops whose elements stay at their places, beside those that torch tags as pointwise.
 SAME_PLACES = {aten.alias.default, aten.detach.default, aten.full_like.default, aten._to_copy.default}
-LAST = 2**31 - 1  # an end of a slice from here on is the end of the axis
 
 
 class MayBeEmpty(Exception):
@@ -134,7 +134,7 @@ def joined_writing(emit: Emit, node: fx.Node) -> fx.Node | None:
     parts = [part]
     if not isinstance(begin, int) or begin != 0:
         parts.insert(0, emit(aten.slice.Tensor, x, axis, 0, begin))
-    if not isinstance(end, int) or end < LAST:
+    if not isinstance(end, int) or end < MAX_I32:
         parts.append(emit(aten.slice.Tensor, x, axis, end, sys.maxsize))
     return emit(aten.cat.default, parts, axis)
 
@@ -142,7 +142,7 @@ def joined_writing(emit: Emit, node: fx.Node) -> fx.Node | None:
 def part_of_constant(emit: Emit, x: fx.Node, part: fx.Node, axis: int, begin, end) -> fx.Node | None:
     """A part that is written into a tensor of one number, which has few elements more."""
     if x.target is not aten.full.default or not isinstance(begin, int) or not isinstance(end, int) \
-            or begin < 0 or 0 <= end < LAST:
+            or begin < 0 or 0 <= end < MAX_I32:
         return None
     parts = [filled(emit, part, axis, begin, x.args[1]), part,
              filled(emit, part, axis, -end if end < 0 else 0, x.args[1])]
@@ -188,7 +188,7 @@ def flipped_window(emit: Emit, node: fx.Node, axis: int) -> Window | None:
     if axis not in [one % node.meta["val"].dim() for one in axes]:
         return window._replace(source=flipped)
     begin, end = window.begin, window.end
-    if not isinstance(begin, int) or not isinstance(end, int) or begin < 0 or 0 <= end < LAST:
+    if not isinstance(begin, int) or not isinstance(end, int) or begin < 0 or 0 <= end < MAX_I32:
         return None
     return Window(flipped, -end if end < 0 else 0, -begin or sys.maxsize)
 

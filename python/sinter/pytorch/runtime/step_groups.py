@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Sequence
 
 MIN_BYTES = 64 << 20  # of arguments and results; calls with fewer run as a whole
-MOST_GROUPS = 24
+MAX_GROUPS = 24
 SLACK = 1 / 2048  # of the arguments and results: by how much a group may exceed the least possible peak
 
 
@@ -44,7 +44,7 @@ def groups_of(steps: int, ends: Sequence[int], argument_bytes: Sequence[int], be
     elif total >= MIN_BYTES:
         least = max(bytes_in(step, step + 1) for step in range(steps))
         cuts = cut(steps, bytes_in, least + slack)
-        while len(cuts) > MOST_GROUPS + 1:
+        while len(cuts) > MAX_GROUPS + 1:
             slack *= 2
             cuts = cut(steps, bytes_in, least + slack)
     groups, over = [], -1  # over: arguments whose end is at most that have been let go of

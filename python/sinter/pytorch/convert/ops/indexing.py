@@ -9,12 +9,10 @@ import torch
 
 from ....importing.row_ops import checked_rows, gather as gather_elements, row_numbers, take_rows
 from ....importing.tensor import Tensor
-from ....importing.types import is_real
+from ....importing.types import MAX_I32, is_real
 from ....importing.unsupported import Unsupported
 from ...graphs.ranges import counted_axis
 from .registry import Conversion, aten, converts
-
-MAX_ROWS = 2**31 - 1
 
 
 def joined_numbers(indices: list[Tensor], sizes: list[int]) -> Tensor:
@@ -74,7 +72,7 @@ def index_tensor(c: Conversion, x: Tensor, indices) -> Tensor:
     rows = x.permute(order)
     sizes, count = rows.sizes, len(axes)
     total = math.prod(sizes[:count])
-    if total > MAX_ROWS:
+    if total > MAX_I32:
         raise Unsupported(f"indices into {total} rows")
     if any(isinstance(size, int) and size == 0 for size in c.shape):  # eager checks no index
         return c.g.full(c.shape, 0, x.dtype)

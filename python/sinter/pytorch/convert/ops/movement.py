@@ -13,7 +13,7 @@ import torch
 from ....importing.extents import Product
 from ....importing.row_ops import gather
 from ....importing.tensor import Tensor
-from ....importing.types import is_real
+from ....importing.types import MAX_I32, is_real
 from ....importing.unsupported import Unsupported
 from ...graphs.layout import Layout
 from ...graphs.symbols import expression_of
@@ -52,8 +52,7 @@ def expand(c: Conversion, x: Tensor, *ignored, **options) -> Tensor:
     return x.expand(c.shape)
 
 
-LAST_PLACE = 2**31 - 1
-MOST_PARTS = 64  # of a tensor that is put together in another order
+MAX_PARTS = 64  # of a tensor that is put together in another order
 
 
 def bound(index, size: int) -> int:
@@ -226,7 +225,7 @@ def repeat(c: Conversion, x: Tensor, counts) -> Tensor:
 def flip(c: Conversion, x: Tensor, axes) -> Tensor:
     for axis in sorted({axis % x.rank for axis in axes} if x.rank else ()):
         number = x.product(axis)
-        if number.is_number and number.number <= MOST_PARTS:
+        if number.is_number and number.number <= MAX_PARTS:
             parts = [x.slice(axis, i, i + 1) for i in reversed(range(number.number))]
             x = c.g.concat(parts, axis) if len(parts) > 1 else x
         else:
@@ -349,7 +348,7 @@ def scattered_at(c: Conversion, x: Tensor, source: Tensor, axis: int, begin, end
 
 def end_of_slice(c: Conversion, index, extent: Tensor) -> Tensor:
     """i32: an end of a slice as torch reads it, in an axis of `extent`."""
-    if isinstance(index, int) and index >= LAST_PLACE:
+    if isinstance(index, int) and index >= MAX_I32:
         return extent
     place, below = place_in(c, index, extent), is_below_zero(index)
     place = place if below is False else place.maximum(0)
@@ -406,7 +405,7 @@ class Strided:
     def places(self) -> Tensor:
         """The places of the view's elements in memory, of one axis."""
         count = self.elements.size(0)
-        if count > LAST_PLACE:
+        if count > MAX_I32:
             raise Unsupported(f"places among {count} elements")
         g = self.elements.g
         place = g.number(self.begin, "i32").reshape([1] * len(self.sizes))

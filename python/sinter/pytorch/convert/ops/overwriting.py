@@ -10,14 +10,15 @@ import math
 
 from ....importing.row_ops import checked_rows, gather
 from ....importing.tensor import Tensor
+from ....importing.types import MAX_I32
 from ....importing.unsupported import Unsupported
 from ...graphs.ranges import is_range
-from .indexing import MAX_ROWS, joined_numbers
+from .indexing import joined_numbers
 from .movement import Strided, along
 from .registry import Conversion, aten, converts
 
 # The writer of a place is found by comparing the place with the whole index.
-MOST_COMPARED = 2**28
+MAX_COMPARED = 2**28
 
 
 def last_writers(x: Tensor, axis: int, rows: Tensor) -> Tensor:
@@ -25,7 +26,7 @@ def last_writers(x: Tensor, axis: int, rows: Tensor) -> Tensor:
     does. Row numbers have as many axes as x."""
     most = x.g.extents.most
     compared = most(x.product(axis)) * math.prod(most(size) for size in rows.shape)
-    if compared > MOST_COMPARED:
+    if compared > MAX_COMPARED:
         raise Unsupported(f"{compared} pairs of a place and an index")
     wide = rows.unsqueeze(axis)
     is_written = wide.equals(x.places(axis).unsqueeze(1))
@@ -170,7 +171,7 @@ def put(c: Conversion, x: Tensor, indices, values: Tensor) -> Tensor:
 
 
 def joined_rows(indices: list[Tensor], sizes: list[int]) -> Tensor:
-    if math.prod(sizes) > MAX_ROWS:
+    if math.prod(sizes) > MAX_I32:
         raise Unsupported(f"indices into {math.prod(sizes)} rows")
     return joined_numbers(indices, sizes)
 

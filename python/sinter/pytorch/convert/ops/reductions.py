@@ -20,9 +20,9 @@ from .registry import Conversion, aten, converts
 
 # float32 counts exactly below this.
 EXACT = 2**24
-MOST_FACTORS = 2**16  # of a running product, which is made in steps
+MAX_FACTORS = 2**16  # of a running product, which is made in steps
 # Digits of int64 that are summed have this many bits at least: 16 sums at most.
-LEAST_BITS = 4
+MIN_BITS = 4
 
 
 @converts(aten("sum.dim_IntList"))
@@ -41,7 +41,7 @@ def sums_of_i64(x: Tensor, most: int, add: Callable[[Tensor], Tensor]) -> Tensor
     """Sums of at most `most` elements of int64, which wrap around as torch's do: of digits that are so
     small that `add` sums them in i32."""
     bits = 31 - max(most, 1).bit_length()
-    if bits < LEAST_BITS:
+    if bits < MIN_BITS:
         raise Unsupported(f"sums of {most} integers")
     total, rest = None, x
     for begin in range(0, 64, bits):
@@ -182,7 +182,7 @@ def product_factors(x: Tensor, dtype: str) -> Tensor:
 def cumulative_product(x: Tensor, axis: int) -> Tensor:
     """Each element becomes the product of the last 2, 4, 8, ... elements up to its own."""
     most = x.g.extents.most(x.product(axis))
-    if most > MOST_FACTORS:
+    if most > MAX_FACTORS:
         raise Unsupported(f"a product of {most} elements")
     place = along(x, x.places(axis).flatten(), axis)
     for level in range((most - 1).bit_length() if most else 0):

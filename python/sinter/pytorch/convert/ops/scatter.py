@@ -6,9 +6,9 @@ import math
 
 from ....importing.row_ops import checked_rows, row_numbers, sum_rows
 from ....importing.tensor import Tensor
-from ....importing.types import is_real
+from ....importing.types import MAX_I32, is_real
 from ....importing.unsupported import Unsupported
-from .indexing import MAX_ROWS, chosen_places, counting_order, joined_numbers, one_of_each_row
+from .indexing import chosen_places, counting_order, joined_numbers, one_of_each_row
 from .overwriting import put, row_axis
 from .registry import Conversion, aten, converts
 
@@ -67,7 +67,7 @@ def scatter_add(c: Conversion, x: Tensor, axis, index: Tensor, source: Tensor) -
                          x.f32()).to(c.dtype)
     sizes = x.sizes
     total, count = math.prod(sizes), math.prod(index.sizes)
-    if total > MAX_ROWS:
+    if total > MAX_I32:
         raise Unsupported(f"indices into {total} elements")
     if min(total, count) == 0:
         return x.reshape(c.shape)
@@ -101,7 +101,7 @@ def index_put(c: Conversion, x: Tensor, indices, values: Tensor, accumulate=Fals
     lead, shape = axes[0], [x.size(i) for i in order]
     rows, width = math.prod(shape[:len(axes)]), math.prod(shape[len(axes):])
     count = math.prod(number.sizes)
-    if min(rows, width, count) == 0 or rows > MAX_ROWS:
+    if min(rows, width, count) == 0 or rows > MAX_I32:
         raise Unsupported("indices of no rows, or of too many")
     behind = shape[len(axes):]
     updates = values.f32().expand(behind[:lead] + number.sizes + behind[lead:])
