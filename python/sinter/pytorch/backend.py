@@ -143,6 +143,7 @@ def compile_graph_of_ops(module: fx.GraphModule, options: dict[str, Any], phase:
                          wrapped: Callable[[CompiledEntry], Callable] | None = None) -> CompiledGraph:
     """Compiles a graph, which it changes. wrapped: what the graph calls instead of an entry."""
     device = device_of(module)
+    pipeline.apply("skip_idle_casts", module)
     if phase == "backward":
         pipeline.apply("keep_sums", module)
     visible, lent = visible_results(module, phase), lent_results(module, phase)

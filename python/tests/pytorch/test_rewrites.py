@@ -17,9 +17,12 @@ from beside_eager import reset
 from random_programs import program_of
 from program_runs import run_program
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import sinter
 from sinter.errors import SinterError
+from sinter.pytorch.backend import compile_aten, read_options
+from sinter.pytorch.graphs.decompositions import decompositions
 from sinter.pytorch.rewrites import pipeline
 from sinter.pytorch.rewrites.pipeline import PIPELINE, ROWS, limited, optional
 
@@ -96,6 +99,15 @@ class TestRunner(unittest.TestCase):
         with planted("join_chunks", widen), self.assertRaisesRegex(
                 Exception, "a fault of the rewrite join_chunks: results .* SINTER_SKIP=join_chunks leaves it out"):
             self.compiled(lambda x: x * 2.0, torch.randn(4))
+
+    def test_an_assertion_needs_no_type(self):
+        reset()
+        x = torch.tensor([0, 2, 1])
+        function = lambda x: nn.functional.one_hot(x, 3) * 2
+        graph = make_fx(function, decompositions(), tracing_mode="symbolic")(x)
+        self.assertTrue(any(node.op == "call_function" and "val" not in node.meta for node in graph.graph.nodes))
+        result = compile_aten(graph, read_options({}), "inference")(x)
+        torch.testing.assert_close(result, function(x))
 
     def test_a_lost_random_op_is_a_fault(self):
         def drop(module):

@@ -19,6 +19,12 @@ def call(graph: fx.Graph, origin: fx.Node, target, *arguments, **options) -> fx.
     return node
 
 
+def has_result(node: fx.Node) -> bool:
+    """Whether a node has a value; an assertion has none."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is None or bool(schema.returns)
+
+
 def is_elementwise(node: fx.Node) -> bool:
     """Whether each element of a node's result is computed from its operands' elements at that place, and it draws no
     random numbers."""

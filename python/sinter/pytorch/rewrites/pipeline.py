@@ -31,6 +31,7 @@ from torch.utils._pytree import tree_leaves
 
 from ...errors import usage
 from ..graphs.layout import is_random_op, read_roots
+from ..graphs.nodes import has_result
 from ..quantized.coded_weights import take_codes
 from .chunks import join_chunks
 from .complex_pairs import split_complex
@@ -43,7 +44,7 @@ from .packing import Packing, find_packing
 from .padding import pad_products
 from .saved_values import keep_roots, make_again, make_norms_again
 from .selects import join_selects
-from .simplify import keep_sums, skip_assertions, slice_operands
+from .simplify import keep_sums, skip_assertions, skip_idle_casts, slice_operands
 from .written_attention import join_attention
 
 
@@ -103,6 +104,8 @@ PIPELINE: tuple[Rewrite, ...] = (
     Rewrite("find_packing", "packed", of_graph(find_packing),
             "products that read one value are one, by parameters that move into one tensor",
             nothing=lambda: Packing([], {})),
+    Rewrite("skip_idle_casts", "compiled", of_graph(skip_idle_casts),
+            "casts to the type that a number of float64 has go, so that it is an input and not computed in eager"),
     Rewrite("keep_sums", "compiled", of_graph(keep_sums),
             "float32 gradients that are casts of 16-bit products are the products' sums, rounded once less"),
     Rewrite("take_copies", "compiled", take_copies, "copies into arguments are results, copied behind the call",
@@ -231,7 +234,7 @@ class State:
         graph = module.graph
         graph.lint()
         for node in graph.nodes:
-            if node.op == "call_function" and not TYPES & node.meta.keys():
+            if node.op == "call_function" and has_result(node) and not TYPES & node.meta.keys():
                 raise fault_of(rewrite, f"{node} has no type")
         nodes = contents_of(graph)
         before, now = arguments_of(self.nodes), arguments_of(nodes)

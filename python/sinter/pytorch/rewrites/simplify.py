@@ -9,11 +9,22 @@ import torch
 from torch import fx
 
 from ..graphs.dtypes import CASTS
-from ..graphs.nodes import call
+from ..graphs.nodes import call, has_result
 from ..graphs.symbols import expression_of
 from .slices import cat_axis, join_parts
 
 aten = torch.ops.aten
+
+
+def skip_idle_casts(graph: fx.Graph) -> None:
+    """Leaves out casts to the type that a tensor has, which torch makes of Python's numbers: a float that changes
+    is a float64 number, of which no entry computes anything."""
+    cast = torch.ops.prims.convert_element_type.default
+    for node in graph.nodes:
+        if node.target is cast and node.args[0].meta["val"].dtype == node.args[1]:
+            node.replace_all_uses_with(node.args[0], lambda user: user.op != "output")
+            if not node.users:
+                graph.erase_node(node)
 
 
 def keep_sums(graph: fx.Graph) -> None:
@@ -49,8 +60,7 @@ def skip_assertions(graph: fx.Graph) -> None:
 
 def is_assertion(node: fx.Node) -> bool:
     """Whether a node checks something and computes nothing."""
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and not schema.returns and not node.users
+    return not has_result(node) and not node.users
 
 
 def skip_empty_operands(graph: fx.Graph) -> None:
