@@ -39,9 +39,10 @@ std::function<void(const std::string&)> new_notes() {
 
 void add_model(CLI::App& command, CommandOptions& options) {
   command
-      .add_option("MODEL", options.model,
-                  "Hugging Face folder, llama2.c .bin, spec .json, module .sir or its folder; "
-                  "except to compile, also the folder of a compiled plan")
+      .add_option(
+          "MODEL", options.model,
+          "Hugging Face folder, .gguf, llama2.c .bin, spec .json, module .sir or its folder; "
+          "except to compile, also the folder of a compiled plan")
       ->required();
   command
       .add_option("--dtype", options.dtype,

@@ -9,6 +9,8 @@
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
 #include "frontends/files/other_formats.h"
+#include "frontends/gguf/gguf_path.h"
+#include "frontends/gguf/gguf_tokenizer.h"
 #include "frontends/load_model.h"
 #include "frontends/tokenizer/unicode.h"
 
@@ -45,6 +47,7 @@ Result<std::string> model_files(const std::string& model) {
   std::error_code error;
   if (is_plan_folder(model))
     return read_whole_plan(model, [&] { return stored_model_files(model); });
+  if (const auto file = gguf_model(model)) return *file;
   const std::filesystem::path path(model);
   if (std::filesystem::is_directory(path, error)) return model;
   return path.has_parent_path() ? path.parent_path().string() : ".";
@@ -60,6 +63,7 @@ Result<std::optional<Tokenizer>> find_tokenizer(const std::string& model) {
   SINTER_TRY(refuse_other_format(model));
   if (!std::filesystem::exists(path, error))
     return fail("no such file or folder", model, missing_model_hint(model));
+  if (const auto file = gguf_model(model)) return open_gguf_tokenizer(*file);
   SINTER_LET(folder, model_files(model));
   const std::optional<std::string> file = find_tokenizer_file(folder);
   if (!file && std::filesystem::is_directory(path, error) && !is_plan_folder(model) &&

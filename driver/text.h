@@ -17,7 +17,8 @@ Result<std::vector<int32_t>> tokenize(const std::string& model, std::string_view
 Status check_utf8(std::string_view text, const std::string& where);
 
 /// The folder that holds a model's own files: the model itself, or where its file lies; of a plan's
-/// folder the one in it, whose files are then compared with their hashes.
+/// folder the one in it, whose files are then compared with their hashes. A GGUF file holds them
+/// itself.
 Result<std::string> model_files(const std::string& model);
 /// The tokenizer in the model's folder; nothing where there is none. A tokenizer file in place of a
 /// model is that tokenizer.

@@ -4,6 +4,8 @@
 
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
+#include "frontends/gguf/gguf_path.h"
+#include "frontends/gguf/gguf_tokenizer.h"
 #include "frontends/tokenizer/folder_tokens.h"
 #include "frontends/tokenizer/unicode.h"
 
@@ -237,6 +239,16 @@ bool has_templates(const std::filesystem::path& folder) {
   return false;
 }
 
+/// The texts of begin and end tokens.
+Result<FolderTokens> named_tokens(const JsonView& config) {
+  FolderTokens tokens;
+  for (const char* key : {"bos_token", "eos_token"}) {
+    SINTER_LET(text, config[key].string_or(""));
+    if (!text.empty()) tokens.named.emplace_back(key, text);
+  }
+  return tokens;
+}
+
 Result<ChatFormat> recognized(std::string_view jinja, const std::string& where) {
   if (auto format = recognize_chat_format(jinja)) return std::move(*format);
   return fail("the program knows a few chat templates by heart, and this is none of them", where,
@@ -307,7 +319,11 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
   std::string jinja = (further / "default.jinja").string();
   if (!path_exists(jinja)) jinja = (path / "chat_template.jinja").string();
   std::optional<JsonDocument> document;
-  if (path_exists(config)) {
+  const std::optional<std::string> gguf = gguf_model(folder);
+  if (gguf) {
+    SINTER_LET(file, GgufFile::open(*gguf));
+    document = gguf_tokenizer_config(file);
+  } else if (path_exists(config)) {
     SINTER_LET(read, read_json(config));
     document = std::move(read);
   }
@@ -328,13 +344,14 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
   } else if (document && document->view()["chat_template"].present()) {
     const JsonView view = document->view()["chat_template"];
     SINTER_LET(text, template_text(view));
-    SINTER_LET(found, recognized(text, fmt::format("{}: {}", config, view.pointer())));
+    SINTER_LET(found, recognized(text, fmt::format("{}: {}", document->file, view.pointer())));
     format = std::move(found);
   } else {
     return fail("neither chat_template.jinja nor tokenizer_config.json says how the model chats",
                 folder, "give --chat-template NAME: " + chat_template_names());
   }
-  SINTER_LET(tokens, read_folder_tokens(folder, JsonView(folder, nullptr)));
+  SINTER_LET(tokens, gguf ? named_tokens(document->view())
+                          : read_folder_tokens(folder, JsonView(folder, nullptr)));
   if (const std::string* eos = tokens.find_named("eos_token")) format->eos = *eos;
   if (const std::string* bos = tokens.find_named("bos_token")) format->bos = *bos;
   return std::move(*format);

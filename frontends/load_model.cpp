@@ -11,6 +11,8 @@
 #include "frontends/files/random_tensors.h"
 #include "frontends/files/shards.h"
 #include "frontends/files/tied_tensors.h"
+#include "frontends/gguf/gguf_config.h"
+#include "frontends/gguf/gguf_path.h"
 #include "frontends/huggingface/generation.h"
 #include "frontends/huggingface/quantization.h"
 #include "frontends/llama2c_spec.h"
@@ -241,6 +243,24 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names, Weights wei
   return finished(std::move(spec), std::move(module), std::move(weights), path, options);
 }
 
+/// Finds the names of a model whose weights are open, and loads it.
+Result<LoadedModel> load_named(HfModel model, Weights weights, const std::string& path,
+                               const LoadOptions& options) {
+  WeightNames names = usual_names(std::move(model.map));
+  if (weights.tensors) {
+    names.coded = std::move(weights.coded);
+    SINTER_LET(prefix, find_prefix(names.map, *weights.tensors, names.coded, weights.place));
+    names.prefix = prefix;
+    adopt_spellings(names.map, *weights.tensors);
+    adopt_other_rules(names.map, *weights.tensors);
+    SINTER_TRY(settle_tied(model, names, weights));
+  } else if (model.quantization) {
+    SINTER_LET(coded, coded_by_config(model.spec, names, *model.quantization));
+    names.coded = std::move(coded);
+  }
+  return finish(std::move(model.spec), names, std::move(weights), path, options);
+}
+
 Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& options) {
   const std::string path = folder.string();
   SINTER_LET(config, read_json((folder / kConfigName).string(), kMaxConfigBytes));
@@ -255,21 +275,10 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
   SINTER_TRY(read_quantize_config(folder, options, model));
   const Quantization* quantization = model.quantization ? &*model.quantization : nullptr;
   SINTER_LET(weights, open_weights_of(path, options, quantization));
-  WeightNames names = usual_names(std::move(model.map));
-  if (weights.tensors) {
-    names.coded = std::move(weights.coded);
-    SINTER_LET(prefix, find_prefix(names.map, *weights.tensors, names.coded, weights.place));
-    names.prefix = prefix;
-    adopt_spellings(names.map, *weights.tensors);
-    adopt_other_rules(names.map, *weights.tensors);
-    SINTER_TRY(settle_tied(model, names, weights));
-  } else if (quantization) {
-    SINTER_LET(coded, coded_by_config(model.spec, names, *quantization));
-    names.coded = std::move(coded);
-  }
-  SINTER_LET(loaded, finish(std::move(model.spec), names, std::move(weights), path, options));
+  std::string text = std::move(model.quantization_text);
+  SINTER_LET(loaded, load_named(std::move(model), std::move(weights), path, options));
   loaded.unapplied = unapplied_settings((generation ? *generation : config).view());
-  loaded.quantization = std::move(model.quantization_text);
+  loaded.quantization = std::move(text);
   return std::move(loaded);
 }
 
@@ -283,6 +292,23 @@ Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& opt
   if (!options.random_weights) weights = {std::make_shared<Llama2cFile>(std::move(file)), path};
   return finish(std::move(model.spec), usual_names(std::move(model.map)), std::move(weights), path,
                 options);
+}
+
+Result<LoadedModel> load_gguf(const std::string& path, const LoadOptions& options) {
+  if (options.weights)
+    return fail("a GGUF file holds its own weights", path, "leave out --weights", ExitCode::usage);
+  SINTER_LET(tensors, GgufTensors::open(path));
+  SINTER_LET(config, gguf_config(*tensors));
+  SINTER_LET(model, read_hf_config(config, nullptr, model_name(path),
+                                   {options.ignored_keys, options.note}));
+  model.map = gguf_weight_map(model.spec, *tensors);
+  Weights weights;
+  if (!options.random_weights) {
+    const std::string note = tensors->quantized_note(options.dtype.value_or(model.spec.dtype));
+    if (options.note && !note.empty()) options.note(note);
+    weights = {tensors, path};
+  }
+  return load_named(std::move(model), std::move(weights), path, options);
 }
 
 Result<LoadedModel> load_spec(const std::string& path, const LoadOptions& options) {
@@ -325,12 +351,12 @@ Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& optio
   return refuse_no_model(folder.string());
 }
 
-/// Only a config of Hugging Face has keys that may be ignored.
+/// Only a config of Hugging Face, and metadata of GGUF, have keys that may be ignored.
 Status refuse_ignored_keys(const std::string& path, const LoadOptions& options) {
   std::error_code error;
   const bool has_config =
       fs::is_directory(path, error) && path_exists(fs::path(path) / kConfigName);
-  if (options.ignored_keys.empty() || has_config) return {};
+  if (options.ignored_keys.empty() || has_config || gguf_model(path)) return {};
   return fail(fmt::format("no config.json, whose key {} is to be ignored",
                           printable(options.ignored_keys.front())),
               path, "leave out --ignore-key", ExitCode::usage);
@@ -348,7 +374,8 @@ tl::unexpected<Error> refuse_no_model(const std::string& folder) {
 }
 
 bool holds_model(const std::string& folder) {
-  return path_exists(fs::path(folder) / kConfigName) || path_exists(fs::path(folder) / kModuleName);
+  return path_exists(fs::path(folder) / kConfigName) ||
+         path_exists(fs::path(folder) / kModuleName) || gguf_model(folder);
 }
 
 bool is_module_path(const std::string& path) {
@@ -378,7 +405,7 @@ std::string missing_model_hint(const std::string& path) {
   };
   const std::string ending = fs::path(path).extension().string();
   if (slash == std::string::npos || ending == ".sir" || ending == ".json" || ending == ".bin" ||
-      !is_plain(path.substr(0, slash)) || !is_plain(path.substr(slash + 1)))
+      ending == ".gguf" || !is_plain(path.substr(0, slash)) || !is_plain(path.substr(slash + 1)))
     return "check the path";
   return fmt::format(
       "check the path, or download the model from the Hugging Face hub: `hf download {} "
@@ -391,6 +418,7 @@ Result<LoadedModel> load_model(const std::string& path, const LoadOptions& optio
   SINTER_TRY(refuse_other_format(path));
   if (!path_exists(path)) return fail("no such file or folder", path, missing_model_hint(path));
   SINTER_TRY(refuse_ignored_keys(path, options));
+  if (const auto file = gguf_model(path)) return load_gguf(*file, options);
   if (fs::is_directory(path, error)) return load_folder(path, options);
   if (is_module_path(path)) return load_module(path, {}, options);
   SINTER_LET(file, BoundedFile::open(path));
@@ -398,9 +426,10 @@ Result<LoadedModel> load_model(const std::string& path, const LoadOptions& optio
   const std::string ending = fs::path(path).extension().string();
   if (ending == ".bin") return load_llama2c(path, options);
   if (ending == ".json") return load_spec(path, options);
-  return fail(fmt::format("a file that ends in '{}' is no model", printable(ending)), path,
-              "give a Hugging Face folder, a llama2.c .bin, a spec .json, or a module .sir or its "
-              "folder");
+  return fail(
+      fmt::format("a file that ends in '{}' is no model", printable(ending)), path,
+      "give a Hugging Face folder, a .gguf, a llama2.c .bin, a spec .json, or a module .sir "
+      "or its folder");
 }
 
 }  // namespace sinter

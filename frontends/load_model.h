@@ -65,11 +65,11 @@ tl::unexpected<Error> refuse_no_model(const std::string& folder);
 /// A hint for a path that does not exist; for a name like the hub's ones, how to download it.
 std::string missing_model_hint(const std::string& path);
 
-/// A Hugging Face folder, a llama2.c file (.bin), a spec (.json), a module (.sir), or a folder with
-/// a module model.sir and its weights. Reads headers only: the types of all tensors that the
-/// weights need are checked, and that no tensor is left over; no data is read. A folder without
-/// weight files, a spec and a module load with `tensors` null unless the options give weights or a
-/// seed.
+/// A Hugging Face folder, a GGUF file or a folder with one (gguf_model), a llama2.c file (.bin), a
+/// spec (.json), a module (.sir), or a folder with a module model.sir and its weights. Reads
+/// headers only: the types of all tensors that the weights need are checked, and that no tensor is
+/// left over; no data is read. A folder without weight files, a spec and a module load with
+/// `tensors` null unless the options give weights or a seed.
 Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options = {});
 
 }  // namespace sinter

@@ -6,6 +6,8 @@
 #include "driver/embed/pooling.h"
 #include "driver/text.h"
 #include "frontends/files/bounded_file.h"
+#include "frontends/gguf/gguf_path.h"
+#include "frontends/gguf/gguf_tokenizer.h"
 
 namespace sinter {
 namespace {
@@ -27,11 +29,22 @@ std::vector<std::string> further_templates(const std::string& folder) {
   return names;
 }
 
+/// What a folder would say of the tokenizer.
+Result<std::vector<ModelFile>> gguf_model_files(const std::string& path) {
+  SINTER_LET(file, GgufFile::open(path));
+  std::vector<ModelFile> files{
+      {"tokenizer_config.json", to_text(gguf_tokenizer_config(file).root)}};
+  SINTER_LET(tokenizer, gguf_tokenizer_json(file));
+  if (tokenizer) files.push_back({"tokenizer.json", to_text(tokenizer->root)});
+  return files;
+}
+
 }  // namespace
 
 Result<std::vector<ModelFile>> read_model_files(const std::string& model) {
   constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
   SINTER_LET(folder, model_files(model));
+  if (const auto file = gguf_model(folder)) return gguf_model_files(*file);
   std::vector<std::string> names = {
       "tokenizer.json",          "tokenizer.model",   "tokenizer.bin",      "tokenizer_config.json",
       "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"};

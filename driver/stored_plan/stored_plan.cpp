@@ -13,6 +13,8 @@
 #include "frontends/files/random_tensors.h"
 #include "frontends/files/shards.h"
 #include "frontends/files/tied_tensors.h"
+#include "frontends/gguf/gguf_path.h"
+#include "frontends/gguf/gguf_tensors.h"
 #include "frontends/huggingface/quantization.h"
 #include "frontends/model/build_model.h"
 #include "frontends/quantized/code_tensors.h"
@@ -81,6 +83,7 @@ Result<std::shared_ptr<const TensorSource>> open_files(const std::vector<std::st
     SINTER_LET(file, Llama2cFile::open(paths.front()));
     return std::make_shared<Llama2cFile>(std::move(file));
   }
+  if (gguf_model(paths.front())) return GgufTensors::open(paths.front());
   SINTER_LET(files, open_tensor_files(paths));
   if (quantization.empty()) return files;
   SINTER_LET(scheme, read_quantization_text(quantization, place));

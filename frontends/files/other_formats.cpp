@@ -14,10 +14,7 @@ struct OtherFormat {
 constexpr std::string_view kFolder =
     "give the model's Hugging Face folder, with config.json and safetensors";
 
-constexpr std::string_view kGguf = ".gguf";
-
 constexpr OtherFormat kOtherFormats[] = {
-    {kGguf, "GGUF files are inspected, but not run", {}},  // gguf_hint
     {".onnx", "ONNX files are not read",
      "give the Hugging Face folder that the file was exported from; of another model its torch "
      "module is needed, for torch.compile(module, backend=\"sinter\")"},
@@ -32,30 +29,11 @@ constexpr OtherFormat kOtherFormats[] = {
     {".npy", "NumPy files are no models", kFolder},
 };
 
-/// Since transformers 5 a model keeps its packed weights, and does not save them, unless told so.
-std::string gguf_hint(const std::filesystem::path& file) {
-  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
-  return fmt::format(
-      "give the Hugging Face folder that the file was made from, or make one, with torch, "
-      "transformers, accelerate and gguf of pip: python -c \"import sys, transformers as t; d, n, "
-      "o "
-      "= sys.argv[1:]; f = {{'gguf_file': n}}; c = getattr(t, 'GgufConfig', None); m = "
-      "t.AutoModelForCausalLM.from_pretrained(d, **f, **({{'quantization_config': "
-      "c(dequantize=True)}} if c else {{}})); m.hf_quantizer = None; "
-      "m.config.__dict__.pop('quantization_config', None); m.save_pretrained(o); "
-      "t.AutoTokenizer.from_pretrained(d, **f).save_pretrained(o)\" '{}' '{}' '{}'",
-      folder, file.filename().string(), file.stem().string());
-}
-
 const OtherFormat* format_of(const std::filesystem::path& file) {
   const std::string ending = file.extension().string();
   for (const OtherFormat& other : kOtherFormats)
     if (ending == other.ending) return &other;
   return nullptr;
-}
-
-std::string hint_of(const OtherFormat& format, const std::filesystem::path& file) {
-  return format.ending == kGguf ? gguf_hint(file) : std::string(format.hint);
 }
 
 }  // namespace
@@ -64,7 +42,7 @@ Status refuse_other_format(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return {};
   if (const OtherFormat* other = format_of(path))
-    return fail(std::string(other->what), path, hint_of(*other, path));
+    return fail(std::string(other->what), path, std::string(other->hint));
   return {};
 }
 
@@ -82,13 +60,14 @@ std::string folder_hint(const std::string& folder) {
   for (const std::filesystem::path& file : files)
     if (const OtherFormat* other = format_of(file))
       return fmt::format("it holds {}; {}: {}", printable(file.filename().string()), other->what,
-                         hint_of(*other, file));
+                         other->hint);
   constexpr size_t kNamed = 3;
   std::string names;
   for (size_t i = 0; i < std::min(files.size(), kNamed); ++i)
     names += (i == 0 ? "" : ", ") + printable(files[i].filename().string());
   if (files.size() > kNamed) names += fmt::format(" and {} more", files.size() - kNamed);
-  return fmt::format("it holds {}; {}; a llama2.c .bin is given itself", names, kContents);
+  return fmt::format("it holds {}; {}; a llama2.c .bin, and one of several .gguf, is given itself",
+                     names, kContents);
 }
 
 std::string safetensors_command(const std::string& folder) {

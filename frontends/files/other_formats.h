@@ -8,7 +8,7 @@
 namespace sinter {
 
 /// An error, with the way to a format that is read, for a path that ends as files of another format
-/// do: .gguf, .onnx, .pt, .npz, ... The file need not be there.
+/// do: .onnx, .pt, .npz, ... The file need not be there.
 Status refuse_other_format(const std::string& path);
 
 /// What a folder holds that has no model, and what one with a model holds.

@@ -118,9 +118,14 @@ std::vector<std::string> GgufFile::files() const {
   return paths;
 }
 
-Status GgufFile::read(const GgufTensor& tensor, std::span<std::byte> out) const {
-  SINTER_CHECK(out.size() == tensor.bytes, "{}", tensor.name);
-  return files_[tensor.file].read(tensor.begin, out);
+Status GgufFile::read(const GgufTensor& tensor, uint64_t begin, std::span<std::byte> out) const {
+  SINTER_CHECK(begin <= tensor.bytes && out.size() <= tensor.bytes - begin, "{}", tensor.name);
+  return files_[tensor.file].read(tensor.begin + begin, out);
+}
+
+std::string first_gguf_file(const std::string& path) {
+  const std::optional<SplitName> split = split_name(path);
+  return split ? split->file(1) : path;
 }
 
 }  // namespace sinter

@@ -50,8 +50,8 @@ class GgufFile {
   /// In the order of the files.
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
   std::vector<std::string> files() const;
-  /// Fills `out` with the bytes of a tensor, which is one of tensors().
-  Status read(const GgufTensor& tensor, std::span<std::byte> out) const;
+  /// Fills `out` with bytes from `begin` on of a tensor, which is one of tensors().
+  Status read(const GgufTensor& tensor, uint64_t begin, std::span<std::byte> out) const;
 
  private:
   Status check_names() const;
@@ -61,5 +61,8 @@ class GgufFile {
   std::vector<GgufTensor> tensors_;
   std::vector<BoundedFile> files_;
 };
+
+/// The first file of the model that a file at `path` is part of, as its name says it.
+std::string first_gguf_file(const std::string& path);
 
 }  // namespace sinter

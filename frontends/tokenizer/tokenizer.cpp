@@ -64,6 +64,11 @@ Result<Tokenizer> Tokenizer::open(const std::string& path) {
       path, "check the path");
 }
 
+Result<Tokenizer> Tokenizer::read(const JsonView& json) {
+  SINTER_LET(format, read_tokenizer_json(json, {}));
+  return Tokenizer(std::move(format));
+}
+
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_special) const {
   if (!is_utf8(text)) return fail("the text is not UTF-8", {}, "convert it to UTF-8");
   return format_->encode(text, add_special);

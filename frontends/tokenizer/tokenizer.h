@@ -31,6 +31,7 @@
 
 namespace sinter {
 
+class JsonView;
 class TokenizerFormat;
 
 /// The tokenizer file that Tokenizer::open takes in a folder.
@@ -45,6 +46,8 @@ class Tokenizer {
   /// tokenizer.json, tokenizer.model, tokenizer.bin, vocab.txt or vocab.json, the first of them
   /// that there is.
   static Result<Tokenizer> open(const std::string& path);
+  /// A tokenizer.json in memory, without further files.
+  static Result<Tokenizer> read(const JsonView& json);
 
   /// Ids of `text`, which must be UTF-8; with `add_special` the special tokens around a text
   /// (BOS, [CLS] … [SEP]). Special tokens that the text spells are recognized where the file lists

@@ -48,9 +48,8 @@ TEST_CASE("bad input: what is no model, given as one") {
 TEST_CASE("bad input: models of other formats, in every command") {
   const Folder folder;
   const std::string text = folder.write("text", "a");
-  for (const auto& [name, part] : {std::pair("m.gguf", "GGUF files are inspected, but not run"),
-                                   {"m.onnx", "ONNX files are not read"},
-                                   {"m.pt", "PyTorch files are not read"}}) {
+  for (const auto& [name, part] :
+       {std::pair("m.onnx", "ONNX files are not read"), {"m.pt", "PyTorch files are not read"}}) {
     const std::string file = folder.at(name);
     for (const std::vector<std::string>& command :
          std::vector<std::vector<std::string>>{{"inspect"},

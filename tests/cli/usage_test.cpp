@@ -171,18 +171,16 @@ TEST_CASE("what stands in place of a model is told what is missing") {
   for (const std::string command : {"generate", "explain"}) {
     std::vector<std::string> arguments = {command, other};
     if (command == "generate") arguments.insert(arguments.end(), {"--prompt", "a"});
-    std::filesystem::remove(other + "/a b.gguf");
+    std::filesystem::remove(other + "/a b.pt");
     check_error(arguments, 4,
                 neither + "the folder is empty; a Hugging Face folder has config.json");
-    write_whole(other + "/a b.gguf", "GGUF");
+    write_whole(other + "/a b.pt", "PK");
     check_error(arguments, 4,
                 neither +
-                    "it holds a b.gguf; GGUF files are inspected, but not run: give the Hugging "
-                    "Face folder");
+                    "it holds a b.pt; PyTorch files are not read: give the model's Hugging Face "
+                    "folder");
   }
-  check_error({"explain", other + "/a b.gguf"}, 4,
-              fmt::format(".save_pretrained(o)\" '{}' 'a b.gguf' 'a b'", other));
-  std::filesystem::remove(other + "/a b.gguf");
+  std::filesystem::remove(other + "/a b.pt");
   for (const char* name : {"a.onnx", "b.bin", "c.bin", "d", "e"})
     write_whole(other + "/" + name, "");
   check_error(

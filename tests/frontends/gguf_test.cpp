@@ -73,7 +73,7 @@ TEST_CASE("metadata has its types, tensors their places") {
   CHECK(second.dims == std::vector<int64_t>{3, 512});
   CHECK(second.type == GgufType::Q4_K);
   std::vector<std::byte> data(second.bytes);
-  REQUIRE(file->read(second, data).has_value());
+  REQUIRE(file->read(second, 0, data).has_value());
   CHECK(data == std::vector<std::byte>(864, std::byte{1}));
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("another alignment moves the tensors") {
   CHECK(file->tensors()[1].begin % 128 == 0);
   CHECK(file->tensors()[1].begin == file->tensors()[0].begin + 128);
   std::vector<std::byte> data(4);
-  REQUIRE(file->read(file->tensors()[1], data).has_value());
+  REQUIRE(file->read(file->tensors()[1], 0, data).has_value());
   CHECK(data[0] == std::byte{1});
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("any file of a split model names the whole") {
   CHECK(file->tensors()[1].name == "b");
   CHECK(file->tensors()[1].file == 1);
   std::vector<std::byte> data(32);
-  CHECK(file->read(file->tensors()[1], data).has_value());
+  CHECK(file->read(file->tensors()[1], 0, data).has_value());
 
   folder.write("m-00002-of-00002.gguf", part(1, 2, "a"));
   check_error(GgufFile::open(second), {"the tensor a is stored twice"});

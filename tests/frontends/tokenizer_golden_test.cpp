@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "frontends/files/json.h"
+#include "frontends/gguf/gguf_tokenizer.h"
 #include "frontends/tokenizer/tokenizer.h"
 
 namespace sinter::tokenizer_golden_test {
@@ -24,9 +25,12 @@ std::string streamed(const Tokenizer& tokenizer, const std::vector<int32_t>& ids
   return text + stream.finish().value();
 }
 
-void check_cases(const std::string& name) {
-  const std::string folder = fmt::format("{}/golden/tokenizers/{}", SINTER_TESTS_DIR, name);
-  auto tokenizer = Tokenizer::open(folder);
+std::string folder_of(const std::string& name) {
+  return fmt::format("{}/golden/tokenizers/{}", SINTER_TESTS_DIR, name);
+}
+
+void check_cases(const std::string& name, const Result<Tokenizer>& tokenizer) {
+  const std::string folder = folder_of(name);
   REQUIRE_MESSAGE(tokenizer, tokenizer.error().message());
   auto cases = read_json(folder + "/cases.json");
   REQUIRE_MESSAGE(cases, cases.error().message());
@@ -49,6 +53,23 @@ void check_cases(const std::string& name) {
   }
 }
 
+void check_cases(const std::string& name) { check_cases(name, Tokenizer::open(folder_of(name))); }
+
+/// Of the GGUF file that tests/golden/make_gguf.py made of it.
+void check_gguf_cases(const std::string& name) {
+  INFO(name);
+  auto tokenizer =
+      open_gguf_tokenizer(fmt::format("{}/golden/gguf/{}.gguf", SINTER_TESTS_DIR, name));
+  REQUIRE_MESSAGE(tokenizer, tokenizer.error().message());
+  REQUIRE(tokenizer->has_value());
+  check_cases(name, **tokenizer);
+}
+
+TEST_CASE("tokenizers of GGUF files give the ids and texts of their tokenizer.json") {
+  for (const char* name :
+       {"bytelevel_gpt2", "split_llama3", "bytefallback_llama2", "wordpiece_bert"})
+    check_gguf_cases(name);
+}
 TEST_CASE("byte-level BPE, as in GPT-2") { check_cases("bytelevel_gpt2"); }
 TEST_CASE("byte-level BPE after a split, as in Llama 3") { check_cases("split_llama3"); }
 TEST_CASE("BPE with byte fallback, as in Llama 2") { check_cases("bytefallback_llama2"); }

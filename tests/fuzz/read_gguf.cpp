@@ -23,7 +23,7 @@ Outcome read_gguf(std::string_view bytes) {
   }
   for (const GgufTensor& tensor : file->tensors()) {
     std::vector<std::byte> data(tensor.bytes);
-    if (auto filled = file->read(tensor, data); !filled) return refused(filled.error());
+    if (auto filled = file->read(tensor, 0, data); !filled) return refused(filled.error());
     const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
     read += fmt::format("{} {} {:x}\n", printable(tensor.name), tensor.begin, hash_of(text));
   }

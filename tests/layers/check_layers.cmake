@@ -43,7 +43,7 @@ arrow(codegen/lowering/ OWN ir/ device/ plan/ codegen/emission/ "${kernels}")
 
 arrow(frontends/files/ OWN ir/)
 arrow(frontends/tokenizer/ OWN ir/ frontends/files/)
-arrow(frontends/gguf/ OWN ir/ frontends/files/)
+arrow(frontends/gguf/ OWN ir/ frontends/files/ frontends/quantized/ frontends/model/ frontends/tokenizer/)
 arrow(frontends/quantized/ OWN ir/ frontends/files/)
 arrow(frontends/model/ OWN ir/ frontends/files/ frontends/quantized/)
 arrow(frontends/huggingface/ OWN ir/ frontends/files/ frontends/quantized/ frontends/model/)

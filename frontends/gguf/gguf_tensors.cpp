@@ -1,0 +1,221 @@
+#include "frontends/gguf/gguf_tensors.h"
+
+#include <cstring>
+#include <set>
+
+#include "frontends/gguf/gguf_blocks.h"
+#include "frontends/gguf/gguf_metadata.h"
+
+namespace sinter {
+namespace {
+
+constexpr std::string_view kExperts = "_exps.weight";
+constexpr int64_t kMaxExpertTensors = 1024;
+
+/// The type of elements that have no blocks.
+std::optional<DType> plain_type(GgufType type) {
+  switch (type) {
+    case GgufType::F32:
+      return DType::f32;
+    case GgufType::F16:
+      return DType::f16;
+    case GgufType::BF16:
+      return DType::bf16;
+    default:
+      return std::nullopt;
+  }
+}
+
+DType given_type(const GgufTensor& tensor) {
+  return plain_type(tensor.type).value_or(DType::f32);
+}
+
+int64_t elements_of(llvm::ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= dim;
+  return count;
+}
+
+uint64_t bytes_of(GgufType type, int64_t elements) {
+  const GgufTypeInfo& info = gguf_type_info(type);
+  return static_cast<uint64_t>(elements / info.block_elements * info.block_bytes);
+}
+
+/// Rows of q and k, and their biases.
+std::string_view turned_heads(std::string_view name) {
+  const auto is = [&](std::string_view end) { return name.ends_with(end); };
+  if (is(".attn_q.weight") || is(".attn_q.bias")) return "attention.head_count";
+  if (is(".attn_k.weight") || is(".attn_k.bias")) return "attention.head_count_kv";
+  return {};
+}
+
+/// Puts rows in the order of the halves of a head: row j of half a is row 2j + a of the file.
+void unturn_rows(std::span<const std::byte> stored, int64_t head, uint64_t row_bytes,
+                 std::span<std::byte> out) {
+  const int64_t rows = static_cast<int64_t>(out.size() / row_bytes);
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t in_head = row % head, half = head / 2;
+    const int64_t from = row - in_head + in_head % half * 2 + in_head / half;
+    std::memcpy(out.data() + static_cast<uint64_t>(row) * row_bytes,
+                stored.data() + static_cast<uint64_t>(from) * row_bytes, row_bytes);
+  }
+}
+
+void subtract_one(std::vector<std::byte>& floats) {
+  for (size_t at = 0; at < floats.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, floats.data() + at, sizeof value);
+    value -= 1.0F;
+    std::memcpy(floats.data() + at, &value, sizeof value);
+  }
+}
+
+}  // namespace
+
+tl::unexpected<Error> GgufTensors::broken(const GgufTensor& tensor, std::string_view what,
+                                          std::string hint) const {
+  return fail(fmt::format("tensor {} {}", printable(tensor.name, 80), what),
+              file_.files()[tensor.file], std::move(hint));
+}
+
+Result<std::shared_ptr<const GgufTensors>> GgufTensors::open(const std::string& path) {
+  SINTER_LET(file, GgufFile::open(path));
+  const std::shared_ptr<GgufTensors> made(new GgufTensors(std::move(file)));
+  SINTER_LET(architecture, gguf_architecture(made->file_));
+  made->architecture_ = architecture;
+  for (const GgufTensor& tensor : made->file_.tensors()) SINTER_TRY(made->add(tensor));
+  return std::shared_ptr<const GgufTensors>(made);
+}
+
+Status GgufTensors::add(const GgufTensor& tensor) {
+  if (!plain_type(tensor.type) && !dequantize_of(tensor.type))
+    return broken(tensor, fmt::format("is {}, which is not read", gguf_type_info(tensor.type).name),
+                  fmt::format("quantize the model to one of F32, F16, BF16, {}",
+                              dequantized_types()));
+  Part part{&tensor, tensor.dims};
+  part.minus_one = architecture_->plus_one && tensor.dims.size() == 1 &&
+                   std::string_view(tensor.name).ends_with("norm.weight");
+  if (part.minus_one && tensor.type != GgufType::F32)
+    return broken(tensor, fmt::format("is {}, expected F32", gguf_type_info(tensor.type).name),
+                  "convert the model again");
+  if (architecture_->turned) SINTER_TRY(turn(part));
+  const std::string_view name = tensor.name;
+  if (tensor.dims.size() == 3 && name.ends_with(kExperts)) {
+    if (tensor.dims[0] > kMaxExpertTensors)
+      return broken(tensor, fmt::format("has {} experts, at most {} are read", tensor.dims[0],
+                                        kMaxExpertTensors),
+                    "check that this is the right file");
+    const std::string stem(name.substr(0, name.size() - std::string_view(".weight").size()));
+    part.dims.erase(part.dims.begin());
+    for (int64_t expert = 0; expert < tensor.dims[0]; ++expert) {
+      part.first_row = expert * tensor.dims[1];
+      parts_.emplace(fmt::format("{}.{}.weight", stem, expert), part);
+    }
+    return {};
+  }
+  // One row, which the converter stores as a vector.
+  if (name.ends_with(".ffn_gate_inp_shexp.weight") && part.dims.size() == 1)
+    part.dims.insert(part.dims.begin(), 1);
+  parts_.emplace(tensor.name, std::move(part));
+  return {};
+}
+
+Status GgufTensors::turn(Part& part) const {
+  const std::string_view key = turned_heads(part.tensor->name);
+  if (key.empty()) return {};
+  const GgufMetadata metadata(file_, architecture_->name);
+  SINTER_LET(all, metadata.integer_or("attention.head_count", 0));
+  SINTER_LET(heads, metadata.integer_or(key, all));
+  const int64_t rows = part.dims.front();
+  if (heads <= 0 || rows % heads != 0 || rows / heads % 2 != 0)
+    return broken(*part.tensor, fmt::format("has {} rows for {} heads", rows, heads),
+                  "download the file again");
+  part.head = rows / heads;
+  if (part.dims.size() == 1 && !plain_type(part.tensor->type))
+    return broken(*part.tensor, "is a quantized vector", "convert the model again");
+  return {};
+}
+
+const GgufTensor* GgufTensors::tensor(std::string_view name) const {
+  const auto at = parts_.find(name);
+  return at == parts_.end() ? nullptr : at->second.tensor;
+}
+
+Result<std::vector<float>> GgufTensors::floats(std::string_view name) const {
+  const auto at = parts_.find(name);
+  if (at == parts_.end()) return tl::make_unexpected(missing(name));
+  if (at->second.tensor->type != GgufType::F32)
+    return broken(*at->second.tensor, "is not F32", "convert the model again");
+  std::vector<float> values(static_cast<size_t>(elements_of(at->second.dims)));
+  SINTER_TRY(read(name, std::as_writable_bytes(std::span(values))));
+  return values;
+}
+
+std::string GgufTensors::quantized_note(DType dtype) const {
+  std::set<std::string_view> types;
+  uint64_t stored = 0, given = 0;
+  for (const GgufTensor& tensor : file_.tensors()) {
+    if (plain_type(tensor.type)) continue;
+    types.insert(gguf_type_info(tensor.type).name);
+    stored += tensor.bytes;
+    given += static_cast<uint64_t>(elements_of(tensor.dims) * dtype_info(dtype).bits / 8);
+  }
+  if (types.empty()) return {};
+  return fmt::format("{}: weights of {} are dequantized to {}: {} MB instead of {}",
+                     file_.files().front(), fmt::join(types, ", "), to_string(dtype),
+                     given / 1000000, stored / 1000000);
+}
+
+std::optional<TensorType> GgufTensors::find(std::string_view name) const {
+  const auto at = parts_.find(name);
+  if (at == parts_.end()) return std::nullopt;
+  TensorType type{given_type(*at->second.tensor), {}};
+  for (int64_t dim : at->second.dims) type.dims.push_back(Dim(dim));
+  return type;
+}
+
+std::vector<std::string> GgufTensors::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, part] : parts_) names.push_back(name);
+  return names;
+}
+
+Status GgufTensors::dequantize(const Part& part, std::vector<std::byte> stored,
+                               std::span<std::byte> out) const {
+  const GgufTypeInfo& info = gguf_type_info(part.tensor->type);
+  const Dequantize dequantize = dequantize_of(part.tensor->type);
+  std::vector<float> block(static_cast<size_t>(info.block_elements));
+  std::byte* to = out.data();
+  for (size_t at = 0; at < stored.size(); at += static_cast<size_t>(info.block_bytes)) {
+    if (has_invalid_scale(part.tensor->type, stored.data() + at))
+      return broken(*part.tensor, "has a scale that is not a number", "convert the model again");
+    dequantize(stored.data() + at, block.data());
+    std::memcpy(to, block.data(), block.size() * sizeof(float));
+    to += block.size() * sizeof(float);
+  }
+  return {};
+}
+
+Status GgufTensors::read(std::string_view name, std::span<std::byte> out) const {
+  const auto at = parts_.find(name);
+  if (at == parts_.end()) return tl::make_unexpected(missing(name));
+  const Part& part = at->second;
+  const GgufTensor& tensor = *part.tensor;
+  const bool plain = plain_type(tensor.type).has_value();
+  const uint64_t begin = bytes_of(tensor.type, part.first_row * part.dims.back());
+  if (plain && part.head == 0 && !part.minus_one) return file_.read(tensor, begin, out);
+  std::vector<std::byte> stored(bytes_of(tensor.type, elements_of(part.dims)));
+  SINTER_TRY(file_.read(tensor, begin, stored));
+  if (part.head != 0) {
+    std::vector<std::byte> rows(stored.size());
+    const auto count = static_cast<uint64_t>(part.dims.front());
+    unturn_rows(stored, part.head, stored.size() / count, rows);
+    stored = std::move(rows);
+  }
+  if (!plain) return dequantize(part, std::move(stored), out);
+  if (part.minus_one) subtract_one(stored);
+  std::memcpy(out.data(), stored.data(), out.size());
+  return {};
+}
+
+}  // namespace sinter

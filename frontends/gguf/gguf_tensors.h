@@ -1,0 +1,58 @@
+// The tensors of a GGUF model under their names in the file, with what the converter changed undone:
+// rows of q and k in the order of the halves of a head, norms without their 1. Quantized types are
+// dequantized to float32 when they are read. The matrices of experts are tensors of their own:
+// "blk.0.ffn_up_exps.weight" [E, out, in] is "blk.0.ffn_up_exps.{e}.weight" [out, in].
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "frontends/gguf/gguf_architecture.h"
+#include "ir/tensor_source.h"
+
+namespace sinter {
+
+class GgufTensors final : public TensorSource {
+ public:
+  /// Reads the headers. Errors: those of GgufFile and gguf_architecture; a tensor of a type that is
+  /// not read, q or k whose rows do not fit the number of heads.
+  static Result<std::shared_ptr<const GgufTensors>> open(const std::string& path);
+
+  const GgufFile& file() const { return file_; }
+  const GgufArchitecture& architecture() const { return *architecture_; }
+  /// Null: the file has no tensor of this name.
+  const GgufTensor* tensor(std::string_view name) const;
+  /// The elements of a small tensor of float32.
+  Result<std::vector<float>> floats(std::string_view name) const;
+  /// The quantized types, their bytes in the file and as they are given: for a line to the reader;
+  /// empty: there are none.
+  std::string quantized_note(DType dtype) const;
+
+  std::optional<TensorType> find(std::string_view name) const override;
+  std::vector<std::string> names() const override;
+  std::vector<std::string> files() const override { return file_.files(); }
+  Status read(std::string_view name, std::span<std::byte> out) const override;
+
+ private:
+  /// A tensor as it is given: rows of a tensor of the file.
+  struct Part {
+    const GgufTensor* tensor;
+    std::vector<int64_t> dims;
+    int64_t first_row = 0;
+    int64_t head = 0;        // rows of a head, if their order is undone; else 0
+    bool minus_one = false;  // the elements less 1
+  };
+  explicit GgufTensors(GgufFile file) : file_(std::move(file)) {}
+  Status add(const GgufTensor& tensor);
+  Status turn(Part& part) const;
+  Status dequantize(const Part& part, std::vector<std::byte> stored,
+                    std::span<std::byte> out) const;
+  tl::unexpected<Error> broken(const GgufTensor& tensor, std::string_view what,
+                               std::string hint) const;
+
+  GgufFile file_;
+  const GgufArchitecture* architecture_ = nullptr;
+  std::map<std::string, Part, std::less<>> parts_;
+};
+
+}  // namespace sinter
