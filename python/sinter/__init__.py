@@ -54,6 +54,7 @@ __all__ = [
     "bisect",
     "compile",
     "explain",
+    "from_onnx",
     "from_torch",
     "open_model",
     "open_plan",
@@ -72,7 +73,12 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> _Any:
-    """`bisect`, `explain` and `from_torch` come from `sinter.pytorch`, which needs torch."""
+    """`bisect`, `explain` and `from_torch` come from `sinter.pytorch`, which needs torch; `from_onnx`
+    from `sinter.onnx`, which needs onnx."""
+    if name == "from_onnx":
+        from sinter.onnx import from_onnx
+
+        return from_onnx
     if name in ("bisect", "explain", "from_torch"):
         from sinter import pytorch
 

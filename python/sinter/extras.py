@@ -11,6 +11,7 @@ from sinter.errors import usage
 # index has another package called sinter.
 REQUIREMENTS = {
     "numpy": "numpy",
+    "onnx": "onnx>=1.17",
     "jinja2": "jinja2>=3.1",
     "torch": "torch>=2.11",
     "safetensors": "safetensors",

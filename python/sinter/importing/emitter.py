@@ -203,6 +203,12 @@ class Emitter:
             self._numbers[text, dtype] = value
         return Tensor(self, self._numbers[text, dtype], ())
 
+    def literal(self, numbers: Sequence[Number], dtype: str) -> Tensor:
+        """Numbers along one axis, which are written in the module."""
+        values = ", ".join(text_of(number, dtype) for number in numbers)
+        text = f"values = [{values}], dims = [{len(numbers)}], dtype = {dtype}"
+        return Tensor(self, self._add("literal", [], text), (1,))
+
     def full(self, sizes: Sequence, number: Number, dtype: str) -> Tensor:
         return self.number(number, dtype).expand(sizes)
 

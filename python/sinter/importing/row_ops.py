@@ -39,6 +39,12 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Te
     return x._like(x.g._add("layer_norm", operands, f"eps = {float(eps).hex()}"))
 
 
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """Over the last axis; rounded before it is multiplied by the weight. Both of one element type."""
+    x = x.merged(-1)
+    return x._like(x.g._add("rms_norm", [x._value, weight.merged()._value], f"eps = {float(eps).hex()}"))
+
+
 def cumulative_sum(x: Tensor, axis: int) -> Tensor:
     x = x.merged(axis)
     return x._like(x.g._add("cumulative_sum", [x._value], f"axis = {x._start(axis)}"))

@@ -70,6 +70,11 @@ class Tensor:
         """The extents of the value, in memory order; an axis of the tensor may have several."""
         return tuple(self._value.dims)
 
+    @property
+    def axis_counts(self) -> tuple[int, ...]:
+        """How many axes of the value make each axis."""
+        return self._groups
+
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 

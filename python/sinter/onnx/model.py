@@ -1,0 +1,134 @@
+"""`sinter.from_onnx`: a file of ONNX as a Sinter module with its weights."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import threading
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from ..compiled import Compiled, compile
+from ..errors import SinterError, usage
+from ..importing.row_checks import library_error
+from ..module import Model
+from .importer import Imported, Importer
+from .reader import TensorReader, read_model
+
+FILES = ("model.sir", "model.safetensors")
+SAFETENSORS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int32": "I32", "int64": "I64", "bool": "BOOL"}
+COPIED = 2**24  # bytes of a weight that are written at once
+
+
+class OnnxModel:
+    """A model of ONNX in Sinter's text form, and its weights.
+
+    text: the module. The entry is called `main`. inputs, outputs: names in the file with their types in the
+    module, "f32[batch, 128]". weights: arrays by the names of the module's weights."""
+
+    def __init__(self, imported: Imported) -> None:
+        self._imported = imported
+        with imported.module as module:
+            self.model: Model = module.model()
+        self.text = self.model.text
+        self.weights = {name: np.ascontiguousarray(array) for name, array in imported.weights.items()}
+        self._lock = threading.Lock()
+        self._compiled: Compiled | None = None
+        entry = self.compile().entry()
+        self.inputs = {name: entry.inputs[own] for name, own in imported.inputs.items()}
+        self.outputs = {name: entry.outputs[own] for name, own in imported.outputs.items()}
+
+    def compile(self, **options: Any) -> Compiled:
+        """`sinter.compile` of the module with its weights."""
+        if not options and self._compiled is not None:
+            return self._compiled
+        compiled = compile(self.model, weights=self.weights, **options)
+        compiled.plan.told = lambda error: library_error(error, self._imported.row_checks)
+        if not options:
+            self._compiled = compiled
+        return compiled
+
+    def run(self, names: Sequence[str] | None, feeds: Mapping[str, Any], **options: Any) -> list[Any]:
+        """Outputs by name (None: all) for inputs by name, as a session of ONNX Runtime gives them. Options
+        are those of `Compiled.run`."""
+        wanted = list(self.outputs if names is None else names)
+        for kind, given, known in (("output", wanted, self.outputs), ("input", feeds, self.inputs)):
+            for name in given:
+                if name not in known:
+                    raise usage(f'no {kind} is called "{name}"', "run", f"it has {', '.join(known)}")
+        tensors = {self._imported.inputs[name]: value for name, value in feeds.items()}
+        results = self.compile().run("main", tensors, **options)
+        if len(self.outputs) == 1:
+            results = {next(iter(self._imported.outputs.values())): results}
+        return [self._shaped(name, results[self._imported.outputs[name]]) for name in wanted]
+
+    def _shaped(self, name: str, result: Any) -> Any:
+        """A result whose axes are products of the entry's, as [batch * tokens, width] is."""
+        counts = self._imported.axes[name]
+        if all(count == 1 for count in counts):
+            return result
+        ends = [sum(counts[:i]) for i in range(len(counts) + 1)]
+        return result.reshape([math.prod(result.shape[a:b]) for a, b in zip(ends, ends[1:])])
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes model.sir and model.safetensors. Every command of the program `sinter` takes the folder,
+        which must be absent, empty or hold these files of another module."""
+        path = Path(folder)
+        if path.exists() and (not path.is_dir() or {one.name for one in path.iterdir()} - set(FILES)):
+            raise usage("it has other files", str(path), "give a folder that is empty or not there yet")
+        path.mkdir(parents=True, exist_ok=True)
+        write_safetensors(path / "model.safetensors.part", self.weights)
+        (path / "model.sir.part").write_text(self.text)
+        for name in reversed(FILES):
+            os.replace(path / f"{name}.part", path / name)
+        return path
+
+
+def write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
+    header: dict[str, Any] = {}
+    end = 0
+    for name, array in tensors.items():
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": SAFETENSORS[array.dtype.name], "shape": list(array.shape),
+                        "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in tensors.values():
+            data = array.reshape(-1).view(np.uint8)
+            for begin in range(0, len(data), COPIED):
+                file.write(data[begin : begin + COPIED].data)
+
+
+def from_onnx(model: str | os.PathLike[str] | Any, *, sizes: Mapping[str, int | tuple[int, int]] | None = None,
+              name: str | None = None) -> OnnxModel:
+    """Imports a file of ONNX, or an onnx.ModelProto.
+
+    sizes: of dynamic dims by name: a size, or the least and the largest one; 1 .. 4096 without. name: of
+    the module. An op, a type or a size that Sinter lacks is a SinterError that names the node with its
+    op and opset."""
+    is_path = isinstance(model, (str, os.PathLike))
+    proto = read_model(model) if is_path else model
+    folder = Path(model).parent if is_path else None
+    title = name or (Path(model).stem if is_path else str(proto.graph.name)) or "model"
+    checked = {dim: checked_size(dim, size) for dim, size in (sizes or {}).items()}
+    importer = Importer(proto, TensorReader(folder), re.sub(r"\W", "_", title, flags=re.ASCII), checked)
+    try:
+        return OnnxModel(importer.run())
+    except SinterError as error:
+        raise SinterError(error.code, error.what, ": ".join(filter(None, [title, error.where])),
+                          error.hint) from None
+
+
+def checked_size(name: str, size: int | tuple[int, int]) -> int | tuple[int, int]:
+    low, high = (size, size) if isinstance(size, int) else size
+    if not 1 <= low <= high < 2**31:
+        raise usage(f'sizes {low} .. {high} of "{name}"', "from_onnx", "give 1 or more, the least one first")
+    return size
+
+

@@ -1,0 +1,196 @@
+"""Ops that make constants, and arithmetic of shapes, which is computed while a model is imported."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from ...importing.unsupported import Unsupported
+from ..registry import MAX_FOLDED, Known, Node, Results, axis_in, converts, count_of, folds, known, shape_of
+from ..sizes import Size, quotient
+
+
+@converts("Constant")
+def constant(c: Node) -> Known:
+    for name in ("value", "value_int", "value_ints", "value_float", "value_floats"):
+        if name in c.attributes:
+            value = c.attributes[name]
+            dtype = "float32" if "float" in name else "int64"
+            return value if isinstance(value, Known) else Known(np.asarray(value, dtype), dtype)
+    raise Unsupported("a constant of texts or a sparse one")
+
+
+@converts("ConstantOfShape")
+def constant_of_shape(c: Node) -> Results:
+    value, sizes = c.attributes.get("value"), c.ints(0)
+    one = value if isinstance(value, Known) else Known(np.zeros(1, np.float32), "float32")
+    if all(isinstance(size, int) for size in sizes) and count_of(sizes) <= MAX_FOLDED and one.is_small:
+        return one.like(np.broadcast_to(one.array.reshape(()), sizes))
+    return c.tensor_of(one).reshape([]).expand(sizes)
+
+
+@converts("Shape")
+def shape(c: Node) -> Known:
+    sizes = shape_of(c.value(0))
+    return known(sizes[slice(c.integer("start"), c.attributes.get("end"))])
+
+
+@converts("Size")
+def size(c: Node) -> Known:
+    return known(count_of(shape_of(c.value(0))))
+
+
+@converts("Range")
+def range_(c: Node) -> Results:
+    """Places of an axis, i32 or i64; other numbers where all are constants."""
+    start, limit, delta = (c.array(i).reshape(-1)[0] for i in range(3))
+    dtype = c.value(0).dtype
+    if not any(isinstance(one, Size) for one in (start, limit, delta)):
+        array = np.arange(start, limit, delta).astype(np.dtype(dtype)) \
+            if abs((limit - start) / delta) <= MAX_FOLDED or dtype not in ("int32", "int64") else None
+        if array is not None:
+            return Known(array, dtype)
+    places = c.g.iota(quotient(limit - start, delta), "i32" if dtype == "int32" else "i64")
+    places = places if delta == 1 else places * int(delta)
+    return places if isinstance(start, int) and start == 0 else places + c.g.scalar(start, places.dtype)
+
+
+# ---- folding
+
+def elementwise(function: Callable[..., Any]) -> Callable[[Node], Known]:
+    """A fold of integers and sizes, one by one."""
+    def fold(c: Node) -> Known:
+        arrays = [c.array(i) for i in range(len(c.inputs))]
+        values = np.frompyfunc(lambda *one: function(c, *map(plain, one)), len(arrays), 1)(*arrays)
+        values = np.asarray(values, dtype=object)
+        is_truth = all(isinstance(one, (bool, np.bool_)) for one in values.flat) and values.size > 0
+        return known(values, "bool" if is_truth else c.value(len(arrays) - 1).dtype)
+    return fold
+
+
+def plain(number: Any) -> Any:
+    return number if isinstance(number, Size) else number.item() if hasattr(number, "item") else number
+
+
+def sign(c: Node, size: Any) -> int:
+    result = c.extents.sign(size)
+    if result is None:
+        raise Unsupported(f"a comparison that the size {size} decides only when the model runs")
+    return result
+
+
+def truncated(c: Node, a: Any, b: Any) -> Any:
+    if isinstance(a, Size) or isinstance(b, Size):
+        return quotient(a, b)
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def remainder(c: Node, a: Any, b: Any) -> Any:
+    if isinstance(a, Size) or isinstance(b, Size):
+        quotient(a, b)
+        return 0
+    if b == 0:
+        return a
+    return a - truncated(c, a, b) * b if c.integer("fmod") else a % b
+
+
+def is_equal(c: Node, a: Any, b: Any) -> bool:
+    difference = a - b
+    low, high = c.extents.bounds(difference)
+    return False if low > 0 or high < 0 else sign(c, difference) == 0
+
+
+FOLDED: dict[str, Callable[..., Any]] = {
+    "Add": lambda c, a, b: a + b,
+    "Sub": lambda c, a, b: a - b,
+    "Mul": lambda c, a, b: a * b,
+    "Div": truncated,
+    "Mod": remainder,
+    "Neg": lambda c, a: -a,
+    "Abs": lambda c, a: a if sign(c, a) >= 0 else -a,
+    "Equal": is_equal,
+    "Less": lambda c, a, b: sign(c, a - b) < 0,
+    "LessOrEqual": lambda c, a, b: sign(c, a - b) <= 0,
+    "Greater": lambda c, a, b: sign(c, a - b) > 0,
+    "GreaterOrEqual": lambda c, a, b: sign(c, a - b) >= 0,
+    "And": lambda c, a, b: bool(a and b),
+    "Or": lambda c, a, b: bool(a or b),
+    "Xor": lambda c, a, b: bool(a) != bool(b),
+    "Not": lambda c, a: not a,
+    "Where": lambda c, condition, a, b: a if condition else b,
+    "Max": lambda c, *given: extreme(c, given, 1),
+    "Min": lambda c, *given: extreme(c, given, -1),
+}
+
+
+def extreme(c: Node, given: tuple[Any, ...], way: int) -> Any:
+    best = given[0]
+    for one in given[1:]:
+        best = one if sign(c, one - best) * way > 0 else best
+    return best
+
+
+for _name, _function in FOLDED.items():
+    folds(_name)(elementwise(_function))
+
+
+@folds("Cast")
+def fold_cast(c: Node) -> Known:
+    dtype = c.text("to")
+    source = c.value(0)
+    if c.array(0).dtype == object and dtype not in ("int32", "int64"):
+        raise Unsupported("sizes as other numbers")
+    array = c.array(0)
+    return Known(array if array.dtype == object else array.astype(np.dtype(dtype)), dtype,
+                 source.name if isinstance(source, Known) else "")
+
+
+@folds("Concat")
+def fold_concat(c: Node) -> Known:
+    arrays = [c.array(i) for i in range(len(c.inputs))]
+    return known(np.concatenate(arrays, c.integer("axis")), c.value(0).dtype)
+
+
+@folds("Gather")
+def fold_gather(c: Node) -> Known:
+    array, index = c.array(0), c.array(1)
+    axis = axis_in(c.integer("axis"), array.ndim)
+    size = array.shape[axis]
+    if index.dtype == object or index.size and not (-size <= index.min() and index.max() < size):
+        raise Unsupported(f"an index outside of an axis of {size} elements")
+    return known(np.take(array, index, axis), c.value(0).dtype)
+
+
+@folds("Slice")
+def fold_slice(c: Node) -> Known:
+    array = c.array(0)
+    begins, ends = c.ints(1, "starts"), c.ints(2, "ends")
+    axes = c.ints(3, "axes") or list(range(len(begins)))
+    steps = c.ints(4, "steps") or [1] * len(begins)
+    if any(isinstance(one, Size) for one in [*begins, *ends, *axes, *steps]):
+        raise Unsupported("a slice of sizes whose ends are known only when the model runs")
+    for begin, end, axis, step in zip(begins, ends, axes, steps):
+        last = None if step < 0 and end < -array.shape[axis] else end
+        ways = [slice(None)] * array.ndim
+        ways[axis_in(axis, array.ndim)] = slice(begin, last, step)
+        array = array[tuple(ways)]
+    return known(array, c.value(0).dtype)
+
+
+@folds("Expand")
+def fold_expand(c: Node) -> Known:
+    sizes = c.ints(1)
+    if any(isinstance(one, Size) for one in sizes) or count_of(sizes) > MAX_FOLDED:
+        raise Unsupported("a constant of unknown shape")
+    array = c.array(0)
+    return known(np.broadcast_to(array, np.broadcast_shapes(array.shape, sizes)), c.value(0).dtype)
+
+
+@folds("ReduceProd", "ReduceSum")
+def fold_reduction(c: Node) -> Known:
+    array = c.array(0)
+    if array.ndim != 1 or c.has(1) and c.ints(1) not in ([0], [-1]):
+        raise Unsupported("a reduction of constants along other axes")
+    total = count_of([plain(one) for one in array]) if c.op == "ReduceProd" else sum(map(plain, array))
+    return known([total] if c.integer("keepdims", 1) else total, c.value(0).dtype)

@@ -1,0 +1,220 @@
+"""Ops that compute each element from the elements at the same place."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Callable
+
+from ...importing.tensor import Tensor
+from ...importing.types import is_integer, is_real
+from ...importing.unsupported import Unsupported
+from ..registry import DTYPES, MICROSOFT, Known, Node, converts
+
+
+# ---- one operand
+
+UNARY = {"Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Sigmoid": "sigmoid", "Tanh": "tanh", "Erf": "erf",
+         "Sin": "sin", "Cos": "cos", "Atan": "atan", "Floor": "floor", "Round": "round"}
+
+
+def unary(op: str) -> Callable[[Node], Tensor]:
+    def convert(c: Node) -> Tensor:
+        c.need_real(c[0])
+        return c[0].apply(op)
+    return convert
+
+
+for _name, _op in UNARY.items():
+    converts(_name)(unary(_op))
+converts("Neg")(lambda c: -c[0])
+converts("Abs")(lambda c: c[0].apply("abs"))
+converts("Not")(lambda c: ~c[0])
+
+
+def formula(*names: str, domain: str = "", since: int = 1
+            ) -> Callable[[Callable[[Node, Tensor], Tensor]], Callable[[Node], Tensor]]:
+    """Registers a formula in float32 of the first input, rounded once at the end."""
+    def register(function: Callable[[Node, Tensor], Tensor]) -> Callable[[Node], Tensor]:
+        def convert(c: Node) -> Tensor:
+            c.need_real(c[0])
+            return function(c, c[0].f32()).to(c[0].dtype)
+        converts(*names, domain=domain, since=since)(convert)
+        return convert
+    return register
+
+
+formula("Ceil")(lambda c, x: -((-x).apply("floor")))
+formula("Reciprocal")(lambda c, x: 1.0 / x)
+formula("Softplus")(lambda c, x: x.maximum(0.0) + x.apply("exp_neg_abs").apply("log1p"))
+formula("Swish")(lambda c, x: x * (x * c.real("alpha", 1.0)).apply("sigmoid"))
+formula("LeakyRelu")(lambda c, x: c.g.where(x.less(0.0), x * c.real("alpha", 0.01), x))
+formula("Elu")(lambda c, x: c.g.where(x.less(0.0), x.apply("expm1") * c.real("alpha", 1.0), x))
+formula("Tan")(lambda c, x: x.apply("sin") / x.apply("cos"))
+
+
+@converts("Relu")
+def relu(c: Node) -> Tensor:
+    return c[0].apply("relu") if is_real(c[0].dtype) else c[0].maximum(0)
+
+
+@converts("Gelu")
+def gelu(c: Node) -> Tensor:
+    c.need_real(c[0])
+    return c[0].apply("gelu_tanh" if c.text("approximate", "none") == "tanh" else "gelu")
+
+
+@converts("Gelu", domain=MICROSOFT)
+def exact_gelu(c: Node) -> Tensor:
+    return c[0].apply("gelu")
+
+
+@converts("FastGelu", domain=MICROSOFT)
+def fast_gelu(c: Node) -> Tensor:
+    return (c[0] + c[1] if c.has(1) else c[0]).apply("gelu_tanh")
+
+
+@converts("BiasGelu", domain=MICROSOFT)
+def bias_gelu(c: Node) -> Tensor:
+    return (c[0] + c[1]).apply("gelu")
+
+
+formula("QuickGelu", domain=MICROSOFT)(lambda c, x: x * (x * c.real("alpha", 1.702)).apply("sigmoid"))
+
+
+@converts("Sign")
+def sign(c: Node) -> Tensor:
+    x = c[0]
+    one, zero, minus = (c.g.number(number, x.dtype) for number in (1, 0, -1))
+    return c.g.where(x.greater(zero), one, c.g.where(x.less(zero), minus, zero))
+
+
+@converts("IsNaN")
+def is_nan(c: Node) -> Tensor:
+    c.need_real(c[0])
+    return c[0].is_nan()
+
+
+@converts("IsInf")
+def is_inf(c: Node) -> Tensor:
+    c.need_real(c[0])
+    ends = [end for end, name in ((math.inf, "detect_positive"), (-math.inf, "detect_negative"))
+            if c.integer(name, 1)]
+    if not ends:
+        return ~c[0].equals(c[0]) & c[0].equals(c[0])
+    return functools.reduce(Tensor.__or__, [c[0].equals(end) for end in ends])
+
+
+@converts("Cast")
+def cast(c: Node) -> Tensor:
+    """An integer of a truth is i32 first, whose sums i32 holds."""
+    wanted = DTYPES.get(c.text("to"))
+    if wanted is None:
+        raise Unsupported(f"a cast to {c.text('to')}")
+    x = c[0]
+    return x.to("i32").to("i64") if (x.dtype, wanted) == ("i1", "i64") else x.to(wanted)
+
+
+@converts("CastLike")
+def cast_like(c: Node) -> Tensor:
+    wanted = DTYPES.get(c.value(1).dtype, c.value(1).dtype)
+    return c[0].to(wanted)
+
+
+# ---- two operands and more
+
+converts("Add")(lambda c: c[0] + c[1])
+converts("Sub")(lambda c: c[0] - c[1])
+converts("Mul")(lambda c: c[0] * c[1])
+converts("And")(lambda c: c[0] & c[1])
+converts("Or")(lambda c: c[0] | c[1])
+converts("Xor")(lambda c: differ(c[0], c[1]))
+converts("Less")(lambda c: c[0].less(c[1]))
+converts("LessOrEqual")(lambda c: c[0].less_equal(c[1]))
+converts("Greater")(lambda c: c[0].greater(c[1]))
+converts("GreaterOrEqual")(lambda c: c[0].greater_equal(c[1]))
+converts("Sum")(lambda c: functools.reduce(Tensor.__add__, c.tensors()))
+
+
+def differ(a: Tensor, b: Tensor) -> Tensor:
+    """Exclusive or."""
+    return (a | b) & ~(a & b)
+
+
+@converts("Equal")
+def equal(c: Node) -> Tensor:
+    return ~differ(c[0], c[1]) if c[0].dtype == "i1" else c[0].equals(c[1])
+
+
+@converts("Div")
+def div(c: Node) -> Tensor:
+    """Of integers towards zero."""
+    a, b = c[0], c[1]
+    if not is_integer(a.dtype):
+        return a / b
+    quotient = c.g.map("div_floor", a, b)
+    is_below = differ(a.less(0), b.less(0)) & ~(quotient * b).equals(a)
+    return c.g.where(is_below, quotient + 1, quotient)
+
+
+@converts("Mod")
+def mod(c: Node) -> Tensor:
+    """The remainder of the sign of b; with `fmod` of the sign of a."""
+    a, b = c[0], c[1]
+    if not is_integer(a.dtype):
+        raise Unsupported("the remainder of floats")
+    rest = c.g.map("mod_floor", a, b)
+    if not c.integer("fmod"):
+        return rest
+    return c.g.where(~rest.equals(0) & differ(a.less(0), b.less(0)), rest - b, rest)
+
+
+@converts("Pow")
+def power(c: Node) -> Tensor:
+    """In the type of the base."""
+    x, exponent = c[0], c.value(1)
+    c.need_real(x)
+    number = float(exponent.array.reshape(-1)[0]) \
+        if isinstance(exponent, Known) and exponent.array.size == 1 else None
+    if number in (1.0, 2.0, 3.0) and exponent_is_scalar(c):
+        return functools.reduce(Tensor.__mul__, [x.f32()] * int(number)).to(x.dtype)
+    if number == 0.5 and exponent_is_scalar(c):
+        return x.apply("sqrt")
+    return c.g.map("pow", x.f32(), c[1].f32()).to(x.dtype)
+
+
+def exponent_is_scalar(c: Node) -> bool:
+    """Whether the exponent adds no axes to the base."""
+    exponent = c.value(1)
+    return isinstance(exponent, Known) and exponent.array.ndim <= c[0].rank
+
+
+@converts("Max")
+def maximum(c: Node) -> Tensor:
+    return functools.reduce(Tensor.maximum, c.tensors())
+
+
+@converts("Min")
+def minimum(c: Node) -> Tensor:
+    return functools.reduce(Tensor.minimum, c.tensors())
+
+
+@converts("Mean")
+def mean(c: Node) -> Tensor:
+    total = functools.reduce(Tensor.__add__, [x.f32() for x in c.tensors()])
+    return (total / float(len(c.inputs))).to(c[0].dtype)
+
+
+@converts("Where")
+def where(c: Node) -> Tensor:
+    return c.g.where(c[0], c[1], c[2])
+
+
+@converts("Clip")
+def clip(c: Node) -> Tensor:
+    """Bounds are attributes before opset 11, then inputs that may be absent."""
+    x = c[0]
+    low, high = (c[i] if c.has(i) else c.g.number(c.real(name), x.dtype) if name in c.attributes else None
+                 for i, name in ((1, "min"), (2, "max")))
+    x = x if low is None else x.maximum(low.reshape([]))
+    return x if high is None else x.minimum(high.reshape([]))

@@ -1,0 +1,139 @@
+"""Products of matrices. Those by a constant matrix are `linear` of the transposed weight."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+from ...importing import row_ops
+from ...importing.emitter import MAX_CONCAT
+from ...importing.tensor import Tensor
+from ...importing.unsupported import Unsupported
+from ..registry import Known, Node, converts, shape_of
+from .movement import padded
+
+LETTERS = "abcdefghijuvwxyz"  # of the axes before the last two
+
+
+@converts("MatMul")
+def matmul(c: Node) -> Tensor:
+    """As NumPy's: leading axes broadcast, an operand of one axis is a row or a column."""
+    a, rank = c[0], len(shape_of(c.value(1)))
+    c.need_real(a)
+    if a.rank == 0 or rank == 0:
+        raise Unsupported("a product of a number")
+    if a.rank == 1:
+        a = a.unsqueeze(0)
+    matrix = transposed_matrix(c, 1) if rank == 2 else None
+    if matrix is not None and a.product(a.rank - 1).is_number and a.size(a.rank - 1) > 0:
+        result = row_ops.linear(a, matrix)
+    else:
+        result = product(c, a, c[1].unsqueeze(1) if rank == 1 else c[1])
+    gone = [axis for axis, is_gone in ((result.rank - 2, len(shape_of(c.value(0))) == 1),
+                                       (result.rank - 1, rank == 1)) if is_gone]
+    return result.squeeze(gone) if gone else result
+
+
+def transposed_matrix(c: Node, index: int) -> Tensor | None:
+    """The transpose of an operand: of a constant as a weight of that form, of a transpose what it is of."""
+    value = c.value(index)
+    if isinstance(value, Known):
+        return c.tensor_of(value.like(value.array.T))
+    matrix = value.transpose_of
+    return matrix if matrix is not None and matrix.is_number else None
+
+
+def product(c: Node, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
+    """a [..., N, K] by b [..., K, M], whose leading axes broadcast; an axis of size 1 is left out."""
+    rank = max(a.rank, b.rank) - 2
+    letters = LETTERS[:rank]
+    names = []
+    parts = []
+    for x, other, rest in ((a, b, "nk"), (b, a, "km")):
+        lead = rank - (x.rank - 2)
+        gone = [i for i in range(x.rank - 2) if x.is_one(i) and not is_one(other, i + lead - rank - 2)]
+        names.append("".join(letters[lead + i] for i in range(x.rank - 2) if i not in gone) + rest)
+        parts.append(x.squeeze(gone) if gone else x)
+    return c.g.einsum(f"{names[0]},{names[1]}->{letters}nm", parts[0], parts[1], dtype)
+
+
+def is_one(x: Tensor, axis: int) -> bool:
+    """Whether an axis, counted from the end, has size 1 or is missing."""
+    return -axis > x.rank or x.is_one(axis)
+
+
+@converts("Gemm")
+def gemm(c: Node) -> Tensor:
+    """alpha * A' B' + beta * C."""
+    a, alpha, beta, bias = c[0], c.real("alpha", 1.0), c.real("beta", 1.0), c.get(2)
+    c.need_real(a)
+    a = a.transpose() if c.integer("transA") else a
+    matrix = c[1] if c.integer("transB") else transposed_matrix(c, 1)
+    plain = bias is None or bias.rank == 1 and not bias.is_one(0) and beta == 1.0
+    if matrix is not None and alpha == 1.0 and plain and a.product(1).is_number and a.size(1) > 0:
+        return row_ops.linear(a, matrix, bias)
+    b = c[1].transpose() if c.integer("transB") else c[1]
+    result = product(c, a, b, None if a.dtype == "f32" else "f32")
+    result = result if alpha == 1.0 else result * alpha
+    if bias is not None and beta != 0.0:
+        result = result + (bias.f32() if beta == 1.0 else bias.f32() * beta)
+    return result.to(a.dtype)
+
+
+@converts("Einsum")
+def einsum(c: Node) -> Tensor:
+    spec = c.text("equation").replace(" ", "")
+    names = spec.split("->")[0].split(",")
+    fits = "->" in spec and "." not in spec and len(names) == 2 and all(
+        len(set(name)) == len(name) for name in names)
+    result = spec.split("->")[-1]
+    if not fits or any((names[0] + names[1] + result).count(letter) < 2 for letter in spec if letter.isalpha()):
+        raise Unsupported(f"the einsum {spec}; two operands whose letters stand in two places each are wanted")
+    c.need_real(c[0])
+    return c.g.einsum(spec, c[0], c[1])
+
+
+@converts("Conv")
+def conv(c: Node) -> Tensor:
+    """Windows, each multiplied with the whole kernel; with a kernel for each channel a sum over its places."""
+    x, weight = c[0], c[1]
+    kernel, groups = weight.sizes[2:], c.integer("group", 1)
+    is_of_channels = groups == weight.size(0) == x.size(1) and groups > 1
+    if c.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or groups != 1 and not is_of_channels \
+            or math.prod(kernel) > MAX_CONCAT:
+        raise Unsupported(f"a convolution with a kernel of {kernel}, {groups} groups or automatic padding")
+    parts = windows(c, x.f32() if is_of_channels else x, kernel)
+    bias = c.get(2)
+    if is_of_channels:
+        taps = weight.f32().flatten(1, -1)
+        terms = [part * taps.select(1, i).reshape([groups, *[1] * len(kernel)]) for i, part in enumerate(parts)]
+        total = functools.reduce(Tensor.__add__, terms)
+        total = total if bias is None else total + bias.f32().reshape([groups, *[1] * len(kernel)])
+        return total.to(x.dtype)
+    rows = c.g.concat([part.unsqueeze(2) for part in parts], 2).flatten(1, 2)
+    rows = rows.permute([0, *range(2, rows.rank), 1])
+    y = row_ops.linear(rows, weight.flatten(1, -1), bias)
+    return y.permute([0, y.rank - 1, *range(1, y.rank - 1)])
+
+
+def windows(c: Node, x: Tensor, kernel: list[int]) -> list[Tensor]:
+    """For each place of the kernel the elements of x [batch, channels, ...] that it meets."""
+    rank = len(kernel)
+    strides, dilations = ([int(one) for one in c.attributes.get(name) or [1] * rank]
+                          for name in ("strides", "dilations"))
+    pads = [int(one) for one in c.attributes.get("pads") or [0] * (2 * rank)]
+    for axis in range(rank):
+        x = padded(x, axis + 2, pads[axis], pads[axis + rank], c.g.number(0, x.dtype))
+    spans = [(x.size(axis + 2) - dilations[axis] * (kernel[axis] - 1) - 1) // strides[axis] * strides[axis] + 1
+             for axis in range(rank)]
+    if min(spans) < 1:
+        raise Unsupported(f"a kernel of {kernel} larger than its input {x}")
+    parts = []
+    for place in itertools.product(*map(range, kernel)):
+        part = x
+        for axis, i in enumerate(place):
+            begin = i * dilations[axis]
+            part = part.slice(axis + 2, begin, begin + spans[axis], strides[axis])
+        parts.append(part)
+    return parts

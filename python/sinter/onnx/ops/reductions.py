@@ -1,0 +1,141 @@
+"""Sums, maxima and positions along axes."""
+
+from __future__ import annotations
+
+import math
+from typing import Callable
+
+from ...importing.row_ops import cumulative_sum, gather
+from ...importing.tensor import Tensor
+from ...importing.types import is_real
+from ...importing.unsupported import Unsupported
+from ..registry import Node, converts, shape_of
+from .movement import along, padded
+
+MAX_PLACES = 2**24  # float32 counts exactly below this
+MIN_BITS = 4  # of the digits of i64 that are summed: 16 sums at most
+
+
+def reduction(*ops: str) -> Callable[[Callable[[Tensor, list[int], bool], Tensor]], None]:
+    """Registers what a reduction computes over axes, which are an attribute or an input."""
+    def register(function: Callable[[Tensor, list[int], bool], Tensor]) -> None:
+        def convert(c: Node) -> Tensor:
+            x = c[0]
+            axes = c.axes(x.rank)
+            if not axes:
+                axes = [] if c.integer("noop_with_empty_axes") else list(range(x.rank))
+            if is_real(x.dtype):
+                return function(x.f32(), axes, bool(c.integer("keepdims", 1))).to(x.dtype)
+            return function(x, axes, bool(c.integer("keepdims", 1)))
+        converts(*ops)(convert)
+    return register
+
+
+def total(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
+    if not axes:
+        return x
+    if x.dtype != "i64":
+        return x.sum(axes, keepdims)
+    return sum_of_digits(x, axes, lambda digits: digits.sum(axes, keepdims))
+
+
+def sum_of_digits(x: Tensor, axes: list[int], add: Callable[[Tensor], Tensor]) -> Tensor:
+    """Sums of i64, which wrap around: of digits that are so small that `add` sums them in i32."""
+    most = math.prod(x.g.extents.most(x.product(axis)) for axis in axes)
+    bits = 31 - max(most, 1).bit_length()
+    if bits < MIN_BITS:
+        raise Unsupported(f"sums of {most} integers")
+    result: Tensor | None = None
+    rest = x
+    for begin in range(0, 64, bits):
+        is_last = begin + bits >= 64
+        digits = rest if is_last else x.g.map("mod_floor", rest, 2**bits)
+        part = add(digits.nearest("i32")).to("i64")
+        part = part * 2**begin if begin else part
+        result = part if result is None else result + part
+        rest = rest if is_last else x.g.map("div_floor", rest, 2**bits)
+    assert result is not None
+    return result
+
+
+reduction("ReduceSum")(total)
+
+
+def real(function: Callable[[Tensor, list[int], bool], Tensor]) -> Callable[[Tensor, list[int], bool], Tensor]:
+    """A reduction of float elements alone."""
+    def checked(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
+        if not is_real(x.dtype):
+            raise Unsupported(f"the reduction of {x.dtype}")
+        return function(x, axes, keepdims)
+    return checked
+
+
+def mean(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
+    return x.mean(axes, keepdims) if axes else x
+
+
+def maximum(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
+    if not axes:
+        return x
+    if x.dtype == "i1":
+        return x.to("i32").max(axes, keepdims).equals(1)
+    if x.dtype == "i64":
+        raise Unsupported("maxima of i64; cast to int32 or to float")
+    return x.max(axes, keepdims)
+
+
+def minimum(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
+    if x.dtype == "i1":
+        return ~maximum(~x, axes, keepdims)
+    if not is_real(x.dtype):
+        raise Unsupported(f"minima of {x.dtype}; cast to float")
+    return -maximum(-x, axes, keepdims)
+
+
+def log_sum_exp(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
+    best = maximum(x, axes, True)
+    shift = x.g.where(best.apply("abs").equals(math.inf), 0.0, best)
+    result = total((x - shift).apply("exp"), axes, True).apply("log") + shift
+    return result if keepdims else result.squeeze(axes)
+
+
+reduction("ReduceMean")(real(mean))
+reduction("ReduceMax")(maximum)
+reduction("ReduceMin")(minimum)
+reduction("ReduceLogSumExp")(real(log_sum_exp))
+reduction("ReduceSumSquare")(real(lambda x, axes, keep: total(x * x, axes, keep)))
+reduction("ReduceL1")(real(lambda x, axes, keep: total(x.apply("abs"), axes, keep)))
+reduction("ReduceL2")(real(lambda x, axes, keep: total(x * x, axes, keep).apply("sqrt")))
+reduction("ReduceLogSum")(real(lambda x, axes, keep: total(x, axes, keep).apply("log")))
+
+
+@converts("ArgMax", "ArgMin")
+def position(c: Node) -> Tensor:
+    """The first place of the largest or smallest element along an axis, or the last one."""
+    x = c[0]
+    c.need_real(x)
+    axis, x = c.axis(x.rank), x.f32() if c.op == "ArgMax" else -x.f32()
+    size = x.g.extents.most(x.product(axis))
+    if not 0 < size < MAX_PLACES:
+        raise Unsupported(f"a position among {size} elements")
+    found = x.equals(x.max([axis], True)) | x.is_nan()
+    sign = 1.0 if c.integer("select_last_index") else -1.0
+    place = c.g.where(found, x.places(axis).f32() * sign, -math.inf).max([axis], bool(c.integer("keepdims", 1)))
+    return (place * sign).to("i32").to("i64")
+
+
+@converts("CumSum")
+def cumsum(c: Node) -> Tensor:
+    x, (axis,) = c[0], c.axes(c[0].rank, 1)
+    if c.integer("reverse"):
+        x = reversed_along(x, axis)
+    if c.integer("exclusive"):
+        x = padded(x.slice(axis, 0, x.size(axis) - 1), axis, 1, 0, c.g.number(0, x.dtype))
+    result = cumulative_sum(x, axis) if x.dtype != "i64" \
+        else sum_of_digits(x, [axis], lambda digits: cumulative_sum(digits, axis))
+    return reversed_along(result, axis) if c.integer("reverse") else result
+
+
+def reversed_along(x: Tensor, axis: int) -> Tensor:
+    places = x.extent(axis) - 1 - x.g.iota(shape_of(x)[axis])
+    return gather(x, along(x, places, axis), axis)

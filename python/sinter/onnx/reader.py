@@ -1,0 +1,129 @@
+"""ONNX files, which are untrusted: protobufs, and tensors beside them within the model's folder."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from ..errors import bad_input
+from ..extras import needed
+
+MAX_RANK = 64  # axes of a tensor in a file
+# Elements in a byte for types of fewer than 8 bits, whose constants Sinter does not read.
+PACKED = {"INT4", "UINT4", "FLOAT4E2M1", "INT2", "UINT2"}
+
+
+def read_model(path: str | os.PathLike[str]) -> Any:
+    """The ModelProto of a file, without the tensors beside it."""
+    onnx = needed("onnx", "from_onnx")
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise bad_input(f"cannot read it: {error.strerror}", str(path)) from None
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except Exception as error:  # each implementation of protobuf has an exception of its own
+        raise bad_input(f"not an ONNX model: {error}", str(path), "export the model anew") from None
+    if not model.HasField("graph") or not model.opset_import:
+        raise bad_input("not an ONNX model: it has no graph or no opset", str(path), "export the model anew")
+    return model
+
+
+class TensorReader:
+    """Reads the tensors of a model. folder: where files beside the model may be; None: nowhere."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.onnx = needed("onnx", "from_onnx")
+        self.folder = folder.resolve() if folder is not None else None
+
+    def array(self, tensor: Any) -> np.ndarray:
+        """The elements of a TensorProto; those beside the model are mapped, not read."""
+        where = f'tensor "{tensor.name}"'
+        kinds = self.onnx.TensorProto
+        if tensor.data_type not in kinds.DataType.values() or tensor.data_type in (kinds.UNDEFINED, kinds.STRING):
+            raise bad_input(f"elements of type {tensor.data_type}", where, "numbers or truth values are wanted")
+        shape = tuple(tensor.dims)
+        if len(shape) > MAX_RANK or any(size < 0 for size in shape):
+            raise bad_input(f"the shape {list(shape)[:MAX_RANK]}", where, "export the model anew")
+        dtype = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        if kinds.DataType.Name(tensor.data_type) in PACKED:
+            raise bad_input("elements of fewer than 8 bits", where, "convert the tensor to another type")
+        if tensor.data_location == kinds.EXTERNAL:
+            return self._external(tensor, dtype, shape, where)
+        if tensor.HasField("raw_data"):
+            data = tensor.raw_data
+            need_bytes(len(data), dtype, shape, where)
+            return np.frombuffer(data, dtype).reshape(shape)
+        return self._typed(tensor, dtype, shape, where)
+
+    def _typed(self, tensor: Any, dtype: Any, shape: tuple[int, ...], where: str) -> np.ndarray:
+        """Elements in a field of their type, one number for each."""
+        field = self.onnx.helper.tensor_dtype_to_field(tensor.data_type)
+        given = len(getattr(tensor, field))
+        if given != math.prod(shape):
+            raise bad_input(f"{given} numbers for the shape {list(shape)}", where, "export the model anew")
+        return np.asarray(self.onnx.numpy_helper.to_array(tensor))
+
+    def _external(self, tensor: Any, dtype: Any, shape: tuple[int, ...], where: str) -> np.ndarray:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        unknown = set(entries) - {"location", "offset", "length", "checksum", "basepath"}
+        if "location" not in entries or unknown or len(entries) != len(tensor.external_data):
+            raise bad_input("external data without a location, or with entries twice or unknown", where)
+        offset, length = (whole_number(entries, key, where) for key in ("offset", "length"))
+        file = open_inside(self.folder, entries["location"], where)
+        with os.fdopen(file, "rb") as data:
+            size = os.fstat(data.fileno()).st_size
+            length = size - offset if "length" not in entries else length
+            if offset > size or length > size - offset:
+                raise bad_input(f"bytes {offset} .. {offset + length} of a file of {size} bytes", where,
+                                "export the model anew")
+            need_bytes(length, dtype, shape, where)
+            if length == 0:
+                return np.zeros(shape, dtype)
+            mapped = np.memmap(data, np.uint8, "r", offset, (length,))
+        return np.frombuffer(mapped, dtype).reshape(shape)
+
+
+def whole_number(entries: dict[str, str], key: str, where: str) -> int:
+    text = entries.get(key, "0")
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise bad_input(f"the {key} {text[:40]!r}, which is no number of bytes", where)
+    return int(text)
+
+
+def need_bytes(given: int, dtype: Any, shape: tuple[int, ...], where: str) -> None:
+    wanted = math.prod(shape) * dtype.itemsize
+    if given != wanted:
+        raise bad_input(f"{given} bytes are given, {list(shape)} of {dtype.name} has {wanted}", where,
+                        "export the model anew")
+
+
+def open_inside(folder: Path | None, location: str, where: str) -> int:
+    """Opens a regular file inside of a folder, whose path has no link."""
+    path = PurePosixPath(location)
+    if folder is None:
+        raise bad_input("the tensor is in another file, and the model was given without a folder", where)
+    if path.is_absolute() or "\\" in location or "\0" in location or ".." in path.parts or not path.parts:
+        raise bad_input(f"the location {location!r} leaves the model's folder", where,
+                        "put the file beside the model")
+    full = folder.joinpath(*path.parts)
+    try:
+        if Path(os.path.realpath(full)) != full:
+            raise bad_input(f"the location {location!r} is a link", where, "put the file itself beside the model")
+        file = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise bad_input(f"cannot read {location!r}: {error.strerror}", where) from None
+    state = os.fstat(file)
+    if not stat.S_ISREG(state.st_mode) or state.st_nlink != 1:
+        os.close(file)
+        raise bad_input(f"{location!r} is no file of its own: a link or a device", where,
+                        "put the file itself beside the model")
+    return file
+
+
