@@ -44,7 +44,7 @@ def size(c: Node) -> Known:
 @converts("Range")
 def range_(c: Node) -> Results:
     """Places of an axis, i32 or i64; other numbers where all are constants."""
-    start, limit, delta = (c.array(i).reshape(-1)[0] for i in range(3))
+    start, limit, delta = (plain(c.array(i).reshape(-1)[0]) for i in range(3))
     dtype = c.value(0).dtype
     if not any(isinstance(one, Size) for one in (start, limit, delta)):
         array = np.arange(start, limit, delta).astype(np.dtype(dtype)) \
@@ -52,6 +52,8 @@ def range_(c: Node) -> Results:
         if array is not None:
             return Known(array, dtype)
     places = c.g.iota(quotient(limit - start, delta), "i32" if dtype == "int32" else "i64")
+    if delta == 1 and isinstance(start, int) and start == 0:
+        c.counting.axes[places] = 0
     places = places if delta == 1 else places * int(delta)
     return places if isinstance(start, int) and start == 0 else places + c.g.scalar(start, places.dtype)
 

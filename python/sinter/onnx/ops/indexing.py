@@ -82,6 +82,9 @@ def index_parts(index: Tensor) -> list[Tensor]:
 @converts("GatherND")
 def gather_nd(c: Node) -> Tensor:
     x, index, batch = c[0], c[1], c.integer("batch_dims")
+    moved = c.counting.picked(x, index) if batch == 0 else None
+    if moved is not None:
+        return moved
     parts = index_parts(index)
     parts = [parts[0].places(i) for i in range(batch)] + parts
     count, sizes = len(parts), x.sizes

@@ -1,0 +1,67 @@
+"""Indices that count 0, 1, 2, ... along an axis: a tensor that is indexed by them is only moved."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from ..importing.tensor import Tensor
+
+SHAPES = {"Unsqueeze", "Squeeze", "Reshape", "Expand"}  # ops that keep a count along a moved axis
+
+
+class Counting:
+    """What is known of tensors of integers: the axis along which one counts, and the tensors that an index
+    of several axes has along its last axis."""
+
+    def __init__(self) -> None:
+        self.axes: dict[Tensor, int] = {}
+        self.parts: dict[Tensor, list[Tensor]] = {}
+        self._whole: dict[Tensor, Tensor] = {}  # by a tensor with a last axis of size 1: that without it
+
+    def note(self, op: str, sources: Sequence[Tensor | None], result: Tensor, axis: int = -1) -> None:
+        """Notes the result of an op of tensors. axis: of a concatenation."""
+        if op == "Concat" and axis % result.rank == result.rank - 1:
+            parts = [self._whole.get(one) if one is not None else None for one in sources]
+            if all(part is not None for part in parts):
+                self.parts[result] = [part for part in parts if part is not None]
+        source = sources[0] if sources else None
+        if source is None or result is source:
+            return
+        if op in ("Unsqueeze", "Reshape") and result.rank == source.rank + 1 and result.is_one(source.rank) \
+                and result.shape[:-1] == source.shape:
+            self._whole[result] = source
+        if source in self.axes:
+            place = self._moved(op, source, result, self.axes[source])
+            if place is not None:
+                self.axes[result] = place
+
+    def _moved(self, op: str, source: Tensor, result: Tensor, axis: int) -> int | None:
+        if op in ("Cast", "Identity"):
+            return axis
+        if op == "Expand":
+            place = axis + result.rank - source.rank
+            return place if result.shape[place] == source.shape[axis] else None
+        if op not in SHAPES:
+            return None
+        own, others = (varying_axes(x) for x in (source, result))
+        same = [source.shape[i] for i in own] == [result.shape[i] for i in others]
+        return others[own.index(axis)] if same and axis in own else None
+
+    def picked(self, x: Tensor, index: Tensor) -> Tensor | None:
+        """x at an index whose parts count along different axes of it, each a whole axis of x; else None."""
+        parts = self.parts.get(index, [])
+        places = [self.axes.get(part) for part in parts]
+        sizes = index.shape[:-1]
+        if len(parts) != x.rank or None in places or len(set(places)) < len(places):
+            return None
+        axes = [place for place in places if place is not None]
+        if any(sizes[place] != x.shape[i] for i, place in enumerate(axes)):
+            return None
+        moved = x.permute(sorted(range(x.rank), key=axes.__getitem__))
+        for missing in sorted(set(range(len(sizes))) - set(axes)):
+            moved = moved.unsqueeze(missing)
+        return moved.expand(list(sizes))
+
+
+def varying_axes(x: Tensor) -> list[int]:
+    return [axis for axis in range(x.rank) if not x.is_one(axis)]
