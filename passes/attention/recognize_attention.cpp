@@ -10,7 +10,8 @@
 // division by a constant, a soft cap, masks that are added or choose -inf. The scores are float32
 // from the product to the softmax, so that only the probabilities are rounded: `attention` may sum
 // in an order of its own and rounds the weights instead. With `relaxed`, roundings of the scores to
-// 16 bits are left out too. No other op may read a value between the products.
+// 16 bits are left out too. Behind the softmax `where(p is NaN, 0, p)` may give rows without a key
+// zeros, which the op does with `empty_zero`. No other op may read a value between the products.
 #include <llvm/ADT/STLExtras.h>
 
 #include <cmath>
@@ -102,6 +103,7 @@ class AttentionInPrimitives {
     attrs.set(AttrName::heads, heads()).set(AttrName::kv_heads, heads());
     attrs.set(AttrName::scale, factor_).set(AttrName::any_range, int64_t{1});
     if (softcap_) attrs.set(AttrName::softcap, *softcap_);
+    if (empty_zero_) attrs.set(AttrName::empty_zero, int64_t{1});
     const ValueId rows = b.op(OpKind::attention, operands, attrs, last.name + ".attention");
     const Dims apart = with_batch({tokens, Dim(heads()), last.type.dims.back()});
     return b.reshape(with_exchanged_axes(b, b.reshape(rows, apart), 2), last.type.dims, last.name);
@@ -133,12 +135,31 @@ class AttentionInPrimitives {
   bool read_probabilities(ValueId& at) {
     bool rounds_weights = false;  // as the attention does
     if (!skip(at, rounds_weights)) return false;
+    empty_zero_ = read_empty_rows(at);
     const Op& op = graph_[at];
-    if (op.kind != OpKind::softmax || !has_one_reader(at)) return false;
+    if (op.kind != OpKind::softmax || !(empty_zero_ || has_one_reader(at))) return false;
     rounds_scores_ = op.type.dtype != DType::f32;
     if (op.type.rank() < 2 || volume(op.type.dims).is(0)) return false;
     rows_ = op.type.dims;
     at = op.operands[0];
+    return true;
+  }
+
+  /// where(p is NaN, 0, p), which nothing else reads: rows without a key get zeros. `at` becomes p.
+  bool read_empty_rows(ValueId& at) {
+    ValueId p, a, b;
+    const auto is_number = match::equal(match::value(a), match::value(b));
+    const auto zero = match::behind_views(match::equal_to(0));
+    if (!has_one_reader(at) ||
+        !match::where(match::logical_not(is_number), zero, match::value(p))(graph_, at) || a != p ||
+        b != p)
+      return false;
+    const ValueId choice = at;
+    if (!llvm::all_of(readers_[p.index], [&](ValueId reader) {
+          return reader == choice || graph_[reader].kind == OpKind::equal;
+        }))
+      return false;
+    at = p;
     return true;
   }
 
@@ -318,6 +339,7 @@ class AttentionInPrimitives {
   std::vector<Mask> masks_;
   double factor_ = 1;
   std::optional<double> softcap_;
+  bool empty_zero_ = false;
 };
 
 class RecognizedAttentions : RewriteRule {
