@@ -14,10 +14,10 @@ struct OtherFormat {
 constexpr std::string_view kFolder =
     "give the model's Hugging Face folder, with config.json and safetensors";
 
+constexpr std::string_view kOnnx = ".onnx";
+
 constexpr OtherFormat kOtherFormats[] = {
-    {".onnx", "ONNX files are not read",
-     "give the Hugging Face folder that the file was exported from; of another model its torch "
-     "module is needed, for torch.compile(module, backend=\"sinter\")"},
+    {kOnnx, "ONNX files are converted before they are read", {}},  // onnx_hint
     {".pt2", "the program does not read PyTorch's exported programs",
      "sinter.from_torch in Python does"},
     {".pt", "PyTorch files are not read", kFolder},
@@ -29,11 +29,20 @@ constexpr OtherFormat kOtherFormats[] = {
     {".npy", "NumPy files are no models", kFolder},
 };
 
+std::string onnx_hint(const std::filesystem::path& file) {
+  return fmt::format("python -m sinter convert '{}' -o '{}'", file.string(),
+                     (file.parent_path() / file.stem()).string());
+}
+
 const OtherFormat* format_of(const std::filesystem::path& file) {
   const std::string ending = file.extension().string();
   for (const OtherFormat& other : kOtherFormats)
     if (ending == other.ending) return &other;
   return nullptr;
+}
+
+std::string hint_of(const OtherFormat& format, const std::filesystem::path& file) {
+  return format.ending == kOnnx ? onnx_hint(file) : std::string(format.hint);
 }
 
 }  // namespace

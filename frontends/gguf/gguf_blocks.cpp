@@ -55,8 +55,7 @@ void dequantize_q4_0(const std::byte* block, float* out) {
 
 void dequantize_q4_1(const std::byte* block, float* out) {
   const Bytes b(block);
-  each(kGroup, out,
-       [&](int i) { return b.half(0) * number_of(nibble(b.from(4), i)) + b.half(2); });
+  each(kGroup, out, [&](int i) { return b.half(0) * number_of(nibble(b.from(4), i)) + b.half(2); });
 }
 
 int five_bits(Bytes codes, uint32_t fifth, int i) {
@@ -83,9 +82,7 @@ void dequantize_q8_0(const std::byte* block, float* out) {
 }
 
 /// Code i of 256 of two bits: bytes of 32 hold four runs of 32 codes.
-int two_bits(Bytes codes, int i) {
-  return codes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
-}
+int two_bits(Bytes codes, int i) { return codes[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3; }
 
 void dequantize_q2_k(const std::byte* block, float* out) {
   const Bytes b(block);

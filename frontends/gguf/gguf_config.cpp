@@ -37,8 +37,8 @@ constexpr GgufKey kKeys[] = {
 };
 
 /// Tokens that end an answer, beside those that the metadata name.
-constexpr std::string_view kEnds[] = {"<|eot_id|>", "<|im_end|>",      "<|end|>",
-                                      "<|eom_id|>", "<end_of_turn>",   "<|end_of_text|>",
+constexpr std::string_view kEnds[] = {"<|eot_id|>",   "<|im_end|>",    "<|end|>",
+                                      "<|eom_id|>",   "<end_of_turn>", "<|end_of_text|>",
                                       "<|endoftext|>"};
 
 const GgufKey* find_key(llvm::ArrayRef<GgufKey> keys, std::string_view key) {
@@ -167,7 +167,8 @@ class ConfigMaker {
     SINTER_LET(original, metadata_.integer_or("rope.scaling.original_context_length", positions));
     const double longer = static_cast<double>(positions) / static_cast<double>(original);
     const double usual_factor =
-        longer <= 1 ? 1.0 : std::sqrt(1 + std::log(longer) / std::log(static_cast<double>(original)));
+        longer <= 1 ? 1.0
+                    : std::sqrt(1 + std::log(longer) / std::log(static_cast<double>(original)));
     SINTER_LET(said, metadata_.number_or("rope.scaling.attn_factor", usual_factor));
     // The file has the usual factor as float32.
     const double factor = std::abs(said - usual_factor) < 1e-6 ? usual_factor : said;
@@ -216,8 +217,8 @@ class ConfigMaker {
       return metadata_.refuse("attention.sliding_window_pattern", "expected truth values");
     JsonValue::Array types;
     for (size_t i = 0; i < list->size(); ++i)
-      types.push_back(JsonValue(
-          std::string(list->integer(i) != 0 ? "sliding_attention" : "full_attention")));
+      types.push_back(
+          JsonValue(std::string(list->integer(i) != 0 ? "sliding_attention" : "full_attention")));
     add("layer_types", std::move(types));
     return {};
   }
@@ -334,9 +335,9 @@ Result<JsonDocument> gguf_config(const GgufTensors& tensors) { return ConfigMake
 
 WeightMap gguf_weight_map(const ModelSpec& spec, const GgufTensors& tensors) {
   const auto has = [&](std::string_view name) { return tensors.tensor(name) != nullptr; };
-  WeightMap map{.prefixes = {""},
-                .ignorable = {"rope_freqs.weight", "rope_factors_long.weight",
-                              "rope_factors_short.weight"}};
+  WeightMap map{
+      .prefixes = {""},
+      .ignorable = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}};
   for (const GgufName& name : gguf_names())
     set_rule(map, std::string(name.weight), std::string(name.tensor));
   if (spec.norm_place == NormPlace::after) {

@@ -7,9 +7,9 @@ namespace sinter {
 
 tl::unexpected<Error> GgufMetadata::refuse(std::string_view key, std::string_view what) const {
   const GgufValue* value = find(key);
-  return fail(fmt::format("{}{} is {}, {}", prefix_, key, value ? to_string(*value) : "missing",
-                          what),
-              file_.files().front(), "convert the model again");
+  return fail(
+      fmt::format("{}{} is {}, {}", prefix_, key, value ? to_string(*value) : "missing", what),
+      file_.files().front(), "convert the model again");
 }
 
 Result<int64_t> GgufMetadata::integer(std::string_view key) const {

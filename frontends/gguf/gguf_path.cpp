@@ -21,8 +21,7 @@ std::optional<std::string> gguf_model(const std::string& path) {
     return std::nullopt;
   }
   const fs::path folder(path);
-  if (path_exists(folder / "config.json") || path_exists(folder / "model.sir"))
-    return std::nullopt;
+  if (path_exists(folder / "config.json") || path_exists(folder / "model.sir")) return std::nullopt;
   std::optional<std::string> found;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     if (!is_gguf(at->path())) continue;

@@ -26,9 +26,7 @@ std::optional<DType> plain_type(GgufType type) {
   }
 }
 
-DType given_type(const GgufTensor& tensor) {
-  return plain_type(tensor.type).value_or(DType::f32);
-}
+DType given_type(const GgufTensor& tensor) { return plain_type(tensor.type).value_or(DType::f32); }
 
 int64_t elements_of(llvm::ArrayRef<int64_t> dims) {
   int64_t count = 1;
@@ -89,9 +87,9 @@ Result<std::shared_ptr<const GgufTensors>> GgufTensors::open(const std::string& 
 
 Status GgufTensors::add(const GgufTensor& tensor) {
   if (!plain_type(tensor.type) && !dequantize_of(tensor.type))
-    return broken(tensor, fmt::format("is {}, which is not read", gguf_type_info(tensor.type).name),
-                  fmt::format("quantize the model to one of F32, F16, BF16, {}",
-                              dequantized_types()));
+    return broken(
+        tensor, fmt::format("is {}, which is not read", gguf_type_info(tensor.type).name),
+        fmt::format("quantize the model to one of F32, F16, BF16, {}", dequantized_types()));
   Part part{&tensor, tensor.dims};
   part.minus_one = architecture_->plus_one && tensor.dims.size() == 1 &&
                    std::string_view(tensor.name).ends_with("norm.weight");
@@ -102,9 +100,10 @@ Status GgufTensors::add(const GgufTensor& tensor) {
   const std::string_view name = tensor.name;
   if (tensor.dims.size() == 3 && name.ends_with(kExperts)) {
     if (tensor.dims[0] > kMaxExpertTensors)
-      return broken(tensor, fmt::format("has {} experts, at most {} are read", tensor.dims[0],
-                                        kMaxExpertTensors),
-                    "check that this is the right file");
+      return broken(
+          tensor,
+          fmt::format("has {} experts, at most {} are read", tensor.dims[0], kMaxExpertTensors),
+          "check that this is the right file");
     const std::string stem(name.substr(0, name.size() - std::string_view(".weight").size()));
     part.dims.erase(part.dims.begin());
     for (int64_t expert = 0; expert < tensor.dims[0]; ++expert) {

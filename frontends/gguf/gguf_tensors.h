@@ -1,7 +1,7 @@
-// The tensors of a GGUF model under their names in the file, with what the converter changed undone:
-// rows of q and k in the order of the halves of a head, norms without their 1. Quantized types are
-// dequantized to float32 when they are read. The matrices of experts are tensors of their own:
-// "blk.0.ffn_up_exps.weight" [E, out, in] is "blk.0.ffn_up_exps.{e}.weight" [out, in].
+// The tensors of a GGUF model under their names in the file, with what the converter changed
+// undone: rows of q and k in the order of the halves of a head, norms without their 1. Quantized
+// types are dequantized to float32 when they are read. The matrices of experts are tensors of their
+// own: "blk.0.ffn_up_exps.weight" [E, out, in] is "blk.0.ffn_up_exps.{e}.weight" [out, in].
 #pragma once
 
 #include <map>

@@ -135,11 +135,11 @@ class TokenizerMaker {
     const GgufValue* value = file_.find(key);
     if (!value) return nullptr;
     const auto* list = std::get_if<GgufNumbers>(value);
-    const bool floats = list && (list->type() == GgufValueType::f32 ||
-                                 list->type() == GgufValueType::f64);
+    const bool floats =
+        list && (list->type() == GgufValueType::f32 || list->type() == GgufValueType::f64);
     if (!list || list->size() < tokens_->size() || (floats && !real))
-      return refuse(fmt::format("{} is {}, expected {} numbers", key, to_string(*value),
-                                tokens_->size()));
+      return refuse(
+          fmt::format("{} is {}, expected {} numbers", key, to_string(*value), tokens_->size()));
     return list;
   }
 
@@ -187,8 +187,8 @@ class TokenizerMaker {
       const int64_t id = integer(key, -1);
       if (id < 0 || static_cast<size_t>(id) >= tokens_->size())
         return refuse(fmt::format("{} is to be added to texts, and {} is {}", name, key, id));
-      single += fmt::format(R"({}{{"SpecialToken": {{"id": "{}"}}}})", single.empty() ? "" : ", ",
-                            name);
+      single +=
+          fmt::format(R"({}{{"SpecialToken": {{"id": "{}"}}}})", single.empty() ? "" : ", ", name);
       special += fmt::format(R"({}"{}": {{"ids": [{}]}})", special.empty() ? "" : ", ", name, id);
       return {};
     };
@@ -233,8 +233,7 @@ class TokenizerMaker {
                                      "behavior": "Isolated", "invert": false}},
                                     {{"type": "ByteLevel", "add_prefix_space": {},
                                      "use_regex": false}}])",
-                                json_quoted(row->pattern),
-                                truth(flag("add_space_prefix", false)));
+                                json_quoted(row->pattern), truth(flag("add_space_prefix", false)));
     SINTER_LET(frame, around(!falcon && row->begins, false));
     const std::string members = fmt::format(
         R"({{"pre_tokenizer": {{"type": "Sequence", "pretokenizers": {}}},
@@ -255,9 +254,10 @@ class TokenizerMaker {
     for (size_t i = 0; i < lines.size(); ++i) {
       const size_t space = lines[i].find(' ', 1);
       if (space == std::string_view::npos || !is_utf8(lines[i]))
-        return refuse(fmt::format("merge {} of tokenizer.ggml.merges is \"{}\", expected two "
-                                  "pieces with a space between",
-                                  i, printable(lines[i], 60)));
+        return refuse(
+            fmt::format("merge {} of tokenizer.ggml.merges is \"{}\", expected two "
+                        "pieces with a space between",
+                        i, printable(lines[i], 60)));
       JsonValue::Array pair;
       pair.push_back(JsonValue(std::string(lines[i].substr(0, space))));
       pair.push_back(JsonValue(std::string(lines[i].substr(space + 1))));

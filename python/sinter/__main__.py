@@ -1,5 +1,6 @@
 """python -m sinter ARGS: the program `sinter`, with its exit codes. `generate --chat` renders the
-model's own chat template by jinja2, whichever it is."""
+model's own chat template by jinja2, whichever it is. `convert MODEL.onnx -o FOLDER` is not of the
+program: it needs the package onnx."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+from sinter._bindings import Code
 from sinter._library import PACKAGE, find
 from sinter.errors import SinterError, usage
 
@@ -16,6 +18,8 @@ FILES = ("tokenizer_config.json", "chat_template.jinja")
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["convert"]:
+        sys.exit(convert(sys.argv[2:]))
     program = find("sinter", "bin")
     if program is None:
         sys.exit(
@@ -29,6 +33,42 @@ def main() -> None:
         print(f"sinter: {error}", file=sys.stderr)
         sys.exit(int(error.code))
     os.execv(program, ["sinter", *arguments])
+
+
+def convert(arguments: list[str]) -> int:
+    """Writes an ONNX file as a folder with model.sir and its weights. Returns an exit code."""
+    parser = argparse.ArgumentParser("python -m sinter convert", description=convert.__doc__)
+    parser.add_argument("model", help="a file of ONNX")
+    parser.add_argument("-o", "--out", required=True, help="a folder that is empty or not there yet")
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="the size of a dynamic dim, or the least and the largest one: batch=1..8",
+    )
+    given = parser.parse_args(arguments)
+    try:
+        from sinter.onnx import from_onnx
+
+        model = from_onnx(given.model, sizes=dict(map(size_of, given.size)))
+        print(f"sinter: {given.model} → {model.save(given.out)}", file=sys.stderr)
+    except SinterError as error:
+        print(f"sinter: {error}", file=sys.stderr)
+        return int(error.code)
+    except ImportError as error:
+        print(f"sinter: {error.name} is not installed; pip install numpy onnx", file=sys.stderr)
+        return int(Code.USAGE)
+    return 0
+
+
+def size_of(text: str) -> tuple[str, tuple[int, int]]:
+    """Name, least and largest size of "batch=1..8" or "batch=4"."""
+    name, _, sizes = text.partition("=")
+    low, _, high = sizes.partition("..")
+    if not low.isdigit() or not (high or low).isdigit():
+        raise usage(f"--size {text}", "convert", "give NAME=N or NAME=LEAST..LARGEST")
+    return name, (int(low), int(high or low))
 
 
 def is_chat(arguments: list[str]) -> bool:

@@ -49,7 +49,8 @@ TEST_CASE("bad input: models of other formats, in every command") {
   const Folder folder;
   const std::string text = folder.write("text", "a");
   for (const auto& [name, part] :
-       {std::pair("m.onnx", "ONNX files are not read"), {"m.pt", "PyTorch files are not read"}}) {
+       {std::pair("m.onnx", "ONNX files are converted before they are read"),
+        {"m.pt", "PyTorch files are not read"}}) {
     const std::string file = folder.at(name);
     for (const std::vector<std::string>& command :
          std::vector<std::vector<std::string>>{{"inspect"},

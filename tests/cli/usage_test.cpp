@@ -183,10 +183,10 @@ TEST_CASE("what stands in place of a model is told what is missing") {
   std::filesystem::remove(other + "/a b.pt");
   for (const char* name : {"a.onnx", "b.bin", "c.bin", "d", "e"})
     write_whole(other + "/" + name, "");
-  check_error(
-      {"explain", other}, 4,
-      "it holds a.onnx; ONNX files are not read: give the Hugging Face folder that the file "
-      "was exported from; of another model its torch module is needed");
+  check_error({"explain", other}, 4,
+              fmt::format("it holds a.onnx; ONNX files are converted before they are read: "
+                          "python -m sinter convert '{0}/a.onnx' -o '{0}/a'",
+                          other));
   std::filesystem::remove(other + "/a.onnx");
   check_error({"explain", other}, 4, "it holds b.bin, c.bin, d and 1 more; a Hugging Face folder");
   for (const char* path : {"models/none.json", "./a/b", "a/b/c", "none"}) {

@@ -35,7 +35,8 @@ LoadedModel loaded(const std::string& path) {
 }
 
 std::vector<std::byte> value_of(const LoadedModel& model, const Weight& weight) {
-  auto values = evaluate(weight.init, {}, {}, {}, {.precise = false, .source = model.tensors.get()});
+  auto values =
+      evaluate(weight.init, {}, {}, {}, {.precise = false, .source = model.tensors.get()});
   REQUIRE_MESSAGE(values, values.error().message());
   return std::move(values->front().bytes);
 }
@@ -48,8 +49,7 @@ void check_rope(std::optional<Rope>& of_file, std::optional<Rope>& of_folder,
   const auto found = rope_frequencies(*of_file, max_positions),
              expected = rope_frequencies(*of_folder, max_positions);
   REQUIRE(found.size() == expected.size());
-  for (size_t i = 0; i < found.size(); ++i)
-    CHECK(std::abs(found[i] / expected[i] - 1) < 1e-6);
+  for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] / expected[i] - 1) < 1e-6);
   CHECK(std::abs(of_file->attention_factor / of_folder->attention_factor - 1) < 1e-12);
   of_file = of_folder;
 }
@@ -74,7 +74,8 @@ TEST_CASE("a GGUF file is the model of its folder, in every field and every bit 
       INFO(weight.name);
       REQUIRE(file.module.weights[i].name == weight.name);
       if (weight.name == "rope.inv_freq") continue;  // check_rope
-      const auto found = value_of(file, file.module.weights[i]), expected = value_of(folder, weight);
+      const auto found = value_of(file, file.module.weights[i]),
+                 expected = value_of(folder, weight);
       CHECK((found == expected));
     }
   }
@@ -120,10 +121,10 @@ TEST_CASE("a folder with one GGUF file is that file") {
 GgufBytes model_bytes(std::string_view architecture) {
   GgufBytes bytes;
   bytes.string("general.architecture", architecture);
-  for (const auto& [key, value] : {std::pair("block_count", 1), std::pair("embedding_length", 4),
-                                   std::pair("attention.head_count", 2),
-                                   std::pair("context_length", 8),
-                                   std::pair("feed_forward_length", 4)})
+  for (const auto& [key, value] :
+       {std::pair("block_count", 1), std::pair("embedding_length", 4),
+        std::pair("attention.head_count", 2), std::pair("context_length", 8),
+        std::pair("feed_forward_length", 4)})
     bytes.number<uint32_t>(fmt::format("{}.{}", architecture, key), kU32,
                            static_cast<uint32_t>(value));
   return bytes.tensor("token_embd.weight", 0, {4, 8}, 128);
@@ -183,8 +184,9 @@ TEST_CASE("tokenizers that cannot be are refused by name") {
   refused(tokenizer_bytes("gpt2", "gpt-2", {"a"}), {"tokenizer.ggml.merges"});
   refused(tokenizer_bytes("gpt2", "gpt-2", {"a", "b", "a"}), {"tokens 0 and 2", "both \"a\""});
   refused(tokenizer_bytes("gpt2", "gpt-2", {"\xff"}), {"token 0", "not UTF-8"});
-  refused(tokenizer_bytes("gpt2", "gpt-2", {"a"}).array("tokenizer.ggml.merges", 8, 1, texts({"ab"})),
-          {"merge 0", "\"ab\""});
+  refused(
+      tokenizer_bytes("gpt2", "gpt-2", {"a"}).array("tokenizer.ggml.merges", 8, 1, texts({"ab"})),
+      {"merge 0", "\"ab\""});
   refused(tokenizer_bytes("llama", "default", {"a"}), {"tokenizer.ggml.scores"});
   refused(tokenizer_bytes("llama", "default", {"a", "b"})
               .array("tokenizer.ggml.scores", kF32, 1, bytes_of_number<float>(0)),
@@ -193,7 +195,8 @@ TEST_CASE("tokenizers that cannot be are refused by name") {
               .array("tokenizer.ggml.scores", kF32, 1, bytes_of_number<float>(0))
               .number<int32_t>("tokenizer.ggml.bos_token_id", kI32, -5),
           {"tokenizer.ggml.bos_token_id is -5"});
-  refused(tokenizer_bytes("bert", "default", {"a"}), {"cls_token_id is 101, and there are 1 tokens"});
+  refused(tokenizer_bytes("bert", "default", {"a"}),
+          {"cls_token_id is 101, and there are 1 tokens"});
 }
 
 }  // namespace
