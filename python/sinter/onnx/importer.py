@@ -19,7 +19,7 @@ from ..importing.types import is_integer
 from ..importing.unsupported import Unsupported
 from ..module import ModuleBuilder
 from . import ops  # noqa: F401  registers the conversions
-from .counting import Counting
+from .origins import Origins
 from .reader import TensorReader
 from .registry import DTYPES, ExpandBody, Known, Node, Value, conversion_of, fold_of, shape_of
 from .sizes import OnnxExtents, Size
@@ -59,7 +59,7 @@ class Importer:
         self.extents, self.names = OnnxExtents(), Names()
         self.imported = Imported(ModuleBuilder(name))
         self.used_weights: dict[Any, Tensor] = {}
-        self.counting = Counting()
+        self.origins = Origins()
         self.known_dims: dict[str, Size | int] = {}
 
     # ---- the graph
@@ -240,7 +240,7 @@ class Importer:
         if (domain, node.op_type) in self.functions:
             return self._called(self.functions[domain, node.op_type], node, inputs, name, depth)
         context = Node(self.emitter, self.tensor_of, node.op_type, opset, inputs,
-                       self._attributes(node), node.output, self.counting)
+                       self._attributes(node), node.output, self.origins)
         folded = self._folded(context, domain)
         if folded is not None:
             return [folded]
@@ -256,7 +256,7 @@ class Importer:
             self.emitter.end_node(node.output[0] or name, tensors, self.names, name)
             if tensors[0] is not None and not domain:
                 sources = [one if isinstance(one, Tensor) else None for one in inputs]
-                self.counting.note(node.op_type, sources, tensors[0], context.integer("axis", -1))
+                self.origins.note(node.op_type, sources, tensors[0], context.integer("axis", -1))
             return results
         return self._expanded(node, opset, inputs, name, depth)
 

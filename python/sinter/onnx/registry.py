@@ -12,7 +12,7 @@ from ..importing.emitter import Emitter
 from ..importing.tensor import Tensor
 from ..importing.types import is_real
 from ..importing.unsupported import Unsupported
-from .counting import Counting
+from .origins import Origins
 from .sizes import OnnxExtents, Size, size_from
 
 MICROSOFT = "com.microsoft"
@@ -68,10 +68,10 @@ class Node:
 
     def __init__(self, emitter: Emitter, tensor_of: Callable[[Value], Tensor],
                  op: str, opset: int, inputs: Sequence[Value | None], attributes: Mapping[str, Any],
-                 outputs: Sequence[str], counting: Counting) -> None:
+                 outputs: Sequence[str], origins: Origins) -> None:
         self.g, self.tensor_of, self.op, self.opset = emitter, tensor_of, op, opset
         self.inputs, self.attributes, self.outputs = inputs, attributes, outputs
-        self.counting = counting
+        self.origins = origins
 
     @property
     def extents(self) -> OnnxExtents:

@@ -53,7 +53,7 @@ def range_(c: Node) -> Results:
             return Known(array, dtype)
     places = c.g.iota(quotient(limit - start, delta), "i32" if dtype == "int32" else "i64")
     if delta == 1 and isinstance(start, int) and start == 0:
-        c.counting.axes[places] = 0
+        c.origins.axes[places] = 0
     places = places if delta == 1 else places * int(delta)
     return places if isinstance(start, int) and start == 0 else places + c.g.scalar(start, places.dtype)
 

@@ -125,7 +125,6 @@ def cast_like(c: Node) -> Tensor:
 
 converts("Add")(lambda c: c[0] + c[1])
 converts("Sub")(lambda c: c[0] - c[1])
-converts("Mul")(lambda c: c[0] * c[1])
 converts("And")(lambda c: c[0] & c[1])
 converts("Or")(lambda c: c[0] | c[1])
 converts("Xor")(lambda c: differ(c[0], c[1]))
@@ -134,6 +133,17 @@ converts("LessOrEqual")(lambda c: c[0].less_equal(c[1]))
 converts("Greater")(lambda c: c[0].greater(c[1]))
 converts("GreaterOrEqual")(lambda c: c[0].greater_equal(c[1]))
 converts("Sum")(lambda c: functools.reduce(Tensor.__add__, c.tensors()))
+
+
+@converts("Mul")
+def mul(c: Node) -> Tensor:
+    result = c[0] * c[1]
+    for x, factor in ((0, 1), (1, 0)):
+        number = c.value(factor)
+        if isinstance(number, Known) and not number.has_sizes and number.array.size == 1 \
+                and isinstance(c.value(x), Tensor) and is_real(c[x].dtype) and c[x].rank == result.rank:
+            c.origins.factors[result] = c[x], float(number.array.reshape(()))
+    return result
 
 
 def differ(a: Tensor, b: Tensor) -> Tensor:

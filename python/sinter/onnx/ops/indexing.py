@@ -82,7 +82,7 @@ def index_parts(index: Tensor) -> list[Tensor]:
 @converts("GatherND")
 def gather_nd(c: Node) -> Tensor:
     x, index, batch = c[0], c[1], c.integer("batch_dims")
-    moved = c.counting.picked(x, index) if batch == 0 else None
+    moved = c.origins.picked(x, index) if batch == 0 else None
     if moved is not None:
         return moved
     parts = index_parts(index)

@@ -18,7 +18,8 @@ LETTERS = "abcdefghijuvwxyz"  # of the axes before the last two
 
 @converts("MatMul")
 def matmul(c: Node) -> Tensor:
-    """As NumPy's: leading axes broadcast, an operand of one axis is a row or a column."""
+    """As NumPy's: leading axes broadcast, an operand of one axis is a row or a column. The factors of
+    both operands are multiplied with float32 sums."""
     a, rank = c[0], len(shape_of(c.value(1)))
     c.need_real(a)
     if a.rank == 0 or rank == 0:
@@ -28,6 +29,9 @@ def matmul(c: Node) -> Tensor:
     matrix = transposed_matrix(c, 1) if rank == 2 else None
     if matrix is not None and a.product(a.rank - 1).is_number and a.size(a.rank - 1) > 0:
         result = row_ops.linear(a, matrix)
+    elif a in c.origins.factors and c[1] in c.origins.factors:
+        (a, factor), (b, other) = c.origins.factors[a], c.origins.factors[c[1]]
+        result = (product(c, a, b, None if a.dtype == "f32" else "f32") * (factor * other)).to(a.dtype)
     else:
         result = product(c, a, c[1].unsqueeze(1) if rank == 1 else c[1])
     gone = [axis for axis, is_gone in ((result.rank - 2, len(shape_of(c.value(0))) == 1),

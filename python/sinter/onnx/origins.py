@@ -1,4 +1,8 @@
-"""Indices that count 0, 1, 2, ... along an axis: a tensor that is indexed by them is only moved."""
+"""How tensors were made, where a later op may take a shorter way.
+
+A tensor that is indexed by 0, 1, 2, ... along an axis is only moved. A product of two operands that are both
+multiplied by a number, as exporters write attention, is multiplied once behind it.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,14 @@ from ..importing.tensor import Tensor
 SHAPES = {"Unsqueeze", "Squeeze", "Reshape", "Expand"}  # ops that keep a count along a moved axis
 
 
-class Counting:
-    """What is known of tensors of integers: the axis along which one counts, and the tensors that an index
-    of several axes has along its last axis."""
+class Origins:
+    """axes: along which axis a tensor of integers counts. parts: the tensors that an index of several axes
+    has along its last axis. factors: an operand and the number that it was multiplied by."""
 
     def __init__(self) -> None:
         self.axes: dict[Tensor, int] = {}
         self.parts: dict[Tensor, list[Tensor]] = {}
+        self.factors: dict[Tensor, tuple[Tensor, float]] = {}
         self._whole: dict[Tensor, Tensor] = {}  # by a tensor with a last axis of size 1: that without it
 
     def note(self, op: str, sources: Sequence[Tensor | None], result: Tensor, axis: int = -1) -> None:
