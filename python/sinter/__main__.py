@@ -13,7 +13,6 @@ from sinter._bindings import Code
 from sinter._library import PACKAGE, find
 from sinter.errors import SinterError, usage
 
-
 FILES = ("tokenizer_config.json", "chat_template.jinja")
 
 
@@ -45,7 +44,8 @@ def convert(arguments: list[str]) -> int:
         action="append",
         default=[],
         metavar="NAME=N",
-        help="the size of a dynamic dim, or the least and the largest one: batch=1..8",
+        help="the size of a dynamic dim, the least and the largest one (batch=1..8), or a dim that "
+        "is as large",
     )
     given = parser.parse_args(arguments)
     try:
@@ -62,13 +62,15 @@ def convert(arguments: list[str]) -> int:
     return 0
 
 
-def size_of(text: str) -> tuple[str, tuple[int, int]]:
-    """Name, least and largest size of "batch=1..8" or "batch=4"."""
-    name, _, sizes = text.partition("=")
-    low, _, high = sizes.partition("..")
-    if not low.isdigit() or not (high or low).isdigit():
-        raise usage(f"--size {text}", "convert", "give NAME=N or NAME=LEAST..LARGEST")
-    return name, (int(low), int(high or low))
+def size_of(text: str) -> tuple[str, int | tuple[int, int] | str]:
+    """A dim's name and size, of "batch=4", "batch=1..8" or "mask_batch=batch"."""
+    name, _, size = text.partition("=")
+    low, _, high = size.partition("..")
+    if not name or not size:
+        raise usage(f"--size {text}", "convert", "give NAME=N, NAME=LEAST..LARGEST or NAME=OTHER")
+    if low.isdigit() and high.isdigit():
+        return name, (int(low), int(high))
+    return name, int(size) if size.isdigit() else size
 
 
 def is_chat(arguments: list[str]) -> bool:

@@ -29,8 +29,19 @@ MAX_LITERAL = 64  # elements of a computed constant that is written in the modul
 MAX_DEPTH = 8  # of functions and branches inside one another
 MAX_REFUSED = 20  # ops that an error names
 VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"}  # fold at any size
+# What a conversion raises for operands and attributes that its op does not have, as broken files have them.
+UNFIT = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 CONTROL = {"Loop", "Scan", "SequenceMap"}
 
+DimSize = int | tuple[int, int] | str
 Scope = MutableMapping[str, "Value | None"]
 
 
@@ -41,17 +52,20 @@ class Imported:
     module: ModuleBuilder
     inputs: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
-    axes: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of the entry's output for each axis
+    axes: dict[str, tuple[int, ...]] = field(
+        default_factory=dict
+    )  # of the entry's output for each axis
     weights: dict[str, np.ndarray] = field(default_factory=dict)
     row_checks: dict[str, RowCheck] = field(default_factory=dict)
 
 
 class Importer:
-    """Converts the nodes of a model. sizes: what the caller says of dynamic dims by name: a size, or the
-    least and the largest one."""
+    """Converts the nodes of a model. sizes: what the caller says of dynamic dims by name: a size, the
+    least and the largest one, or the name of a dim that is as large."""
 
-    def __init__(self, model: Any, reader: TensorReader, name: str,
-                 sizes: Mapping[str, int | tuple[int, int]]) -> None:
+    def __init__(
+        self, model: Any, reader: TensorReader, name: str, sizes: Mapping[str, DimSize]
+    ) -> None:
         self.onnx = needed("onnx", "from_onnx")
         self.model, self.reader, self.sizes = model, reader, dict(sizes)
         self.opsets = {plain_domain(one.domain): one.version for one in model.opset_import}
@@ -60,6 +74,7 @@ class Importer:
         self.imported = Imported(ModuleBuilder(name))
         self.used_weights: dict[Any, Tensor] = {}
         self.origins = Origins()
+        self.known_tensors: dict[Known, Tensor] = {}
         self.known_dims: dict[str, Size | int] = {}
 
     # ---- the graph
@@ -93,7 +108,9 @@ class Importer:
         if not name:
             return
         if name in scope:
-            raise bad_input("a value that is defined twice", f'"{printable(name)}"', "export the model anew")
+            raise bad_input(
+                "a value that is defined twice", f'"{printable(name)}"', "export the model anew"
+            )
         scope[name] = value
 
     def _constant(self, tensor: Any) -> Known:
@@ -103,7 +120,9 @@ class Importer:
     def _input_type(self, value: Any) -> tuple[str, list[Any]]:
         where = f'input "{printable(value.name)}"'
         if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
-            raise usage("no tensor with a known number of axes", where, "export the model with shapes")
+            raise usage(
+                "no tensor with a known number of axes", where, "export the model with shapes"
+            )
         kind = value.type.tensor_type
         try:
             name = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)).name
@@ -112,31 +131,52 @@ class Importer:
         if name not in DTYPES:
             raise usage(f"elements of {name}", where, f"the types are {', '.join(DTYPES)}")
         dims = kind.shape.dim
-        return DTYPES[name], [self._dim(dim, f"{value.name}_{i}", where) for i, dim in enumerate(dims)]
+        return DTYPES[name], [
+            self._dim(dim, f"{value.name}_{i}", where) for i, dim in enumerate(dims)
+        ]
 
     def _dim(self, dim: Any, default: str, where: str) -> Size | int:
         if dim.HasField("dim_value"):
             if not 0 <= dim.dim_value < 2**31:
                 raise usage(f"the size {dim.dim_value}", where, "export the model anew")
             return int(dim.dim_value)
-        name = re.sub(r"\W", "_", dim.dim_param or default, flags=re.ASCII)
+        return self._named_dim(dim.dim_param or default, 0)
+
+    def _named_dim(self, title: str, depth: int) -> Size | int:
+        """The size of a dynamic dim: a symbol, unless the caller gave a number or another dim."""
+        given = self.sizes.get(title, (1, MAX_SIZE))
+        if isinstance(given, str):
+            if depth > len(self.sizes):
+                raise usage(
+                    "dims that are each as large as another", f'sizes of "{title}"', "name one size"
+                )
+            return self._named_dim(given, depth + 1)
+        name = re.sub(r"\W", "_", title, flags=re.ASCII)
         name = name if re.match(r"[A-Za-z_]", name) else f"s{name}"
         if name not in self.known_dims:
-            given = self.sizes.get(dim.dim_param, self.sizes.get(name, (1, MAX_SIZE)))
-            self.known_dims[name] = given if isinstance(given, int) \
-                else self.extents.declare(name, *given)
+            self.known_dims[name] = (
+                given if isinstance(given, int) else self.extents.declare(name, *given)
+            )
         return self.known_dims[name]
 
     def _output(self, name: str, scope: Scope) -> None:
         value = scope.get(name)
         if value is None:
-            raise bad_input("a value that nothing defines", f'output "{printable(name)}"', "export the model anew")
+            raise bad_input(
+                "a value that nothing defines",
+                f'output "{printable(name)}"',
+                "export the model anew",
+            )
         self.emitter.begin_node()
         try:
             tensor = as_written(self.tensor_of(value))
         except Unsupported as error:
             raise usage(str(error), f'output "{printable(name)}"') from None
-        taken = {*self.imported.inputs.values(), *self.imported.outputs.values(), *self.imported.weights}
+        taken = {
+            *self.imported.inputs.values(),
+            *self.imported.outputs.values(),
+            *self.imported.weights,
+        }
         if tensor.name is None or tensor.name in taken:
             tensor = tensor.copy()
         self.emitter.end_node(name, [tensor], self.names)
@@ -151,6 +191,11 @@ class Importer:
         """A constant as a value of the graph."""
         if isinstance(value, Tensor):
             return value
+        if value not in self.known_tensors:
+            self.known_tensors[value] = self._added(value)
+        return self.known_tensors[value]
+
+    def _added(self, value: Known) -> Tensor:
         dtype = DTYPES.get(value.dtype)
         if dtype is None:
             raise Unsupported(f"elements of {value.dtype}")
@@ -158,12 +203,21 @@ class Importer:
         if value.has_sizes:
             return self._sizes(array, dtype)
         if array.size == 1:
-            return self.emitter.number(array.reshape(())[()].item(), dtype).reshape([1] * array.ndim)
+            return self.emitter.number(array.reshape(())[()].item(), dtype).reshape(
+                [1] * array.ndim
+            )
         if array.size == 0:
             return self.emitter.full(array.shape, 0, dtype)
-        if is_integer(dtype) and array.ndim == 1 and (np.diff(array) == 1).all():
-            places = self.emitter.iota(array.size, dtype)
-            return places if array[0] == 0 else places + int(array[0])
+        if (
+            is_integer(dtype)
+            and array.size in array.shape
+            and (np.diff(array.reshape(-1)) == 1).all()
+        ):
+            places = self.emitter.iota(array.size, dtype).reshape(array.shape)
+            if array.flat[0] != 0:
+                return places + int(array.flat[0])
+            self.origins.axes[places] = array.shape.index(array.size)
+            return places
         if array.size <= MAX_LITERAL and not value.is_weight:
             return self.emitter.literal(array.reshape(-1).tolist(), dtype).reshape(array.shape)
         return self._weight(value, dtype)
@@ -172,7 +226,11 @@ class Importer:
         if array.ndim > 1:
             raise Unsupported(f"sizes in a tensor of {array.ndim} axes")
         parts = [self.emitter.scalar(size, dtype) for size in array.reshape(-1)]
-        return parts[0] if array.ndim == 0 else self.emitter.concat([one.unsqueeze(0) for one in parts], 0)
+        return (
+            parts[0]
+            if array.ndim == 0
+            else self.emitter.concat([one.unsqueeze(0) for one in parts], 0)
+        )
 
     def _weight(self, value: Known, dtype: str) -> Tensor:
         array = value.array
@@ -192,15 +250,22 @@ class Importer:
         for node in self.model.graph.node:
             domain = plain_domain(node.domain)
             opset = self.opsets.get(domain, 0)
-            if conversion_of(domain, node.op_type, opset) or (domain, node.op_type) in self.functions \
-                    or node.op_type in ("If", *CONTROL) or self._schema(node, opset) is not None:
+            if (
+                conversion_of(domain, node.op_type, opset)
+                or (domain, node.op_type) in self.functions
+                or node.op_type in ("If", *CONTROL)
+                or self._schema(node, opset) is not None
+            ):
                 continue
             title = f"{domain + '.' if domain else ''}{node.op_type}"
             lacks.setdefault(title, f'{title} (opset {opset}), node "{node_name(node)}"')
         if lacks:
             listed = [f"  {printable(text, 200)}" for text in list(lacks.values())[:MAX_REFUSED]]
-            raise usage("ops that have no conversion:\n" + "\n".join(listed), self.imported.module.name,
-                        "docs/onnx.md lists the ops; export the model with others")
+            raise usage(
+                "ops that have no conversion:\n" + "\n".join(listed),
+                self.imported.module.name,
+                "docs/onnx.md lists the ops; export the model with others",
+            )
 
     def _schema(self, node: Any, opset: int) -> Any:
         """The schema of an op that is a function; else None."""
@@ -210,7 +275,11 @@ class Importer:
         except Exception:  # onnx.defs.SchemaError, which other versions have elsewhere
             return None
         is_function = schema.has_function or schema.has_context_dependent_function
-        return schema if is_function and node.op_type not in CONTROL and node.op_type != "Range" else None
+        return (
+            schema
+            if is_function and node.op_type not in CONTROL and node.op_type != "Range"
+            else None
+        )
 
     def _convert(self, node: Any, scope: Scope, prefix: str, depth: int) -> None:
         domain = plain_domain(node.domain)
@@ -218,18 +287,23 @@ class Importer:
         name = prefix + node_name(node)
         try:
             results = self._results(node, domain, opset, scope, name, depth)
-        except (Unsupported, SinterError) as error:
+        except (Unsupported, SinterError, *UNFIT) as error:
             if isinstance(error, SinterError) and error.where.startswith("node "):
                 raise
             reason = error.what if isinstance(error, SinterError) else str(error)
-            raise usage(re.sub(r" \(C\d+\)", "", reason),
-                        f'node "{printable(name, 200)}" ({printable(node.op_type, 80)}, opset {opset})',
-                        "export the model without it, or with constant operands and sizes") from None
+            if isinstance(error, UNFIT):
+                reason = f"operands or attributes that do not fit the op ({error!r})"
+            raise usage(
+                re.sub(r" \(C\d+\)", "", reason),
+                f'node "{printable(name, 200)}" ({printable(node.op_type, 80)}, opset {opset})',
+                "export the model without it, or with constant operands and sizes",
+            ) from None
         for output, result in zip(node.output, results):
             self._define(scope, output, result)
 
-    def _results(self, node: Any, domain: str, opset: int, scope: Scope, name: str,
-                 depth: int) -> Sequence[Value | None]:
+    def _results(
+        self, node: Any, domain: str, opset: int, scope: Scope, name: str, depth: int
+    ) -> Sequence[Value | None]:
         if depth > MAX_DEPTH:
             raise Unsupported(f"functions or branches inside one another, more than {MAX_DEPTH}")
         if node.op_type in CONTROL and not domain:
@@ -239,8 +313,16 @@ class Importer:
             return self._branch(node, inputs[0], scope, name, depth)
         if (domain, node.op_type) in self.functions:
             return self._called(self.functions[domain, node.op_type], node, inputs, name, depth)
-        context = Node(self.emitter, self.tensor_of, node.op_type, opset, inputs,
-                       self._attributes(node), node.output, self.origins)
+        context = Node(
+            self.emitter,
+            self.tensor_of,
+            node.op_type,
+            opset,
+            inputs,
+            self._attributes(node),
+            node.output,
+            self.origins,
+        )
         folded = self._folded(context, domain)
         if folded is not None:
             return [folded]
@@ -255,7 +337,9 @@ class Importer:
             tensors = [one if isinstance(one, Tensor) else None for one in results]
             self.emitter.end_node(node.output[0] or name, tensors, self.names, name)
             if tensors[0] is not None and not domain:
-                sources = [one if isinstance(one, Tensor) else None for one in inputs]
+                sources = [
+                    self.known_tensors.get(one) if isinstance(one, Known) else one for one in inputs
+                ]
                 self.origins.note(node.op_type, sources, tensors[0], context.integer("axis", -1))
             return results
         return self._expanded(node, opset, inputs, name, depth)
@@ -271,7 +355,9 @@ class Importer:
         values = [one for one in context.inputs if one is not None]
         if fold is None or not values or not all(isinstance(one, Known) for one in values):
             return None
-        if context.op not in VIEWS and not all(isinstance(one, Known) and one.is_small for one in values):
+        if context.op not in VIEWS and not all(
+            isinstance(one, Known) and one.is_small for one in values
+        ):
             return None
         try:
             result = fold(context)
@@ -301,10 +387,13 @@ class Importer:
 
     # ---- branches and functions
 
-    def _branch(self, node: Any, condition: Value | None, scope: Scope, name: str,
-                depth: int) -> Sequence[Value | None]:
+    def _branch(
+        self, node: Any, condition: Value | None, scope: Scope, name: str, depth: int
+    ) -> Sequence[Value | None]:
         if not isinstance(condition, Known) or condition.has_sizes or condition.array.size != 1:
-            raise Unsupported("a branch whose condition is known only when the model runs; export it without")
+            raise Unsupported(
+                "a branch whose condition is known only when the model runs; export it without"
+            )
         wanted = "then_branch" if bool(condition.array.reshape(())) else "else_branch"
         graph = next(one.g for one in node.attribute if one.name == wanted)
         inner: Scope = ChainMap({}, scope)  # type: ignore[arg-type]
@@ -314,18 +403,23 @@ class Importer:
             self._convert(one, inner, f"{name}.", depth + 1)
         return [self._operand(value.name, inner) for value in graph.output]
 
-    def _expanded(self, node: Any, opset: int, inputs: Sequence[Value | None], name: str,
-                  depth: int) -> Sequence[Value | None]:
+    def _expanded(
+        self, node: Any, opset: int, inputs: Sequence[Value | None], name: str, depth: int
+    ) -> Sequence[Value | None]:
         """The op as the ops of its body in the standard."""
         schema = self._schema(node, opset)
         if schema is None:
             raise Unsupported("the op has no conversion; docs/onnx.md lists those that have one")
         if schema.has_function:
-            text = schema.get_function_with_opset_version(opset) or schema.function_body.SerializeToString()
+            text = (
+                schema.get_function_with_opset_version(opset)
+                or schema.function_body.SerializeToString()
+            )
         else:
             types = [self._type_of(value).SerializeToString() for value in inputs]
             text = schema.get_context_dependent_function_with_opset_version(
-                opset, node.SerializeToString(), types)
+                opset, node.SerializeToString(), types
+            )
         body = self.onnx.FunctionProto()
         body.ParseFromString(text)
         if not body.node:
@@ -336,13 +430,17 @@ class Importer:
                 node.attribute.append(attribute.default_value)
         return self._called(body, node, inputs, name, depth)
 
-    def _called(self, function: Any, node: Any, inputs: Sequence[Value | None], name: str,
-                depth: int) -> Sequence[Value | None]:
+    def _called(
+        self, function: Any, node: Any, inputs: Sequence[Value | None], name: str, depth: int
+    ) -> Sequence[Value | None]:
         scope: Scope = {"": None}
         scope.update(zip(function.input, [*inputs, *[None] * len(function.input)]))
         given = {one.name: one for one in (*function.attribute_proto, *node.attribute)}
         opsets = self.opsets
-        self.opsets = {**opsets, **{plain_domain(one.domain): one.version for one in function.opset_import}}
+        self.opsets = {
+            **opsets,
+            **{plain_domain(one.domain): one.version for one in function.opset_import},
+        }
         try:
             for one in function.node:
                 self._convert(with_attributes(one, given), scope, f"{name}.", depth + 1)
@@ -353,11 +451,18 @@ class Importer:
     def _type_of(self, value: Value | None) -> Any:
         if value is None:
             return self.onnx.TypeProto()
-        dtype = value.dtype if isinstance(value, Known) \
+        dtype = (
+            value.dtype
+            if isinstance(value, Known)
             else next(name for name, one in DTYPES.items() if one == value.dtype)
-        kind = getattr(self.onnx.TensorProto, {"float32": "FLOAT", "float16": "FLOAT16"}.get(dtype, dtype.upper()))
+        )
+        kind = getattr(
+            self.onnx.TensorProto,
+            {"float32": "FLOAT", "float16": "FLOAT16"}.get(dtype, dtype.upper()),
+        )
         return self.onnx.helper.make_tensor_type_proto(
-            kind, [size if isinstance(size, int) else str(size) for size in shape_of(value)])
+            kind, [size if isinstance(size, int) else str(size) for size in shape_of(value)]
+        )
 
 
 def as_written(x: Tensor) -> Tensor:

@@ -16,11 +16,18 @@ from ..compiled import Compiled, compile
 from ..errors import SinterError, usage
 from ..importing.row_checks import library_error
 from ..module import Model
-from .importer import Imported, Importer
+from .importer import DimSize, Imported, Importer
 from .reader import TensorReader, read_model
 
 FILES = ("model.sir", "model.safetensors")
-SAFETENSORS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int32": "I32", "int64": "I64", "bool": "BOOL"}
+SAFETENSORS = {
+    "float32": "F32",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "int32": "I32",
+    "int64": "I64",
+    "bool": "BOOL",
+}
 COPIED = 2**24  # bytes of a weight that are written at once
 
 
@@ -35,7 +42,9 @@ class OnnxModel:
         with imported.module as module:
             self.model: Model = module.model()
         self.text = self.model.text
-        self.weights = {name: np.ascontiguousarray(array) for name, array in imported.weights.items()}
+        self.weights = {
+            name: np.ascontiguousarray(array) for name, array in imported.weights.items()
+        }
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
         entry = self.compile().entry()
@@ -52,14 +61,18 @@ class OnnxModel:
             self._compiled = compiled
         return compiled
 
-    def run(self, names: Sequence[str] | None, feeds: Mapping[str, Any], **options: Any) -> list[Any]:
+    def run(
+        self, names: Sequence[str] | None, feeds: Mapping[str, Any], **options: Any
+    ) -> list[Any]:
         """Outputs by name (None: all) for inputs by name, as a session of ONNX Runtime gives them. Options
         are those of `Compiled.run`."""
         wanted = list(self.outputs if names is None else names)
         for kind, given, known in (("output", wanted, self.outputs), ("input", feeds, self.inputs)):
             for name in given:
                 if name not in known:
-                    raise usage(f'no {kind} is called "{name}"', "run", f"it has {', '.join(known)}")
+                    raise usage(
+                        f'no {kind} is called "{name}"', "run", f"it has {', '.join(known)}"
+                    )
         tensors = {self._imported.inputs[name]: value for name, value in feeds.items()}
         results = self.compile().run("main", tensors, **options)
         if len(self.outputs) == 1:
@@ -78,8 +91,12 @@ class OnnxModel:
         """Writes model.sir and model.safetensors. Every command of the program `sinter` takes the folder,
         which must be absent, empty or hold these files of another module."""
         path = Path(folder)
-        if path.exists() and (not path.is_dir() or {one.name for one in path.iterdir()} - set(FILES)):
-            raise usage("it has other files", str(path), "give a folder that is empty or not there yet")
+        if path.exists() and (
+            not path.is_dir() or {one.name for one in path.iterdir()} - set(FILES)
+        ):
+            raise usage(
+                "it has other files", str(path), "give a folder that is empty or not there yet"
+            )
         path.mkdir(parents=True, exist_ok=True)
         write_safetensors(path / "model.safetensors.part", self.weights)
         (path / "model.sir.part").write_text(self.text)
@@ -93,8 +110,11 @@ def write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
     end = 0
     for name, array in tensors.items():
         begin, end = end, end + array.nbytes
-        header[name] = {"dtype": SAFETENSORS[array.dtype.name], "shape": list(array.shape),
-                        "data_offsets": [begin, end]}
+        header[name] = {
+            "dtype": SAFETENSORS[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [begin, end],
+        }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:
@@ -105,30 +125,39 @@ def write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
                 file.write(data[begin : begin + COPIED].data)
 
 
-def from_onnx(model: str | os.PathLike[str] | Any, *, sizes: Mapping[str, int | tuple[int, int]] | None = None,
-              name: str | None = None) -> OnnxModel:
+def from_onnx(
+    model: str | os.PathLike[str] | Any,
+    *,
+    sizes: Mapping[str, DimSize] | None = None,
+    name: str | None = None,
+) -> OnnxModel:
     """Imports a file of ONNX, or an onnx.ModelProto.
 
-    sizes: of dynamic dims by name: a size, or the least and the largest one; 1 .. 4096 without. name: of
-    the module. An op, a type or a size that Sinter lacks is a SinterError that names the node with its
+    sizes: of dynamic dims by name: a size, the least and the largest one (1 .. 4096 without), or the name
+    of a dim that is always as large. name: of the module. An op, a type or a size that Sinter lacks is a SinterError that names the node with its
     op and opset."""
     is_path = isinstance(model, (str, os.PathLike))
     proto = read_model(model) if is_path else model
     folder = Path(model).parent if is_path else None
     title = name or (Path(model).stem if is_path else str(proto.graph.name)) or "model"
     checked = {dim: checked_size(dim, size) for dim, size in (sizes or {}).items()}
-    importer = Importer(proto, TensorReader(folder), re.sub(r"\W", "_", title, flags=re.ASCII), checked)
+    importer = Importer(
+        proto, TensorReader(folder), re.sub(r"\W", "_", title, flags=re.ASCII), checked
+    )
     try:
         return OnnxModel(importer.run())
     except SinterError as error:
-        raise SinterError(error.code, error.what, ": ".join(filter(None, [title, error.where])),
-                          error.hint) from None
+        raise SinterError(
+            error.code, error.what, ": ".join(filter(None, [title, error.where])), error.hint
+        ) from None
 
 
-def checked_size(name: str, size: int | tuple[int, int]) -> int | tuple[int, int]:
+def checked_size(name: str, size: DimSize) -> DimSize:
+    if isinstance(size, str):
+        return size
     low, high = (size, size) if isinstance(size, int) else size
     if not 1 <= low <= high < 2**31:
-        raise usage(f'sizes {low} .. {high} of "{name}"', "from_onnx", "give 1 or more, the least one first")
+        raise usage(
+            f'sizes {low} .. {high} of "{name}"', "from_onnx", "give 1 or more, the least one first"
+        )
     return size
-
-

@@ -21,9 +21,13 @@ class Origins:
         self.axes: dict[Tensor, int] = {}
         self.parts: dict[Tensor, list[Tensor]] = {}
         self.factors: dict[Tensor, tuple[Tensor, float]] = {}
-        self._whole: dict[Tensor, Tensor] = {}  # by a tensor with a last axis of size 1: that without it
+        self._whole: dict[
+            Tensor, Tensor
+        ] = {}  # by a tensor with a last axis of size 1: that without it
 
-    def note(self, op: str, sources: Sequence[Tensor | None], result: Tensor, axis: int = -1) -> None:
+    def note(
+        self, op: str, sources: Sequence[Tensor | None], result: Tensor, axis: int = -1
+    ) -> None:
         """Notes the result of an op of tensors. axis: of a concatenation."""
         if op == "Concat" and axis % result.rank == result.rank - 1:
             parts = [self._whole.get(one) if one is not None else None for one in sources]
@@ -32,8 +36,12 @@ class Origins:
         source = sources[0] if sources else None
         if source is None or result is source:
             return
-        if op in ("Unsqueeze", "Reshape") and result.rank == source.rank + 1 and result.is_one(source.rank) \
-                and result.shape[:-1] == source.shape:
+        if (
+            op in ("Unsqueeze", "Reshape")
+            and result.rank == source.rank + 1
+            and result.is_one(source.rank)
+            and result.shape[:-1] == source.shape
+        ):
             self._whole[result] = source
         if source in self.axes:
             place = self._moved(op, source, result, self.axes[source])
@@ -54,16 +62,18 @@ class Origins:
 
     def picked(self, x: Tensor, index: Tensor) -> Tensor | None:
         """x at an index whose parts count along different axes of it, each a whole axis of x; else None."""
-        parts = self.parts.get(index, [])
-        places = [self.axes.get(part) for part in parts]
-        sizes = index.shape[:-1]
-        if len(parts) != x.rank or None in places or len(set(places)) < len(places):
+        parts, sizes = self.parts.get(index, []), index.shape[:-1]
+        if len(parts) != x.rank:
             return None
-        axes = [place for place in places if place is not None]
-        if any(sizes[place] != x.shape[i] for i, place in enumerate(axes)):
+        kept = varying_axes(x)  # an axis of one element has no other index
+        places = [self.axes.get(parts[i], -1) for i in kept]
+        if len(set(places)) < len(places) or any(
+            place < 0 or sizes[place] != x.shape[i] for i, place in zip(kept, places)
+        ):
             return None
-        moved = x.permute(sorted(range(x.rank), key=axes.__getitem__))
-        for missing in sorted(set(range(len(sizes))) - set(axes)):
+        moved = x.squeeze([i for i in range(x.rank) if i not in kept])
+        moved = moved.permute(sorted(range(moved.rank), key=places.__getitem__))
+        for missing in sorted(set(range(len(sizes))) - set(places)):
             moved = moved.unsqueeze(missing)
         return moved.expand(list(sizes))
 

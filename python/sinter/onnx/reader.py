@@ -31,8 +31,27 @@ def read_model(path: str | os.PathLike[str]) -> Any:
     except Exception as error:  # each implementation of protobuf has an exception of its own
         raise bad_input(f"not an ONNX model: {error}", str(path), "export the model anew") from None
     if not model.HasField("graph") or not model.opset_import:
-        raise bad_input("not an ONNX model: it has no graph or no opset", str(path), "export the model anew")
+        raise bad_input(
+            "not an ONNX model: it has no graph or no opset", str(path), "export the model anew"
+        )
+    need_texts(model.graph, str(path))
     return model
+
+
+def need_texts(graph: Any, where: str) -> None:
+    """Refuses names that are no UTF-8, which protobuf gives as bytes."""
+    values = [*graph.input, *graph.output, *graph.initializer]
+    names: list[Any] = [graph.name, *(value.name for value in values)]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        names += [one.name for one in node.attribute]
+        for one in node.attribute:
+            if one.HasField("g"):
+                need_texts(one.g, where)
+    for value in (*graph.input, *graph.output):
+        names += [dim.dim_param for dim in value.type.tensor_type.shape.dim]
+    if not all(isinstance(name, str) for name in names):
+        raise bad_input("a name that is no text", where, "export the model anew")
 
 
 class TensorReader:
@@ -46,14 +65,21 @@ class TensorReader:
         """The elements of a TensorProto; those beside the model are mapped, not read."""
         where = f'tensor "{tensor.name}"'
         kinds = self.onnx.TensorProto
-        if tensor.data_type not in kinds.DataType.values() or tensor.data_type in (kinds.UNDEFINED, kinds.STRING):
-            raise bad_input(f"elements of type {tensor.data_type}", where, "numbers or truth values are wanted")
+        if tensor.data_type not in kinds.DataType.values() or tensor.data_type in (
+            kinds.UNDEFINED,
+            kinds.STRING,
+        ):
+            raise bad_input(
+                f"elements of type {tensor.data_type}", where, "numbers or truth values are wanted"
+            )
         shape = tuple(tensor.dims)
         if len(shape) > MAX_RANK or any(size < 0 for size in shape):
             raise bad_input(f"the shape {list(shape)[:MAX_RANK]}", where, "export the model anew")
         dtype = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
         if kinds.DataType.Name(tensor.data_type) in PACKED:
-            raise bad_input("elements of fewer than 8 bits", where, "convert the tensor to another type")
+            raise bad_input(
+                "elements of fewer than 8 bits", where, "convert the tensor to another type"
+            )
         if tensor.data_location == kinds.EXTERNAL:
             return self._external(tensor, dtype, shape, where)
         if tensor.HasField("raw_data"):
@@ -67,22 +93,29 @@ class TensorReader:
         field = self.onnx.helper.tensor_dtype_to_field(tensor.data_type)
         given = len(getattr(tensor, field))
         if given != math.prod(shape):
-            raise bad_input(f"{given} numbers for the shape {list(shape)}", where, "export the model anew")
+            raise bad_input(
+                f"{given} numbers for the shape {list(shape)}", where, "export the model anew"
+            )
         return np.asarray(self.onnx.numpy_helper.to_array(tensor))
 
     def _external(self, tensor: Any, dtype: Any, shape: tuple[int, ...], where: str) -> np.ndarray:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         unknown = set(entries) - {"location", "offset", "length", "checksum", "basepath"}
         if "location" not in entries or unknown or len(entries) != len(tensor.external_data):
-            raise bad_input("external data without a location, or with entries twice or unknown", where)
+            raise bad_input(
+                "external data without a location, or with entries twice or unknown", where
+            )
         offset, length = (whole_number(entries, key, where) for key in ("offset", "length"))
         file = open_inside(self.folder, entries["location"], where)
         with os.fdopen(file, "rb") as data:
             size = os.fstat(data.fileno()).st_size
             length = size - offset if "length" not in entries else length
             if offset > size or length > size - offset:
-                raise bad_input(f"bytes {offset} .. {offset + length} of a file of {size} bytes", where,
-                                "export the model anew")
+                raise bad_input(
+                    f"bytes {offset} .. {offset + length} of a file of {size} bytes",
+                    where,
+                    "export the model anew",
+                )
             need_bytes(length, dtype, shape, where)
             if length == 0:
                 return np.zeros(shape, dtype)
@@ -100,30 +133,49 @@ def whole_number(entries: dict[str, str], key: str, where: str) -> int:
 def need_bytes(given: int, dtype: Any, shape: tuple[int, ...], where: str) -> None:
     wanted = math.prod(shape) * dtype.itemsize
     if given != wanted:
-        raise bad_input(f"{given} bytes are given, {list(shape)} of {dtype.name} has {wanted}", where,
-                        "export the model anew")
+        raise bad_input(
+            f"{given} bytes are given, {list(shape)} of {dtype.name} has {wanted}",
+            where,
+            "export the model anew",
+        )
 
 
 def open_inside(folder: Path | None, location: str, where: str) -> int:
     """Opens a regular file inside of a folder, whose path has no link."""
     path = PurePosixPath(location)
     if folder is None:
-        raise bad_input("the tensor is in another file, and the model was given without a folder", where)
-    if path.is_absolute() or "\\" in location or "\0" in location or ".." in path.parts or not path.parts:
-        raise bad_input(f"the location {location!r} leaves the model's folder", where,
-                        "put the file beside the model")
+        raise bad_input(
+            "the tensor is in another file, and the model was given without a folder", where
+        )
+    if (
+        path.is_absolute()
+        or "\\" in location
+        or "\0" in location
+        or ".." in path.parts
+        or not path.parts
+    ):
+        raise bad_input(
+            f"the location {location!r} leaves the model's folder",
+            where,
+            "put the file beside the model",
+        )
     full = folder.joinpath(*path.parts)
     try:
         if Path(os.path.realpath(full)) != full:
-            raise bad_input(f"the location {location!r} is a link", where, "put the file itself beside the model")
+            raise bad_input(
+                f"the location {location!r} is a link",
+                where,
+                "put the file itself beside the model",
+            )
         file = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise bad_input(f"cannot read {location!r}: {error.strerror}", where) from None
     state = os.fstat(file)
     if not stat.S_ISREG(state.st_mode) or state.st_nlink != 1:
         os.close(file)
-        raise bad_input(f"{location!r} is no file of its own: a link or a device", where,
-                        "put the file itself beside the model")
+        raise bad_input(
+            f"{location!r} is no file of its own: a link or a device",
+            where,
+            "put the file itself beside the model",
+        )
     return file
-
-

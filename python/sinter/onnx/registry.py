@@ -19,8 +19,14 @@ MICROSOFT = "com.microsoft"
 MAX_FOLDED = 4096  # elements of integers that are computed while a model is imported
 
 # Names of Sinter's element types by those of NumPy.
-DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "int32": "i32", "int64": "i64",
-          "bool": "i1"}
+DTYPES = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int32": "i32",
+    "int64": "i64",
+    "bool": "i1",
+}
 
 
 @dataclass(eq=False)
@@ -66,9 +72,17 @@ class ExpandBody(Exception):
 class Node:
     """A node that is being converted: inputs by number, attributes by name, the opset of its domain."""
 
-    def __init__(self, emitter: Emitter, tensor_of: Callable[[Value], Tensor],
-                 op: str, opset: int, inputs: Sequence[Value | None], attributes: Mapping[str, Any],
-                 outputs: Sequence[str], origins: Origins) -> None:
+    def __init__(
+        self,
+        emitter: Emitter,
+        tensor_of: Callable[[Value], Tensor],
+        op: str,
+        opset: int,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Any],
+        outputs: Sequence[str],
+        origins: Origins,
+    ) -> None:
         self.g, self.tensor_of, self.op, self.opset = emitter, tensor_of, op, opset
         self.inputs, self.attributes, self.outputs = inputs, attributes, outputs
         self.origins = origins
@@ -101,13 +115,17 @@ class Node:
         """An input that must be a constant."""
         value = self.value(index)
         if not isinstance(value, Known):
-            raise Unsupported(f"input {index} is known only when the model runs; a constant is wanted")
+            raise Unsupported(
+                f"input {index} is known only when the model runs; a constant is wanted"
+            )
         return value.array
 
     def ints(self, index: int, name: str = "") -> list[Any]:
         """Integers and sizes of a constant input; of an attribute in older opsets. None of them: []."""
         if self.has(index):
-            return [one if isinstance(one, Size) else int(one) for one in self.array(index).reshape(-1)]
+            return [
+                one if isinstance(one, Size) else int(one) for one in self.array(index).reshape(-1)
+            ]
         return [int(one) for one in self.attributes.get(name) or ()]
 
     def axes(self, rank: int, index: int = 1, name: str = "axes") -> list[int]:
@@ -158,18 +176,22 @@ _FOLDS: dict[str, Callable[[Node], Known]] = {}
 
 def converts(*ops: str, since: int = 1, domain: str = "") -> Callable[[Conversion], Conversion]:
     """Registers a conversion of ops from an opset on."""
+
     def register(function: Conversion) -> Conversion:
         for op in ops:
             _CONVERSIONS.setdefault((domain, op), {})[since] = function
         return function
+
     return register
 
 
 def folds(*ops: str) -> Callable[[Callable[[Node], Known]], Callable[[Node], Known]]:
     """Registers what computes ops of constants while a model is imported."""
+
     def register(function: Callable[[Node], Known]) -> Callable[[Node], Known]:
         _FOLDS.update(dict.fromkeys(ops, function))
         return function
+
     return register
 
 

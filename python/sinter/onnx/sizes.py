@@ -74,7 +74,12 @@ def quotient(size: Any, divisor: Any) -> int | Size:
     (below, number), *more = terms_of(divisor)
     for term, factor in terms_of(size):
         rest = list(term)
-        if more or number == 0 or factor % number or any(below.count(s) > rest.count(s) for s in below):
+        if (
+            more
+            or number == 0
+            or factor % number
+            or any(below.count(s) > rest.count(s) for s in below)
+        ):
             raise Unsupported(f"({size}) / ({divisor}), which is no whole number of known sizes")
         for symbol in below:
             rest.remove(symbol)
@@ -108,8 +113,10 @@ class OnnxExtents(Extents):
         """The least and the largest value of a size."""
         low = high = 0
         for term, factor in terms_of(size):
-            ends = [factor * math.prod(self.symbols[s].low for s in term),
-                    factor * math.prod(self.symbols[s].high for s in term)]
+            ends = [
+                factor * math.prod(self.symbols[s].low for s in term),
+                factor * math.prod(self.symbols[s].high for s in term),
+            ]
             low, high = low + min(ends), high + max(ends)
         return low, high
 

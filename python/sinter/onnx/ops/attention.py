@@ -27,18 +27,34 @@ def rows_of_heads(x: Tensor) -> Tensor:
     return x.permute([0, 2, 1, 3]).flatten(2, 3)
 
 
-def attend(c: Node, q: Tensor, k: Tensor, v: Tensor, last: Tensor | None, mask: Tensor | None,
-           first: Tensor | None = None) -> Tensor:
+def attend(
+    c: Node,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    last: Tensor | None,
+    mask: Tensor | None,
+    first: Tensor | None = None,
+) -> Tensor:
     """[B, H, S, E] of q [B, H, S, D], k [B, G, T, D] and v [B, G, T, E]. first, last: the keys that a token
     sees, i32 that broadcasts to [B, S]; None: all."""
     heads, width = q.size(1), v.size(3)
     rows = [rows_of_heads(x) for x in (q, k, v)]
     tokens = shape_of(rows[0])[:2]
-    ends = [c.g.number(number, "i32") if end is None else end
-            for end, number in ((first, 0), (last, row_ops.LAST_ROW))]
+    ends = [
+        c.g.number(number, "i32") if end is None else end
+        for end, number in ((first, 0), (last, row_ops.LAST_ROW))
+    ]
     scale = c.real("scale") or 1.0 / math.sqrt(q.size(3))
-    result = row_ops.attention(*rows, *(end.expand(tokens) for end in ends), mask, scale, heads, k.size(1),
-                               c.real("softcap"))
+    result = row_ops.attention(
+        *rows,
+        *(end.expand(tokens) for end in ends),
+        mask,
+        scale,
+        heads,
+        k.size(1),
+        c.real("softcap"),
+    )
     return result.unflatten(2, [heads, width]).permute([0, 2, 1, 3])
 
 
@@ -86,14 +102,18 @@ def attention(c: Node) -> list[Tensor | None]:
 
 # ---- rotary positions
 
+
 def rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """x with the pairs of its last axis rotated. cos and sin have half of the elements that are rotated."""
     half = cos.size(-1)
     rest = x.slice(-1, 2 * half, x.size(-1))
     x = x.slice(-1, 0, 2 * half)
     pairs = x.unflatten(-1, [half, 2]) if interleaved else None
-    a, b = (pairs.select(-1, i) for i in range(2)) if pairs is not None \
+    a, b = (
+        (pairs.select(-1, i) for i in range(2))
+        if pairs is not None
         else (x.slice(-1, i * half, (i + 1) * half) for i in range(2))
+    )
     parts = [a * cos - b * sin, a * sin + b * cos]
     if interleaved:
         turned = x.g.concat([part.unsqueeze(part.rank) for part in parts], -1).flatten(-2, -1)
@@ -107,8 +127,15 @@ def rotate(c: Node, x: Tensor, places: Tensor | None, cos: Tensor, sin: Tensor) 
     heads, axis = c.integer("num_heads"), 1
     is_flat = x.rank == 3
     if is_flat:
-        x, axis = x.unflatten(2, [heads, x.size(2) // heads] if heads else [-(-x.size(2) // (2 * cos.size(-1))),
-                                                                           2 * cos.size(-1)]), 2
+        x, axis = (
+            x.unflatten(
+                2,
+                [heads, x.size(2) // heads]
+                if heads
+                else [-(-x.size(2) // (2 * cos.size(-1))), 2 * cos.size(-1)],
+            ),
+            2,
+        )
     if places is not None:
         cos, sin = (take_rows(table, index_of(places), False) for table in (cos, sin))
     width = c.integer("rotary_embedding_dim") or x.size(3)
@@ -135,6 +162,7 @@ def rotary_of_runtime(c: Node) -> Tensor:
 
 
 # ---- attention of ONNX Runtime
+
 
 @converts("MultiHeadAttention", domain=MICROSOFT)
 def multi_head(c: Node) -> list[Tensor | None]:
@@ -169,7 +197,11 @@ def group_query(c: Node) -> list[Tensor | None]:
     tokens = shape_of(parts[0])[2]
     place = c.g.iota(tokens).unsqueeze(0)
     has_past = c.has(3) and shape_of(c[3])[2] != 0
-    begin = index_of(c[5]).reshape([shape_of(parts[0])[0], 1]) + 1 - parts[0].extent(2) if has_past else None
+    begin = (
+        index_of(c[5]).reshape([shape_of(parts[0])[0], 1]) + 1 - parts[0].extent(2)
+        if has_past
+        else None
+    )
     place = place if begin is None else place + begin
     if c.integer("do_rotary"):
         places = place.expand([shape_of(parts[0])[0], tokens])

@@ -7,7 +7,18 @@ from typing import Any, Callable
 import numpy as np
 
 from ...importing.unsupported import Unsupported
-from ..registry import MAX_FOLDED, Known, Node, Results, axis_in, converts, count_of, folds, known, shape_of
+from ..registry import (
+    MAX_FOLDED,
+    Known,
+    Node,
+    Results,
+    axis_in,
+    converts,
+    count_of,
+    folds,
+    known,
+    shape_of,
+)
 from ..sizes import Size, quotient
 
 
@@ -25,7 +36,11 @@ def constant(c: Node) -> Known:
 def constant_of_shape(c: Node) -> Results:
     value, sizes = c.attributes.get("value"), c.ints(0)
     one = value if isinstance(value, Known) else Known(np.zeros(1, np.float32), "float32")
-    if all(isinstance(size, int) for size in sizes) and count_of(sizes) <= MAX_FOLDED and one.is_small:
+    if (
+        all(isinstance(size, int) for size in sizes)
+        and count_of(sizes) <= MAX_FOLDED
+        and one.is_small
+    ):
         return one.like(np.broadcast_to(one.array.reshape(()), sizes))
     return c.tensor_of(one).reshape([]).expand(sizes)
 
@@ -47,32 +62,44 @@ def range_(c: Node) -> Results:
     start, limit, delta = (plain(c.array(i).reshape(-1)[0]) for i in range(3))
     dtype = c.value(0).dtype
     if not any(isinstance(one, Size) for one in (start, limit, delta)):
-        array = np.arange(start, limit, delta).astype(np.dtype(dtype)) \
-            if abs((limit - start) / delta) <= MAX_FOLDED or dtype not in ("int32", "int64") else None
+        array = (
+            np.arange(start, limit, delta).astype(np.dtype(dtype))
+            if abs((limit - start) / delta) <= MAX_FOLDED or dtype not in ("int32", "int64")
+            else None
+        )
         if array is not None:
             return Known(array, dtype)
     places = c.g.iota(quotient(limit - start, delta), "i32" if dtype == "int32" else "i64")
     if delta == 1 and isinstance(start, int) and start == 0:
         c.origins.axes[places] = 0
     places = places if delta == 1 else places * int(delta)
-    return places if isinstance(start, int) and start == 0 else places + c.g.scalar(start, places.dtype)
+    return (
+        places
+        if isinstance(start, int) and start == 0
+        else places + c.g.scalar(start, places.dtype)
+    )
 
 
 # ---- folding
 
+
 def elementwise(function: Callable[..., Any]) -> Callable[[Node], Known]:
     """A fold of integers and sizes, one by one."""
+
     def fold(c: Node) -> Known:
         arrays = [c.array(i) for i in range(len(c.inputs))]
         values = np.frompyfunc(lambda *one: function(c, *map(plain, one)), len(arrays), 1)(*arrays)
         values = np.asarray(values, dtype=object)
         is_truth = all(isinstance(one, (bool, np.bool_)) for one in values.flat) and values.size > 0
         return known(values, "bool" if is_truth else c.value(len(arrays) - 1).dtype)
+
     return fold
 
 
 def plain(number: Any) -> Any:
-    return number if isinstance(number, Size) else number.item() if hasattr(number, "item") else number
+    return (
+        number if isinstance(number, Size) else number.item() if hasattr(number, "item") else number
+    )
 
 
 def sign(c: Node, size: Any) -> int:
@@ -144,8 +171,11 @@ def fold_cast(c: Node) -> Known:
     if c.array(0).dtype == object and dtype not in ("int32", "int64"):
         raise Unsupported("sizes as other numbers")
     array = c.array(0)
-    return Known(array if array.dtype == object else array.astype(np.dtype(dtype)), dtype,
-                 source.name if isinstance(source, Known) else "")
+    return Known(
+        array if array.dtype == object else array.astype(np.dtype(dtype)),
+        dtype,
+        source.name if isinstance(source, Known) else "",
+    )
 
 
 @folds("Concat")
@@ -194,5 +224,7 @@ def fold_reduction(c: Node) -> Known:
     array = c.array(0)
     if array.ndim != 1 or c.has(1) and c.ints(1) not in ([0], [-1]):
         raise Unsupported("a reduction of constants along other axes")
-    total = count_of([plain(one) for one in array]) if c.op == "ReduceProd" else sum(map(plain, array))
+    total = (
+        count_of([plain(one) for one in array]) if c.op == "ReduceProd" else sum(map(plain, array))
+    )
     return known([total] if c.integer("keepdims", 1) else total, c.value(0).dtype)

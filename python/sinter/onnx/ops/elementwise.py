@@ -11,17 +11,28 @@ from ...importing.types import is_integer, is_real
 from ...importing.unsupported import Unsupported
 from ..registry import DTYPES, MICROSOFT, Known, Node, converts
 
-
 # ---- one operand
 
-UNARY = {"Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Sigmoid": "sigmoid", "Tanh": "tanh", "Erf": "erf",
-         "Sin": "sin", "Cos": "cos", "Atan": "atan", "Floor": "floor", "Round": "round"}
+UNARY = {
+    "Exp": "exp",
+    "Log": "log",
+    "Sqrt": "sqrt",
+    "Sigmoid": "sigmoid",
+    "Tanh": "tanh",
+    "Erf": "erf",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Atan": "atan",
+    "Floor": "floor",
+    "Round": "round",
+}
 
 
 def unary(op: str) -> Callable[[Node], Tensor]:
     def convert(c: Node) -> Tensor:
         c.need_real(c[0])
         return c[0].apply(op)
+
     return convert
 
 
@@ -32,15 +43,19 @@ converts("Abs")(lambda c: c[0].apply("abs"))
 converts("Not")(lambda c: ~c[0])
 
 
-def formula(*names: str, domain: str = "", since: int = 1
-            ) -> Callable[[Callable[[Node, Tensor], Tensor]], Callable[[Node], Tensor]]:
+def formula(
+    *names: str, domain: str = "", since: int = 1
+) -> Callable[[Callable[[Node, Tensor], Tensor]], Callable[[Node], Tensor]]:
     """Registers a formula in float32 of the first input, rounded once at the end."""
+
     def register(function: Callable[[Node, Tensor], Tensor]) -> Callable[[Node], Tensor]:
         def convert(c: Node) -> Tensor:
             c.need_real(c[0])
             return function(c, c[0].f32()).to(c[0].dtype)
+
         converts(*names, domain=domain, since=since)(convert)
         return convert
+
     return register
 
 
@@ -79,7 +94,9 @@ def bias_gelu(c: Node) -> Tensor:
     return (c[0] + c[1]).apply("gelu")
 
 
-formula("QuickGelu", domain=MICROSOFT)(lambda c, x: x * (x * c.real("alpha", 1.702)).apply("sigmoid"))
+formula("QuickGelu", domain=MICROSOFT)(
+    lambda c, x: x * (x * c.real("alpha", 1.702)).apply("sigmoid")
+)
 
 
 @converts("Sign")
@@ -98,8 +115,11 @@ def is_nan(c: Node) -> Tensor:
 @converts("IsInf")
 def is_inf(c: Node) -> Tensor:
     c.need_real(c[0])
-    ends = [end for end, name in ((math.inf, "detect_positive"), (-math.inf, "detect_negative"))
-            if c.integer(name, 1)]
+    ends = [
+        end
+        for end, name in ((math.inf, "detect_positive"), (-math.inf, "detect_negative"))
+        if c.integer(name, 1)
+    ]
     if not ends:
         return ~c[0].equals(c[0]) & c[0].equals(c[0])
     return functools.reduce(Tensor.__or__, [c[0].equals(end) for end in ends])
@@ -140,8 +160,14 @@ def mul(c: Node) -> Tensor:
     result = c[0] * c[1]
     for x, factor in ((0, 1), (1, 0)):
         number = c.value(factor)
-        if isinstance(number, Known) and not number.has_sizes and number.array.size == 1 \
-                and isinstance(c.value(x), Tensor) and is_real(c[x].dtype) and c[x].rank == result.rank:
+        if (
+            isinstance(number, Known)
+            and not number.has_sizes
+            and number.array.size == 1
+            and isinstance(c.value(x), Tensor)
+            and is_real(c[x].dtype)
+            and c[x].rank == result.rank
+        ):
             c.origins.factors[result] = c[x], float(number.array.reshape(()))
     return result
 
@@ -184,8 +210,11 @@ def power(c: Node) -> Tensor:
     """In the type of the base."""
     x, exponent = c[0], c.value(1)
     c.need_real(x)
-    number = float(exponent.array.reshape(-1)[0]) \
-        if isinstance(exponent, Known) and exponent.array.size == 1 else None
+    number = (
+        float(exponent.array.reshape(-1)[0])
+        if isinstance(exponent, Known) and exponent.array.size == 1
+        else None
+    )
     if number in (1.0, 2.0, 3.0) and exponent_is_scalar(c):
         return functools.reduce(Tensor.__mul__, [x.f32()] * int(number)).to(x.dtype)
     if number == 0.5 and exponent_is_scalar(c):
@@ -224,7 +253,9 @@ def where(c: Node) -> Tensor:
 def clip(c: Node) -> Tensor:
     """Bounds are attributes before opset 11, then inputs that may be absent."""
     x = c[0]
-    low, high = (c[i] if c.has(i) else c.g.number(c.real(name), x.dtype) if name in c.attributes else None
-                 for i, name in ((1, "min"), (2, "max")))
+    low, high = (
+        c[i] if c.has(i) else c.g.number(c.real(name), x.dtype) if name in c.attributes else None
+        for i, name in ((1, "min"), (2, "max"))
+    )
     x = x if low is None else x.maximum(low.reshape([]))
     return x if high is None else x.minimum(high.reshape([]))

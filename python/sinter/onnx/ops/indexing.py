@@ -31,19 +31,23 @@ def gather_(c: Node) -> Tensor:
     x, sizes, places = c[0], shape_of(c[0]), shape_of(c.value(1))
     axis = c.axis(x.rank)
     index = c.value(1)
-    if isinstance(index, Known) and index.array.size == 1 and isinstance(sizes[axis], int) \
-            and not index.has_sizes:
+    if (
+        isinstance(index, Known)
+        and index.array.size == 1
+        and isinstance(sizes[axis], int)
+        and not index.has_sizes
+    ):
         number = int(index.array.reshape(()))
         if not -sizes[axis] <= number < sizes[axis]:
             raise Unsupported(f"index {number} of an axis of {sizes[axis]} elements")
-        return x.select(axis, number).reshape([*sizes[:axis], *places, *sizes[axis + 1:]])
+        return x.select(axis, number).reshape([*sizes[:axis], *places, *sizes[axis + 1 :]])
     rows = rows_of(c, 1, sizes[axis])
     if axis == 0 and x.is_number:
         width = math.prod(sizes[1:])
         taken = take_rows(x.reshape([sizes[0], width]) if x.rank > 2 else x, rows, True)
         return taken.unflatten(rows.rank, sizes[1:]) if x.rank > 2 else taken
     taken = gather(x, along(x, rows.flatten(), axis), axis, True)
-    return taken.reshape([*sizes[:axis], *places, *sizes[axis + 1:]])
+    return taken.reshape([*sizes[:axis], *places, *sizes[axis + 1 :]])
 
 
 @converts("GatherElements")
@@ -154,9 +158,14 @@ def scatter_nd(c: Node) -> Tensor:
     need_sums(c, x)
     count, sizes = len(parts), shape_of(c[0])
     if count > 1 and any(isinstance(size, Size) for size in sizes[:count]):
-        raise Unsupported("indices along several axes whose sizes are known only when the model runs")
-    rows = joined_rows(parts, sizes[:count]) if count > 1 \
+        raise Unsupported(
+            "indices along several axes whose sizes are known only when the model runs"
+        )
+    rows = (
+        joined_rows(parts, sizes[:count])
+        if count > 1
         else checked_rows(parts[0], c.extents.product(sizes[0]), from_end=True)
+    )
     table = x.flatten(0, count - 1) if count > 1 else x
     updates = c[2].flatten(0, rows.rank - 1) if rows.rank > 1 else c[2]
     written = scattered(c, table, 0, along(table, rows.flatten(), 0), updates)
@@ -184,6 +193,8 @@ def one_hot(c: Node) -> Results:
     index, depth, values = c[0], int(c.array(1).reshape(-1)[0]), c[2]
     rank = index.rank + 1
     axis = c.axis(rank, -1)
-    rows = row_numbers(index.to("i32") if index.dtype in ("f32", "f16") else index, depth, True).unsqueeze(axis)
+    rows = row_numbers(
+        index.to("i32") if index.dtype in ("f32", "f16") else index, depth, True
+    ).unsqueeze(axis)
     place = c.g.iota(depth).reshape([depth if i == axis else 1 for i in range(rank)])
     return c.g.where(rows.equals(place), values.select(0, 1), values.select(0, 0))

@@ -26,6 +26,7 @@ def dropout(c: Node) -> Results:
 
 # ---- other shapes of the same elements; of a constant views
 
+
 def reshaped(c: Node, sizes: Sequence[Any]) -> Value:
     x = c.value(0)
     if isinstance(x, Known) and all(isinstance(size, int) for size in sizes):
@@ -38,8 +39,12 @@ def reshape(c: Node) -> Value:
     own, sizes = shape_of(c.value(0)), c.ints(1, "shape")
     if not c.integer("allowzero"):
         if any(size == 0 and i >= len(own) for i, size in enumerate(sizes)):
-            raise Unsupported(f"a shape {sizes} with a 0 where the tensor of {len(own)} axes has none")
-        sizes = [own[i] if isinstance(size, int) and size == 0 else size for i, size in enumerate(sizes)]
+            raise Unsupported(
+                f"a shape {sizes} with a 0 where the tensor of {len(own)} axes has none"
+            )
+        sizes = [
+            own[i] if isinstance(size, int) and size == 0 else size for i, size in enumerate(sizes)
+        ]
     if -1 in sizes:
         others = count_of([size for size in sizes if not isinstance(size, int) or size != -1])
         rest = quotient(count_of(own), others)
@@ -62,7 +67,9 @@ def squeeze(c: Node) -> Value:
     sizes = shape_of(c.value(0))
     axes = c.axes(len(sizes)) or [i for i, size in enumerate(sizes) if size == 1]
     if any(sizes[axis] != 1 for axis in axes):
-        raise Unsupported(f"to squeeze axes {axes} of a tensor of {len(sizes)} axes, not all of size 1")
+        raise Unsupported(
+            f"to squeeze axes {axes} of a tensor of {len(sizes)} axes, not all of size 1"
+        )
     return reshaped(c, [size for i, size in enumerate(sizes) if i not in axes])
 
 
@@ -84,12 +91,19 @@ def transpose(c: Node) -> Value:
     return x.like(x.array.transpose(order)) if isinstance(x, Known) else x.permute(order)
 
 
-for _view, _op in ((identity, "Identity"), (reshape, "Reshape"), (flatten, "Flatten"), (squeeze, "Squeeze"),
-                   (unsqueeze, "Unsqueeze"), (transpose, "Transpose")):
+for _view, _op in (
+    (identity, "Identity"),
+    (reshape, "Reshape"),
+    (flatten, "Flatten"),
+    (squeeze, "Squeeze"),
+    (unsqueeze, "Unsqueeze"),
+    (transpose, "Transpose"),
+):
     folds(_op)(_view)
 
 
 # ---- repetitions
+
 
 def broadcast_sizes(c: Node, own: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
     """The sizes to which two shapes broadcast."""
@@ -117,6 +131,7 @@ def tile(c: Node) -> Tensor:
 
 # ---- parts
 
+
 def along(x: Tensor, rows: Tensor, axis: int) -> Tensor:
     """A tensor of one axis as one that broadcasts to x, whose axis `axis` it is."""
     for i in range(x.rank):
@@ -143,7 +158,9 @@ def place_in(c: Node, place: Any, size: Any, is_end: bool) -> Any:
     if below == -1:
         return 0
     if beyond is None and is_end and isinstance(size, Size):
-        raise Unsupported(f"a slice that ends at {place} of {size} elements, of which one may be fewer")
+        raise Unsupported(
+            f"a slice that ends at {place} of {size} elements, of which one may be fewer"
+        )
     return size if beyond == 1 else place
 
 
@@ -155,7 +172,9 @@ def sliced(c: Node, x: Tensor, axis: int, begin: Any, end: Any, step: Any) -> Te
         places = range(*slice(begin, None if step < 0 and end < -size else end, step).indices(size))
         if step > 0:
             return x.slice(axis, places.start, max(places.start, places.stop), step)
-        return at_places(x, axis, places.start, len(places), step) if places else x.slice(axis, 0, 0)
+        return (
+            at_places(x, axis, places.start, len(places), step) if places else x.slice(axis, 0, 0)
+        )
     if step != 1:
         raise Unsupported("a slice with steps along an axis whose ends only the call knows")
     begin, end = place_in(c, begin, size, False), place_in(c, end, size, True)
@@ -182,7 +201,9 @@ def split(c: Node) -> list[Tensor]:
         part = -(-x.size(axis) // count)
         sizes = [part] * (count - 1) + [x.size(axis) - part * (count - 1)]
     if sum(sizes) != x.size(axis) or len(sizes) != count:
-        raise Unsupported(f"parts of {sizes} elements of an axis of {x.size(axis)}, for {count} outputs")
+        raise Unsupported(
+            f"parts of {sizes} elements of an axis of {x.size(axis)}, for {count} outputs"
+        )
     ends = [sum(sizes[:i]) for i in range(count + 1)]
     return [x.slice(axis, begin, end) for begin, end in zip(ends, ends[1:])]
 
@@ -201,9 +222,12 @@ def pad(c: Node) -> Tensor:
     pads = c.ints(1, "pads" if c.opset >= 2 else "paddings")
     axes = c.axes(x.rank, 3) or list(range(x.rank))
     number = c[2].reshape([]) if c.has(2) else c.g.number(c.real("value"), x.dtype)
-    for axis, before, behind in zip(axes, pads, pads[len(axes):]):
-        x = padded(x, axis, before, behind, number) if mode == "constant" \
+    for axis, before, behind in zip(axes, pads, pads[len(axes) :]):
+        x = (
+            padded(x, axis, before, behind, number)
+            if mode == "constant"
             else moved_inside(x, axis, before, behind, mode)
+        )
     return x
 
 
@@ -241,11 +265,14 @@ def trilu(c: Node) -> Tensor:
 def depth(c: Node) -> Tensor:
     x, block = c[0], c.integer("blocksize")
     batch, channels, height, width = shape_of(x)
-    is_first = c.text("mode", "DCR") == "DCR"  # whether the places in a block come before the channels
+    is_first = (
+        c.text("mode", "DCR") == "DCR"
+    )  # whether the places in a block come before the channels
     if c.op == "SpaceToDepth":
         x = x.reshape([batch, channels, height // block, block, width // block, block])
         return x.permute([0, 3, 5, 1, 2, 4] if is_first else [0, 1, 3, 5, 2, 4]).reshape(
-            [batch, channels * block * block, height // block, width // block])
+            [batch, channels * block * block, height // block, width // block]
+        )
     rest = channels // (block * block)
     if is_first:
         x = x.reshape([batch, block, block, rest, height, width]).permute([0, 3, 4, 1, 5, 2])

@@ -39,7 +39,11 @@ def layer_norm(c: Node) -> list[Tensor | None]:
     if not c.uses(1) and not c.uses(2) and all(fits_rows(x, axis, one) for one in own):
         rows = x.flatten(axis, -1) if axis < x.rank - 1 else x
         flat = [one.flatten() for one in own]
-        return [row_ops.layer_norm(rows, flat[0], flat[1] if bias is not None else None, eps).reshape(shape_of(x))]
+        return [
+            row_ops.layer_norm(rows, flat[0], flat[1] if bias is not None else None, eps).reshape(
+                shape_of(x)
+            )
+        ]
     axes = list(range(axis, x.rank))
     average = x.f32().mean(axes, True)
     centered = x.f32() - average
@@ -51,8 +55,11 @@ def layer_norm(c: Node) -> list[Tensor | None]:
 
 def fits_rows(x: Tensor, axis: int, weight: Tensor) -> bool:
     """Whether a weight has the type of x and its sizes from `axis` on."""
-    return weight.dtype == x.dtype and weight.shape == x.shape[axis:] \
+    return (
+        weight.dtype == x.dtype
+        and weight.shape == x.shape[axis:]
         and all(size.is_number and size.number > 0 for size in weight.shape)
+    )
 
 
 @converts("RMSNormalization", "SimplifiedLayerNormalization")
@@ -99,7 +106,9 @@ def group_norm(c: Node) -> Tensor:
     x, groups, sizes = c[0], c.integer("num_groups"), shape_of(c[0])
     rows = x.f32().reshape([sizes[0], groups, count_of(sizes[1:]) // groups])
     average = rows.mean([2], True)
-    scale = (((rows - average) * (rows - average)).mean([2], True) + c.real("epsilon", 1e-5)).apply("rsqrt")
+    scale = (((rows - average) * (rows - average)).mean([2], True) + c.real("epsilon", 1e-5)).apply(
+        "rsqrt"
+    )
     y = ((rows - average) * scale).reshape(sizes)
     weight, bias = (c[i].f32().reshape([sizes[1], *[1] * (len(sizes) - 2)]) for i in (1, 2))
     return (y * weight + bias).to(x.dtype)

@@ -31,11 +31,19 @@ def matmul(c: Node) -> Tensor:
         result = row_ops.linear(a, matrix)
     elif a in c.origins.factors and c[1] in c.origins.factors:
         (a, factor), (b, other) = c.origins.factors[a], c.origins.factors[c[1]]
-        result = (product(c, a, b, None if a.dtype == "f32" else "f32") * (factor * other)).to(a.dtype)
+        result = (product(c, a, b, None if a.dtype == "f32" else "f32") * (factor * other)).to(
+            a.dtype
+        )
     else:
         result = product(c, a, c[1].unsqueeze(1) if rank == 1 else c[1])
-    gone = [axis for axis, is_gone in ((result.rank - 2, len(shape_of(c.value(0))) == 1),
-                                       (result.rank - 1, rank == 1)) if is_gone]
+    gone = [
+        axis
+        for axis, is_gone in (
+            (result.rank - 2, len(shape_of(c.value(0))) == 1),
+            (result.rank - 1, rank == 1),
+        )
+        if is_gone
+    ]
     return result.squeeze(gone) if gone else result
 
 
@@ -56,7 +64,9 @@ def product(c: Node, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
     parts = []
     for x, other, rest in ((a, b, "nk"), (b, a, "km")):
         lead = rank - (x.rank - 2)
-        gone = [i for i in range(x.rank - 2) if x.is_one(i) and not is_one(other, i + lead - rank - 2)]
+        gone = [
+            i for i in range(x.rank - 2) if x.is_one(i) and not is_one(other, i + lead - rank - 2)
+        ]
         names.append("".join(letters[lead + i] for i in range(x.rank - 2) if i not in gone) + rest)
         parts.append(x.squeeze(gone) if gone else x)
     return c.g.einsum(f"{names[0]},{names[1]}->{letters}nm", parts[0], parts[1], dtype)
@@ -89,11 +99,19 @@ def gemm(c: Node) -> Tensor:
 def einsum(c: Node) -> Tensor:
     spec = c.text("equation").replace(" ", "")
     names = spec.split("->")[0].split(",")
-    fits = "->" in spec and "." not in spec and len(names) == 2 and all(
-        len(set(name)) == len(name) for name in names)
+    fits = (
+        "->" in spec
+        and "." not in spec
+        and len(names) == 2
+        and all(len(set(name)) == len(name) for name in names)
+    )
     result = spec.split("->")[-1]
-    if not fits or any((names[0] + names[1] + result).count(letter) < 2 for letter in spec if letter.isalpha()):
-        raise Unsupported(f"the einsum {spec}; two operands whose letters stand in two places each are wanted")
+    if not fits or any(
+        (names[0] + names[1] + result).count(letter) < 2 for letter in spec if letter.isalpha()
+    ):
+        raise Unsupported(
+            f"the einsum {spec}; two operands whose letters stand in two places each are wanted"
+        )
     c.need_real(c[0])
     return c.g.einsum(spec, c[0], c[1])
 
@@ -104,14 +122,23 @@ def conv(c: Node) -> Tensor:
     x, weight = c[0], c[1]
     kernel, groups = weight.sizes[2:], c.integer("group", 1)
     is_of_channels = groups == weight.size(0) == x.size(1) and groups > 1
-    if c.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or groups != 1 and not is_of_channels \
-            or math.prod(kernel) > MAX_CONCAT:
-        raise Unsupported(f"a convolution with a kernel of {kernel}, {groups} groups or automatic padding")
+    if (
+        c.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID")
+        or groups != 1
+        and not is_of_channels
+        or math.prod(kernel) > MAX_CONCAT
+    ):
+        raise Unsupported(
+            f"a convolution with a kernel of {kernel}, {groups} groups or automatic padding"
+        )
     parts = windows(c, x.f32() if is_of_channels else x, kernel)
     bias = c.get(2)
     if is_of_channels:
         taps = weight.f32().flatten(1, -1)
-        terms = [part * taps.select(1, i).reshape([groups, *[1] * len(kernel)]) for i, part in enumerate(parts)]
+        terms = [
+            part * taps.select(1, i).reshape([groups, *[1] * len(kernel)])
+            for i, part in enumerate(parts)
+        ]
         total = functools.reduce(Tensor.__add__, terms)
         total = total if bias is None else total + bias.f32().reshape([groups, *[1] * len(kernel)])
         return total.to(x.dtype)
@@ -124,13 +151,20 @@ def conv(c: Node) -> Tensor:
 def windows(c: Node, x: Tensor, kernel: list[int]) -> list[Tensor]:
     """For each place of the kernel the elements of x [batch, channels, ...] that it meets."""
     rank = len(kernel)
-    strides, dilations = ([int(one) for one in c.attributes.get(name) or [1] * rank]
-                          for name in ("strides", "dilations"))
+    strides, dilations = (
+        [int(one) for one in c.attributes.get(name) or [1] * rank]
+        for name in ("strides", "dilations")
+    )
     pads = [int(one) for one in c.attributes.get("pads") or [0] * (2 * rank)]
     for axis in range(rank):
         x = padded(x, axis + 2, pads[axis], pads[axis + rank], c.g.number(0, x.dtype))
-    spans = [(x.size(axis + 2) - dilations[axis] * (kernel[axis] - 1) - 1) // strides[axis] * strides[axis] + 1
-             for axis in range(rank)]
+    spans = [
+        (x.size(axis + 2) - dilations[axis] * (kernel[axis] - 1) - 1)
+        // strides[axis]
+        * strides[axis]
+        + 1
+        for axis in range(rank)
+    ]
     if min(spans) < 1:
         raise Unsupported(f"a kernel of {kernel} larger than its input {x}")
     parts = []

@@ -18,6 +18,7 @@ MIN_BITS = 4  # of the digits of i64 that are summed: 16 sums at most
 
 def reduction(*ops: str) -> Callable[[Callable[[Tensor, list[int], bool], Tensor]], None]:
     """Registers what a reduction computes over axes, which are an attribute or an input."""
+
     def register(function: Callable[[Tensor, list[int], bool], Tensor]) -> None:
         def convert(c: Node) -> Tensor:
             x = c[0]
@@ -27,7 +28,9 @@ def reduction(*ops: str) -> Callable[[Callable[[Tensor, list[int], bool], Tensor
             if is_real(x.dtype):
                 return function(x.f32(), axes, bool(c.integer("keepdims", 1))).to(x.dtype)
             return function(x, axes, bool(c.integer("keepdims", 1)))
+
         converts(*ops)(convert)
+
     return register
 
 
@@ -61,12 +64,16 @@ def sum_of_digits(x: Tensor, axes: list[int], add: Callable[[Tensor], Tensor]) -
 reduction("ReduceSum")(total)
 
 
-def real(function: Callable[[Tensor, list[int], bool], Tensor]) -> Callable[[Tensor, list[int], bool], Tensor]:
+def real(
+    function: Callable[[Tensor, list[int], bool], Tensor],
+) -> Callable[[Tensor, list[int], bool], Tensor]:
     """A reduction of float elements alone."""
+
     def checked(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
         if not is_real(x.dtype):
             raise Unsupported(f"the reduction of {x.dtype}")
         return function(x, axes, keepdims)
+
     return checked
 
 
@@ -120,7 +127,9 @@ def position(c: Node) -> Tensor:
         raise Unsupported(f"a position among {size} elements")
     found = x.equals(x.max([axis], True)) | x.is_nan()
     sign = 1.0 if c.integer("select_last_index") else -1.0
-    place = c.g.where(found, x.places(axis).f32() * sign, -math.inf).max([axis], bool(c.integer("keepdims", 1)))
+    place = c.g.where(found, x.places(axis).f32() * sign, -math.inf).max(
+        [axis], bool(c.integer("keepdims", 1))
+    )
     return (place * sign).to("i32").to("i64")
 
 
@@ -131,8 +140,11 @@ def cumsum(c: Node) -> Tensor:
         x = reversed_along(x, axis)
     if c.integer("exclusive"):
         x = padded(x.slice(axis, 0, x.size(axis) - 1), axis, 1, 0, c.g.number(0, x.dtype))
-    result = cumulative_sum(x, axis) if x.dtype != "i64" \
+    result = (
+        cumulative_sum(x, axis)
+        if x.dtype != "i64"
         else sum_of_digits(x, [axis], lambda digits: cumulative_sum(digits, axis))
+    )
     return reversed_along(result, axis) if c.integer("reverse") else result
 
 

@@ -1,0 +1,204 @@
+"""Models in files: shapes that a call knows, weights beside the model, and files that are broken or hostile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+import sinter  # noqa: E402
+
+MATRIX = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def tensor(name: str, *dims: int | str, kind: int = TensorProto.FLOAT) -> Any:
+    return helper.make_tensor_value_info(name, kind, dims)
+
+
+def model(nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: dict[str, np.ndarray] | None = None,
+          opset: int = 20, functions: list[Any] | None = None) -> Any:
+    initializers = [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()]
+    graph = helper.make_graph(nodes, "tiny", inputs, outputs, initializers)
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=imports, functions=functions or [], ir_version=10)
+
+
+def product(external: bool = False) -> Any:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "times")]
+    made = model(nodes, [tensor("x", "batch", "tokens", 4)], [tensor("y", "batch", "tokens", 3)], {"w": MATRIX})
+    if external:
+        place(made, location="weights.bin")
+    return made
+
+
+def place(made: Any, **entries: object) -> None:
+    """Moves the weight out of the file."""
+    weight = made.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.data_location = TensorProto.EXTERNAL
+    del weight.external_data[:]
+    for key, value in entries.items():
+        weight.external_data.add(key=key, value=str(value))
+
+
+def written(folder: Path, made: Any) -> Path:
+    path = folder / "model.onnx"
+    path.write_bytes(made.SerializeToString())
+    (folder / "weights.bin").write_bytes(MATRIX.tobytes())
+    return path
+
+
+def refused(made: Any, *parts: str) -> None:
+    with pytest.raises(sinter.SinterError) as raised:
+        sinter.from_onnx(made)
+    for part in parts:
+        assert part in str(raised.value)
+
+
+@pytest.mark.parametrize("external", (False, True))
+def test_a_file_runs_is_asked_and_saved(tmp_path: Path, external: bool) -> None:
+    imported = sinter.from_onnx(written(tmp_path, product(external)), sizes={"batch": (1, 4)})
+    assert imported.inputs == {"x": "f32[batch, tokens, 4]"}
+    assert imported.outputs == {"y": "f32[batch, tokens, 3]"}
+    x = np.random.default_rng(0).standard_normal((2, 5, 4), dtype=np.float32)
+    (y,) = imported.run(None, {"x": x}, device="cpu")
+    np.testing.assert_allclose(y, x @ MATRIX, rtol=1e-5)
+    assert imported.compile().verify("cpu", symbols={"batch": 2, "tokens": 3})
+    compiled = sinter.compile(imported.save(tmp_path / "saved"))
+    np.testing.assert_array_equal(compiled.run(x=x), y)
+    with pytest.raises(sinter.SinterError, match='no input is called "z".*it has x'):
+        imported.run(None, {"z": x})
+    with pytest.raises(sinter.SinterError, match="it has other files"):
+        imported.save(tmp_path)
+
+
+def test_the_command_converts(tmp_path: Path) -> None:
+    path = written(tmp_path, product())
+    arguments = [sys.executable, "-m", "sinter", "convert", str(path), "-o", str(tmp_path / "out")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([*arguments, "--size", "batch=2"], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "") and "→" in done.stderr
+    assert "%x: f32[2, tokens, 4]" in (tmp_path / "out" / "model.sir").read_text()
+    done = subprocess.run([*arguments, "--size", "batch"], capture_output=True, text=True, env=environment)
+    assert done.returncode == sinter.Code.USAGE and "NAME=N" in done.stderr
+
+
+def test_shape_arithmetic_is_of_symbols() -> None:
+    nodes = [helper.make_node("Shape", ["x"], ["shape"]),
+             helper.make_node("Gather", ["shape", "zero"], ["batch"], axis=0),
+             helper.make_node("Gather", ["shape", "one"], ["tokens"], axis=0),
+             helper.make_node("Mul", ["batch", "tokens"], ["rows"]),
+             helper.make_node("Unsqueeze", ["rows", "axis"], ["rows1"]),
+             helper.make_node("Concat", ["rows1", "rest"], ["wanted"], axis=0),
+             helper.make_node("Reshape", ["x", "wanted"], ["flat"]),
+             helper.make_node("Range", ["zero", "tokens", "one"], ["places"]),
+             helper.make_node("Cast", ["places"], ["numbers"], to=TensorProto.FLOAT)]
+    numbers = {"zero": np.int64(0), "one": np.int64(1), "axis": np.array([0]), "rest": np.array([-1])}
+    made = model(nodes, [tensor("x", "B", "S", 2, 3)], [tensor("flat", "R", 6), tensor("numbers", "S")],
+                 {name: np.asarray(value) for name, value in numbers.items()})
+    x = np.random.default_rng(0).standard_normal((2, 5, 2, 3), dtype=np.float32)
+    flat, places = sinter.from_onnx(made).run(None, {"x": x}, device="cpu")
+    np.testing.assert_array_equal(flat, x.reshape(10, 6))
+    np.testing.assert_array_equal(places, np.arange(5, dtype=np.float32))
+
+
+def test_functions_of_a_model_and_constant_branches_are_inlined() -> None:
+    body = [helper.make_node("Mul", ["a", "a"], ["square"]), helper.make_node("Add", ["square", "b"], ["c"])]
+    function = helper.make_function("own", "square_plus", ["a", "b"], ["c"], body, [helper.make_opsetid("", 20)])
+    one, other = (helper.make_graph([helper.make_node(op, ["x"], [op])], op, [], [tensor(op, 3)])
+                  for op in ("Neg", "Abs"))
+    nodes = [helper.make_node("If", ["yes"], ["z"], then_branch=one, else_branch=other),
+             helper.make_node("square_plus", ["x", "z"], ["y"], domain="own")]
+    made = model(nodes, [tensor("x", 3)], [tensor("y", 3)], {"yes": np.array(True)}, functions=[function])
+    x = np.array([1, -2, 3], np.float32)
+    np.testing.assert_array_equal(sinter.from_onnx(made).run(["y"], {"x": x}, device="cpu")[0], x * x - x)
+    del made.graph.initializer[:]
+    made.graph.input.append(tensor("yes", kind=TensorProto.BOOL))
+    refused(made, "(If, opset 20)", "known only when the model runs")
+
+
+def test_refusals_say_what_to_do() -> None:
+    x, y = [tensor("x", "N", 4)], [tensor("y", "N", 4)]
+    made = lambda node, inputs=x: model([node], inputs, y)
+    refused(made(helper.make_node("Hardmax", ["x"], ["y"], "h")), "Hardmax (opset 20)", 'node "h"', "docs/onnx.md")
+    refused(made(helper.make_node("Neg", ["x"], ["y"]), [tensor("x", 4, kind=TensorProto.DOUBLE)]), "float64", '"x"')
+    refused(made(helper.make_node("Neg", ["missing"], ["y"])), 'an input "missing"')
+    refused(made(helper.make_node("Add", ["x", "z"], ["y"]), [tensor("x", "N", 4), tensor("z", "M", 4)]),
+            "(Add, opset 20)", "not known to be the same")
+    refused(made(helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E4M3FN)), "a cast to float8_e4m3fn")
+    loop = helper.make_graph([], "body", [], [])
+    refused(made(helper.make_node("Loop", ["x"], ["y"], body=loop)), "a loop")
+
+
+def test_dims_may_be_as_large_as_others() -> None:
+    made = model([helper.make_node("Add", ["x", "z"], ["y"])], [tensor("x", "N", 4), tensor("z", "M", 4)],
+                 [tensor("y", "N", 4)])
+    assert sinter.from_onnx(made, sizes={"M": "N", "N": (1, 8)}).inputs["z"] == "f32[N, 4]"
+    with pytest.raises(sinter.SinterError, match="as large as another"):
+        sinter.from_onnx(made, sizes={"M": "N", "N": "M"})
+    with pytest.raises(sinter.SinterError, match="sizes 9 .. 8"):
+        sinter.from_onnx(made, sizes={"N": (9, 8)})
+
+
+HOSTILE = ({"location": "../weights.bin"}, {"location": "/etc/passwd"}, {"location": "link"}, {"location": "hard"},
+           {"location": "folder/weights.bin"}, {"location": "fifo"}, {"location": "missing"}, {"location": ""},
+           {"location": "weights.bin", "offset": 4}, {"location": "weights.bin", "offset": -4},
+           {"location": "weights.bin", "length": 47}, {"location": "weights.bin", "length": 2**62},
+           {"location": "weights.bin", "offset": 100}, {"location": "weights.bin", "__class__": 1}, {"length": 48})
+
+
+@pytest.mark.parametrize("entries", HOSTILE, ids=str)
+def test_data_beside_a_model_stays_in_its_folder_and_bounds(tmp_path: Path, entries: dict[str, object]) -> None:
+    folder, outside = tmp_path / "model", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    made = product(True)
+    place(made, **entries)
+    path = written(folder, made)
+    for one in (outside, tmp_path):
+        (one / "weights.bin").write_bytes(MATRIX.tobytes())
+    (folder / "link").symlink_to(folder / "weights.bin")
+    (folder / "folder").symlink_to(outside)
+    os.link(outside / "weights.bin", folder / "hard")
+    os.mkfifo(folder / "fifo")
+    with pytest.raises(sinter.SinterError) as raised:
+        sinter.from_onnx(path)
+    assert 'tensor "w"' in str(raised.value) and raised.value.code == sinter.Code.BAD_INPUT
+
+
+def test_broken_files_are_errors(tmp_path: Path) -> None:
+    whole = product().SerializeToString()
+    path = tmp_path / "model.onnx"
+    for data in (b"", b"\xff" * 64, whole[:20], b"PK\x03\x04"):
+        path.write_bytes(data)
+        with pytest.raises(sinter.SinterError, match="not an ONNX model"):
+            sinter.from_onnx(path)
+    random = np.random.default_rng(0)
+    for _ in range(200):  # whatever the bytes say, no other exception comes out
+        data = bytearray(whole)
+        for place_ in random.integers(0, len(data), 3):
+            data[place_] = random.integers(0, 256)
+        path.write_bytes(data)
+        try:
+            sinter.from_onnx(path)
+        except sinter.SinterError:
+            pass
+
+
+def test_lengths_of_tensors_must_agree() -> None:
+    for change in (lambda w: w.dims.append(2), lambda w: setattr(w, "raw_data", b"1234"),
+                   lambda w: w.dims.extend([2**40, 2**40]), lambda w: setattr(w, "data_type", 99)):
+        made = product()
+        change(made.graph.initializer[0])
+        refused(made, 'tensor "w"')
+    made = product()
+    made.graph.node.append(helper.make_node("Neg", ["x"], ["y"]))
+    refused(made, "defined twice")
