@@ -12,6 +12,7 @@ from sinter.errors import usage
 REQUIREMENTS = {
     "numpy": "numpy",
     "onnx": "onnx>=1.17",
+    "ml_dtypes": "ml_dtypes>=0.5",
     "jinja2": "jinja2>=3.1",
     "torch": "torch>=2.11",
     "safetensors": "safetensors",

@@ -60,7 +60,7 @@ def test_the_extras_bring_what_the_modules_import():
     files = set((PYTHON / "sinter").rglob("*.py"))
     of_torch = {path for path in files if "pytorch" in path.parts}
     imported = set().union(*map(packages_of, files - of_torch)) - OTHERS - {"torch"}
-    assert imported == {"numpy", "jinja2"} and imported <= extras["numpy"] | extras["chat"]
+    assert imported == {"numpy", "jinja2", "onnx"} <= extras["numpy"] | extras["chat"] | extras["onnx"]
     assert set().union(*map(packages_of, of_torch)) - OTHERS == extras["torch"]
     wanted = {one for line in text.splitlines() for one in ast.literal_eval(line.split(" = ", 1)[1])}
     assert set(sinter.extras.REQUIREMENTS.values()) == wanted

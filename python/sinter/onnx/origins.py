@@ -1,7 +1,8 @@
 """How tensors were made, where a later op may take a shorter way.
 
 A tensor that is indexed by 0, 1, 2, ... along an axis is only moved. A product of two operands that are both
-multiplied by a number, as exporters write attention, is multiplied once behind it.
+multiplied by a number, as exporters write attention, is multiplied once behind it. A bias that is added to a product
+with a weight is the bias of the `linear`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ SHAPES = {"Unsqueeze", "Squeeze", "Reshape", "Expand"}  # ops that keep a count 
 
 class Origins:
     """axes: along which axis a tensor of integers counts. parts: the tensors that an index of several axes
-    has along its last axis. factors: an operand and the number that it was multiplied by."""
+    has along its last axis. factors: an operand and the number that it was multiplied by. linears: the rows
+    and the matrix of a `linear` without a bias."""
 
     def __init__(self) -> None:
         self.axes: dict[Tensor, int] = {}
         self.parts: dict[Tensor, list[Tensor]] = {}
+        self.linears: dict[Tensor, tuple[Tensor, Tensor]] = {}
         self.factors: dict[Tensor, tuple[Tensor, float]] = {}
         self._whole: dict[
             Tensor, Tensor

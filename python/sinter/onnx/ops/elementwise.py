@@ -6,6 +6,7 @@ import functools
 import math
 from typing import Callable
 
+from ...importing.row_ops import linear
 from ...importing.tensor import Tensor
 from ...importing.types import is_integer, is_real
 from ...importing.unsupported import Unsupported
@@ -143,7 +144,6 @@ def cast_like(c: Node) -> Tensor:
 
 # ---- two operands and more
 
-converts("Add")(lambda c: c[0] + c[1])
 converts("Sub")(lambda c: c[0] - c[1])
 converts("And")(lambda c: c[0] & c[1])
 converts("Or")(lambda c: c[0] | c[1])
@@ -153,6 +153,17 @@ converts("LessOrEqual")(lambda c: c[0].less_equal(c[1]))
 converts("Greater")(lambda c: c[0].greater(c[1]))
 converts("GreaterOrEqual")(lambda c: c[0].greater_equal(c[1]))
 converts("Sum")(lambda c: functools.reduce(Tensor.__add__, c.tensors()))
+
+
+@converts("Add")
+def add(c: Node) -> Tensor:
+    """A sum; with a constant row behind a product by a matrix its bias, rounded once."""
+    for x, bias in ((c.value(0), c.value(1)), (c.value(1), c.value(0))):
+        if isinstance(x, Tensor) and x in c.origins.linears and isinstance(bias, Known):
+            rows, matrix = c.origins.linears[x]
+            if bias.array.shape == (matrix.size(0),) and bias.array.size > 1:
+                return linear(rows, matrix, c.tensor_of(bias))
+    return c[0] + c[1]
 
 
 @converts("Mul")

@@ -29,6 +29,7 @@ def matmul(c: Node) -> Tensor:
     matrix = transposed_matrix(c, 1) if rank == 2 else None
     if matrix is not None and a.product(a.rank - 1).is_number and a.size(a.rank - 1) > 0:
         result = row_ops.linear(a, matrix)
+        c.origins.linears[result] = a, matrix
     elif a in c.origins.factors and c[1] in c.origins.factors:
         (a, factor), (b, other) = c.origins.factors[a], c.origins.factors[c[1]]
         result = (product(c, a, b, None if a.dtype == "f32" else "f32") * (factor * other)).to(

@@ -1,0 +1,17 @@
+"""Models that torch.onnx writes, beside eager; `python exported_onnx.py` runs all."""
+
+from __future__ import annotations
+
+import pytest
+
+CASES = (("llama", 18), ("bert", 23))
+
+
+@pytest.mark.parametrize("name, opset", CASES, ids=str)
+def test_an_exported_model_computes_what_eager_does(name: str, opset: int) -> None:
+    for package in ("onnx", "onnxscript", "transformers"):
+        pytest.importorskip(package)
+    from exported_onnx import compare
+    outcome = compare(name, opset)
+    assert not outcome.wrong, "\n".join(outcome.wrong)
+    assert 0 < outcome.launches[0] <= outcome.launches[1] + 2
