@@ -51,7 +51,7 @@ Status refuse_other_format(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return {};
   if (const OtherFormat* other = format_of(path))
-    return fail(std::string(other->what), path, std::string(other->hint));
+    return fail(std::string(other->what), path, hint_of(*other, path));
   return {};
 }
 
@@ -69,7 +69,7 @@ std::string folder_hint(const std::string& folder) {
   for (const std::filesystem::path& file : files)
     if (const OtherFormat* other = format_of(file))
       return fmt::format("it holds {}; {}: {}", printable(file.filename().string()), other->what,
-                         other->hint);
+                         hint_of(*other, file));
   constexpr size_t kNamed = 3;
   std::string names;
   for (size_t i = 0; i < std::min(files.size(), kNamed); ++i)
