@@ -9,10 +9,10 @@
 #include <numeric>
 #include <set>
 
+#include "driver/explain/joined_costs.h"
 #include "driver/explain/layers.h"
 #include "driver/explain/option_lifts.h"
 #include "driver/text_table.h"
-#include "passes/fusion/joined_costs.h"
 
 namespace sinter {
 namespace {

@@ -11,7 +11,8 @@
 // from the product to the softmax, so that only the probabilities are rounded: `attention` may sum
 // in an order of its own and rounds the weights instead. With `relaxed`, roundings of the scores to
 // 16 bits are left out too. Behind the softmax `where(p is NaN, 0, p)` may give rows without a key
-// zeros, which the op does with `empty_zero`. No other op may read a value between the products.
+// zeros, which the op does with `empty_zero`; a row whose scores are NaN keeps NaN. No other op may
+// read a value between the products.
 #include <llvm/ADT/STLExtras.h>
 
 #include <cmath>

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "driver/build.h"
+#include "driver/explain/joined_costs.h"
 #include "driver/explain/layers.h"
 #include "golden/models.h"
-#include "passes/fusion/joined_costs.h"
 #include "runtime/temporary_directory.h"
 
 namespace sinter::worth_test {

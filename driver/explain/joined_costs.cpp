@@ -1,4 +1,4 @@
-#include "passes/fusion/joined_costs.h"
+#include "driver/explain/joined_costs.h"
 
 #include <llvm/ADT/STLExtras.h>
 
