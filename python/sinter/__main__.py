@@ -38,7 +38,9 @@ def convert(arguments: list[str]) -> int:
     """Writes an ONNX file as a folder with model.sir and its weights. Returns an exit code."""
     parser = argparse.ArgumentParser("python -m sinter convert", description=convert.__doc__)
     parser.add_argument("model", help="a file of ONNX")
-    parser.add_argument("-o", "--out", required=True, help="a folder that is empty or not there yet")
+    parser.add_argument(
+        "-o", "--out", required=True, help="a folder that is empty or not there yet"
+    )
     parser.add_argument(
         "--size",
         action="append",

@@ -10,11 +10,12 @@ NumPy's rules.
 from __future__ import annotations
 
 import math
-from typing import Protocol, Sequence
+from typing import Any, Protocol, Sequence
 
 from ..module import Value
 from .axes import check_rank, joined, list_text, regroup
 from .extents import Extent, Extents, Product, product_of
+from .row_checks import RowCheck
 from .types import is_real
 from .unsupported import Unsupported
 
@@ -28,9 +29,14 @@ class Builder(Protocol):
     """The methods of `Emitter` that a tensor calls."""
 
     extents: Extents
+    is_checked: bool
 
     def map(self, op: str, *operands: Tensor | Number) -> Tensor: ...
     def number(self, number: Number, dtype: str) -> Tensor: ...
+    def iota(self, size: Any, dtype: str = "i32") -> Tensor: ...
+    def scalar(self, number: Any, dtype: str) -> Tensor: ...
+    def where(self, condition: Tensor, a: Tensor | Number, b: Tensor | Number) -> Tensor: ...
+    def _note_check(self, value: Value, check: RowCheck) -> None: ...
     def concat(self, tensors: Sequence[Tensor], axis: int) -> Tensor: ...
     def cast(self, value: Value, dtype: str) -> Value: ...
     def is_widened(self, x: Tensor) -> bool: ...
@@ -156,27 +162,27 @@ class Tensor:
 
     # ---- element by element
 
-    def __add__(self, other): return self.g.map("add", self, other)
-    def __radd__(self, other): return self.g.map("add", other, self)
-    def __sub__(self, other): return self.g.map("sub", self, other)
-    def __rsub__(self, other): return self.g.map("sub", other, self)
-    def __mul__(self, other): return self.g.map("mul", self, other)
-    def __rmul__(self, other): return self.g.map("mul", other, self)
-    def __truediv__(self, other): return self.g.map("div", self, other)
-    def __rtruediv__(self, other): return self.g.map("div", other, self)
-    def __neg__(self): return self.g.map("neg", self)
-    def __and__(self, other): return self.g.map("logical_and", self, other)
-    def __or__(self, other): return self.g.map("logical_or", self, other)
-    def __invert__(self): return self.g.map("logical_not", self)
+    def __add__(self, other: Tensor | Number) -> Tensor: return self.g.map("add", self, other)
+    def __radd__(self, other: Tensor | Number) -> Tensor: return self.g.map("add", other, self)
+    def __sub__(self, other: Tensor | Number) -> Tensor: return self.g.map("sub", self, other)
+    def __rsub__(self, other: Tensor | Number) -> Tensor: return self.g.map("sub", other, self)
+    def __mul__(self, other: Tensor | Number) -> Tensor: return self.g.map("mul", self, other)
+    def __rmul__(self, other: Tensor | Number) -> Tensor: return self.g.map("mul", other, self)
+    def __truediv__(self, other: Tensor | Number) -> Tensor: return self.g.map("div", self, other)
+    def __rtruediv__(self, other: Tensor | Number) -> Tensor: return self.g.map("div", other, self)
+    def __neg__(self) -> Tensor: return self.g.map("neg", self)
+    def __and__(self, other: Tensor | Number) -> Tensor: return self.g.map("logical_and", self, other)
+    def __or__(self, other: Tensor | Number) -> Tensor: return self.g.map("logical_or", self, other)
+    def __invert__(self) -> Tensor: return self.g.map("logical_not", self)
 
-    def less(self, other): return self.g.map("less", self, other)
-    def less_equal(self, other): return self.g.map("less_equal", self, other)
-    def greater(self, other): return self.g.map("less", other, self)
-    def greater_equal(self, other): return self.g.map("less_equal", other, self)
-    def equals(self, other): return self.g.map("equal", self, other)
-    def maximum(self, other): return self.g.map("maximum", self, other)
-    def minimum(self, other): return self.g.map("minimum", self, other)
-    def is_nan(self): return ~self.equals(self)
+    def less(self, other: Tensor | Number) -> Tensor: return self.g.map("less", self, other)
+    def less_equal(self, other: Tensor | Number) -> Tensor: return self.g.map("less_equal", self, other)
+    def greater(self, other: Tensor | Number) -> Tensor: return self.g.map("less", other, self)
+    def greater_equal(self, other: Tensor | Number) -> Tensor: return self.g.map("less_equal", other, self)
+    def equals(self, other: Tensor | Number) -> Tensor: return self.g.map("equal", self, other)
+    def maximum(self, other: Tensor | Number) -> Tensor: return self.g.map("maximum", self, other)
+    def minimum(self, other: Tensor | Number) -> Tensor: return self.g.map("minimum", self, other)
+    def is_nan(self) -> Tensor: return ~self.equals(self)
 
     def apply(self, op: str) -> Tensor:
         """An elementwise op of one operand: "exp", "tanh", ..."""
@@ -212,7 +218,7 @@ class Tensor:
         value = self.g._add("reshape", [self._value], f"dims = {list_text(dims)}")
         return Tensor(self.g, value, counts)
 
-    def reshape(self, sizes: Sequence) -> Tensor:
+    def reshape(self, sizes: Sequence[Any]) -> Tensor:
         """The same elements, row-major, in another shape."""
         wanted = [self.g.extents.product(size) for size in sizes]
         return self._regrouped(regroup(self._value.dims, wanted))
@@ -282,7 +288,7 @@ class Tensor:
         order[a], order[b] = order[b], order[a]
         return self.permute(order)
 
-    def expand(self, sizes: Sequence) -> Tensor:
+    def expand(self, sizes: Sequence[Any]) -> Tensor:
         """Repeats elements: axes of size 1, and new leading ones, take the size; -1 keeps it."""
         lead = len(sizes) - self.rank
         ways = []
@@ -382,25 +388,26 @@ class Tensor:
         rows = math.prod(most[axis] for axis in chosen if axis not in first)
         return first if results <= FEW_SUMS and rows >= 2 and rows * length >= MANY_TERMS else []
 
-    def sum(self, axes=None, keepdim=False) -> Tensor:
+    def sum(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
         first = self._row_axes(axes) if is_real(self.dtype) else []
         if not first:
             return self._reduce("reduce_sum", axes, keepdim)
         sums = self.f32()._reduce("reduce_sum", first, True)._reduce("reduce_sum", axes, keepdim)
         return sums.to(self.dtype)
 
-    def max(self, axes=None, keepdim=False) -> Tensor:
+    def max(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
         first = self._row_axes(axes)
         rows = self._reduce("reduce_max", first, True) if first else self
         return rows._reduce("reduce_max", axes, keepdim)
 
-    def min(self, axes=None, keepdim=False): return -(-self).max(axes, keepdim)
+    def min(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+        return -(-self).max(axes, keepdim)
 
     def count(self, axes: Sequence[int] | None) -> int:
         """The number of elements that a reduction over the axes takes."""
         return math.prod(self.size(axis) for axis in self.chosen(axes))
 
-    def mean(self, axes=None, keepdim=False) -> Tensor:
+    def mean(self, axes: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
         total = self.sum(axes, keepdim)
         chosen = self.chosen(axes)
         if not chosen:

@@ -381,7 +381,7 @@ class Importer:
 
     def _dtype_name(self, number: int) -> str:
         try:
-            return np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(number)).name
+            return str(np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(number)).name)
         except (KeyError, TypeError):
             return f"type {number}"
 
@@ -396,7 +396,7 @@ class Importer:
             )
         wanted = "then_branch" if bool(condition.array.reshape(())) else "else_branch"
         graph = next(one.g for one in node.attribute if one.name == wanted)
-        inner: Scope = ChainMap({}, scope)  # type: ignore[arg-type]
+        inner: Scope = ChainMap({}, scope)
         for tensor in graph.initializer:
             inner[tensor.name] = self._constant(tensor)
         for one in graph.node:

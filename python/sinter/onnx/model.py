@@ -42,9 +42,12 @@ class OnnxModel:
         with imported.module as module:
             self.model: Model = module.model()
         self.text = self.model.text
-        self.weights = {
-            name: np.ascontiguousarray(array) for name, array in imported.weights.items()
-        }
+        self.weights: dict[str, np.ndarray] = {}
+        while (
+            imported.weights
+        ):  # one by one: a transposed weight is copied, and what it was made of goes
+            weight = next(iter(imported.weights))
+            self.weights[weight] = np.ascontiguousarray(imported.weights.pop(weight))
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
         entry = self.compile().entry()
@@ -126,30 +129,32 @@ def write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
 
 
 def from_onnx(
-    model: str | os.PathLike[str] | Any,
+    model: Any,
     *,
     sizes: Mapping[str, DimSize] | None = None,
     name: str | None = None,
 ) -> OnnxModel:
     """Imports a file of ONNX, or an onnx.ModelProto.
 
-    sizes: of dynamic dims by name: a size, the least and the largest one (1 .. 4096 without), or the name
-    of a dim that is always as large. name: of the module. An op, a type or a size that Sinter lacks is a SinterError that names the node with its
-    op and opset."""
+    sizes: of dynamic dims by name: a size, the least and the largest one (1 .. 4096
+    without), or the name of a dim that is always as large. name: of the module. An op, a type or a size
+    that Sinter lacks is a SinterError that names the node with its op and opset."""
     is_path = isinstance(model, (str, os.PathLike))
-    proto = read_model(model) if is_path else model
-    folder = Path(model).parent if is_path else None
-    title = name or (Path(model).stem if is_path else str(proto.graph.name)) or "model"
+    title = name or (Path(model).stem if is_path else str(model.graph.name)) or "model"
     checked = {dim: checked_size(dim, size) for dim, size in (sizes or {}).items()}
-    importer = Importer(
-        proto, TensorReader(folder), re.sub(r"\W", "_", title, flags=re.ASCII), checked
-    )
     try:
-        return OnnxModel(importer.run())
+        return OnnxModel(imported_from(model, is_path, title, checked))
     except SinterError as error:
-        raise SinterError(
-            error.code, error.what, ": ".join(filter(None, [title, error.where])), error.hint
-        ) from None
+        where = ": ".join(filter(None, [title, error.where]))
+        raise SinterError(error.code, error.what, where, error.hint) from None
+
+
+def imported_from(model: Any, is_path: bool, title: str, sizes: Mapping[str, DimSize]) -> Imported:
+    """The entry of a model, whose protobuf is free when it is imported."""
+    proto = read_model(model) if is_path else model
+    reader = TensorReader(Path(model).parent if is_path else None)
+    name = re.sub(r"\W", "_", title, flags=re.ASCII)
+    return Importer(proto, reader, name, sizes).run()
 
 
 def checked_size(name: str, size: DimSize) -> DimSize:

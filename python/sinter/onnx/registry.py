@@ -171,7 +171,8 @@ def count_of(sizes: Sequence[Any]) -> Any:
 
 
 _CONVERSIONS: dict[tuple[str, str], dict[int, Conversion]] = {}
-_FOLDS: dict[str, Callable[[Node], Known]] = {}
+Fold = Callable[["Node"], "Results"]
+_FOLDS: dict[str, Fold] = {}
 
 
 def converts(*ops: str, since: int = 1, domain: str = "") -> Callable[[Conversion], Conversion]:
@@ -185,10 +186,10 @@ def converts(*ops: str, since: int = 1, domain: str = "") -> Callable[[Conversio
     return register
 
 
-def folds(*ops: str) -> Callable[[Callable[[Node], Known]], Callable[[Node], Known]]:
+def folds(*ops: str) -> Callable[[Fold], Fold]:
     """Registers what computes ops of constants while a model is imported."""
 
-    def register(function: Callable[[Node], Known]) -> Callable[[Node], Known]:
+    def register(function: Fold) -> Fold:
         _FOLDS.update(dict.fromkeys(ops, function))
         return function
 
@@ -201,7 +202,7 @@ def conversion_of(domain: str, op: str, opset: int) -> Conversion | None:
     return versions.get(max((since for since in versions if since <= opset), default=-1))
 
 
-def fold_of(domain: str, op: str) -> Callable[[Node], Known] | None:
+def fold_of(domain: str, op: str) -> Fold | None:
     return _FOLDS.get(op) if domain == "" else None
 
 

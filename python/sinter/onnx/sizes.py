@@ -37,10 +37,12 @@ class Size:
         return self * -1
 
     def __sub__(self, other: Any) -> int | Size:
-        return self + other * -1
+        negated: int | Size = other * -1
+        return self + negated
 
     def __rsub__(self, other: Any) -> int | Size:
-        return self * -1 + other
+        total: int | Size = self * -1 + other
+        return total
 
     __radd__, __rmul__ = __add__, __mul__
 

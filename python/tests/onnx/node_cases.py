@@ -69,7 +69,11 @@ def with_constants(case: Any) -> Any:
     is_range, is_shape = "test_range" in case.name, "constantofshape" in case.name
     for i, (value, given) in enumerate(zip(model.graph.input, case.data_sets[0][0])):
         array = array_of(given)
-        if (i or is_range or is_shape) and array.ndim < 2 and (is_range or array.dtype.kind in "bi"):
+        if (
+            (i or is_range or is_shape)
+            and array.ndim < 2
+            and (is_range or array.dtype.kind in "bi")
+        ):
             model.graph.initializer.append(numpy_helper.from_array(array, value.name))
     return model
 
@@ -87,7 +91,9 @@ def difference(case: Any, model: Any, inputs: Any, wanted: Any) -> str:
     """What is wrong with the results of a model; "" is nothing."""
     names = [value.name for value in case.model.graph.input]
     feeds = {name: array_of(value) for name, value in zip(names, inputs) if name in model.inputs}
-    for ours, theirs in zip(model.run(None, feeds, device="cpu"), map(array_of, wanted), strict=True):
+    for ours, theirs in zip(
+        model.run(None, feeds, device="cpu"), map(array_of, wanted), strict=True
+    ):
         rtol = max(case.rtol, BF16_BOUND) if theirs.dtype.name == "bfloat16" else case.rtol
         rtol = max(rtol, FLOAT16_BOUND) if case.name in ROUNDED else rtol
         if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
@@ -112,7 +118,9 @@ def run(part: str = "") -> Outcome:
 
 
 def run_case(case: Any, outcome: Outcome) -> str:
-    if {dtype_of(value) for value in (*case.model.graph.input, *case.model.graph.output)} - set(DTYPES):
+    if {dtype_of(value) for value in (*case.model.graph.input, *case.model.graph.output)} - set(
+        DTYPES
+    ):
         return "other"
     try:
         model = imported(case)

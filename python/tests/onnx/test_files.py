@@ -23,17 +23,32 @@ def tensor(name: str, *dims: int | str, kind: int = TensorProto.FLOAT) -> Any:
     return helper.make_tensor_value_info(name, kind, dims)
 
 
-def model(nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: dict[str, np.ndarray] | None = None,
-          opset: int = 20, functions: list[Any] | None = None) -> Any:
+def model(
+    nodes: list[Any],
+    inputs: list[Any],
+    outputs: list[Any],
+    weights: dict[str, np.ndarray] | None = None,
+    opset: int = 20,
+    functions: list[Any] | None = None,
+) -> Any:
     initializers = [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()]
     graph = helper.make_graph(nodes, "tiny", inputs, outputs, initializers)
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1), helper.make_opsetid("com.microsoft", 1)]
+    imports = [
+        helper.make_opsetid("", opset),
+        helper.make_opsetid("own", 1),
+        helper.make_opsetid("com.microsoft", 1),
+    ]
     return helper.make_model(graph, opset_imports=imports, functions=functions or [], ir_version=10)
 
 
 def product(external: bool = False) -> Any:
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "times")]
-    made = model(nodes, [tensor("x", "batch", "tokens", 4)], [tensor("y", "batch", "tokens", 3)], {"w": MATRIX})
+    made = model(
+        nodes,
+        [tensor("x", "batch", "tokens", 4)],
+        [tensor("y", "batch", "tokens", 3)],
+        {"w": MATRIX},
+    )
     if external:
         place(made, location="weights.bin")
     return made
@@ -84,26 +99,41 @@ def test_the_command_converts(tmp_path: Path) -> None:
     path = written(tmp_path, product())
     arguments = [sys.executable, "-m", "sinter", "convert", str(path), "-o", str(tmp_path / "out")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([*arguments, "--size", "batch=2"], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [*arguments, "--size", "batch=2"], capture_output=True, text=True, env=environment
+    )
     assert (done.returncode, done.stdout) == (0, "") and "→" in done.stderr
     assert "%x: f32[2, tokens, 4]" in (tmp_path / "out" / "model.sir").read_text()
-    done = subprocess.run([*arguments, "--size", "batch"], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [*arguments, "--size", "batch"], capture_output=True, text=True, env=environment
+    )
     assert done.returncode == sinter.Code.USAGE and "NAME=N" in done.stderr
 
 
 def test_shape_arithmetic_is_of_symbols() -> None:
-    nodes = [helper.make_node("Shape", ["x"], ["shape"]),
-             helper.make_node("Gather", ["shape", "zero"], ["batch"], axis=0),
-             helper.make_node("Gather", ["shape", "one"], ["tokens"], axis=0),
-             helper.make_node("Mul", ["batch", "tokens"], ["rows"]),
-             helper.make_node("Unsqueeze", ["rows", "axis"], ["rows1"]),
-             helper.make_node("Concat", ["rows1", "rest"], ["wanted"], axis=0),
-             helper.make_node("Reshape", ["x", "wanted"], ["flat"]),
-             helper.make_node("Range", ["zero", "tokens", "one"], ["places"]),
-             helper.make_node("Cast", ["places"], ["numbers"], to=TensorProto.FLOAT)]
-    numbers = {"zero": np.int64(0), "one": np.int64(1), "axis": np.array([0]), "rest": np.array([-1])}
-    made = model(nodes, [tensor("x", "B", "S", 2, 3)], [tensor("flat", "R", 6), tensor("numbers", "S")],
-                 {name: np.asarray(value) for name, value in numbers.items()})
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "zero"], ["batch"], axis=0),
+        helper.make_node("Gather", ["shape", "one"], ["tokens"], axis=0),
+        helper.make_node("Mul", ["batch", "tokens"], ["rows"]),
+        helper.make_node("Unsqueeze", ["rows", "axis"], ["rows1"]),
+        helper.make_node("Concat", ["rows1", "rest"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["x", "wanted"], ["flat"]),
+        helper.make_node("Range", ["zero", "tokens", "one"], ["places"]),
+        helper.make_node("Cast", ["places"], ["numbers"], to=TensorProto.FLOAT),
+    ]
+    numbers = {
+        "zero": np.int64(0),
+        "one": np.int64(1),
+        "axis": np.array([0]),
+        "rest": np.array([-1]),
+    }
+    made = model(
+        nodes,
+        [tensor("x", "B", "S", 2, 3)],
+        [tensor("flat", "R", 6), tensor("numbers", "S")],
+        {name: np.asarray(value) for name, value in numbers.items()},
+    )
     x = np.random.default_rng(0).standard_normal((2, 5, 2, 3), dtype=np.float32)
     flat, places = sinter.from_onnx(made).run(None, {"x": x}, device="cpu")
     np.testing.assert_array_equal(flat, x.reshape(10, 6))
@@ -111,15 +141,28 @@ def test_shape_arithmetic_is_of_symbols() -> None:
 
 
 def test_functions_of_a_model_and_constant_branches_are_inlined() -> None:
-    body = [helper.make_node("Mul", ["a", "a"], ["square"]), helper.make_node("Add", ["square", "b"], ["c"])]
-    function = helper.make_function("own", "square_plus", ["a", "b"], ["c"], body, [helper.make_opsetid("", 20)])
-    one, other = (helper.make_graph([helper.make_node(op, ["x"], [op])], op, [], [tensor(op, 3)])
-                  for op in ("Neg", "Abs"))
-    nodes = [helper.make_node("If", ["yes"], ["z"], then_branch=one, else_branch=other),
-             helper.make_node("square_plus", ["x", "z"], ["y"], domain="own")]
-    made = model(nodes, [tensor("x", 3)], [tensor("y", 3)], {"yes": np.array(True)}, functions=[function])
+    body = [
+        helper.make_node("Mul", ["a", "a"], ["square"]),
+        helper.make_node("Add", ["square", "b"], ["c"]),
+    ]
+    function = helper.make_function(
+        "own", "square_plus", ["a", "b"], ["c"], body, [helper.make_opsetid("", 20)]
+    )
+    one, other = (
+        helper.make_graph([helper.make_node(op, ["x"], [op])], op, [], [tensor(op, 3)])
+        for op in ("Neg", "Abs")
+    )
+    nodes = [
+        helper.make_node("If", ["yes"], ["z"], then_branch=one, else_branch=other),
+        helper.make_node("square_plus", ["x", "z"], ["y"], domain="own"),
+    ]
+    made = model(
+        nodes, [tensor("x", 3)], [tensor("y", 3)], {"yes": np.array(True)}, functions=[function]
+    )
     x = np.array([1, -2, 3], np.float32)
-    np.testing.assert_array_equal(sinter.from_onnx(made).run(["y"], {"x": x}, device="cpu")[0], x * x - x)
+    np.testing.assert_array_equal(
+        sinter.from_onnx(made).run(["y"], {"x": x}, device="cpu")[0], x * x - x
+    )
     del made.graph.initializer[:]
     made.graph.input.append(tensor("yes", kind=TensorProto.BOOL))
     refused(made, "(If, opset 20)", "known only when the model runs")
@@ -128,19 +171,39 @@ def test_functions_of_a_model_and_constant_branches_are_inlined() -> None:
 def test_refusals_say_what_to_do() -> None:
     x, y = [tensor("x", "N", 4)], [tensor("y", "N", 4)]
     made = lambda node, inputs=x: model([node], inputs, y)
-    refused(made(helper.make_node("Hardmax", ["x"], ["y"], "h")), "Hardmax (opset 20)", 'node "h"', "docs/onnx.md")
-    refused(made(helper.make_node("Neg", ["x"], ["y"]), [tensor("x", 4, kind=TensorProto.DOUBLE)]), "float64", '"x"')
+    refused(
+        made(helper.make_node("Hardmax", ["x"], ["y"], "h")),
+        "Hardmax (opset 20)",
+        'node "h"',
+        "docs/onnx.md",
+    )
+    refused(
+        made(helper.make_node("Neg", ["x"], ["y"]), [tensor("x", 4, kind=TensorProto.DOUBLE)]),
+        "float64",
+        '"x"',
+    )
     refused(made(helper.make_node("Neg", ["missing"], ["y"])), 'an input "missing"')
-    refused(made(helper.make_node("Add", ["x", "z"], ["y"]), [tensor("x", "N", 4), tensor("z", "M", 4)]),
-            "(Add, opset 20)", "not known to be the same")
-    refused(made(helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E4M3FN)), "a cast to float8_e4m3fn")
+    refused(
+        made(
+            helper.make_node("Add", ["x", "z"], ["y"]), [tensor("x", "N", 4), tensor("z", "M", 4)]
+        ),
+        "(Add, opset 20)",
+        "not known to be the same",
+    )
+    refused(
+        made(helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E4M3FN)),
+        "a cast to float8_e4m3fn",
+    )
     loop = helper.make_graph([], "body", [], [])
     refused(made(helper.make_node("Loop", ["x"], ["y"], body=loop)), "a loop")
 
 
 def test_dims_may_be_as_large_as_others() -> None:
-    made = model([helper.make_node("Add", ["x", "z"], ["y"])], [tensor("x", "N", 4), tensor("z", "M", 4)],
-                 [tensor("y", "N", 4)])
+    made = model(
+        [helper.make_node("Add", ["x", "z"], ["y"])],
+        [tensor("x", "N", 4), tensor("z", "M", 4)],
+        [tensor("y", "N", 4)],
+    )
     assert sinter.from_onnx(made, sizes={"M": "N", "N": (1, 8)}).inputs["z"] == "f32[N, 4]"
     with pytest.raises(sinter.SinterError, match="as large as another"):
         sinter.from_onnx(made, sizes={"M": "N", "N": "M"})
@@ -148,15 +211,29 @@ def test_dims_may_be_as_large_as_others() -> None:
         sinter.from_onnx(made, sizes={"N": (9, 8)})
 
 
-HOSTILE = ({"location": "../weights.bin"}, {"location": "/etc/passwd"}, {"location": "link"}, {"location": "hard"},
-           {"location": "folder/weights.bin"}, {"location": "fifo"}, {"location": "missing"}, {"location": ""},
-           {"location": "weights.bin", "offset": 4}, {"location": "weights.bin", "offset": -4},
-           {"location": "weights.bin", "length": 47}, {"location": "weights.bin", "length": 2**62},
-           {"location": "weights.bin", "offset": 100}, {"location": "weights.bin", "__class__": 1}, {"length": 48})
+HOSTILE = (
+    {"location": "../weights.bin"},
+    {"location": "/etc/passwd"},
+    {"location": "link"},
+    {"location": "hard"},
+    {"location": "folder/weights.bin"},
+    {"location": "fifo"},
+    {"location": "missing"},
+    {"location": ""},
+    {"location": "weights.bin", "offset": 4},
+    {"location": "weights.bin", "offset": -4},
+    {"location": "weights.bin", "length": 47},
+    {"location": "weights.bin", "length": 2**62},
+    {"location": "weights.bin", "offset": 100},
+    {"location": "weights.bin", "__class__": 1},
+    {"length": 48},
+)
 
 
 @pytest.mark.parametrize("entries", HOSTILE, ids=str)
-def test_data_beside_a_model_stays_in_its_folder_and_bounds(tmp_path: Path, entries: dict[str, object]) -> None:
+def test_data_beside_a_model_stays_in_its_folder_and_bounds(
+    tmp_path: Path, entries: dict[str, object]
+) -> None:
     folder, outside = tmp_path / "model", tmp_path / "outside"
     folder.mkdir()
     outside.mkdir()
@@ -194,8 +271,12 @@ def test_broken_files_are_errors(tmp_path: Path) -> None:
 
 
 def test_lengths_of_tensors_must_agree() -> None:
-    for change in (lambda w: w.dims.append(2), lambda w: setattr(w, "raw_data", b"1234"),
-                   lambda w: w.dims.extend([2**40, 2**40]), lambda w: setattr(w, "data_type", 99)):
+    for change in (
+        lambda w: w.dims.append(2),
+        lambda w: setattr(w, "raw_data", b"1234"),
+        lambda w: w.dims.extend([2**40, 2**40]),
+        lambda w: setattr(w, "data_type", 99),
+    ):
         made = product()
         change(made.graph.initializer[0])
         refused(made, 'tensor "w"')

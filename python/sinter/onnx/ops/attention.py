@@ -39,22 +39,14 @@ def attend(
     """[B, H, S, E] of q [B, H, S, D], k [B, G, T, D] and v [B, G, T, E]. first, last: the keys that a token
     sees, i32 that broadcasts to [B, S]; None: all."""
     heads, width = q.size(1), v.size(3)
-    rows = [rows_of_heads(x) for x in (q, k, v)]
-    tokens = shape_of(rows[0])[:2]
-    ends = [
-        c.g.number(number, "i32") if end is None else end
-        for end, number in ((first, 0), (last, row_ops.LAST_ROW))
-    ]
-    scale = c.real("scale") or 1.0 / math.sqrt(q.size(3))
-    result = row_ops.attention(
-        *rows,
-        *(end.expand(tokens) for end in ends),
-        mask,
-        scale,
-        heads,
-        k.size(1),
-        c.real("softcap"),
+    rows, keys, values = rows_of_heads(q), rows_of_heads(k), rows_of_heads(v)
+    tokens = shape_of(rows)[:2]
+    begin, end = (
+        (c.g.number(number, "i32") if one is None else one).expand(tokens)
+        for one, number in ((first, 0), (last, row_ops.LAST_ROW))
     )
+    scale, cap = c.real("scale") or 1.0 / math.sqrt(q.size(3)), c.real("softcap")
+    result = row_ops.attention(rows, keys, values, begin, end, mask, scale, heads, k.size(1), cap)
     return result.unflatten(2, [heads, width]).permute([0, 2, 1, 3])
 
 
