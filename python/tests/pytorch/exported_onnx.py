@@ -25,7 +25,7 @@ from torch import nn
 import sinter
 from sinter.pytorch.tools.comparison import difference
 
-NAMES = ("llama", "bert", "gpt2", "gemma3")
+NAMES = ("llama", "bert", "gpt2", "gemma3", "qwen3_moe")
 OPSETS = (18, 20, 23)
 SIZES = ((2, 12, 0), (3, 7, 2), (1, 30, 0))  # batch, tokens, and how many of them pad the first text
 DIMS = {0: torch.export.Dim("batch", min=1, max=8), 1: torch.export.Dim("tokens", min=2, max=64)}
@@ -36,6 +36,17 @@ def gemma3() -> tuple[nn.Module, dict]:
     config = Gemma3TextConfig(num_key_value_heads=2, head_dim=16, sliding_window=8,
                               layer_types=["sliding_attention", "full_attention"], **SMALL)
     return language_model(lambda: Gemma3ForCausalLM(config))
+
+
+def qwen3_moe() -> tuple[nn.Module, dict]:
+    """Experts as batched products: of grouped products torch.onnx makes sizes that depend on the data."""
+    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+    config = Qwen3MoeConfig(num_key_value_heads=2, head_dim=16, num_experts=4, num_experts_per_tok=2,
+                            moe_intermediate_size=32, experts_implementation="batched_mm", **SMALL)
+    return language_model(lambda: Qwen3MoeForCausalLM(config))
+
+
+OTHERS = {"gemma3": gemma3, "qwen3_moe": qwen3_moe}
 
 
 class Logits(nn.Module):
@@ -64,7 +75,7 @@ def inputs(batch: int, tokens: int, padding: int) -> tuple[torch.Tensor, torch.T
 
 
 def made(name: str) -> nn.Module:
-    model, _ = gemma3() if name == "gemma3" else MODELS[name]()
+    model, _ = {**MODELS, **OTHERS}[name]()
     model.config.use_cache = False
     for parameter in model.parameters():  # the exporter joins parameters that are equal, such as zeros
         if parameter.dim() == 1:
