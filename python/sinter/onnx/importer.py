@@ -29,7 +29,7 @@ MAX_LITERAL = 64  # elements of a computed constant that is written in the modul
 MAX_DEPTH = 8  # of functions and branches inside one another
 MAX_REFUSED = 20  # ops that an error names
 VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"}  # fold at any size
-# What a conversion raises for operands and attributes that its op does not have, as broken files have them.
+# Exceptions of conversions for operands and attributes that do not fit the op, as broken files have them.
 UNFIT = (
     ArithmeticError,
     AssertionError,

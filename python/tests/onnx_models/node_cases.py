@@ -88,7 +88,7 @@ def imported(case: Any) -> Any:
 
 
 def difference(case: Any, model: Any, inputs: Any, wanted: Any) -> str:
-    """What is wrong with the results of a model; "" is nothing."""
+    """A text that says where the results of a model are wrong; "" if nowhere."""
     names = [value.name for value in case.model.graph.input]
     feeds = {name: array_of(value) for name, value in zip(names, inputs) if name in model.inputs}
     for ours, theirs in zip(

@@ -20,7 +20,9 @@ def random(*shape: int) -> Array:
     return np.random.default_rng(sum(shape)).standard_normal(shape, dtype=np.float32)
 
 
-def results(op: str, inputs: list[Array | None], outputs: list[str], **attributes: Any) -> list[Array]:
+def results(
+    op: str, inputs: list[Array | None], outputs: list[str], **attributes: Any
+) -> list[Array]:
     """Inputs of one axis are initializers."""
     names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
     given = {name: x for name, x in zip(names, inputs) if x is not None}
@@ -29,7 +31,11 @@ def results(op: str, inputs: list[Array | None], outputs: list[str], **attribute
     graph = helper.make_graph(
         [node],
         "g",
-        [helper.make_tensor_value_info(n, kind(x.dtype), x.shape) for n, x in given.items() if x.ndim != 1],
+        [
+            helper.make_tensor_value_info(n, kind(x.dtype), x.shape)
+            for n, x in given.items()
+            if x.ndim != 1
+        ],
         [helper.make_tensor_value_info(name, 1, None) for name in outputs if name],
         [numpy_helper.from_array(x, n) for n, x in given.items() if x.ndim == 1],
     )
@@ -40,7 +46,9 @@ def results(op: str, inputs: list[Array | None], outputs: list[str], **attribute
 
 def attended(q: Array, k: Array, v: Array, seen: Array) -> Array:
     """[B, S, H * D] of [B, S, H * D] and [B, T, G * D], of the keys that `seen` [B or 1, S, T] shows."""
-    q, k, v = (x.reshape(*x.shape[:2], -1, D).transpose(0, 2, 1, 3).astype(np.float64) for x in (q, k, v))
+    q, k, v = (
+        x.reshape(*x.shape[:2], -1, D).transpose(0, 2, 1, 3).astype(np.float64) for x in (q, k, v)
+    )
     k, v = (np.repeat(x, q.shape[1] // x.shape[1], 1) for x in (k, v))
     scores = np.where(seen[:, None], q @ k.transpose(0, 1, 3, 2) / np.sqrt(D), -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
@@ -53,12 +61,25 @@ def near(ours: Array, wanted: Array) -> None:
 
 
 def test_norms_behind_a_sum() -> None:
-    x, skip, weight, shift, bias = random(B, S, 16), random(B, S, 16), random(16), random(16) + 1, random(16) + 2
-    y, total = results("SkipSimplifiedLayerNormalization", [x, skip, weight, bias], ["y", "", "", "sum"], epsilon=1e-5)
+    x, skip, weight, shift, bias = (
+        random(B, S, 16),
+        random(B, S, 16),
+        random(16),
+        random(16) + 1,
+        random(16) + 2,
+    )
+    y, total = results(
+        "SkipSimplifiedLayerNormalization",
+        [x, skip, weight, bias],
+        ["y", "", "", "sum"],
+        epsilon=1e-5,
+    )
     wanted = (x + skip + bias).astype(np.float64)
     near(total, wanted)
     near(y, wanted / np.sqrt((wanted**2).mean(-1, keepdims=True) + 1e-5) * weight)
-    y, total = results("SkipLayerNormalization", [x, skip, weight, shift], ["y", "", "", "sum"], epsilon=1e-5)
+    y, total = results(
+        "SkipLayerNormalization", [x, skip, weight, shift], ["y", "", "", "sum"], epsilon=1e-5
+    )
     wanted = (x + skip).astype(np.float64)
     near(total, wanted)
     spread = np.sqrt(wanted.var(-1, keepdims=True) + 1e-5)
@@ -91,11 +112,21 @@ def test_rotary_positions() -> None:
 
 
 def test_multi_head_attention() -> None:
-    q, k, v, bias = random(B, S, H * D), random(B, 7, H * D), random(7, B, H * D).swapaxes(0, 1).copy(), random(3 * H * D)
+    q, k, v, bias = (
+        random(B, S, H * D),
+        random(B, 7, H * D),
+        random(7, B, H * D).swapaxes(0, 1).copy(),
+        random(3 * H * D),
+    )
     mask = np.ones((B, 7), np.int32)
     mask[0, 5:] = 0
     (ours,) = results("MultiHeadAttention", [q, k, v, bias, mask], ["y"], num_heads=H)
-    near(ours, attended(*(x + part for x, part in zip((q, k, v), np.split(bias, 3))), mask[:, None].astype(bool)))
+    near(
+        ours,
+        attended(
+            *(x + part for x, part in zip((q, k, v), np.split(bias, 3))), mask[:, None].astype(bool)
+        ),
+    )
 
 
 def test_grouped_attention_with_a_past() -> None:
@@ -118,14 +149,28 @@ def test_grouped_attention_with_a_past() -> None:
             angles = cos[begin : begin + tokens], sin[begin : begin + tokens]
             rotated = [turned(x[one].reshape(tokens, -1, D), *angles) for x in (q, k)]
             rows = [x[one, :, :begin].transpose(1, 0, 2) for x in old]
-            whole = [np.concatenate([rows[0], rotated[1]]), np.concatenate([rows[1], v[one].reshape(tokens, G, D)])]
+            whole = [
+                np.concatenate([rows[0], rotated[1]]),
+                np.concatenate([rows[1], v[one].reshape(tokens, G, D)]),
+            ]
             for ours, wanted in zip((keys, values), whole):
                 near(ours[one].transpose(1, 0, 2)[: valid[one]], wanted)
             seen = np.arange(valid[one]) <= begin + np.arange(tokens)[:, None]
-            near(y[one], attended(*(x.reshape(1, len(x), -1) for x in (rotated[0], *whole)), seen[None])[0])
+            near(
+                y[one],
+                attended(*(x.reshape(1, len(x), -1) for x in (rotated[0], *whole)), seen[None])[0],
+            )
 
 
 def test_what_is_not_converted_is_refused() -> None:
-    packed = [random(B, S, (H + 2 * G) * D), None, None, None, None, np.array([[4], [4]], np.int32), np.array(5, np.int32)]
+    packed = [
+        random(B, S, (H + 2 * G) * D),
+        None,
+        None,
+        None,
+        None,
+        np.array([[4], [4]], np.int32),
+        np.array(5, np.int32),
+    ]
     with pytest.raises(sinter.SinterError, match="GroupQueryAttention, opset 1.*packed operands"):
         results("GroupQueryAttention", packed, ["y"], num_heads=H, kv_num_heads=G)

@@ -195,7 +195,7 @@ def equal(c: Node) -> Tensor:
 
 @converts("Div")
 def div(c: Node) -> Tensor:
-    """Of integers towards zero."""
+    """A quotient; integers are rounded towards zero."""
     a, b = c[0], c[1]
     if not is_integer(a.dtype):
         return a / b

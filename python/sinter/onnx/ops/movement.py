@@ -18,7 +18,7 @@ def identity(c: Node) -> Value:
 
 @converts("Dropout")
 def dropout(c: Node) -> Results:
-    """Of a model that is not being trained; the mask is true everywhere."""
+    """The identity, since no model is trained here; the mask is true everywhere."""
     if c.has(2) and bool(c.array(2)):
         raise Unsupported("a dropout in training")
     return [c.value(0), c.g.full(shape_of(c.value(0)), True, "i1") if c.uses(1) else None]
