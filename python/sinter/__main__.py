@@ -12,6 +12,7 @@ from pathlib import Path
 from sinter._bindings import Code
 from sinter._library import PACKAGE, find
 from sinter.errors import SinterError, usage
+from sinter.gguf_metadata import gguf_file
 
 FILES = ("tokenizer_config.json", "chat_template.jinja")
 
@@ -113,10 +114,11 @@ def with_rendered_chat(arguments: list[str]) -> list[str]:
 
 
 def model_folder(arguments: list[str]) -> Path | None:
-    """The folder among the arguments that has a tokenizer's settings; of a plan, the one in it."""
+    """The folder among the arguments that has a tokenizer's settings, of a plan the one in it; or
+    the GGUF file."""
     for one in arguments:
         for folder in (Path(one), Path(one) / "model"):
-            if any((folder / name).is_file() for name in FILES):
+            if any((folder / name).is_file() for name in FILES) or gguf_file(folder):
                 return folder
     return None
 

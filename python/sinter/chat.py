@@ -9,20 +9,22 @@ from typing import Any, Mapping, Sequence
 
 from sinter.errors import SinterError, bad_input, printable, usage
 from sinter.extras import needed
+from sinter.gguf_metadata import gguf_file, tokenizer_config
 
 Message = Mapping[str, Any]
 
 
 class ChatTemplate:
     """The Jinja templates of a folder: chat_template.jinja and those of additional_chat_templates,
-    or "chat_template" of tokenizer_config.json. They came with the model, so they run in a sandbox
+    or "chat_template" of tokenizer_config.json, or of a GGUF file. They came with the model, so they run in a sandbox
     that changes nothing and has bounds. Where the conversation has tools, the template "tool_use"
     counts, else "default"."""
 
     def __init__(self, folder: str) -> None:
         needed("jinja2.sandbox", "chat")
         path = Path(folder)
-        config = _read_config(path / "tokenizer_config.json")
+        gguf = gguf_file(path)
+        config = tokenizer_config(gguf) if gguf else _read_config(path / "tokenizer_config.json")
         self._texts = _templates_of(path, config)
         self._tokens = _named_tokens(path, config)
         self.eos_token = self._tokens["eos_token"]
@@ -59,7 +61,6 @@ class ChatTemplate:
             raise bad_input(
                 f"the chat template refuses the messages: {printable(str(error))}", self._where
             ) from None
-
 
     def _template(self, name: str) -> Any:
         from sinter.bounded_template import BoundedTemplate
@@ -125,7 +126,7 @@ def _templates_of(folder: Path, config: dict[str, Any]) -> dict[str, str]:
 def _named_tokens(folder: Path, config: dict[str, Any]) -> dict[str, str]:
     """Texts of the tokens that a template can name, as the tokenizer reads them."""
     files = [config]
-    if config.get("added_tokens_decoder") is None:
+    if config.get("added_tokens_decoder") is None and folder.is_dir():
         files.append(_read_config(folder / "special_tokens_map.json"))
     tokens = {"bos_token": "", "eos_token": ""}
     for file in files:
