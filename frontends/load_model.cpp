@@ -306,7 +306,7 @@ Result<LoadedModel> load_gguf(const std::string& path, const LoadOptions& option
   if (!options.random_weights) {
     const std::string note = tensors->quantized_note(options.dtype.value_or(model.spec.dtype));
     if (options.note && !note.empty()) options.note(note);
-    weights = {tensors, path};
+    weights = {tensors, tensors->files().front(), {}, tensors->coded()};
   }
   return load_named(std::move(model), std::move(weights), path, options);
 }

@@ -39,6 +39,57 @@ uint64_t bytes_of(GgufType type, int64_t elements) {
   return static_cast<uint64_t>(elements / info.block_elements * info.block_bytes);
 }
 
+/// Codes of a row of blocks as words, or its scales.
+void copy_codes(GgufType type, std::span<const std::byte> blocks, std::span<std::byte> out) {
+  constexpr size_t kScaleBytes = 2, kWords = 16;
+  const size_t bytes = static_cast<size_t>(gguf_type_info(type).block_bytes);
+  std::byte* to = out.data();
+  for (size_t at = 0; at < blocks.size(); at += bytes) {
+    const std::byte* codes = blocks.data() + at + kScaleBytes;
+    if (type == GgufType::Q8_0) {
+      std::memcpy(to, codes, bytes - kScaleBytes);
+      to += bytes - kScaleBytes;
+      continue;
+    }
+    // Low nibbles are the first 16 codes, and two codes that follow one another share a byte.
+    const auto code = [&](size_t i) {
+      return i < kWords ? codes[i] & std::byte{15} : codes[i - kWords] >> 4;
+    };
+    for (size_t i = 0; i < kWords; ++i) *to++ = code(2 * i) | code(2 * i + 1) << 4;
+  }
+}
+
+void copy_scales(GgufType type, std::span<const std::byte> blocks, std::span<std::byte> out) {
+  const size_t bytes = static_cast<size_t>(gguf_type_info(type).block_bytes);
+  for (size_t block = 0; block < out.size() / sizeof(uint16_t); ++block)
+    std::memcpy(out.data() + block * sizeof(uint16_t), blocks.data() + block * bytes,
+                sizeof(uint16_t));
+}
+
+/// Groups of 32 codes with a float16 scale. The four bits n of Q4_0 mean n - 8.
+CodedTensor coded_form(GgufType type, llvm::ArrayRef<int64_t> dims) {
+  CodedTensor coded;
+  coded.set_extents(dims);
+  const bool bytes = type == GgufType::Q8_0;
+  coded.scheme = {.layout = bytes ? WeightLayout::plain : WeightLayout::packed,
+                  .bits = bytes ? 8 : 4,
+                  .strategy = ScaleStrategy::group,
+                  .group = 32};
+  return coded;
+}
+
+/// The name of a matrix without the end of one of its parts, and whether that is the codes.
+std::optional<std::pair<std::string_view, bool>> coded_part(const CodedTensors& coded,
+                                                            std::string_view name) {
+  for (const bool codes : {true, false}) {
+    const std::string_view end = kCodedParts[codes ? 0 : 1];
+    if (!name.ends_with(end)) continue;
+    const std::string_view matrix = name.substr(0, name.size() - end.size());
+    if (coded.contains(matrix)) return std::pair(matrix, codes);
+  }
+  return std::nullopt;
+}
+
 /// Rows of q and k, and their biases.
 std::string_view turned_heads(std::string_view name) {
   const auto is = [&](std::string_view end) { return name.ends_with(end); };
@@ -108,15 +159,40 @@ Status GgufTensors::add(const GgufTensor& tensor) {
     part.dims.erase(part.dims.begin());
     for (int64_t expert = 0; expert < tensor.dims[0]; ++expert) {
       part.first_row = expert * tensor.dims[1];
-      parts_.emplace(fmt::format("{}.{}.weight", stem, expert), part);
+      add_part(fmt::format("{}.{}.weight", stem, expert), part);
     }
     return {};
   }
   // One row, which the converter stores as a vector.
   if (name.ends_with(".ffn_gate_inp_shexp.weight") && part.dims.size() == 1)
     part.dims.insert(part.dims.begin(), 1);
-  parts_.emplace(tensor.name, std::move(part));
+  add_part(tensor.name, std::move(part));
   return {};
+}
+
+void GgufTensors::add_part(std::string name, Part part) {
+  if (is_coded(*part.tensor)) coded_.emplace(name, coded_form(part.tensor->type, part.dims));
+  parts_.emplace(std::move(name), std::move(part));
+}
+
+/// Gate and up of experts are one weight, which has one form.
+bool GgufTensors::is_coded(const GgufTensor& tensor) const {
+  if (tensor.type != GgufType::Q8_0 && tensor.type != GgufType::Q4_0) return false;
+  const std::string_view name = tensor.name;
+  const bool linear = name.find(".attn_") != name.npos || name.find(".ffn_") != name.npos;
+  const bool table = name == "token_embd.weight" || name == "output.weight";
+  if (tensor.dims.size() < 2 || !(linear || table) || name.find("ffn_gate_inp") != name.npos ||
+      tensor.dims[tensor.dims.size() - 2] > kLargestExtent || tensor.dims.back() > kLargestExtent)
+    return false;
+  const size_t gate = name.find("ffn_gate_exps"), up = name.find("ffn_up_exps");
+  if (gate == name.npos && up == name.npos) return true;
+  const std::string_view layer = name.substr(0, std::min(gate, up));
+  return llvm::all_of(file_.tensors(), [&](const GgufTensor& other) {
+    const std::string_view part = other.name;
+    const bool beside = part.starts_with(layer) && (part.ends_with("ffn_gate_exps.weight") ||
+                                                    part.ends_with("ffn_up_exps.weight"));
+    return !beside || other.type == tensor.type;
+  });
 }
 
 Status GgufTensors::turn(Part& part) const {
@@ -154,7 +230,7 @@ std::string GgufTensors::quantized_note(DType dtype) const {
   std::set<std::string_view> types;
   uint64_t stored = 0, given = 0;
   for (const GgufTensor& tensor : file_.tensors()) {
-    if (plain_type(tensor.type)) continue;
+    if (plain_type(tensor.type) || is_coded(tensor)) continue;
     types.insert(gguf_type_info(tensor.type).name);
     stored += tensor.bytes;
     given += static_cast<uint64_t>(elements_of(tensor.dims) * dtype_info(dtype).bits / 8);
@@ -166,8 +242,12 @@ std::string GgufTensors::quantized_note(DType dtype) const {
 }
 
 std::optional<TensorType> GgufTensors::find(std::string_view name) const {
+  if (const auto part = coded_part(coded_, name)) {
+    const CodedTensor& matrix = coded_.find(part->first)->second;
+    return part->second ? matrix.codes_type() : matrix.scales_type();
+  }
   const auto at = parts_.find(name);
-  if (at == parts_.end()) return std::nullopt;
+  if (at == parts_.end() || coded_.contains(name)) return std::nullopt;
   TensorType type{given_type(*at->second.tensor), {}};
   for (int64_t dim : at->second.dims) type.dims.push_back(Dim(dim));
   return type;
@@ -175,11 +255,17 @@ std::optional<TensorType> GgufTensors::find(std::string_view name) const {
 
 std::vector<std::string> GgufTensors::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, part] : parts_) names.push_back(name);
+  for (const auto& [name, part] : parts_) {
+    if (!coded_.contains(name)) {
+      names.push_back(name);
+      continue;
+    }
+    for (const size_t part_end : {0, 1}) names.push_back(name + std::string(kCodedParts[part_end]));
+  }
   return names;
 }
 
-Status GgufTensors::dequantize(const Part& part, std::vector<std::byte> stored,
+Status GgufTensors::dequantize(const Part& part, std::span<const std::byte> stored,
                                std::span<std::byte> out) const {
   const GgufTypeInfo& info = gguf_type_info(part.tensor->type);
   const Dequantize dequantize = dequantize_of(part.tensor->type);
@@ -195,23 +281,31 @@ Status GgufTensors::dequantize(const Part& part, std::vector<std::byte> stored,
   return {};
 }
 
+Result<std::vector<std::byte>> GgufTensors::stored_rows(const Part& part) const {
+  const GgufTensor& tensor = *part.tensor;
+  std::vector<std::byte> stored(bytes_of(tensor.type, elements_of(part.dims)));
+  SINTER_TRY(file_.read(tensor, bytes_of(tensor.type, part.first_row * part.dims.back()), stored));
+  if (part.head == 0) return stored;
+  std::vector<std::byte> rows(stored.size());
+  unturn_rows(stored, part.head, stored.size() / static_cast<uint64_t>(part.dims.front()), rows);
+  return rows;
+}
+
 Status GgufTensors::read(std::string_view name, std::span<std::byte> out) const {
-  const auto at = parts_.find(name);
+  const auto coded = coded_part(coded_, name);
+  const auto at = parts_.find(coded ? coded->first : name);
   if (at == parts_.end()) return tl::make_unexpected(missing(name));
   const Part& part = at->second;
-  const GgufTensor& tensor = *part.tensor;
-  const bool plain = plain_type(tensor.type).has_value();
-  const uint64_t begin = bytes_of(tensor.type, part.first_row * part.dims.back());
-  if (plain && part.head == 0 && !part.minus_one) return file_.read(tensor, begin, out);
-  std::vector<std::byte> stored(bytes_of(tensor.type, elements_of(part.dims)));
-  SINTER_TRY(file_.read(tensor, begin, stored));
-  if (part.head != 0) {
-    std::vector<std::byte> rows(stored.size());
-    const auto count = static_cast<uint64_t>(part.dims.front());
-    unturn_rows(stored, part.head, stored.size() / count, rows);
-    stored = std::move(rows);
+  const GgufType type = part.tensor->type;
+  const bool plain = plain_type(type).has_value();
+  if (plain && part.head == 0 && !part.minus_one)
+    return file_.read(*part.tensor, bytes_of(type, part.first_row * part.dims.back()), out);
+  SINTER_LET(stored, stored_rows(part));
+  if (coded) {
+    (coded->second ? copy_codes : copy_scales)(type, stored, out);
+    return {};
   }
-  if (!plain) return dequantize(part, std::move(stored), out);
+  if (!plain) return dequantize(part, stored, out);
   if (part.minus_one) subtract_one(stored);
   std::memcpy(out.data(), stored.data(), out.size());
   return {};

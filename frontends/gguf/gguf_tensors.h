@@ -1,13 +1,16 @@
 // The tensors of a GGUF model under their names in the file, with what the converter changed
-// undone: rows of q and k in the order of the halves of a head, norms without their 1. Quantized
-// types are dequantized to float32 when they are read. The matrices of experts are tensors of their
-// own: "blk.0.ffn_up_exps.weight" [E, out, in] is "blk.0.ffn_up_exps.{e}.weight" [out, in].
+// undone: rows of q and k in the order of the halves of a head, norms without their 1 (exact for
+// weights of -0.5 and above). Matrices of Q8_0 and Q4_0 are codes and scales
+// (quantized/coded_tensor.h); other quantized types are dequantized to float32 when they are read.
+// The matrices of experts are tensors of their own: "blk.0.ffn_up_exps.weight" [E, out, in] is
+// "blk.0.ffn_up_exps.{e}.weight" [out, in].
 #pragma once
 
 #include <map>
 #include <memory>
 
 #include "frontends/gguf/gguf_architecture.h"
+#include "frontends/quantized/coded_tensor.h"
 #include "ir/tensor_source.h"
 
 namespace sinter {
@@ -24,8 +27,10 @@ class GgufTensors final : public TensorSource {
   const GgufTensor* tensor(std::string_view name) const;
   /// The elements of a small tensor of float32.
   Result<std::vector<float>> floats(std::string_view name) const;
-  /// The quantized types, their bytes in the file and as they are given: for a line to the reader;
-  /// empty: there are none.
+  /// The matrices that are given as codes and scales.
+  const CodedTensors& coded() const { return coded_; }
+  /// The dequantized types, their bytes in the file and as they are given: for a line to the
+  /// reader; empty: there are none.
   std::string quantized_note(DType dtype) const;
 
   std::optional<TensorType> find(std::string_view name) const override;
@@ -44,8 +49,12 @@ class GgufTensors final : public TensorSource {
   };
   explicit GgufTensors(GgufFile file) : file_(std::move(file)) {}
   Status add(const GgufTensor& tensor);
+  void add_part(std::string name, Part part);
   Status turn(Part& part) const;
-  Status dequantize(const Part& part, std::vector<std::byte> stored,
+  bool is_coded(const GgufTensor& tensor) const;
+  /// The bytes of a part, its rows in order.
+  Result<std::vector<std::byte>> stored_rows(const Part& part) const;
+  Status dequantize(const Part& part, std::span<const std::byte> stored,
                     std::span<std::byte> out) const;
   tl::unexpected<Error> broken(const GgufTensor& tensor, std::string_view what,
                                std::string hint) const;
@@ -53,6 +62,7 @@ class GgufTensors final : public TensorSource {
   GgufFile file_;
   const GgufArchitecture* architecture_ = nullptr;
   std::map<std::string, Part, std::less<>> parts_;
+  CodedTensors coded_;
 };
 
 }  // namespace sinter

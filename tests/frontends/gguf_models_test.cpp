@@ -13,6 +13,7 @@
 #include "frontends/gguf_bytes.h"
 #include "frontends/load_model.h"
 #include "frontends/small_files.h"
+#include "ir/builder.h"
 #include "runtime/evaluate/evaluate.h"
 
 namespace sinter::gguf_models_test {
@@ -35,8 +36,12 @@ LoadedModel loaded(const std::string& path) {
 }
 
 std::vector<std::byte> value_of(const LoadedModel& model, const Weight& weight) {
-  auto values =
-      evaluate(weight.init, {}, {}, {}, {.precise = false, .source = model.tensors.get()});
+  Graph graph = weight.init;
+  for (const Op& op : std::vector<Op>(graph.ops().begin(), graph.ops().end()))
+    if (op.kind == OpKind::pack_codes)
+      graph.outputs[0] =
+          Builder(graph, {}).op(OpKind::dequantize, {graph.outputs[0]}, Attributes(op.attrs));
+  auto values = evaluate(graph, {}, {}, {}, {.precise = false, .source = model.tensors.get()});
   REQUIRE_MESSAGE(values, values.error().message());
   return std::move(values->front().bytes);
 }
@@ -80,6 +85,20 @@ TEST_CASE("a GGUF file is the model of its folder, in every field and every bit 
     }
   }
   CHECK(models == 22);
+}
+
+TEST_CASE("matrices of Q8_0 and Q4_0 are codes, others are dequantized with a word") {
+  LoadOptions options;
+  std::string notes;
+  options.note = [&](const std::string& note) { notes += note; };
+  const auto model = load_model(golden("llama_blocks/model.gguf"), options);
+  REQUIRE_MESSAGE(model, model.error().message());
+  CHECK(notes.find("weights of Q4_1, Q5_0, Q5_1 are dequantized to bf16") != notes.npos);
+  int packed = 0;
+  for (const Weight& weight : model->module.weights)
+    packed +=
+        llvm::any_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::pack_codes; });
+  CHECK(packed == 5);  // the table, and q and k of two layers
 }
 
 TEST_CASE("the values of blocks are those of the package gguf, bit for bit") {
