@@ -5,6 +5,8 @@
 
 #include "frontends/files/bounded_file.h"
 #include "frontends/files/json.h"
+#include "frontends/gguf/gguf_metadata.h"
+#include "frontends/gguf/gguf_path.h"
 
 namespace sinter {
 namespace {
@@ -195,7 +197,25 @@ std::vector<std::string> pooling_files(const std::string& folder) {
   return files;
 }
 
+namespace {
+
+/// Of a GGUF file, which does not say whether vectors have the length 1.
+Result<Pooling> gguf_pooling(const std::string& path) {
+  SINTER_LET(file, GgufFile::open(path));
+  const GgufMetadata metadata(file, "bert");
+  constexpr int64_t kMean = 1, kCls = 2;
+  SINTER_LET(kind, metadata.integer_or("pooling_type", kMean));
+  if (kind != 0 && kind != kMean && kind != kCls)
+    return metadata.refuse("pooling_type", "expected 1 (mean) or 2 (the first token)");
+  Pooling pooling;
+  if (kind == kCls) pooling.kind = PoolingKind::cls;
+  return pooling;
+}
+
+}  // namespace
+
 Result<Pooling> find_pooling(const std::string& folder) {
+  if (const auto file = gguf_model(folder)) return gguf_pooling(*file);
   Pooling pooling;
   const fs::path root(folder);
   if (!path_exists(root / "modules.json")) return pooling;

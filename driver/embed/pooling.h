@@ -24,8 +24,9 @@ struct Pooling {
   Prompts prompts = {};
 };
 
-/// By modules.json in the model's folder, and the files that it names; the default where there is
-/// none. A module, a way of pooling or a setting that is not known is an error.
+/// By modules.json in the model's folder, and the files that it names, or by a GGUF file; the
+/// default where there is neither. A module, a way of pooling or a setting that is not known is an
+/// error.
 Result<Pooling> find_pooling(const std::string& folder);
 
 /// The files that this may read, relative to the folder; they need not be there.
