@@ -8,6 +8,7 @@ from typing import Any
 from ...importing import row_ops
 from ...importing.row_ops import gather, index_of, take_rows
 from ...importing.tensor import Tensor
+from ...importing.types import MAX_I32
 from ...importing.unsupported import Unsupported
 from ..registry import MICROSOFT, ExpandBody, Node, converts, shape_of
 from .movement import padded
@@ -43,7 +44,7 @@ def attend(
     tokens = shape_of(rows)[:2]
     begin, end = (
         (c.g.number(number, "i32") if one is None else one).expand(tokens)
-        for one, number in ((first, 0), (last, row_ops.LAST_ROW))
+        for one, number in ((first, 0), (last, MAX_I32))
     )
     scale, cap = c.real("scale") or 1.0 / math.sqrt(q.size(3)), c.real("softcap")
     result = row_ops.attention(rows, keys, values, begin, end, mask, scale, heads, k.size(1), cap)

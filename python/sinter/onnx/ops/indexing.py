@@ -7,6 +7,7 @@ from typing import Any
 
 from ...importing.row_ops import checked_rows, gather, index_of, row_numbers, take_rows
 from ...importing.tensor import Tensor
+from ...importing.types import MAX_I32
 from ...importing.unsupported import Unsupported
 from ..registry import Known, Node, Results, converts, shape_of
 from ..sizes import Size
@@ -14,7 +15,6 @@ from .movement import along
 
 # A place's writer is found by comparing the place with the whole index.
 MAX_COMPARED = 2**28
-MAX_ROWS = 2**31 - 1
 
 
 def rows_of(c: Node, index: int, size: Any) -> Tensor:
@@ -63,7 +63,7 @@ def gather_elements(c: Node) -> Tensor:
 
 def joined_rows(parts: list[Tensor], sizes: list[int]) -> Tensor:
     """The row of a table of all axes joined that indices along them name; -1 where one is outside."""
-    if math.prod(sizes) > MAX_ROWS:
+    if math.prod(sizes) > MAX_I32:
         raise Unsupported(f"indices into {math.prod(sizes)} rows")
     if len(parts) == 1:
         return row_numbers(parts[0], sizes[0], from_end=True)

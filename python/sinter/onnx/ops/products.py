@@ -6,8 +6,8 @@ import functools
 import itertools
 import math
 
+from ...facts import max_operands
 from ...importing import row_ops
-from ...importing.emitter import MAX_CONCAT
 from ...importing.tensor import Tensor
 from ...importing.unsupported import Unsupported
 from ..registry import Known, Node, converts, shape_of
@@ -127,7 +127,7 @@ def conv(c: Node) -> Tensor:
         c.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID")
         or groups != 1
         and not is_of_channels
-        or math.prod(kernel) > MAX_CONCAT
+        or math.prod(kernel) > max_operands("concat")
     ):
         raise Unsupported(
             f"a convolution with a kernel of {kernel}, {groups} groups or automatic padding"
