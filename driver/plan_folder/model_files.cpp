@@ -29,13 +29,23 @@ std::vector<std::string> further_templates(const std::string& folder) {
   return names;
 }
 
-/// What a folder would say of the tokenizer.
+/// The files of a model whose first token is the vector of its text.
+constexpr std::string_view kModules =
+    R"([{"path": "", "type": "Transformer"}, {"path": "1_Pooling", "type": "Pooling"}])";
+constexpr std::string_view kFirstToken = R"({"pooling_mode": "cls"})";
+
+/// The files that the folder of the model would have for texts and their vectors.
 Result<std::vector<ModelFile>> gguf_model_files(const std::string& path) {
   SINTER_LET(file, GgufFile::open(path));
   std::vector<ModelFile> files{
       {"tokenizer_config.json", to_text(gguf_tokenizer_config(file).root)}};
   SINTER_LET(tokenizer, gguf_tokenizer_json(file));
   if (tokenizer) files.push_back({"tokenizer.json", to_text(tokenizer->root)});
+  SINTER_LET(pooling, find_pooling(path));
+  if (pooling.kind == PoolingKind::cls) {
+    files.push_back({"modules.json", std::string(kModules)});
+    files.push_back({"1_Pooling/config.json", std::string(kFirstToken)});
+  }
   return files;
 }
 

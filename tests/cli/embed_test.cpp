@@ -76,6 +76,24 @@ TEST_CASE("a line of numbers for each list of tokens") {
   CHECK(count == 2);
 }
 
+TEST_CASE("a GGUF file says how tokens are pooled, and so does its plan") {
+  const TemporaryDirectory folder;
+  const std::string model = SINTER_TESTS_DIR "/golden/gguf/bert", file = model + "/model.gguf",
+                    plan = folder.path() + "/plan";
+  const auto embedded = [](const std::string& path, const std::string& pooling) {
+    std::vector<std::string> command = {"embed", path, "--tokens", "2,5,7,3", "--device", "cpu"};
+    if (!pooling.empty()) command.insert(command.end(), {"--pooling", pooling});
+    const ProgramRun run = run_program(command);
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    return run.out;
+  };
+  REQUIRE(run_program({"compile", file, "--arch", "sm_90a", "-o", plan}).code == 0);
+  const std::string first = embedded(model, "cls");
+  CHECK(first != embedded(model, ""));
+  CHECK(embedded(file, "") == first);
+  CHECK(embedded(plan, "") == first);
+}
+
 TEST_CASE("vectors are written as a .npy with the numbers that are printed") {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/vectors.npy";
