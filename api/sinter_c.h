@@ -99,8 +99,9 @@ SINTER_API void sinter_allow_callbacks(int allow);
 
 /** Facts of the text form as JSON, for programs that build modules. "limits": "axes" of a value,
  *  "gradient_width", the longest head whose attention has a gradient's kernel. "ops": for each op
- * its "class" and the least and the most "operands". "codes": a chunk's codes, a round's "lanes",
- *  "tail_bytes" of a packed row, and the "bits" of each code. */
+ *  its "class" and the least and the most "operands". "codes": "chunk", the codes of a chunk,
+ *  "lanes", the chunks of a round, "tail_bytes" of a packed row, and the "bits" of each code
+ *  (ir/packed_codes.h has the layout). */
 SINTER_MAY_FAIL sinter_error* sinter_facts(char** json);
 
 /* ---- options ----------------------------------------------------------------------------- */

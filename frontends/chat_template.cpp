@@ -347,7 +347,9 @@ Result<ChatFormat> read_chat_format(const std::string& folder, std::string_view 
     SINTER_LET(found, recognized(text, fmt::format("{}: {}", document->file, view.pointer())));
     format = std::move(found);
   } else {
-    return fail("neither chat_template.jinja nor tokenizer_config.json says how the model chats",
+    return fail(gguf ? "no tokenizer.chat_template says how the model chats"
+                     : "neither chat_template.jinja nor tokenizer_config.json says how the model "
+                       "chats",
                 folder, "give --chat-template NAME: " + chat_template_names());
   }
   SINTER_LET(tokens, gguf ? named_tokens(document->view())

@@ -1,4 +1,4 @@
-// What importers ask before they use the ops of an attention's gradient.
+// A limit that importers check before they use the ops of an attention's gradient.
 #pragma once
 
 #include <cstdint>

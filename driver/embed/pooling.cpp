@@ -199,7 +199,8 @@ std::vector<std::string> pooling_files(const std::string& folder) {
 
 namespace {
 
-/// Of a GGUF file, which does not say whether vectors have the length 1.
+/// The pooling that a GGUF file names; 0 is no pooling, and the default is taken. It does not say
+/// whether vectors have the length 1.
 Result<Pooling> gguf_pooling(const std::string& path) {
   SINTER_LET(file, GgufFile::open(path));
   const GgufMetadata metadata(file, "bert");

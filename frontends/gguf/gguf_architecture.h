@@ -18,7 +18,7 @@ struct GgufArchitecture {
   std::string_view name;              // general.architecture
   std::string_view model_type;        // of config.json
   llvm::ArrayRef<GgufKey> keys = {};  // before those of all architectures
-  bool turned = false;                // rows of q and k are stored with neighbours as rotary pairs
+  bool interleaved = false;           // rows of q and k are stored with neighbours as rotary pairs
   bool plus_one = false;              // norms are stored as 1 + weight
   bool biases = false;                // the family has attention_bias, which its tensors say
   bool mlp_biases = false;            // the family has mlp_bias

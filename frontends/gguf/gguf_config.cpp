@@ -111,6 +111,9 @@ class ConfigMaker {
         add(member, *flag);
       } else if (const auto* text = std::get_if<std::string>(&value)) {
         add(member, *text);
+      } else if (!row && !std::holds_alternative<double>(value) &&
+                 !std::holds_alternative<int64_t>(value)) {
+        add(member, std::string("a list"));
       } else if (std::holds_alternative<double>(value)) {
         SINTER_LET(number, metadata_.number_or(key, 0));
         add(member, number);
@@ -130,7 +133,7 @@ class ConfigMaker {
       type = "mixtral";
     else if (is("llama") && window > 0)
       type = "mistral";
-    turns_biases_ = type == architecture_.model_type;
+    has_bias_members_ = type == architecture_.model_type;
     add("model_type", std::move(type));
     return {};
   }
@@ -143,10 +146,15 @@ class ConfigMaker {
       return metadata_.refuse("rope.dimension_count",
                               fmt::format("expected the width of a head, {}", head_dim_));
     }
-    if (has("rope_freqs.weight")) return add_factors("rope_freqs.weight", "rope_freqs.weight");
+    const bool has_factor = metadata_.find("rope.scaling.factor") != nullptr;
+    SINTER_LET(type, metadata_.text_or("rope.scaling.type", has_factor ? "linear" : "none"));
+    if (has("rope_freqs.weight")) {
+      if (type == "linear" || type == "yarn")
+        return metadata_.refuse("rope.scaling.type", "expected none beside rope_freqs.weight");
+      return add_factors("rope_freqs.weight", "rope_freqs.weight");
+    }
     if (has("rope_factors_long.weight"))
       return add_factors("rope_factors_short.weight", "rope_factors_long.weight");
-    SINTER_LET(type, metadata_.text_or("rope.scaling.type", "none"));
     if (type == "none") return {};
     return add_scaling(type);
   }
@@ -164,7 +172,12 @@ class ConfigMaker {
       scaling.push_back({member, JsonValue(std::move(list))});
     }
     SINTER_LET(positions, metadata_.integer("context_length"));
-    SINTER_LET(original, metadata_.integer_or("rope.scaling.original_context_length", positions));
+    const bool one_list = usual == long_ones;
+    SINTER_LET(original,
+               one_list ? Result<int64_t>(positions)
+                        : metadata_.integer_or("rope.scaling.original_context_length", positions));
+    if (original < 2)
+      return metadata_.refuse("rope.scaling.original_context_length", "expected 2 or more");
     const double longer = static_cast<double>(positions) / static_cast<double>(original);
     const double usual_factor =
         longer <= 1 ? 1.0
@@ -172,8 +185,7 @@ class ConfigMaker {
     SINTER_LET(said, metadata_.number_or("rope.scaling.attn_factor", usual_factor));
     // The file has the usual factor as float32.
     const double factor = std::abs(said - usual_factor) < 1e-6 ? usual_factor : said;
-    if (usual == long_ones)
-      scaling.push_back({"original_max_position_embeddings", JsonValue(positions)});
+    if (one_list) scaling.push_back({"original_max_position_embeddings", JsonValue(positions)});
     scaling.push_back({"attention_factor", JsonValue(factor)});
     add("rope_scaling", std::move(scaling));
     return {};
@@ -252,8 +264,8 @@ class ConfigMaker {
   }
 
   void add_biases() {
-    if (architecture_.biases && turns_biases_) add("attention_bias", has("blk.0.attn_q.bias"));
-    if (architecture_.mlp_biases && turns_biases_) add("mlp_bias", has("blk.0.ffn_up.bias"));
+    if (architecture_.biases && has_bias_members_) add("attention_bias", has("blk.0.attn_q.bias"));
+    if (architecture_.mlp_biases && has_bias_members_) add("mlp_bias", has("blk.0.ffn_up.bias"));
   }
 
   /// Facts of one architecture that its files do not say.
@@ -317,7 +329,7 @@ class ConfigMaker {
   const GgufMetadata metadata_;
   JsonValue::Object members_;
   int64_t layers_ = 0, hidden_ = 0, heads_ = 1, head_dim_ = 0;
-  bool turns_biases_ = true;  // the config has the members for biases
+  bool has_bias_members_ = true;  // the config has the members for biases
 };
 
 /// The rule of `weight`, if the map has none, or in its place.

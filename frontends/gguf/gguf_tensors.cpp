@@ -91,7 +91,7 @@ std::optional<std::pair<std::string_view, bool>> coded_part(const CodedTensors& 
 }
 
 /// Rows of q and k, and their biases.
-std::string_view turned_heads(std::string_view name) {
+std::string_view interleaved_heads(std::string_view name) {
   const auto is = [&](std::string_view end) { return name.ends_with(end); };
   if (is(".attn_q.weight") || is(".attn_q.bias")) return "attention.head_count";
   if (is(".attn_k.weight") || is(".attn_k.bias")) return "attention.head_count_kv";
@@ -99,8 +99,8 @@ std::string_view turned_heads(std::string_view name) {
 }
 
 /// Puts rows in the order of the halves of a head: row j of half a is row 2j + a of the file.
-void unturn_rows(std::span<const std::byte> stored, int64_t head, uint64_t row_bytes,
-                 std::span<std::byte> out) {
+void deinterleave_rows(std::span<const std::byte> stored, int64_t head, uint64_t row_bytes,
+                       std::span<std::byte> out) {
   const int64_t rows = static_cast<int64_t>(out.size() / row_bytes);
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t in_head = row % head, half = head / 2;
@@ -132,6 +132,8 @@ Result<std::shared_ptr<const GgufTensors>> GgufTensors::open(const std::string& 
   const std::shared_ptr<GgufTensors> made(new GgufTensors(std::move(file)));
   SINTER_LET(architecture, gguf_architecture(made->file_));
   made->architecture_ = architecture;
+  for (const GgufTensor& tensor : made->file_.tensors())
+    made->types_.emplace(tensor.name, tensor.type);
   for (const GgufTensor& tensor : made->file_.tensors()) SINTER_TRY(made->add(tensor));
   return std::shared_ptr<const GgufTensors>(made);
 }
@@ -147,7 +149,7 @@ Status GgufTensors::add(const GgufTensor& tensor) {
   if (part.minus_one && tensor.type != GgufType::F32)
     return broken(tensor, fmt::format("is {}, expected F32", gguf_type_info(tensor.type).name),
                   "convert the model again");
-  if (architecture_->turned) SINTER_TRY(turn(part));
+  if (architecture_->interleaved) SINTER_TRY(note_heads(part));
   const std::string_view name = tensor.name;
   if (tensor.dims.size() == 3 && name.ends_with(kExperts)) {
     if (tensor.dims[0] > kMaxExpertTensors)
@@ -159,20 +161,25 @@ Status GgufTensors::add(const GgufTensor& tensor) {
     part.dims.erase(part.dims.begin());
     for (int64_t expert = 0; expert < tensor.dims[0]; ++expert) {
       part.first_row = expert * tensor.dims[1];
-      add_part(fmt::format("{}.{}.weight", stem, expert), part);
+      SINTER_TRY(add_part(fmt::format("{}.{}.weight", stem, expert), part));
     }
     return {};
   }
   // One row, which the converter stores as a vector.
   if (name.ends_with(".ffn_gate_inp_shexp.weight") && part.dims.size() == 1)
     part.dims.insert(part.dims.begin(), 1);
-  add_part(tensor.name, std::move(part));
-  return {};
+  return add_part(tensor.name, std::move(part));
 }
 
-void GgufTensors::add_part(std::string name, Part part) {
-  if (is_coded(*part.tensor)) coded_.emplace(name, coded_form(part.tensor->type, part.dims));
-  parts_.emplace(std::move(name), std::move(part));
+Status GgufTensors::add_part(std::string name, Part part) {
+  const auto [at, is_new] = parts_.emplace(std::move(name), std::move(part));
+  const auto& [own, added] = *at;
+  if (!is_new)
+    return broken(*added.tensor, "is stored twice, alone and among its experts",
+                  "download the file again");
+  if (added.dims.size() == 2 && is_coded(*added.tensor))
+    coded_.emplace(own, coded_form(added.tensor->type, added.dims));
+  return {};
 }
 
 /// Gate and up of experts are one weight, which has one form.
@@ -181,22 +188,22 @@ bool GgufTensors::is_coded(const GgufTensor& tensor) const {
   const std::string_view name = tensor.name;
   const bool linear = name.find(".attn_") != name.npos || name.find(".ffn_") != name.npos;
   const bool table = name == "token_embd.weight" || name == "output.weight";
-  if (tensor.dims.size() < 2 || !(linear || table) || name.find("ffn_gate_inp") != name.npos ||
+  if (tensor.dims.size() != (name.ends_with(kExperts) ? 3U : 2U) || !(linear || table) ||
+      name.find("ffn_gate_inp") != name.npos ||
       tensor.dims[tensor.dims.size() - 2] > kLargestExtent || tensor.dims.back() > kLargestExtent)
     return false;
   const size_t gate = name.find("ffn_gate_exps"), up = name.find("ffn_up_exps");
   if (gate == name.npos && up == name.npos) return true;
-  const std::string_view layer = name.substr(0, std::min(gate, up));
-  return llvm::all_of(file_.tensors(), [&](const GgufTensor& other) {
-    const std::string_view part = other.name;
-    const bool beside = part.starts_with(layer) && (part.ends_with("ffn_gate_exps.weight") ||
-                                                    part.ends_with("ffn_up_exps.weight"));
-    return !beside || other.type == tensor.type;
-  });
+  const std::string layer(name.substr(0, std::min(gate, up)));
+  const auto has_type = [&](std::string_view part) {
+    const auto other = types_.find(layer + std::string(part));
+    return other == types_.end() || other->second == tensor.type;
+  };
+  return has_type("ffn_gate_exps.weight") && has_type("ffn_up_exps.weight");
 }
 
-Status GgufTensors::turn(Part& part) const {
-  const std::string_view key = turned_heads(part.tensor->name);
+Status GgufTensors::note_heads(Part& part) const {
+  const std::string_view key = interleaved_heads(part.tensor->name);
   if (key.empty()) return {};
   const GgufMetadata metadata(file_, architecture_->name);
   SINTER_LET(all, metadata.integer_or("attention.head_count", 0));
@@ -287,7 +294,8 @@ Result<std::vector<std::byte>> GgufTensors::stored_rows(const Part& part) const 
   SINTER_TRY(file_.read(tensor, bytes_of(tensor.type, part.first_row * part.dims.back()), stored));
   if (part.head == 0) return stored;
   std::vector<std::byte> rows(stored.size());
-  unturn_rows(stored, part.head, stored.size() / static_cast<uint64_t>(part.dims.front()), rows);
+  deinterleave_rows(stored, part.head, stored.size() / static_cast<uint64_t>(part.dims.front()),
+                    rows);
   return rows;
 }
 
@@ -302,6 +310,9 @@ Status GgufTensors::read(std::string_view name, std::span<std::byte> out) const 
     return file_.read(*part.tensor, bytes_of(type, part.first_row * part.dims.back()), out);
   SINTER_LET(stored, stored_rows(part));
   if (coded) {
+    const size_t bytes = static_cast<size_t>(gguf_type_info(type).block_bytes);
+    const size_t own = coded->second ? bytes - sizeof(uint16_t) : sizeof(uint16_t);
+    SINTER_CHECK(out.size() == stored.size() / bytes * own, "{}", name);
     (coded->second ? copy_codes : copy_scales)(type, stored, out);
     return {};
   }

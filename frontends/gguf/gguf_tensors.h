@@ -1,6 +1,7 @@
 // The tensors of a GGUF model under their names in the file, with what the converter changed
-// undone: rows of q and k in the order of the halves of a head, norms without their 1 (exact for
-// weights of -0.5 and above). Matrices of Q8_0 and Q4_0 are codes and scales
+// undone: rows of q and k in the order of the halves of a head, norms without their 1 (the
+// subtraction is exact for weights of -0.5 and above; the converter's addition may have rounded).
+// Matrices of Q8_0 and Q4_0 are codes and scales
 // (quantized/coded_tensor.h); other quantized types are dequantized to float32 when they are read.
 // The matrices of experts are tensors of their own: "blk.0.ffn_up_exps.weight" [E, out, in] is
 // "blk.0.ffn_up_exps.{e}.weight" [out, in].
@@ -49,8 +50,9 @@ class GgufTensors final : public TensorSource {
   };
   explicit GgufTensors(GgufFile file) : file_(std::move(file)) {}
   Status add(const GgufTensor& tensor);
-  void add_part(std::string name, Part part);
-  Status turn(Part& part) const;
+  Status add_part(std::string name, Part part);
+  /// Sets the rows of a head of q and k, which are interleaved.
+  Status note_heads(Part& part) const;
   bool is_coded(const GgufTensor& tensor) const;
   /// The bytes of a part, its rows in order.
   Result<std::vector<std::byte>> stored_rows(const Part& part) const;
@@ -61,6 +63,7 @@ class GgufTensors final : public TensorSource {
 
   GgufFile file_;
   const GgufArchitecture* architecture_ = nullptr;
+  std::map<std::string, GgufType, std::less<>> types_;  // of the file's tensors
   std::map<std::string, Part, std::less<>> parts_;
   CodedTensors coded_;
 };

@@ -24,6 +24,8 @@ constexpr const char* kConvertAgain = "convert the model again, or give token id
 #define SINTER_WORDS R"([^\r\n\p{L}\p{N}]?\p{L}+)"
 #define SINTER_MARKS R"( ?[^\s\p{L}\p{N}]+[\r\n]*)"
 #define SINTER_MARKS_OF_PATHS R"( ?[^\s\p{L}\p{N}]+[\r\n/]*)"
+#define SINTER_LLAMA3 \
+  SINTER_CONTRACTIONS "|" SINTER_WORDS R"(|\p{N}{1,3}|)" SINTER_MARKS "|" SINTER_SPACES
 #define SINTER_CASED(end)                                       \
   R"([^\r\n\p{L}\p{N}]?)" SINTER_UPPER "*" SINTER_LOWER "+" end \
   R"(|[^\r\n\p{L}\p{N}]?)" SINTER_UPPER "+" SINTER_LOWER "*" end
@@ -37,11 +39,11 @@ struct PreTokenizer {
   bool begins = false;          // BOS is added where no flag says otherwise
 };
 constexpr PreTokenizer kPreTokenizers[] = {
-    {"gpt-2 mpt olmo", "", ""},
+    {"gpt-2 phi-2 mpt olmo", "", ""},
     {"smollm starcoder refact command-r", "", R"({"type": "Digits", "individual_digits": true},)"},
-    {"llama-bpe llama3 llama-v3 falcon3 pixtral lfm2 smaug-bpe",
-     SINTER_CONTRACTIONS "|" SINTER_WORDS R"(|\p{N}{1,3}|)" SINTER_MARKS "|" SINTER_SPACES, "",
-     true, true},
+    {"llama-bpe llama3 llama-v3 falcon3 pixtral lfm2", SINTER_LLAMA3, "", true, true},
+    {"smaug-bpe", SINTER_LLAMA3, "", true},
+    {"dbrx", SINTER_LLAMA3, ""},
     {"qwen2 deepseek-r1-qwen stablelm2 hunyuan",
      SINTER_CONTRACTIONS "|" SINTER_WORDS R"(|\p{N}|)" SINTER_MARKS "|" SINTER_SPACES, ""},
     {"gpt-4o llama4",

@@ -71,6 +71,8 @@ def size_of(text: str) -> tuple[str, int | tuple[int, int] | str]:
     low, _, high = size.partition("..")
     if not name or not size:
         raise usage(f"--size {text}", "convert", "give NAME=N, NAME=LEAST..LARGEST or NAME=OTHER")
+    if ".." in size and not (low.isdigit() and high.isdigit()):
+        raise usage(f"--size {text}", "convert", "give the least and the largest size as numbers")
     if low.isdigit() and high.isdigit():
         return name, (int(low), int(high))
     return name, int(size) if size.isdigit() else size

@@ -8,6 +8,7 @@
 
 #include "frontends/files/safetensors.h"
 #include "frontends/gguf/gguf_blocks.h"
+#include "frontends/gguf/gguf_config.h"
 #include "frontends/gguf/gguf_path.h"
 #include "frontends/gguf/gguf_tokenizer.h"
 #include "frontends/gguf_bytes.h"
@@ -173,6 +174,41 @@ TEST_CASE("models that are not read are refused by name") {
           {"qwen2.attention.head_count_kv is 2 of u32", "layers of different sizes"});
   refuses(model_bytes("llama"), {"blk.0.", "weight"});
   refuses(model_bytes("llama").number<float>("llama.block_count.x", kF32, 1), {"no such key"});
+}
+
+std::shared_ptr<const GgufTensors> tensors_of(const GgufBytes& bytes) {
+  ScratchFolder folder;
+  const auto tensors = GgufTensors::open(folder.write("m.gguf", bytes.file()));
+  REQUIRE_MESSAGE(tensors, tensors.error().message());
+  return *tensors;
+}
+
+TEST_CASE("codes are those of matrices alone") {
+  const auto tensors =
+      tensors_of(model_bytes("qwen2").tensor("blk.0.attn_v.weight", 8, {32, 4, 3, 2}, 816));
+  CHECK(tensors->coded().empty());
+  const auto type = tensors->find("blk.0.attn_v.weight");
+  REQUIRE(type);
+  CHECK(*type == TensorType{DType::f32, {2, 3, 4, 32}});
+  ScratchFolder folder;
+  const auto twice = GgufTensors::open(
+      folder.write("m.gguf", model_bytes("qwen2moe")
+                                 .tensor("blk.0.ffn_up_exps.0.weight", 0, {32, 1}, 128)
+                                 .tensor("blk.0.ffn_up_exps.weight", 2, {32, 1, 2}, 36)
+                                 .file()));
+  check_error(twice, {"is stored twice, alone and among its experts"});
+}
+
+TEST_CASE("scaled positions are linear where only a factor is named") {
+  const auto config = [](const GgufBytes& bytes) { return gguf_config(*tensors_of(bytes)); };
+  const auto scaled =
+      config(model_bytes("qwen2").number<float>("qwen2.rope.scaling.factor", kF32, 4));
+  REQUIRE_MESSAGE(scaled, scaled.error().message());
+  CHECK(scaled->view()["rope_scaling"]["rope_type"].string() == "linear");
+  check_error(config(model_bytes("llama")
+                         .number<float>("llama.rope.scaling.factor", kF32, 4)
+                         .tensor("rope_freqs.weight", 0, {1}, 4)),
+              {"llama.rope.scaling.type", "expected none beside rope_freqs.weight"});
 }
 
 Result<std::optional<Tokenizer>> tokenizer_of(const GgufBytes& bytes) {

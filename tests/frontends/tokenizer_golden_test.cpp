@@ -55,7 +55,7 @@ void check_cases(const std::string& name, const Result<Tokenizer>& tokenizer) {
 
 void check_cases(const std::string& name) { check_cases(name, Tokenizer::open(folder_of(name))); }
 
-/// Of the GGUF file that tests/golden/make_gguf.py made of it.
+/// Runs the cases on the GGUF file that tests/golden/make_gguf.py made of the tokenizer.
 void check_gguf_cases(const std::string& name) {
   INFO(name);
   auto tokenizer =

@@ -28,11 +28,13 @@ MAX_SIZE = 4096  # of a dynamic dim, unless the caller says another
 MAX_LITERAL = 64  # elements of a computed constant that is written in the module
 MAX_DEPTH = 8  # of functions and branches inside one another
 MAX_REFUSED = 20  # ops that an error names
+MAX_NODES = 2**17  # with those of functions
 VIEWS = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose"}  # fold at any size
 # Exceptions of conversions for operands and attributes that do not fit the op, as broken files have them.
 UNFIT = (
     ArithmeticError,
     AssertionError,
+    MemoryError,
     AttributeError,
     LookupError,
     RecursionError,
@@ -76,6 +78,8 @@ class Importer:
         self.origins = Origins()
         self.known_tensors: dict[Known, Tensor] = {}
         self.known_dims: dict[str, Size | int] = {}
+        self.dim_names = Names()
+        self.converted = 0
 
     # ---- the graph
 
@@ -87,6 +91,7 @@ class Importer:
             self._define(scope, tensor.name, self._constant(tensor))
         given = [value for value in graph.input if value.name not in scope]
         shapes = [self._input_type(value) for value in given]
+        self._need_dims()
         for symbol in self.extents.symbols.values():
             self.imported.module.symbol(symbol.name, symbol.low, symbol.high)
         self.emitter = Emitter(self.imported.module.entry("main"), self.extents)
@@ -103,6 +108,16 @@ class Importer:
         for value in graph.output:
             self._output(value.name, scope)
         return self.imported
+
+    def _need_dims(self) -> None:
+        """Refuses sizes of dims that no input has."""
+        for name in self.sizes:
+            if name not in self.known_dims:
+                raise usage(
+                    f'no dim is called "{printable(name)}"',
+                    "sizes",
+                    f"the dims are {printable(', '.join(self.known_dims) or 'numbers')}",
+                )
 
     def _define(self, scope: Scope, name: str, value: Value | None) -> None:
         if not name:
@@ -144,20 +159,23 @@ class Importer:
 
     def _named_dim(self, title: str, depth: int) -> Size | int:
         """The size of a dynamic dim: a symbol, unless the caller gave a number or another dim."""
+        if title in self.known_dims:
+            return self.known_dims[title]
         given = self.sizes.get(title, (1, MAX_SIZE))
         if isinstance(given, str):
             if depth > len(self.sizes):
                 raise usage(
                     "dims that are each as large as another", f'sizes of "{title}"', "name one size"
                 )
-            return self._named_dim(given, depth + 1)
-        name = re.sub(r"\W", "_", title, flags=re.ASCII)
-        name = name if re.match(r"[A-Za-z_]", name) else f"s{name}"
-        if name not in self.known_dims:
-            self.known_dims[name] = (
-                given if isinstance(given, int) else self.extents.declare(name, *given)
-            )
-        return self.known_dims[name]
+            size = self._named_dim(given, depth + 1)
+        elif isinstance(given, int):
+            size = given
+        else:
+            name = re.sub(r"\W", "_", title, flags=re.ASCII)
+            name = name if re.match(r"[A-Za-z_]", name) else f"s{name}"
+            size = self.extents.declare(self.dim_names.unique(name), *given)
+        self.known_dims[title] = size
+        return size
 
     def _output(self, name: str, scope: Scope) -> None:
         value = scope.get(name)
@@ -285,6 +303,7 @@ class Importer:
         domain = plain_domain(node.domain)
         opset = self.opsets.get(domain, 0)
         name = prefix + node_name(node)
+        self.converted += 1
         try:
             results = self._results(node, domain, opset, scope, name, depth)
         except (Unsupported, SinterError, *UNFIT) as error:
@@ -294,7 +313,7 @@ class Importer:
             if isinstance(error, UNFIT):
                 reason = f"operands or attributes that do not fit the op ({error!r})"
             raise usage(
-                re.sub(r" \(C\d+\)", "", reason),
+                printable(re.sub(r" \(C\d+\)", "", reason)),
                 f'node "{printable(name, 200)}" ({printable(node.op_type, 80)}, opset {opset})',
                 "export the model without it, or with constant operands and sizes",
             ) from None
@@ -304,6 +323,8 @@ class Importer:
     def _results(
         self, node: Any, domain: str, opset: int, scope: Scope, name: str, depth: int
     ) -> Sequence[Value | None]:
+        if self.converted > MAX_NODES:
+            raise Unsupported(f"more than {MAX_NODES} nodes with those of functions")
         if depth > MAX_DEPTH:
             raise Unsupported(f"functions or branches inside one another, more than {MAX_DEPTH}")
         if node.op_type in CONTROL and not domain:
@@ -368,7 +389,11 @@ class Importer:
     def _attributes(self, node: Any) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for one in node.attribute:
-            value = self.onnx.helper.get_attribute_value(one) if not one.ref_attr_name else None
+            if one.ref_attr_name:
+                raise Unsupported("an attribute of a function inside of a branch")
+            if one.name == "broadcast":
+                raise Unsupported("broadcasting by attributes, as before opset 7")
+            value = self.onnx.helper.get_attribute_value(one)
             if one.name in ("to", "dtype") and isinstance(value, int):
                 value = self._dtype_name(value)
             elif isinstance(value, bytes):

@@ -13,13 +13,14 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from ..compiled import Compiled, compile
-from ..errors import SinterError, usage
+from ..errors import SinterError, printable, usage
 from ..importing.row_checks import library_error
 from ..module import Model
 from .importer import DimSize, Imported, Importer
 from .reader import TensorReader, read_model
 
 FILES = ("model.sir", "model.safetensors")
+PARTS = tuple(f"{name}.part" for name in FILES)  # of a save that was interrupted
 SAFETENSORS = {
     "float32": "F32",
     "float16": "F16",
@@ -95,14 +96,14 @@ class OnnxModel:
         which must be absent, empty or hold these files of another module."""
         path = Path(folder)
         if path.exists() and (
-            not path.is_dir() or {one.name for one in path.iterdir()} - set(FILES)
+            not path.is_dir() or {one.name for one in path.iterdir()} - {*FILES, *PARTS}
         ):
             raise usage(
                 "it has other files", str(path), "give a folder that is empty or not there yet"
             )
         path.mkdir(parents=True, exist_ok=True)
         write_safetensors(path / "model.safetensors.part", self.weights)
-        (path / "model.sir.part").write_text(self.text)
+        (path / "model.sir.part").write_text(self.text, encoding="utf-8")
         for name in reversed(FILES):
             os.replace(path / f"{name}.part", path / name)
         return path
@@ -145,7 +146,7 @@ def from_onnx(
     try:
         return OnnxModel(imported_from(model, is_path, title, checked))
     except SinterError as error:
-        where = ": ".join(filter(None, [title, error.where]))
+        where = ": ".join(filter(None, [printable(title, 200), error.where]))
         raise SinterError(error.code, error.what, where, error.hint) from None
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import bad_input
+from ..errors import bad_input, printable
 from ..extras import needed
 
-MAX_RANK = 64  # axes of a tensor in a file
+MAX_RANK = 32  # axes of a tensor in a file
 # Elements in a byte for types of fewer than 8 bits, whose constants Sinter does not read.
 PACKED = {"INT4", "UINT4", "FLOAT4E2M1", "INT2", "UINT2"}
 
@@ -63,7 +63,7 @@ class TensorReader:
 
     def array(self, tensor: Any) -> np.ndarray:
         """The elements of a TensorProto; those beside the model are mapped, not read."""
-        where = f'tensor "{tensor.name}"'
+        where = f'tensor "{printable(tensor.name, 200)}"'
         kinds = self.onnx.TensorProto
         if tensor.data_type not in kinds.DataType.values() or tensor.data_type in (
             kinds.UNDEFINED,
@@ -73,7 +73,7 @@ class TensorReader:
                 f"elements of type {tensor.data_type}", where, "numbers or truth values are wanted"
             )
         shape = tuple(tensor.dims)
-        if len(shape) > MAX_RANK or any(size < 0 for size in shape):
+        if len(shape) > MAX_RANK or any(not 0 <= size < 2**31 for size in shape):
             raise bad_input(f"the shape {list(shape)[:MAX_RANK]}", where, "export the model anew")
         dtype = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
         if kinds.DataType.Name(tensor.data_type) in PACKED:

@@ -8,6 +8,8 @@ from typing import Any, Iterator, Mapping
 from ..importing.extents import Extents, Product, Symbol
 from ..importing.unsupported import Unsupported
 
+MAX_TERMS, MAX_FACTORS = 64, 16  # of a size
+
 Term = tuple[str, ...]  # the factors of a product, sorted
 
 
@@ -31,6 +33,8 @@ class Size:
             for own, times in self.terms.items():
                 both = tuple(sorted(own + term))
                 total[both] = total.get(both, 0) + times * factor
+        if len(total) > MAX_TERMS or any(len(term) > MAX_FACTORS for term in total):
+            raise Unsupported("a size that is a product of many sizes")
         return size_of(total)
 
     def __neg__(self) -> int | Size:

@@ -15,6 +15,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import sinter  # noqa: E402
+from sinter.onnx import importer  # noqa: E402
 
 MATRIX = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -283,3 +284,55 @@ def test_lengths_of_tensors_must_agree() -> None:
     made = product()
     made.graph.node.append(helper.make_node("Neg", ["x"], ["y"]))
     refused(made, "defined twice")
+
+
+def test_a_range_has_all_its_numbers() -> None:
+    ends = {"a": np.int64(0), "b": np.int64(20000), "c": np.int64(3)}
+    nodes = [helper.make_node("Range", ["a", "b", "c"], ["r"]), helper.make_node("Add", ["r", "x"], ["y"])]
+    made = model(nodes, [tensor("x", 1, kind=TensorProto.INT64)], [tensor("y", 6667, kind=TensorProto.INT64)], ends)
+    (y,) = sinter.from_onnx(made).run(None, {"x": np.array([5])}, device="cpu")
+    np.testing.assert_array_equal(y, np.arange(0, 20000, 3) + 5)
+
+
+def test_dims_are_told_apart_by_their_whole_names() -> None:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    made = model(nodes, [tensor("x", "a.b", "a_b", 4)], [tensor("y", "a.b", "a_b", 3)], {"w": MATRIX})
+    imported = sinter.from_onnx(made, sizes={"a.b": 4, "a_b": 8})
+    assert imported.inputs == {"x": "f32[4, 8, 4]"}
+    assert sinter.from_onnx(made).inputs == {"x": "f32[a_b, a_b_1, 4]"}
+    with pytest.raises(sinter.SinterError, match='no dim is called "typo".*a.b, a_b'):
+        sinter.from_onnx(made, sizes={"typo": 4})
+
+
+def test_what_takes_more_than_its_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    older = helper.make_node("Add", ["x", "x"], ["y"], broadcast=1, axis=0)
+    refused(model([older], [tensor("x", 2)], [tensor("y", 2)], opset=6), "broadcasting by attributes")
+    squared = [helper.make_node("Shape", ["x"], ["s0"])]
+    squared += [helper.make_node("Mul", [f"s{i}", f"s{i}"], [f"s{i + 1}"]) for i in range(40)]
+    squared.append(helper.make_node("Expand", ["x", "s40"], ["y"]))
+    refused(model(squared, [tensor("x", "n")], [tensor("y", "m")]), "node \"y\" (Expand")
+    numbers = {"a": np.float32(0), "b": np.float32(1e15), "c": np.float32(1)}
+    refused(model([helper.make_node("Range", ["a", "b", "c"], ["r"]), helper.make_node("Add", ["r", "x"], ["y"])],
+                  [tensor("x", 1)], [tensor("y", 1)], numbers), "a range of")
+    wide = {f"w{i}": np.zeros([4096 if i == j else 1 for j in range(3)], np.int64) for i in range(3)}
+    nodes = [helper.make_node("Add", ["w0", "w1"], ["s"]), helper.make_node("Add", ["s", "w2"], ["t"]),
+             helper.make_node("Add", ["t", "x"], ["y"])]
+    inputs, outputs = ([tensor(name, 1, kind=TensorProto.INT64)] for name in "xy")
+    sinter_or_error(model(nodes, inputs, outputs, wide))
+    monkeypatch.setattr(importer, "MAX_NODES", 1000)
+    functions = []
+    for i in range(6):
+        call = helper.make_node(f"f{i + 1}" if i < 5 else "Relu", ["x"], ["x1"], domain="own" if i < 5 else "")
+        nodes = [helper.make_node(call.op_type, [f"x{k or ''}"], [f"x{k + 1}"], domain=call.domain) for k in range(60)]
+        functions.append(helper.make_function("own", f"f{i}", ["x"], ["x60"], nodes,
+                                              [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]))
+    refused(model([helper.make_node("f0", ["x"], ["y"], domain="own")], [tensor("x", 2)], [tensor("y", 2)],
+                  functions=functions), "nodes with those of functions")
+
+
+def sinter_or_error(made: Any) -> None:
+    """A model that may be imported or refused, in little memory."""
+    try:
+        sinter.from_onnx(made)
+    except sinter.SinterError:
+        pass

@@ -59,14 +59,13 @@ class FakeRecorder(Recorder):
 
 
 def move_over(results: list[torch.Tensor | None], arguments: list[torch.Tensor]) -> None:
-    """Gives each result the memory of an argument of its own that is as large, while there is one."""
+    """Gives each result the memory of an argument of its own that is as large, while there is one: first of the
+    last."""
     for i, result in enumerate(results):
-        for argument in arguments if result is not None else ():
-            if argument.nbytes >= result.nbytes:
-                arguments.remove(argument)
-                results[i] = tensor_at(argument.data_ptr(), result.nbytes, result.shape, result.stride(),
-                                       result.dtype, result.device)
-                break
+        places = [] if result is None else [k for k, one in enumerate(arguments) if one.nbytes >= result.nbytes]
+        if places:
+            results[i] = tensor_at(arguments.pop(places[-1]).data_ptr(), result.nbytes, result.shape, result.stride(),
+                                   result.dtype, result.device)
 
 
 @contextlib.contextmanager

@@ -608,6 +608,15 @@ class TestGradientsInLentMemory(unittest.TestCase):
         self.check()
         self.assertEqual(calls()[1]._recorder.replays, replays + 1)
 
+    @torch._functorch.config.patch(donated_buffer=False)
+    def test_a_kept_graph_whose_gradients_are_summed(self):
+        for _ in range(5):
+            for loss in self.losses():
+                loss.backward(retain_graph=True)
+                loss.backward()
+            self.check()
+            self.drop()
+
     def test_gradients_that_outlive_the_recordings(self):
         for _ in range(3):
             self.step()
@@ -622,6 +631,32 @@ class TestGradientsInLentMemory(unittest.TestCase):
             self.drop()
         for own, other in kept:
             assert_same(own, other, 1e-5)
+
+
+class TestGradientsOfSeveralReaders(unittest.TestCase):
+    """One gradient that autograd gives to two backward passes."""
+
+    def setUp(self):
+        reset()
+        self.enterContext(recorded_on_cpu())
+        self.enterContext(mock.patch.object(recording.RecordedCall, "reuse_arguments",
+                                            lambda call: setattr(call, "_reuses", True)))
+
+    def test_a_sum_of_compiled_blocks(self):
+        torch.manual_seed(8)
+        make = lambda middle: nn.Sequential(nn.Linear(16, 16), middle, nn.Linear(16, 16))
+        blocks = nn.ModuleList(map(make, (nn.GELU(), nn.Tanh(), nn.SiLU())))
+        ours = [record(block) for block in blocks]
+        for _ in range(8):
+            x = randn(24, 16)
+            found = []
+            for f, g, h in (ours, blocks):
+                given = x.clone().requires_grad_()
+                h(given + f(given) + g(given)).square().sum().backward()
+                found.append([given.grad, *(one.grad for one in blocks.parameters())])
+                blocks.zero_grad(set_to_none=True)
+            for own, other in zip(*found):
+                assert_same(own, other, 1e-5)
 
 
 class TestSpareMemory(unittest.TestCase):

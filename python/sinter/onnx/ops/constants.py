@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+import math
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from ..registry import (
     shape_of,
 )
 from ..sizes import Size, quotient
+
+MAX_RANGE = 2**24  # numbers of a range without sizes
 
 
 @converts("Constant")
@@ -61,15 +64,17 @@ def range_(c: Node) -> Results:
     """Places of an axis, i32 or i64; other numbers where all are constants."""
     start, limit, delta = (plain(c.array(i).reshape(-1)[0]) for i in range(3))
     dtype = c.value(0).dtype
-    if not any(isinstance(one, Size) for one in (start, limit, delta)):
-        array = (
-            np.arange(start, limit, delta).astype(np.dtype(dtype))
-            if abs((limit - start) / delta) <= MAX_FOLDED or dtype not in ("int32", "int64")
-            else None
-        )
-        if array is not None:
-            return Known(array, dtype)
-    places = c.g.iota(quotient(limit - start, delta), "i32" if dtype == "int32" else "i64")
+    if any(isinstance(one, Size) for one in (start, limit, delta)):
+        count = quotient(limit - start, delta)
+    else:
+        count = max(0, math.ceil((limit - start) / delta))
+        is_integer = dtype in ("int32", "int64")
+        count = max(0, -((start - limit) // delta)) if is_integer else count
+        if count > MAX_RANGE:
+            raise Unsupported(f"a range of {count} numbers")
+        if count <= MAX_FOLDED or not is_integer:
+            return Known(np.arange(start, limit, delta).astype(np.dtype(dtype)), dtype)
+    places = c.g.iota(count, "i32" if dtype == "int32" else "i64")
     if delta == 1 and isinstance(start, int) and start == 0:
         c.origins.axes[places] = 0
     places = places if delta == 1 else places * int(delta)
@@ -88,12 +93,19 @@ def elementwise(function: Callable[..., Any]) -> Callable[[Node], Known]:
 
     def fold(c: Node) -> Known:
         arrays = [c.array(i) for i in range(len(c.inputs))]
+        need_few(np.broadcast_shapes(*(array.shape for array in arrays)))
         values = np.frompyfunc(lambda *one: function(c, *map(plain, one)), len(arrays), 1)(*arrays)
         values = np.asarray(values, dtype=object)
         is_truth = all(isinstance(one, (bool, np.bool_)) for one in values.flat) and values.size > 0
         return known(values, "bool" if is_truth else c.value(len(arrays) - 1).dtype)
 
     return fold
+
+
+def need_few(sizes: Sequence[int]) -> None:
+    """Refuses a result of more elements than constants may have that are computed here."""
+    if math.prod(sizes) > MAX_FOLDED:
+        raise Unsupported(f"a constant of {math.prod(sizes)} elements")
 
 
 def plain(number: Any) -> Any:
@@ -191,6 +203,7 @@ def fold_gather(c: Node) -> Known:
     size = array.shape[axis]
     if index.dtype == object or index.size and not (-size <= index.min() and index.max() < size):
         raise Unsupported(f"an index outside of an axis of {size} elements")
+    need_few([index.size, array.size // max(size, 1)])
     return known(np.take(array, index, axis), c.value(0).dtype)
 
 

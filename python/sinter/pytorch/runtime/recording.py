@@ -146,12 +146,15 @@ class RecordedCall:
         self._static_addresses = addresses_at([i for i in tensors if i not in self._movable])
         self._movable_addresses = addresses_at(self._movable)
         self._reuses = False
+        # What the forward pass kept. Others may read the gradients of results, which are called tangents.
+        self._kept = {i for i in self._movable if not leaves[i].name.startswith("tangents_")}
         self._lock = self._memory.turn
         self._forget()
         _ALL.add(self)
 
     def reuse_arguments(self) -> None:
-        """Before the first call: nothing reads an argument that is lent behind a call."""
+        """Before the first call. The backward graph returns none of its arguments, so that a value that the forward
+        pass kept may be overwritten once it has been read."""
         self.entry.allow_groups()
         self._reuses = self.entry.in_groups
 
@@ -207,7 +210,7 @@ class RecordedCall:
 
     def _copy_results(self, key: tuple, place: Place, arguments) -> Recording | None:
         """Records anew, because a result of the last call is alive: with results that are copied."""
-        self._lent = ()
+        self._lent, self._reuses = (), False
         return self._record(key, place, arguments) if place.recording.has_lent_inputs(arguments) else None
 
     def _meet(self, key: tuple, stream: int, arguments) -> None:
@@ -243,11 +246,12 @@ class RecordedCall:
             return None
         moving = self._moving_inputs(place, arguments)
         lent = [i for i in self._movable if i not in self._moving and is_lent(arguments[i].data_ptr())]
+        spare = [i for i in lent if i in self._kept]
         try:
             is_run = not self.entry.overwritten  # else it would take the optimizer's step twice
             capture = self._recorder.record(
                 lambda *given: self.entry.launch(given, self._sessions, is_run=is_run),
-                functools.partial(self._captured, over=lent if self._reuses and not keeps_graph() else ()),
+                functools.partial(self._captured, over=spare if self._reuses and not keeps_graph() else ()),
                 arguments, moving,
                 {result: argument for result, argument in self._written.items() if argument not in moving})
         except RuntimeError as error:

@@ -28,8 +28,9 @@ class Group:
 
 def groups_of(steps: int, ends: Sequence[int], argument_bytes: Sequence[int], begins: Sequence[int],
               result_bytes: Sequence[int], are_recorded: bool = False) -> list[Group]:
-    """are_recorded: groups cost no time, so that each step that writes a new result begins one. ends: of each argument that can give its memory back, the number of steps that have run when it is not read
-    any more. begins: of each result, the first step that writes it; `steps`: it is copied behind the last one."""
+    """The groups of a call. ends: of each argument that can give its memory back, the number of steps that have run
+    when it is not read any more. begins: of each result, the first step that writes it; `steps`: it is copied behind the last one.
+    are_recorded: groups cost no time, so that each step that writes a new result begins one."""
     if steps == 0:
         return [Group(0, 0, [*range(len(begins))], [*range(len(ends))])]
     begins = [min(begin, steps - 1) for begin in begins]
