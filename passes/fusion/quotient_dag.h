@@ -40,13 +40,13 @@ class QuotientDag {
   enum class Reach : uint8_t { nothing, target, unknown };
 
   /// Whether the edges lead from `from` to `to`; `direct`: an edge between the two counts too.
-  /// unknown: it takes more edges than the budget. `reached`: where they do not, the groups between
-  /// the positions of the two that they lead to.
+  /// unknown: it takes more edges than the budget. `reached`: asks for the groups
+  /// between the positions of the two that they lead to instead.
   Reach reach(uint32_t from, uint32_t to, const Edges& edges, bool direct, size_t budget,
               std::vector<uint32_t>* reached = nullptr) const;
   bool path(uint32_t a, uint32_t b, bool direct) const;
-  /// The groups between the positions of `from` and `to` that the edges lead to from `from`, in
-  /// order. No path leads from one to the other outside of them.
+  /// The groups between the positions of `from` and `to` that the edges lead to from `from`,
+  /// in order.
   std::vector<uint32_t> between(uint32_t from, uint32_t to, const Edges& edges) const;
 
   /// From where to where a witness leads (quotient_dag.cpp).
