@@ -1,4 +1,4 @@
-"""What a GGUF file says of its tokens and its chat template."""
+"""Reads the tokens and the chat template that a GGUF file names."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def add_rope(writer, arch, config):
 
 
 def divisors(rope, width):
-    """What Llama 3 divides each frequency by."""
+    """The divisor of each frequency of Llama 3."""
     factor, old = rope["factor"], rope["original_max_position_embeddings"]
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     values = []

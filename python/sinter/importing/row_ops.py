@@ -5,7 +5,8 @@ Each brings the axis that it needs into one extent of the value, in its place, b
 
 from __future__ import annotations
 
-from typing import Callable
+import math
+from typing import Callable, Sequence
 
 from .axes import joined
 from .row_checks import ExportedRange, IntegerDivisionByZero, RowCheck
@@ -13,6 +14,7 @@ from .tensor import Tensor
 from .types import MAX_I32, is_real
 from .unsupported import Unsupported
 
+MIN_BITS = 4  # of the digits of i64 that are summed: 16 sums at most
 
 
 def along_last(x: Tensor, axis: int, function: Callable[[Tensor], Tensor]) -> Tensor:
@@ -281,3 +283,22 @@ def sum_rows(rows: Tensor, updates: Tensor, count: int, from_end: bool = False) 
     value = g._add("scatter_add", [rows._value, updates._value], f"rows = {count}")
     g._note_check(value, RowCheck(from_end=from_end))
     return Tensor(g, value, (1, 1))
+
+
+def sums_of_i64(x: Tensor, axes: Sequence[int], add: Callable[[Tensor], Tensor]) -> Tensor:
+    """Sums of i64 over axes, which wrap around: of digits that are so small that `add` sums them in i32."""
+    most = math.prod(x.g.extents.most(x.product(axis)) for axis in axes)
+    bits = 31 - max(most, 1).bit_length()
+    if bits < MIN_BITS:
+        raise Unsupported(f"sums of {most} integers")
+    total: Tensor | None = None
+    rest = x
+    for begin in range(0, 64, bits):
+        is_last = begin + bits >= 64
+        digits = rest if is_last else x.g.map("mod_floor", rest, 2**bits)
+        part = add(digits.nearest("i32")).to("i64")
+        part = part * 2**begin if begin else part
+        total = part if total is None else total + part
+        rest = rest if is_last else x.g.map("div_floor", rest, 2**bits)
+    assert total is not None
+    return total

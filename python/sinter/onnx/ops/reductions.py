@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Callable
 
-from ...importing.row_ops import cumulative_sum, gather
+from ...importing.row_ops import cumulative_sum, gather, sums_of_i64
 from ...importing.tensor import Tensor
 from ...importing.types import is_real
 from ...importing.unsupported import Unsupported
@@ -13,7 +13,6 @@ from ..registry import Node, converts, shape_of
 from .movement import along, padded
 
 MAX_PLACES = 2**24  # float32 counts exactly below this
-MIN_BITS = 4  # of the digits of i64 that are summed: 16 sums at most
 
 
 def reduction(*ops: str) -> Callable[[Callable[[Tensor, list[int], bool], Tensor]], None]:
@@ -39,26 +38,7 @@ def total(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
         return x
     if x.dtype != "i64":
         return x.sum(axes, keepdims)
-    return sum_of_digits(x, axes, lambda digits: digits.sum(axes, keepdims))
-
-
-def sum_of_digits(x: Tensor, axes: list[int], add: Callable[[Tensor], Tensor]) -> Tensor:
-    """Sums of i64, which wrap around: of digits that are so small that `add` sums them in i32."""
-    most = math.prod(x.g.extents.most(x.product(axis)) for axis in axes)
-    bits = 31 - max(most, 1).bit_length()
-    if bits < MIN_BITS:
-        raise Unsupported(f"sums of {most} integers")
-    result: Tensor | None = None
-    rest = x
-    for begin in range(0, 64, bits):
-        is_last = begin + bits >= 64
-        digits = rest if is_last else x.g.map("mod_floor", rest, 2**bits)
-        part = add(digits.nearest("i32")).to("i64")
-        part = part * 2**begin if begin else part
-        result = part if result is None else result + part
-        rest = rest if is_last else x.g.map("div_floor", rest, 2**bits)
-    assert result is not None
-    return result
+    return sums_of_i64(x, axes, lambda digits: digits.sum(axes, keepdims))
 
 
 reduction("ReduceSum")(total)
@@ -143,7 +123,7 @@ def cumsum(c: Node) -> Tensor:
     result = (
         cumulative_sum(x, axis)
         if x.dtype != "i64"
-        else sum_of_digits(x, [axis], lambda digits: cumulative_sum(digits, axis))
+        else sums_of_i64(x, [axis], lambda digits: cumulative_sum(digits, axis))
     )
     return reversed_along(result, axis) if c.integer("reverse") else result
 

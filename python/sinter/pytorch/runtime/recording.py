@@ -146,7 +146,7 @@ class RecordedCall:
         self._static_addresses = addresses_at([i for i in tensors if i not in self._movable])
         self._movable_addresses = addresses_at(self._movable)
         self._reuses = False
-        # What the forward pass kept. Others may read the gradients of results, which are called tangents.
+        # The forward pass kept these. The gradients of results, called tangents, may have other readers.
         self._kept = {i for i in self._movable if not leaves[i].name.startswith("tangents_")}
         self._lock = self._memory.turn
         self._forget()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Callable
 
 import torch
 
-from ....importing.row_ops import cumulative_sum, gather
+from ....importing.row_ops import cumulative_sum, gather, sums_of_i64
 from ....importing.tensor import Tensor
 from ....importing.types import is_real
 from ....importing.unsupported import Unsupported
@@ -21,8 +20,6 @@ from .registry import Conversion, aten, converts
 # float32 counts exactly below this.
 EXACT = 2**24
 MAX_FACTORS = 2**16  # of a running product, which is made in steps
-# Digits of int64 that are summed have this many bits at least: 16 sums at most.
-MIN_BITS = 4
 
 
 @converts(aten("sum.dim_IntList"))
@@ -31,27 +28,9 @@ def sum_(c: Conversion, x: Tensor, axes=None, keepdim=False, dtype=None) -> Tens
         return x.f32().sum(axes, keepdim).to(c.dtype) if x.dtype != c.dtype \
             else x.sum(axes, keepdim)
     if c.dtype == "i64" and not counts_truths(c.node.args[0]):
-        most = math.prod(c.g.extents.most(x.product(axis)) for axis in x.chosen(axes))
-        return sums_of_i64(x.to("i64"), most, lambda digits: digits.sum(axes, keepdim))
+        return sums_of_i64(x.to("i64"), x.chosen(axes), lambda digits: digits.sum(axes, keepdim))
     numbers = x.to("i32") if c.dtype == "i32" else x.nearest("i32")
     return numbers.sum(axes, keepdim).to(c.dtype)
-
-
-def sums_of_i64(x: Tensor, most: int, add: Callable[[Tensor], Tensor]) -> Tensor:
-    """Sums of at most `most` elements of int64, which wrap around as torch's do: of digits that are so
-    small that `add` sums them in i32."""
-    bits = 31 - max(most, 1).bit_length()
-    if bits < MIN_BITS:
-        raise Unsupported(f"sums of {most} integers")
-    total, rest = None, x
-    for begin in range(0, 64, bits):
-        is_last = begin + bits >= 64
-        digits = rest if is_last else x.g.map("mod_floor", rest, 2**bits)
-        part = add(digits.nearest("i32")).to("i64")
-        part = part * 2**begin if begin else part
-        total = part if total is None else total + part
-        rest = rest if is_last else x.g.map("div_floor", rest, 2**bits)
-    return total
 
 
 @converts(aten("mean.default"), aten("mean.dim"))
@@ -230,8 +209,7 @@ def cumsum(c: Conversion, x: Tensor, axis, *, dtype=None) -> Tensor:
     elif counts_truths(c.node.args[0]):
         source = x.nearest("i32")
     else:
-        most = c.g.extents.most(x.product(axis))
-        return sums_of_i64(x.to("i64"), most, lambda digits: cumulative_sum(digits, axis)).to(c.dtype)
+        return sums_of_i64(x.to("i64"), [axis], lambda digits: cumulative_sum(digits, axis)).to(c.dtype)
     return cumulative_sum(source, axis).to(c.dtype)
 
 
