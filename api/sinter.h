@@ -366,6 +366,10 @@ struct AttentionOptions {
   bool any_range = false;   ///< first and last may be any numbers; keys that are there are seen
   bool empty_zero = false;  ///< a token that sees no key gets zeros, and not NaN
   std::int64_t sink = 0;    ///< a token also sees this number of leading keys, up to its last
+  /// The probability that a weight is left out, 0 .. 1, both excluded, by the number `seed` i32[];
+  /// 0: none is. For `attention` alone.
+  double dropout = 0;
+  std::optional<Value> seed;
 };
 
 namespace detail {
@@ -569,6 +573,14 @@ class Graph {
   /// Integers only: the quotient rounded down, and the remainder.
   Value div_floor(Value a, Value b, Name name = {}) { return op("div_floor", {a, b}, {}, name); }
   Value mod_floor(Value a, Value b, Name name = {}) { return op("mod_floor", {a, b}, {}, name); }
+  Value bit_and(Value a, Value b, Name name = {}) { return op("bit_and", {a, b}, {}, name); }
+  Value bit_or(Value a, Value b, Name name = {}) { return op("bit_or", {a, b}, {}, name); }
+  Value bit_xor(Value a, Value b, Name name = {}) { return op("bit_xor", {a, b}, {}, name); }
+  /// By b places; to the right the sign repeats. b below 0 or beyond the bits moves all out.
+  Value shift_left(Value a, Value b, Name name = {}) { return op("shift_left", {a, b}, {}, name); }
+  Value shift_right(Value a, Value b, Name name = {}) {
+    return op("shift_right", {a, b}, {}, name);
+  }
   Value maximum(Value a, Value b, Name name = {}) { return op("maximum", {a, b}, {}, name); }
   Value minimum(Value a, Value b, Name name = {}) { return op("minimum", {a, b}, {}, name); }
   Value less(Value a, Value b, Name name = {}) { return op("less", {a, b}, {}, name); }
@@ -720,6 +732,8 @@ class Graph {
     if (options.any_range) attributes.set("any_range", std::int64_t{1});
     if (options.empty_zero) attributes.set("empty_zero", std::int64_t{1});
     if (options.mask) operands.push_back(*options.mask);
+    if (options.dropout > 0) attributes.set("dropout", options.dropout);
+    if (options.seed) operands.push_back(*options.seed);
     return op(kind, operands, attributes.text(), name);
   }
 

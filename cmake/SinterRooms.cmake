@@ -7,7 +7,8 @@ target_compile_definitions(sinter_plan PRIVATE SINTER_VERSION="${PROJECT_VERSION
 sinter_room(codegen/emission sinter_ir sinter_device sinter_plan)
 sinter_room(kernels sinter_ir sinter_device sinter_plan sinter_codegen_emission)
 sinter_embed_headers(sinter_kernels kernels/library.inc kernels/*/*.cuh kernels/tile/*/*.cuh kernels/*/order.h kernels/*/layout.h
-                     ir/scalar_math.h ir/activation.h ir/packed_codes.h)
+                     ir/scalar_math.h ir/activation.h ir/attention_dropout.h
+                     ir/packed_codes.h)
 sinter_room(passes sinter_ir sinter_device sinter_kernels)
 sinter_room(codegen/lowering sinter_ir sinter_device sinter_plan sinter_kernels sinter_codegen_emission ${SINTER_XXHASH})
 sinter_room(frontends sinter_ir nlohmann_json::nlohmann_json ${SINTER_PCRE2} ${SINTER_UTF8PROC})

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "ir/optional_attribute.h"
 
 namespace sinter {
 
@@ -34,7 +35,14 @@ inline AttentionHeads attention_heads(const Graph& graph, const Op& op) {
 
 /// The leading rows that each token sees beside its range.
 inline int64_t attention_sink(const Attributes& attrs) {
-  return attrs.has(AttrName::sink) ? attrs.get<int64_t>(AttrName::sink) : 0;
+  return integer_or(attrs, AttrName::sink, 0);
+}
+/// Operands of an attention or its gradient without the seed of its dropout, which is the last one.
+inline size_t operands_before_seed(const Attributes& attrs, size_t operands) {
+  return operands - (attrs.has(AttrName::dropout) ? 1 : 0);
+}
+inline size_t operands_before_seed(const Op& op) {
+  return operands_before_seed(op.attrs, op.operands.size());
 }
 
 }  // namespace sinter

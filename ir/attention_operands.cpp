@@ -21,6 +21,15 @@ bool is_attention_gradient(const Op& op) {
 size_t mask_operand(const Op& op) {
   return is_attention_gradient(op) ? kGradientMaskOperand : kMaskOperand;
 }
+bool has_mask(const Op& op) { return operands_before_seed(op) > mask_operand(op); }
+
+bool is_dropout_seed(const Op& op, size_t operand) { return operand == operands_before_seed(op); }
+std::optional<DropoutSeedPlace> dropout_seed(const Graph& graph, const Op& op) {
+  const ValueId seed = op.operands.back();
+  const auto view = strided_view(graph, seed, graph[seed].type.dims);
+  if (!view) return std::nullopt;
+  return DropoutSeedPlace{view->root, view->offset};
+}
 
 std::optional<AttentionRowsPlace> attention_rows(const Graph& graph, const Op& op, size_t operand) {
   const DimsRef own = graph[op.operands[operand]].type.dims;
@@ -101,8 +110,7 @@ llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op) {
   llvm::SmallVector<ValueId, 7> operands(op.operands.begin(), op.operands.end());
   const size_t place = mask_operand(op);
   const Dims queries = b.type(operands[0]).dims;
-  if (operands.size() <= place || is_whole_mask(b.type(operands[place]).dims, queries))
-    return operands;
+  if (!has_mask(op) || is_whole_mask(b.type(operands[place]).dims, queries)) return operands;
   Dims dims(DimsRef(queries).drop_back(2));
   llvm::append_range(dims, DimsRef(b.type(operands[place]).dims).take_back(3));
   operands[place] = b.broadcast(operands[place], dims, op.name + ".mask");
@@ -110,6 +118,7 @@ llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op) {
 }
 
 bool gradient_addresses(const Graph& graph, const Op& op, size_t operand) {
+  if (is_dropout_seed(op, operand)) return dropout_seed(graph, op).has_value();
   if (operand < 3 || operand == kGradOperand) return attention_rows(graph, op, operand).has_value();
   if (operand == kLogSumOperand || operand == kDeltaOperand)
     return is_dense(graph, op.operands[operand]);

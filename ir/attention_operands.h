@@ -41,6 +41,7 @@ std::optional<AttentionMaskPlace> mask_place(const Graph& graph, ValueId mask);
 constexpr size_t kMaskOperand = 5, kMaskTilesOperand = 6;
 /// The mask's operand of an attention or its gradient, which may be absent.
 size_t mask_operand(const Op& op);
+bool has_mask(const Op& op);
 std::optional<AttentionMaskPlace> attention_mask(const Graph& graph, const Op& op,
                                                  size_t operand = kMaskOperand);
 /// The extents of mask_tiles of a mask.
@@ -59,6 +60,15 @@ bool gradient_addresses(const Graph& graph, const Op& op, size_t operand);
 bool is_whole_mask(DimsRef mask, DimsRef result);
 /// The operands of `op` with such a mask: one that repeats along some axes is repeated to all.
 llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op);
+
+/// The seed of an attention's dropout, one number in memory; nullopt: it has to be copied first.
+struct DropoutSeedPlace {
+  ValueId root;
+  SymExpr offset;
+};
+std::optional<DropoutSeedPlace> dropout_seed(const Graph& graph, const Op& op);
+/// The operand is the seed of the op's dropout.
+bool is_dropout_seed(const Op& op, size_t operand);
 
 /// Sequences of an attention, the tokens of each, and the rows of keys of each.
 SymExpr attention_sequences(const Op& op);

@@ -29,6 +29,7 @@ namespace sinter {
   X(kv_heads, int64_t)           /* key/value heads; divides heads */                            \
   X(scale, double)               /* of attention scores */                                       \
   X(softcap, double)             /* scores = softcap * tanh(scores / softcap); absent: none */   \
+  X(dropout, double)             /* probability that a weight is left out; absent: 0 */          \
   X(window, int64_t)             /* keys a query sees, itself included; absent: all before it */ \
   X(sink, int64_t)               /* leading keys a query sees beside its range; absent: 0 */     \
   X(tile_tokens, int64_t)        /* tokens of a tile of a mask */                                \

@@ -29,18 +29,23 @@ ValueId head_sums(OpGradient& d) {
 Result<ValueId> gradient_attention(OpGradient& d, size_t operand) {
   constexpr OpKind kGradients[] = {OpKind::attention_query_gradient, OpKind::attention_key_gradient,
                                    OpKind::attention_value_gradient};
-  if (operand == kMaskOperand) return d.has_none("it is asked for that of the mask");
+  if (operand >= kMaskOperand) return d.has_none("it is asked for that of the mask");
   for (AttrName name : {AttrName::sink, AttrName::empty_zero})
     if (d.op.attrs.is_set(name)) return d.has_none(fmt::format("{} is set", to_string(name)));
-  Attributes attrs;
-  for (const auto& [name, value] : d.op.attrs)
-    if (may_have(kGradients[operand], {}, name)) attrs.set(name, value);
-  const size_t count = std::min(d.op.operands.size(), kMaskOperand + 1);  // no mask_tiles
-  llvm::SmallVector<ValueId, 9> operands(llvm::ArrayRef(d.op.operands).take_front(count));
-  SINTER_LET(log_sum, d.try_op(OpKind::attention_log_sum, operands, attrs));
+  const auto attrs_of = [&](OpKind kind) {
+    Attributes attrs;
+    for (const auto& [name, value] : d.op.attrs)
+      if (may_have(kind, {}, name)) attrs.set(name, value);
+    return attrs;
+  };
+  const size_t count = std::min(operands_before_seed(d.op), kMaskOperand + 1);  // no mask_tiles
+  llvm::SmallVector<ValueId, 10> operands(llvm::ArrayRef(d.op.operands).take_front(count));
+  SINTER_LET(log_sum,
+             d.try_op(OpKind::attention_log_sum, operands, attrs_of(OpKind::attention_log_sum)));
   const ValueId sums = head_sums(d);
   operands.insert(operands.begin() + kGradOperand, {d.gradient, log_sum, sums});
-  return d.try_op(kGradients[operand], operands, std::move(attrs));
+  if (d.op.attrs.has(AttrName::dropout)) operands.push_back(d.op.operands.back());
+  return d.try_op(kGradients[operand], operands, attrs_of(kGradients[operand]));
 }
 
 }  // namespace sinter

@@ -33,7 +33,8 @@
 //        window >= 1; sink >= 0, an i32
 //   C19  dims, literal elements and constants: dims are sizes, one value per element; eps > 0
 //   C20  the result has at most 2^48 bytes and elements for all values of the symbols
-//   C21  order decode_attention: 1 .. 8 splits, a power of two of streams, heads of 1 .. 256
+//   C21  order decode_attention: no dropout, 1 .. 8 splits, a power of two of streams, heads of 1
+//   .. 256
 //        elements, a mask that repeats along all leading axes or along none; sample: logits [N, V]
 //        of a float type, V a constant, 1 .. 2^20; temperature and top_p f32 [N], the others i32
 //        [N]

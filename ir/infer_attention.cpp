@@ -25,11 +25,24 @@ Status check_scores(const Inference& op) {
   if (op.attrs.has(AttrName::window) && op.attrs.get<int64_t>(AttrName::window) < 1)
     return op.reject(
         18, fmt::format("window is {}, must be >= 1", op.attrs.get<int64_t>(AttrName::window)));
+  if (op.attrs.has(AttrName::dropout)) {
+    const double dropout = op.attrs.get<double>(AttrName::dropout);
+    if (!(dropout > 0 && dropout < 1))
+      return op.reject(18, fmt::format("dropout is {}, must be > 0 and < 1", dropout));
+  }
   const int64_t sink = attention_sink(op.attrs);
   if (sink < 0 || sink > std::numeric_limits<int32_t>::max())
     return op.reject(
         18, fmt::format("sink is {}, must be 0 .. {}", sink, std::numeric_limits<int32_t>::max()));
   return {};
+}
+
+/// Behind the operand `last`, the mask or its summary, stands the seed of a dropout alone.
+Status check_last_operand(const Inference& op, size_t last) {
+  const size_t count = operands_before_seed(op.attrs, op.operands.size());
+  if (count <= last + 1) return {};
+  return op.reject(1, fmt::format("takes at most {} operands without a dropout, got {}", last + 1,
+                                  op.operands.size()));
 }
 
 /// Each extent of `from` is 1 or equals the extent of `to` on the same axis, with last axes
@@ -73,6 +86,8 @@ std::optional<int64_t> result_width(const TensorType& q, const TensorType& keys,
 }  // namespace
 
 Result<TensorType> infer_attention(const Inference& op) {
+  SINTER_TRY(
+      check_last_operand(op, order_of(op.attrs) == Order::tiled_attention ? kMask + 1 : kMask));
   const TensorType &q = op.operands[0], &keys = op.operands[1], &values = op.operands[2];
   const int64_t heads = op.attrs.get<int64_t>(AttrName::heads);
   const int64_t kv_heads = op.attrs.get<int64_t>(AttrName::kv_heads);
@@ -83,7 +98,12 @@ Result<TensorType> infer_attention(const Inference& op) {
         18, fmt::format("q {}, keys {}, values {}, first {}, slot {}, {} heads, {} kv_heads",
                         op.show(q), op.show(keys), op.show(values), op.show(op.operands[3]),
                         op.show(op.operands[4]), heads, kv_heads));
-  if (op.operands.size() > kMask) {
+  const TensorType seed{DType::i32, {}};
+  if (op.attrs.has(AttrName::dropout) &&
+      (op.operands.size() == kMask || op.operands.back() != seed))
+    return op.reject(18, fmt::format("the last operand {} is no seed i32[] of the dropout",
+                                     op.show(op.operands.back())));
+  if (operands_before_seed(op.attrs, op.operands.size()) > kMask) {
     const TensorType& mask = op.operands[kMask];
     if (mask.rank() != q.rank() + 1 || !is_mask(mask, attention_score_dims(q, keys, heads)))
       return op.reject(18,
@@ -98,7 +118,10 @@ Result<TensorType> infer_attention(const Inference& op) {
 
 Result<TensorType> infer_own_attention(const Inference& op, size_t mask) {
   llvm::SmallVector<TensorType, 6> operands(op.operands.take_front(kMask));
-  if (op.operands.size() > mask) operands.push_back(op.operands[mask]);
+  SINTER_TRY(check_last_operand(op, mask));
+  if (operands_before_seed(op.attrs, op.operands.size()) > mask)
+    operands.push_back(op.operands[mask]);
+  if (op.attrs.has(AttrName::dropout)) operands.push_back(op.operands.back());
   return infer_attention({op.kind, operands, op.attrs, op.symbols});
 }
 

@@ -216,6 +216,7 @@ SINTER_DEVICE double fma(double a, double b, double c) {
 
 // div_floor rounds the quotient down, and mod_floor is what it leaves: of the divisor's sign, as in
 // Python. A division by 0 gives 0 and leaves a; the quotient of the least number and -1 wraps.
+// Shifts by fewer than 0 places, or by more than there are, move all bits out.
 #define SINTER_INTEGER_ARITHMETIC(T, U)                                                           \
   SINTER_DEVICE T add(T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); } \
   SINTER_DEVICE T sub(T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); } \
@@ -234,6 +235,16 @@ SINTER_DEVICE double fma(double a, double b, double c) {
     if (b == -1) return neg(a);                                                                   \
     const T quotient = a / b;                                                                     \
     return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;                            \
+  }                                                                                               \
+  SINTER_DEVICE T bit_and(T a, T b) { return a & b; }                                             \
+  SINTER_DEVICE T bit_or(T a, T b) { return a | b; }                                              \
+  SINTER_DEVICE T bit_xor(T a, T b) { return a ^ b; }                                             \
+  SINTER_DEVICE T shift_left(T a, T b) {                                                          \
+    return static_cast<U>(b) < 8 * sizeof(T) ? static_cast<T>(static_cast<U>(a) << b) : T(0);     \
+  }                                                                                               \
+  SINTER_DEVICE T shift_right(T a, T b) {                                                         \
+    const T places = static_cast<U>(b) < 8 * sizeof(T) ? b : T(8 * sizeof(T) - 1);                \
+    return a >> places;                                                                           \
   }
 SINTER_INTEGER_ARITHMETIC(int, u32)
 SINTER_INTEGER_ARITHMETIC(i64, u64)

@@ -34,6 +34,7 @@ Ports attention_ports(const Graph& graph, const Op& op) {
 
 bool attention_addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
   if (operand == 1 || operand == 2) return attention_rows(graph, op, operand).has_value();
+  if (is_dropout_seed(op, operand)) return dropout_seed(graph, op).has_value();
   return operand < kMaskOperand || attention_mask(graph, op, operand).has_value();
 }
 

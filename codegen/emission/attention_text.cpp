@@ -6,6 +6,7 @@
 
 #include "codegen/emission/emit_index.h"
 #include "codegen/emission/emit_scalar.h"
+#include "ir/attention_dropout.h"
 #include "ir/grouping.h"
 
 namespace sinter {
@@ -37,7 +38,14 @@ Result<std::string> AttentionText::rows(size_t operand) {
 }
 
 Result<std::string> AttentionText::mask() const {
-  if (op_.operands.size() <= mask_operand(op_)) return std::string("{}");
+  SINTER_LET(mask, mask_alone());
+  if (!op_.attrs.has(AttrName::dropout)) return mask;
+  const auto seed = dropout_seed(context_.group, op_);
+  if (!seed) return unaddressed(op_, "the seed of its dropout");
+  return fmt::format("{{{}, {}}}", mask, first_element(op_.operands.size() - 1, seed->offset));
+}
+Result<std::string> AttentionText::mask_alone() const {
+  if (!has_mask(op_)) return std::string("{}");
   SINTER_LET(mask, steps(mask_operand(op_)));
   if (!has_tiles()) return mask;
   SINTER_LET(tiles, steps(kMaskTilesOperand));
@@ -53,7 +61,12 @@ Result<std::string> AttentionText::steps(size_t operand) const {
 }
 
 std::string AttentionText::mask_type() const {
-  if (op_.operands.size() <= mask_operand(op_)) return "NoMask";
+  if (!op_.attrs.has(AttrName::dropout)) return mask_type_alone();
+  return fmt::format("MaskWithDropout<{}, {}>", mask_type_alone(),
+                     dropout_threshold(op_.attrs.get<double>(AttrName::dropout)));
+}
+std::string AttentionText::mask_type_alone() const {
+  if (!has_mask(op_)) return "NoMask";
   const std::string mask =
       fmt::format("MaskInMemory<{}, {}, MaskRows::{}>",
                   memory_type(context_.group[op_.operands[mask_operand(op_)]].type.dtype),
@@ -75,12 +88,11 @@ std::string_view AttentionText::mask_rows() const {
 }
 
 bool AttentionText::has_tiles() const {
-  return !is_attention_gradient(op_) && op_.operands.size() > kMaskTilesOperand;
+  return !is_attention_gradient(op_) && operands_before_seed(op_) > kMaskTilesOperand;
 }
 
 bool AttentionText::adds_mask() const {
-  return op_.operands.size() > mask_operand(op_) &&
-         context_.group[op_.operands[mask_operand(op_)]].type.dtype != DType::i1;
+  return has_mask(op_) && context_.group[op_.operands[mask_operand(op_)]].type.dtype != DType::i1;
 }
 
 std::string AttentionText::size(const SymExpr& expression) const {

@@ -21,7 +21,7 @@ class AttentionText {
   Result<std::string> queries();
   /// AttentionRows of keys or values (operand 1 or 2); of a gradient, of queries and `grad` too.
   Result<std::string> rows(size_t operand);
-  /// The mask, of type mask_type().
+  /// The mask with the seed of the dropout, of type mask_type().
   Result<std::string> mask() const;
   std::string mask_type() const;
   /// Adds the types First, Last and Mask: the ports of operands 3 and 4, and the mask.
@@ -32,6 +32,8 @@ class AttentionText {
   std::string size(const SymExpr& expression) const;
 
  private:
+  Result<std::string> mask_alone() const;
+  std::string mask_type_alone() const;
   /// The mask, or the summary of its tiles, as a MaskInMemory.
   Result<std::string> steps(size_t operand) const;
   /// The op has a summary of its mask's tiles.

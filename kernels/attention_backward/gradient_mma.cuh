@@ -14,7 +14,7 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
   using Sizes = GradientSizes<Config>;
   using T = typename Config::Element;
   static_assert(Config::kStages >= 2, "a tile is loaded while another one is multiplied");
-  __shared__ GradientTokens<Config::kOfKeys ? Config::kOtherRows : 2> tokens[2];
+  __shared__ TokensOfTile<Config> tokens[2];
   const int thread = static_cast<int>(threadIdx.x), row0 = thread / 32 * 16;
   const bool computes = row0 < Sizes::own;
   const int row = (computes ? row0 : 0) + thread % 32 / 4;

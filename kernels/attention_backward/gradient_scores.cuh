@@ -20,7 +20,8 @@ class GradientScores {
   static constexpr bool kOfKeys = Config::kOfKeys;
   static constexpr unsigned kLanes = 0xffffffffu;
   static constexpr int kCount = Sizes::other / 2;  // of a lane's elements of a tile
-  using Tokens = GradientTokens<kOfKeys ? Sizes::other : 2>;
+  using Tokens = TokensOfTile<Config>;
+  static constexpr int kDropout = Mask::kDropout;
 
  public:
   // Made by all lanes of a warp together.
@@ -94,10 +95,11 @@ class GradientScores {
       if (hides && !sees(tile, tokens, half, column)) probability = 0.0f;
       dots[i] = Config::kSoftcap == 0.0f ? probability : capped_probability(probability, tanh);
       if constexpr (Config::kSecond) {
+        const float kept = keeps(tile, tokens, half, column) ? probability : 0.0f;
         if (i % 2 == 0)
-          even = probability;
+          even = kept;
         else
-          words[i / 2] = pack(static_cast<const T*>(nullptr), even, probability);
+          words[i / 2] = pack(static_cast<const T*>(nullptr), even, kept);
       }
     });
   }
@@ -107,7 +109,8 @@ class GradientScores {
                                           const Tokens& tokens) const {
     each([&](int i, int half, int column) {
       const float delta = kOfKeys ? tokens.delta[column] : own_[half].delta;
-      probabilities[i] = logit_gradient(probabilities[i], products[i], delta, Mask::kIsThere);
+      const float difference = difference_of(products[i], delta, keeps(tile, tokens, half, column));
+      probabilities[i] = logit_gradient(probabilities[i], difference, Mask::kIsThere);
       if (hides && !sees(tile, tokens, half, column)) probabilities[i] = 0.0f;
     });
   }
@@ -132,6 +135,25 @@ class GradientScores {
     const int low = kOfKeys ? tokens.low[column] : own_[half].low;
     const unsigned count = kOfKeys ? tokens.count[column] : own_[half].count;
     return static_cast<unsigned>(key_of(tile, half, column) - low) < count;
+  }
+
+  // Whether a dropout keeps a weight. Rows 8 apart, own or others, share a pair's word.
+  SINTER_DEVICE bool keeps(const GradientTile& tile, const Tokens& tokens, int half,
+                           int column) const {
+    if constexpr (kDropout == 0) {
+      return true;
+    } else if constexpr (kOfKeys) {
+      const int pair = dropout_pair(block_.own_row0() + row_);
+      return dropout_keeps(dropout_word(tokens.dropout_row[column], pair), half != 0, kDropout);
+    } else {
+      const int pair = tile.begin / 2 + column / 16 * 8 + column % 8;
+      return dropout_keeps(dropout_word(own_[half].dropout_row, pair), column % 16 >= 8, kDropout);
+    }
+  }
+  // dP - delta.
+  SINTER_DEVICE static float difference_of(float product, float delta, bool keeps) {
+    if constexpr (kDropout == 0) return math::sub(product, delta);
+    return dropped_difference(keeps, product, dropout_scale(kDropout), delta);
   }
 
   SINTER_DEVICE float logit(float dot, float tanh, const GradientTile& tile, int column,

@@ -61,31 +61,40 @@ struct GradientOperands {
 struct GradientToken {
   float shift, delta;
   int low;
-  unsigned count;  // of the keys from `low` on, which it sees
+  unsigned count;        // of the keys from `low` on, which it sees
+  unsigned dropout_row;  // bits that all keys share
 
   SINTER_DEVICE bool sees(int key) const { return static_cast<unsigned>(key - low) < count; }
 };
 
 // The tokens of a tile, in shared memory: a lane reads what it needs of two neighbours at once.
-template <int rows>
+template <int rows, bool has_dropout>
 struct alignas(8) GradientTokens {
   float shift[rows], delta[rows];
   int low[rows];
   unsigned count[rows];
+  unsigned dropout_row[has_dropout ? rows : 1];
 
   SINTER_DEVICE void set(int row, const GradientToken& token) {
     shift[row] = token.shift;
     delta[row] = token.delta;
     low[row] = token.low;
     count[row] = token.count;
+    if constexpr (has_dropout) dropout_row[row] = token.dropout_row;
   }
 };
+
+// Of a tile of other rows; queries' blocks keep no tokens there.
+template <typename Config>
+using TokensOfTile =
+    GradientTokens<Config::kOfKeys ? Config::kOtherRows : 2, Config::Mask::kDropout != 0>;
 
 // The numbers in memory that a GradientToken is made of.
 struct TokenNumbers {
   bool is_there = false;
   int first = 0, last = -1;
   float log_sum = 0.0f, delta = 0.0f;
+  unsigned dropout_row = 0;
 };
 
 // Which tiles of tokens see keys of a block, for blocks of keys. Many tiles share a flag.
@@ -178,16 +187,17 @@ class GradientBlock {
   SINTER_DEVICE TokenNumbers numbers_of(int turn, long long token) const {
     if (token >= in_.tokens) return {};
     const long long place = sequence_ * in_.tokens + token;
-    const long long at =
-        (sequence_ * static_cast<long long>(Config::kHeads) + query_head(turn)) * in_.tokens +
-        token;
-    return {true, in_.first(place), in_.last(place), in_.log_sum[at], in_.delta[at]};
+    const long long head = sequence_ * static_cast<long long>(Config::kHeads) + query_head(turn);
+    const long long at = head * in_.tokens + token;
+    unsigned dropout_row = 0;
+    if constexpr (Config::Mask::kDropout != 0) dropout_row = in_.mask.dropout_row(head, token);
+    return {true, in_.first(place), in_.last(place), in_.log_sum[at], in_.delta[at], dropout_row};
   }
   SINTER_DEVICE GradientToken token_of(const TokenNumbers& numbers) const {
-    if (!numbers.is_there) return {-math::infinity(), 0.0f, 0, 0u};
+    if (!numbers.is_there) return {-math::infinity(), 0.0f, 0, 0u, 0u};
     const AttentionRange keys = visible_keys<Config>(numbers.first, numbers.last, in_.key_rows);
     return {probability_shift(numbers.log_sum), numbers.delta, static_cast<int>(keys.low),
-            static_cast<unsigned>(keys.count)};
+            static_cast<unsigned>(keys.count), numbers.dropout_row};
   }
   SINTER_DEVICE GradientToken token(int turn, long long token) const {
     return token_of(numbers_of(turn, token));
@@ -253,10 +263,15 @@ class GradientBlock {
   // threads that multiply, `multiplying` in number, call it when all tiles have been walked.
   template <int multiplying>
   SINTER_DEVICE void store(float (&first)[Sizes::width / 2],
-                           const float (&second)[Sizes::value_width / 2], int row0) const {
+                           float (&second)[Sizes::value_width / 2], int row0) const {
     if constexpr (Config::kFirst) {
 #pragma unroll
       for (float& value : first) value = math::mul(value, Config::kScale);
+    }
+    if constexpr (Config::kSecond && Config::Mask::kDropout != 0) {
+      constexpr float scale = dropout_scale(Config::Mask::kDropout);
+#pragma unroll
+      for (float& value : second) value = math::mul(value, scale);
     }
     if constexpr (Config::kStoresFirst) store_rows<Config::kWidth>(first, row0, in_.first_result);
     if constexpr (Config::kStoresSecond)

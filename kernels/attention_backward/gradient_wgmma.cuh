@@ -25,8 +25,7 @@ template <typename Config>
 struct GradientShared {
   Pipeline<1> own;
   Pipeline<Config::kStages> pipeline;
-  GradientTokens<Config::kOfKeys ? Config::kOtherRows : 2>
-      tokens[Config::kOfKeys ? Config::kStages : 1];
+  TokensOfTile<Config> tokens[Config::kOfKeys ? Config::kStages : 1];
 };
 
 template <typename Config>

@@ -48,8 +48,8 @@ class AttentionGradients {
           add_products(sequence, head, row, of_queries, of_values, width, sum);
         }
       }
-    if (!of_values)
-      for (T& sum : sums) sum = scaled(sum);
+    const T by = of_values ? in_.dropped_scale() : scale_;
+    for (T& sum : sums) sum *= by;
     store_run(sums.data(), value.view.volume(), call_.storage, value.out);
     return value.view;
   }
@@ -68,12 +68,14 @@ class AttentionGradients {
             dot_of_steps(in_.query(token, head), in_.key(token, row, kv_head), heads_.width);
         const T tanh = tanh_of(dot);
         T factor = probability(dot, tanh, log_sums_[place], j);
+        const bool keeps = in_.keeps(token, head, row);
+        if (probabilities && !keeps) factor = 0;
         if (!probabilities) {
           factor = capped(factor, tanh);
           const T gradient =
               dot_of_steps(grad_ + (token * heads_.count + head) * heads_.value_width,
                            in_.value(token, row, kv_head), heads_.value_width);
-          factor = of_logit(factor, gradient, deltas_[place]);
+          factor = of_logit(factor, difference(keeps, gradient, deltas_[place]));
         }
         factors_[static_cast<size_t>(place * in_.rows() + row)] = rounded(factor);
       }
@@ -100,16 +102,20 @@ class AttentionGradients {
                                           : capped_logit(dot, tanh, scale_, softcap_, mask == 0);
     return attention_probability(logit, probability_shift(log_sum), factor_);
   }
-  double of_logit(double p, double gradient, double delta) const {
-    return p == 0 ? 0 : p * (gradient - delta);
+  /// dP - delta.
+  double difference(bool keeps, double gradient, double delta) const {
+    return (keeps ? gradient * in_.dropped_scale() : 0) - delta;
   }
-  float of_logit(float p, float gradient, float delta) const {
-    return logit_gradient(p, gradient, delta, in_.has_mask());
+  float difference(bool keeps, float gradient, float delta) const {
+    return in_.has_dropout() ? dropped_difference(keeps, gradient, in_.dropped_scale(), delta)
+                             : math::sub(gradient, delta);
+  }
+  double of_logit(double p, double difference) const { return p == 0 ? 0 : p * difference; }
+  float of_logit(float p, float difference) const {
+    return logit_gradient(p, difference, in_.has_mask());
   }
   double rounded(double x) const { return x; }
   float rounded(float x) const { return rounded_to_16_bits(x, call_.operand_type(0).dtype); }
-  double scaled(double x) const { return x * scale_; }
-  float scaled(float x) const { return math::mul(x, scale_); }
 
   /// Adds to `sum` what a query head's factors say of a row, a token or a key.
   void add_products(int64_t sequence, int64_t head, int64_t row, bool of_query, bool of_value,

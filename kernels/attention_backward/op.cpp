@@ -28,7 +28,7 @@ Result<TensorType> infer_gradient(const Inference& op, size_t of) {
                         op.show(op.operands[kGradOperand]), op.show(op.operands[kLogSumOperand]),
                         op.show(op.operands[kDeltaOperand]), op.show(whole), op.show(numbers),
                         op.show(numbers)));
-  if (op.operands.size() > kGradientMaskOperand &&
+  if (operands_before_seed(op.attrs, op.operands.size()) > kGradientMaskOperand &&
       !is_whole_mask(op.operands[kGradientMaskOperand].dims, whole.dims))
     return op.reject(29, fmt::format("mask {} repeats along some leading axes of {}",
                                      op.show(op.operands[kGradientMaskOperand]), op.show(whole)));

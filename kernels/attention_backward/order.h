@@ -7,7 +7,9 @@
 //   2. The probability P = attention_probability(logit): no maximum has to be found again, since
 //      the log-sum has it.
 //   3. dP, the dot product of the gradient of the attention's result and the key's value, as q·k.
-//   4. dS = P (dP - delta), each operation rounded to float32; under a mask, 0 where P is 0. Under
+//      Under a dropout, whose scale multiplies it, it is 0 where the weight is left out.
+//   4. dS = P (dP - delta), each operation rounded to float32, the scale and the difference
+//   together; under a mask, 0 where P is 0. Under
 //      a soft cap P (1 - t t) replaces P, where t is the hyperbolic tangent of the score over the
 //      cap: one fused multiply-add and a product.
 //
@@ -18,7 +20,8 @@
 //   gradient of a query   the sum over keys, upwards, of dS times the key; times the scale
 //   gradient of a key     the sum over the query heads of the key's head, one after the other, of
 //                         the sums over tokens, upwards, of dS times the query; times the scale
-//   gradient of a value   the same of P times the gradient of the attention's result
+//   gradient of a value   the same of P times the gradient of the attention's result; P is 0 where
+//                         a dropout leaves the weight out, and its scale multiplies the sum
 //
 // Each is one float32 sum, rounded once at the end. So no bit depends on the sizes of tiles, nor on
 // whether a kernel computes one gradient or two. (A key that is infinite or NaN may make NaN of the
@@ -26,6 +29,7 @@
 // with 0. The same holds for tokens that do not see a key.)
 #pragma once
 
+#include "ir/attention_dropout.h"
 #include "kernels/common/attention_score.cuh"
 #include "kernels/common/visible_keys.cuh"
 
@@ -49,10 +53,14 @@ SINTER_DEVICE float attention_probability(float logit, float shift, float factor
 SINTER_DEVICE float capped_probability(float probability, float tanh) {
   return math::mul(probability, math::fma(-tanh, tanh, 1.0f));
 }
-/// dS. A key that a mask hides may have an infinite dP.
-SINTER_DEVICE float logit_gradient(float probability, float gradient, float delta, bool is_masked) {
+/// dP - delta, of a weight that a dropout leaves out or multiplies.
+SINTER_DEVICE float dropped_difference(bool keeps, float gradient, float scale, float delta) {
+  return keeps ? math::fma(gradient, scale, -delta) : -delta;
+}
+/// dS of a probability and dP - delta. A key that a mask hides may have an infinite dP.
+SINTER_DEVICE float logit_gradient(float probability, float difference, bool is_masked) {
   if (is_masked && probability == 0.0f) return 0.0f;
-  return math::mul(probability, math::sub(gradient, delta));
+  return math::mul(probability, difference);
 }
 
 }  // namespace sinter

@@ -1,7 +1,9 @@
-// Operands of attention in memory: keys, values, and the mask, which has for each sequence, query
-// head, token and key whether the key is seen, or a number that is added to its score.
+// Operands of attention in memory: keys, values, the seed of a dropout, and the mask, which has for
+// each sequence, query head, token and key whether the key is seen, or a number that is added to
+// its score.
 #pragma once
 
+#include "ir/attention_dropout.h"
 #include "kernels/common/vector.cuh"
 
 namespace sinter {
@@ -29,6 +31,7 @@ enum class MaskRows : unsigned char {
 struct NoMask {
   static constexpr bool kIsThere = false, kAdds = false, kHasTiles = false;
   static constexpr MaskRows kRows = MaskRows::own;
+  static constexpr int kDropout = 0;
   struct Row {};
   SINTER_DEVICE Row row(long long, int, long long) const { return {}; }
 };
@@ -39,6 +42,7 @@ template <typename T, bool adds, MaskRows rows>
 struct MaskInMemory {
   static constexpr bool kIsThere = true, kAdds = adds, kHasTiles = false;
   static constexpr MaskRows kRows = rows;
+  static constexpr int kDropout = 0;
   const T* from;
   long long sequence_stride, head_stride, token_stride;
   int key_stride;
@@ -63,6 +67,18 @@ template <typename WholeMask>
 struct MaskWithTiles : WholeMask {
   static constexpr bool kHasTiles = true;
   MaskInMemory<i1, false, MaskRows::own> tiles;
+};
+
+// A mask, or none, and a dropout with this threshold (attention_dropout.h).
+template <typename WholeMask, int threshold>
+struct MaskWithDropout : WholeMask {
+  static constexpr int kDropout = threshold;
+  const int* seed;
+
+  // The bits of a token's head that all keys share; `head`: of all sequences.
+  SINTER_DEVICE unsigned dropout_row(long long head, long long token) const {
+    return sinter::dropout_row(*seed, static_cast<unsigned>(head), static_cast<unsigned>(token));
+  }
 };
 
 }  // namespace sinter

@@ -52,7 +52,9 @@ int64_t streams_of(const AttentionHeads& heads) {
 
 std::optional<ValueId> choose_decode_attention(Builder& b, const Op& op, Tokens given,
                                                const Recipe& recipe) {
-  if (!is_without_order(op, OpKind::attention) || recipe.invariant) return std::nullopt;
+  if (!is_without_order(op, OpKind::attention) || op.attrs.has(AttrName::dropout) ||
+      recipe.invariant)
+    return std::nullopt;
   const SymExpr tokens = volume(DimsRef(op.type.dims).drop_back());
   const int64_t most = tokens.upper_bound(b.symbols());
   const AttentionHeads heads =

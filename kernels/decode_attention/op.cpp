@@ -23,6 +23,7 @@ Status check_decode_attention(const Inference& op, const TensorType& whole) {
   if (streams < least || streams > most || !llvm::isPowerOf2_64(static_cast<uint64_t>(streams)))
     return op.reject(
         21, fmt::format("{} streams, must be a power of two, {} .. {}", streams, least, most));
+  if (op.attrs.has(AttrName::dropout)) return op.reject(21, "a dropout");
   if (op.operands.size() == 6 && !is_whole_mask(op.operands[5].dims, whole.dims))
     return op.reject(21, fmt::format("mask {} repeats along some leading axes of {}",
                                      op.show(op.operands[5]), op.show(whole)));

@@ -10,8 +10,8 @@ namespace sinter {
 
 std::optional<ValueId> choose_float_attention(Builder& b, const Op& op, Tokens,
                                               const Recipe& recipe) {
-  if (!is_without_order(op, OpKind::attention) || op.type.dtype != DType::f32 ||
-      recipe.attention == Recipe::Attention::composed)
+  if (!is_without_order(op, OpKind::attention) || op.attrs.has(AttrName::dropout) ||
+      op.type.dtype != DType::f32 || recipe.attention == Recipe::Attention::composed)
     return std::nullopt;
   const AttentionHeads heads =
       attention_heads(op.attrs, b.type(op.operands[1]), b.type(op.operands[2]));

@@ -24,6 +24,37 @@ SINTER_DEVICE unsigned truth_bits(uint4 chunk) {
          (chunk.w * gather >> 28) << 12;
 }
 
+// Which of a lane's weights a dropout leaves out.
+template <typename Config>
+class LaneDropout {
+  using Sizes = TiledSizes<Config>;
+  static constexpr int kThreshold = Config::Mask::kDropout;
+
+ public:
+  static constexpr bool kIsThere = kThreshold != 0;
+
+  // Rows `row` and `row` + 8 of the block.
+  SINTER_DEVICE LaneDropout(const AttentionBlock<Config>& block, int row) {
+    if constexpr (kIsThere) {
+      rows_[0] = block.dropout_row(row);
+      rows_[1] = block.dropout_row(row + 8);
+    }
+  }
+  // Whether a weight stays: of key e of the lane's two, of the 8 keys number `eight` of a tile
+  // whose first key is `begin`.
+  SINTER_DEVICE bool keeps(int begin, int half, int eight, int e) const {
+    if constexpr (!kIsThere) {
+      return true;
+    } else {
+      const int pair = begin / 2 + eight / 2 * 8 + lane_key(e);
+      return dropout_keeps(dropout_word(rows_[half], pair), eight % 2 != 0, kThreshold);
+    }
+  }
+
+ private:
+  unsigned rows_[2];
+};
+
 template <typename Config>
 class LaneMask {
   using Sizes = TiledSizes<Config>;

@@ -31,7 +31,7 @@ SINTER_DEVICE void attend_work_tile_by_warps(AttentionBlock<Config> block, const
   block.template load_queries<Config::kThreads>(q, 0, thread);
   const int row = (computes ? row0 : 0) + thread % 32 / 4;
   AttentionSoftmax<Config> softmax(block.seen_within(range, row), block.seen_within(range, row + 8),
-                                   {block, row});
+                                   {block, row}, {block, row});
   JoinedSums<Config> joined(joined_place<Config>(block.queries(0)), Config::kThreads, thread);
   float sums[Sizes::value_width / 2] = {};
 #pragma unroll 1

@@ -16,13 +16,15 @@ class AttentionSoftmax {
  public:
   using Mask = typename Config::Mask;
 
-  // `upper` and `lower`: the keys that the lane's two rows see; `lane_mask`: the mask of both.
+  // `upper` and `lower`: the keys that the lane's two rows see; the mask and the dropout of both.
   SINTER_DEVICE AttentionSoftmax(const SeenKeys<Config>& upper, const SeenKeys<Config>& lower,
-                                 const LaneMask<Config>& lane_mask)
+                                 const LaneMask<Config>& lane_mask,
+                                 const LaneDropout<Config>& lane_dropout)
       : low_{upper.low, lower.low},
         count_{upper.count, lower.count},
         segments_(upper, lower),
-        mask_(lane_mask) {
+        mask_(lane_mask),
+        dropout_(lane_dropout) {
     all_low_ = low_[0] > low_[1] ? low_[0] : low_[1];
     const int end0 = seen_end(0), end1 = seen_end(1);
     all_end_ = end0 < end1 ? end0 : end1;
@@ -56,6 +58,7 @@ class AttentionSoftmax {
   // warp return the same.
   SINTER_DEVICE bool update_max(float (&dots)[Sizes::keys / 2], int tile) {
     const int begin = tile * Sizes::keys;
+    if constexpr (LaneDropout<Config>::kIsThere) begin_ = begin;
     mask_.apply(dots, begin);
     if (begin < all_low_ || begin + Sizes::keys > all_end_) hide_unseen(dots, begin);
     float largest[2];
@@ -73,7 +76,8 @@ class AttentionSoftmax {
   }
   SINTER_DEVICE const float (&scale() const)[2] { return scale_; }
 
-  // The weights of logits, as fragments of an operand A: words[4 s ..] hold 16 keys.
+  // The weights of logits, those of the tile of the last update_max(), as fragments of an operand
+  // A: words[4 s ..] hold 16 keys.
   SINTER_DEVICE void exponentiate(const float (&logits)[Sizes::keys / 2],
                                   unsigned (&words)[Sizes::keys / 4]) {
 #pragma unroll
@@ -84,6 +88,7 @@ class AttentionSoftmax {
       for (int e = 0; e < 2; ++e) {
         p[e] = attention_weight(logits[2 * i + e], shift_[half], Config::kFactor, Mask::kAdds);
         weights_[half][e] = math::add(weights_[half][e], p[e]);
+        if (!dropout_.keeps(begin_, half, i / 2, e)) p[e] = 0.0f;
       }
       words[i] = pack(static_cast<const T*>(nullptr), p[0], p[1]);
     }
@@ -97,6 +102,8 @@ class AttentionSoftmax {
     for (int half = 0; half < 2; ++half) {
       const float weights = ends.joins ? segments_.weights[half] : sum_of_weights(half);
       ends.factors[half] = attention_inverse(weights, Config::kEmptyZero);
+      if constexpr (LaneDropout<Config>::kIsThere)
+        ends.factors[half] = math::mul(ends.factors[half], dropout_scale(Mask::kDropout));
       if constexpr (kLogSumOf<Config>) {
         const float shift =
             ends.joins ? attention_shift(segments_.largest[half], Config::kFactor, Mask::kAdds)
@@ -169,6 +176,8 @@ class AttentionSoftmax {
   unsigned count_[2];
   RowSegments<Config> segments_;
   LaneMask<Config> mask_;
+  LaneDropout<Config> dropout_;
+  int begin_ = 0;          // the tile's first key, for the dropout
   int all_low_, all_end_;  // keys that all rows of the warp see
   float largest_[2] = {-math::infinity(), -math::infinity()};
   float shift_[2] = {}, scale_[2] = {};

@@ -254,6 +254,12 @@ class AttentionBlock {
     return in_->mask.row(place_.sequence, head_, token0() + (row < last ? row : last));
   }
 
+  // The bits of a row's dropout that all keys share.
+  SINTER_DEVICE unsigned dropout_row(int row) const {
+    const long long head = static_cast<long long>(place_.sequence) * Config::kHeads + head_;
+    return in_->mask.dropout_row(head, token0() + row);
+  }
+
   SINTER_DEVICE int cache_rows() const { return static_cast<int>(in_->cache_rows); }
 
   // Gives the result a lane's rows, `row0` and 8 more: `sums` as a product of tensor cores has

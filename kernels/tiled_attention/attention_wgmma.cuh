@@ -294,7 +294,7 @@ class AttentionWarpgroup {
   SINTER_DEVICE int row() const { return 64 * group_ + first_row_in_warpgroup(); }
   SINTER_DEVICE AttentionSoftmax<Config> begin_work_tile(TileWalk<Config>& walk) const {
     const AttentionSoftmax<Config> softmax(walk.seen_by(row()), walk.seen_by(row() + 8),
-                                           {walk.block(), row()});
+                                           {walk.block(), row()}, {walk.block(), row()});
     walk.release_work_tile();
     return softmax;
   }

@@ -54,13 +54,14 @@ bool wants_mask_tiles(DimsRef mask, const Dims& tiles, llvm::ArrayRef<Symbol> sy
 llvm::SmallVector<ValueId, 7> tiled_operands(Builder& b, const Op& op,
                                              const AttentionHeads& heads) {
   llvm::SmallVector<ValueId, 7> operands = with_whole_mask(b, op);
-  if (operands.size() <= kMaskOperand) return operands;
+  if (!has_mask(op)) return operands;
   const DimsRef mask = b.type(operands[kMaskOperand]).dims;
   const int64_t tokens = kAttentionTokenTile,
                 keys = attention_key_tile(static_cast<int>(heads.width),
                                           static_cast<int>(heads.value_width));
   if (wants_mask_tiles(mask, mask_tile_dims(mask, tokens, keys, b.symbols()), b.symbols()))
-    operands.push_back(
+    operands.insert(
+        operands.begin() + kMaskTilesOperand,
         b.op(OpKind::mask_tiles, {operands[kMaskOperand]},
              Attributes().set(AttrName::tile_tokens, tokens).set(AttrName::tile_keys, keys),
              op.name + ".tiles"));
@@ -84,8 +85,8 @@ std::optional<ValueId> choose_tiled_attention(Builder& b, const Op& op, Tokens g
   if (recipe.invariant) {
     attrs.set(AttrName::segment, kSegmentKeys);
     const int64_t most = volume(DimsRef(op.type.dims).drop_back()).upper_bound(b.symbols());
-    if (given == Tokens::one_each || (given == Tokens::any && most <= kMaxFewTokens))
-      attrs.set(AttrName::splits, splits_of(heads));
+    const bool few = given == Tokens::one_each || (given == Tokens::any && most <= kMaxFewTokens);
+    if (few && !attrs.has(AttrName::dropout)) attrs.set(AttrName::splits, splits_of(heads));
   }
   return b.op(OpKind::attention, tiled_operands(b, op, heads), std::move(attrs), op.name);
 }

@@ -27,8 +27,7 @@ bool is_log_sum(const Op& anchor, const Op& other) {
   return order_of(anchor) == Order::tiled_attention && other.kind == OpKind::attention_log_sum &&
          anchor.operands.size() >= own &&
          llvm::ArrayRef(anchor.operands).take_front(own) == llvm::ArrayRef(other.operands) &&
-         (own > kMaskOperand) == (anchor.operands.size() > kMaskOperand) &&
-         llvm::all_of(kShared, [&](AttrName name) {
+         has_mask(other) == has_mask(anchor) && llvm::all_of(kShared, [&](AttrName name) {
            const AttrValue *a = anchor.attrs.find(name), *b = other.attrs.find(name);
            return (a == nullptr) == (b == nullptr) && (a == nullptr || *a == *b);
          });

@@ -79,11 +79,13 @@ class TiledAttention {
     for (int64_t j = 0; j < keys.count; ++j) {
       const double weight = std::exp(scores[static_cast<size_t>(j)] - largest);
       weights += weight;
-      if (!shows_tile(token, head, keys.row(j) / tile_keys())) continue;
+      if (!shows_tile(token, head, keys.row(j) / tile_keys()) ||
+          !in_.keeps(token, head, keys.row(j)))
+        continue;
       for (int64_t i = 0; i < heads_.value_width; ++i)
         out[static_cast<size_t>(i)] += weight * value(token, keys.row(j), head)[i];
     }
-    for (double& element : out) element /= weights;
+    for (double& element : out) element *= in_.dropped_scale() / weights;
     return weights == 0 || largest == -INFINITY ? -INFINITY
                                                 : largest / std::log(2.0) + std::log2(weights);
   }
@@ -134,12 +136,15 @@ class TiledAttention {
         float& weight = logits[static_cast<size_t>(j)];
         weight = attention_weight(weight, shift, factor, in_.adds_mask());
         sums[j % 8] = math::add(sums[j % 8], weight);
-        weight = rounded_to_16_bits(weight, call_.operand_type(0).dtype);
+        weight = in_.keeps(token, head, tile.begin + j)
+                     ? rounded_to_16_bits(weight, call_.operand_type(0).dtype)
+                     : 0.0f;
       }
       add_values(token, head, keys, tile, logits, out);
     }
     joined.join({largest, sum_of(sums), out}, factor);
-    const float by = attention_inverse(joined.weights, in_.empty_zero());
+    const float inverse = attention_inverse(joined.weights, in_.empty_zero());
+    const float by = math::mul(inverse, in_.dropped_scale());
     for (size_t i = 0; i < out.size(); ++i) out[i] = math::mul(joined.sums[i], by);
     return attention_log_sum(joined.weights,
                              attention_shift(joined.largest, factor, in_.adds_mask()), factor,

@@ -2,7 +2,7 @@
 //   C24  16-bit elements, heads of at most kMaxHeadWidth elements, a scale other than 0, a mask
 //   that
 //        repeats along all leading axes or along none, a summary of its own tiles, segments of
-//        whole tiles of keys, and splits of segments alone
+//        whole tiles of keys, and splits of segments alone, without a dropout
 #include "ir/attention_operands.h"
 #include "ir/inference.h"
 #include "ir/optional_attribute.h"
@@ -21,7 +21,7 @@ Status check_tiles_of_keys(const Inference& op, const TensorType& whole) {
     return op.reject(24, fmt::format("heads of {} and {} elements, must be 1 .. {}", heads.width,
                                      heads.value_width, kMaxHeadWidth));
   if (op.attrs.get<double>(AttrName::scale) == 0) return op.reject(24, "scale is 0");
-  if (op.operands.size() <= kMaskOperand) return {};
+  if (operands_before_seed(op.attrs, op.operands.size()) <= kMaskOperand) return {};
   const TensorType& mask = op.operands[kMaskOperand];
   if (!is_whole_mask(mask.dims, whole.dims))
     return op.reject(24, fmt::format("mask {} repeats along some leading axes of {}", op.show(mask),
@@ -43,6 +43,8 @@ Status check_segments(const Inference& op) {
     return op.reject(
         24, fmt::format("{} splits of segments of {} keys, must be 1 .. {} of segments", splits,
                         segment, kMaxFewSplits));
+  if (op.attrs.has(AttrName::splits) && op.attrs.has(AttrName::dropout))
+    return op.reject(24, "splits with a dropout");
   return {};
 }
 
@@ -57,7 +59,7 @@ Result<TensorType> infer_attention_log_sum(const Inference& op) {
 Status check_tiled_attention(const Inference& op, const TensorType& whole) {
   SINTER_TRY(check_tiles_of_keys(op, whole));
   SINTER_TRY(check_segments(op));
-  if (op.operands.size() <= kMaskTilesOperand) return {};
+  if (operands_before_seed(op.attrs, op.operands.size()) <= kMaskTilesOperand) return {};
   const AttentionHeads heads = attention_heads(op.attrs, op.operands[1], op.operands[2]);
   const TensorType& mask = op.operands[kMaskOperand];
   const TensorType tiles{DType::i1,

@@ -18,12 +18,14 @@
 //      with a mask of numbers 2^((logit - m) * factor), as the product with the factor may be
 //      infinite where the mask has the lowest number of its type. Weights
 //      are added to eight sums l, key j of the tile to sum j mod 8, upwards.
-//   5. The weights, rounded to the type of the values, are multiplied with the values as in 1, a
+//   5. A dropout makes 0 of the weights that it leaves out (dropout_keeps).
+//   6. The weights, rounded to the type of the values, are multiplied with the values as in 1, a
 //      step of 16 keys after the other, and added to the weighted sums.
 //
 // At the end l = ((l0 + l1) + (l2 + l3)) + ((l4 + l5) + (l6 + l7)), an element is its weighted sum
-// times attention_inverse(l), and the log-sum is attention_log_sum of l and m. Until a token sees a
-// key, 0 stands for m in 3 and 4, where m is -inf.
+// times attention_inverse(l), which a dropout multiplies by dropout_scale, and the log-sum is
+// attention_log_sum of l and m. Until a token sees a key, 0 stands for m in 3 and 4, where m is
+// -inf.
 //
 // A tile in which m does not grow multiplies nothing in 3. One in which a token sees no key changes
 // nothing: m stays, weights are 0. So a token's bits depend on its own keys and on
@@ -42,6 +44,7 @@
 // hidden from all tokens of a tile of kAttentionTokenTile tokens.
 #pragma once
 
+#include "ir/attention_dropout.h"
 #include "kernels/common/attention_score.cuh"
 #include "kernels/common/visible_keys.cuh"
 

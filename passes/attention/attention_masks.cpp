@@ -68,7 +68,7 @@ class MaskReader {
     operands[3] = first(b, build, op);
     operands[4] = last(b, build, op);
     if (rest_.empty()) {
-      operands.pop_back();
+      operands.erase(operands.begin() + mask_);
     } else if (llvm::all_of(rest_, [&](const Term& t) { return can_build(t, score_axes()); })) {
       operands[mask_] = rest_of_mask(b, op, moved);
     }
@@ -244,10 +244,10 @@ class MaskReader {
   bool hides_by_number_ = false;  // and not by -inf alone
 };
 
-bool has_mask(const Op& op) {
+bool may_have_ranges(const Op& op) {
   const bool of_scores = is_without_order(op, OpKind::attention) ||
                          op.kind == OpKind::attention_log_sum || is_attention_gradient(op);
-  return of_scores && op.operands.size() > mask_operand(op);
+  return of_scores && has_mask(op);
 }
 
 class RangesOfMasks : RewriteRule {
@@ -255,7 +255,7 @@ class RangesOfMasks : RewriteRule {
   using RewriteRule::RewriteRule;
 
   std::optional<ValueId> replaced(ValueId id, Op& op) {
-    if (!has_mask(op)) return std::nullopt;
+    if (!may_have_ranges(op)) return std::nullopt;
     MaskReader mask(from_, rewriter_, id, builder_.symbols());
     if (!mask.read()) return std::nullopt;
     op.operands = mask.rewritten(builder_, op);
@@ -268,6 +268,6 @@ class RangesOfMasks : RewriteRule {
 
 }  // namespace
 
-bool attention_masks(Module& module) { return replace_ops<RangesOfMasks>(module, has_mask); }
+bool attention_masks(Module& module) { return replace_ops<RangesOfMasks>(module, may_have_ranges); }
 
 }  // namespace sinter

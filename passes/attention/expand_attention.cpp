@@ -7,9 +7,12 @@
 //   %attn.probs  = attention_softmax %attn.scores, %first, %slot
 //   %attn        = einsum %attn.probs, %values "kgnt,tkd->nkgd"
 //
+// A dropout makes 0 of probabilities by ops of integers (ir/attention_dropout.h).
+//
 // An attention stays whose scores would be no valid value: more than 8 axes, or more than 2^48
 // bytes where the symbols are largest.
-#include "ir/attention_heads.h"
+#include "ir/attention_dropout.h"
+#include "ir/attention_operands.h"
 #include "ir/verify_graph.h"
 #include "passes/passes.h"
 #include "passes/rewrite_graph.h"
@@ -28,9 +31,13 @@ class ComposedAttention {
     letters_ = std::string("abcefhij").substr(0, batch_);
   }
 
-  /// The scores are a valid value (V7).
+  /// The scores are a valid value (V7), and the heads that a dropout counts have numbers.
   bool can_be_composed() const {
-    Dims scores(DimsRef(type(0).dims).take_front(batch_));
+    const DimsRef leading = DimsRef(type(0).dims).take_front(batch_);
+    if (op_.attrs.has(AttrName::dropout) && batch_ > 1 &&
+        !llvm::all_of(leading.drop_front(), [](Dim dim) { return dim.is_constant(); }))
+      return false;
+    Dims scores(leading);
     scores.append(
         {Dim(heads_.kv_count), Dim(heads_.group()), type(0).dims[batch_], type(1).dims[batch_]});
     return check_type({DType::f32, scores}, [] { return "the scores"; }, b_.symbols(), {})
@@ -67,13 +74,73 @@ class ComposedAttention {
 
   ValueId probabilities(ValueId scores) {
     llvm::SmallVector<ValueId, 4> operands = {scores, per_token(3), per_token(4)};
-    if (op_.operands.size() == 6) operands.push_back(mask());
+    if (has_mask(op_)) operands.push_back(mask());
+    const bool drops = op_.attrs.has(AttrName::dropout);
     Attributes attrs;
-    attrs.set(AttrName::dtype, type(0).dtype);
+    attrs.set(AttrName::dtype, drops ? DType::f32 : type(0).dtype);
     for (AttrName name : {AttrName::scale, AttrName::softcap, AttrName::window, AttrName::sink,
                           AttrName::any_range, AttrName::empty_zero})
       if (const AttrValue* value = op_.attrs.find(name)) attrs.set(name, *value);
-    return b_.op(OpKind::attention_softmax, operands, attrs, op_.name + ".probs");
+    const ValueId probabilities =
+        b_.op(OpKind::attention_softmax, operands, attrs, op_.name + ".probs");
+    return drops ? dropped(probabilities) : probabilities;
+  }
+
+  /// The probabilities that a dropout keeps, times its scale, and 0 for the others; `all` are f32.
+  ValueId dropped(ValueId all) {
+    const int threshold = dropout_threshold(op_.attrs.get<double>(AttrName::dropout));
+    const size_t rank = b_.type(all).rank();
+    const ValueId head = head_of_all_sequences(all);
+    const ValueId of_head = mixed(op_.operands.back(), head);
+    const ValueId row = mixed(of_head, places(all, rank - 2));
+    const ValueId key = places(all, rank - 1);
+    const ValueId bits = bits_of_key(row, key);
+    const ValueId keeps = b_.less_equal(number(threshold), bits);
+    const ValueId scaled = b_.mul(all, b_.constant(dropout_scale(threshold), DType::f32));
+    const ValueId zero = b_.constant(0, DType::f32);
+    const ValueId kept = b_.op(OpKind::where, {keeps, scaled, zero});
+    return b_.cast(kept, type(0).dtype, op_.name + ".kept");
+  }
+  ValueId head_of_all_sequences(ValueId scores) {
+    const Dims dims = b_.type(scores).dims;
+    ValueId head = places(scores, 0);
+    for (size_t axis = 1; axis + 2 < dims.size(); ++axis) {
+      head = b_.mul(head, number(dims[axis].constant()));
+      head = b_.add(head, places(scores, axis));
+    }
+    return head;
+  }
+  /// The 16 bits of each key, of dropout_word.
+  ValueId bits_of_key(ValueId row, ValueId key) {
+    const ValueId sixteenth = b_.shift_right(key, number(4));
+    const ValueId first = b_.mul(sixteenth, number(8));
+    const ValueId word = mixed(row, b_.add(first, b_.bit_and(key, number(7))));
+    const ValueId eighth = b_.shift_right(key, number(3));
+    const ValueId is_second = b_.bit_and(eighth, number(1));
+    const ValueId half = b_.shift_right(word, b_.mul(is_second, number(16)));
+    return b_.bit_and(half, number(0xffff));
+  }
+  /// dropout_mix.
+  ValueId mixed(ValueId a, ValueId b) {
+    ValueId x = b_.bit_xor(a, b_.mul(b, number(DropoutMix::step)));
+    x = with_upper_bits(x, 16);
+    x = b_.mul(x, number(DropoutMix::first));
+    x = with_upper_bits(x, 15);
+    x = b_.mul(x, number(DropoutMix::second));
+    return with_upper_bits(x, 16);
+  }
+  /// x ^ x >> places, of numbers without a sign.
+  ValueId with_upper_bits(ValueId x, int places) {
+    const ValueId upper = b_.shift_right(x, number(places));
+    return b_.bit_xor(x, b_.bit_and(upper, number((int64_t{1} << (32 - places)) - 1)));
+  }
+  /// The i32 with the low 32 bits of a number.
+  ValueId number(int64_t bits) { return b_.constant(static_cast<int32_t>(bits), DType::i32); }
+  /// The place along an axis of `like`, whose other axes are 1.
+  ValueId places(ValueId like, size_t axis) {
+    Dims dims(b_.type(like).rank(), Dim(1));
+    dims[axis] = b_.type(like).dims[axis];
+    return b_.iota(dims, static_cast<int64_t>(axis));
   }
 
   /// A row number of each token as [..., 1, 1, N], for scores [..., kv_heads, group, N, R].

@@ -63,7 +63,10 @@ class Attention {
       if (softcap_ != 0) score = tanh(score / softcap_) * softcap_;
       row_.push_back(in_.masked(score, j));
     }
-    if (!row_.empty()) softmax();
+    if (row_.empty()) return;
+    softmax();
+    for (int64_t j = 0; j < keys.count; ++j)
+      if (!in_.keeps(token, head, keys.row(j))) row_[static_cast<size_t>(j)] = 0;
   }
 
   /// Turns scores into probabilities.
@@ -76,7 +79,8 @@ class Attention {
       return row_.assign(row_.size(), T{0});
     for (T& value : row_) value = exp(value - largest);
     const T sum = reduce_sum(row_.data(), count, kSymbolicLanes);
-    for (T& value : row_) value = rounded(value / sum, call_.storage);
+    const T scale = in_.dropped_scale();
+    for (T& value : row_) value = rounded(value / sum * scale, call_.storage);
   }
 
   const OpCall& call_;

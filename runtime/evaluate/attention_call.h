@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "ir/attention_dropout.h"
 #include "ir/attention_heads.h"
-#include "ir/optional_attribute.h"
 #include "ir/row_numbers.h"
 #include "runtime/evaluate/ops.h"
 
@@ -44,8 +44,14 @@ class AttentionCall {
     const size_t rank = call.operands[0].dims.size();
     sequence_tokens_ = call.operands[0].dims[rank - 2];
     rows_ = call.operands[1].dims[rank - 2];
-    if (call.operands.size() > mask) mask_ = of_sequences(mask, {sequence_tokens_, rows_});
-    if (call.operands.size() > mask + 1) {
+    const size_t count = operands_before_seed(call.op);
+    if (count > mask) mask_ = of_sequences(mask, {sequence_tokens_, rows_});
+    if (count < call.operands.size()) {
+      std::vector<int32_t> scratch;
+      seed_ = *dense_elements(call.operands[count], scratch);
+      dropout_threshold_ = dropout_threshold(call.op.attrs.template get<double>(AttrName::dropout));
+    }
+    if (count > mask + 1) {
       const auto& tiles = call.operands[mask + 1].dims;
       tiles_ = of_sequences(mask + 1, {tiles[tiles.size() - 2], tiles.back()});
     }
@@ -91,6 +97,21 @@ class AttentionCall {
     if (!has_mask()) return score;
     return adds_mask() ? score + mask(j) : mask(j) == 0 ? score : mask(j);
   }
+
+  bool has_dropout() const { return dropout_threshold_ > 0; }
+  /// Whether a dropout leaves the weight of a row that a token's head sees as it is, but for
+  /// dropped_scale().
+  bool keeps(int64_t token, int64_t head, int64_t row) const {
+    if (!has_dropout()) return true;
+    const int64_t of_all = token / sequence_tokens_ * heads_.count + head;
+    const int key = static_cast<int>(row);
+    return dropout_keeps(dropout_word(dropout_row(seed_, static_cast<math::u32>(of_all),
+                                                  static_cast<math::u32>(token % sequence_tokens_)),
+                                      dropout_pair(key)),
+                         key % 16 >= 8, dropout_threshold_);
+  }
+  /// What the other weights are multiplied by.
+  float dropped_scale() const { return has_dropout() ? dropout_scale(dropout_threshold_) : 1.0f; }
 
   /// The summary of the mask, if there is one, shows a key of a tile of keys to some token of the
   /// tile of `tile_tokens` tokens that the token is in.
@@ -203,7 +224,9 @@ class AttentionCall {
   const T *q_, *keys_, *values_;
   const int32_t *first_, *last_;
   HostView mask_, tiles_;
-  std::vector<T> masks_;  // of the keys that a token's head sees
+  int32_t seed_ = 0;
+  int dropout_threshold_ = 0;  // 0: no dropout
+  std::vector<T> masks_;       // of the keys that a token's head sees
   int64_t sequence_tokens_ = 0, rows_ = 0;
 };
 

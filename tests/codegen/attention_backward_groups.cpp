@@ -23,9 +23,11 @@ graph(%q: DTYPE[B, N, 96], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 40], %first: i32
   %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d, %m {heads = 6, kv_heads = 2, scale = 0.3, any_range = 1} : DTYPE[B, K, 32]
   %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d, %m {heads = 6, kv_heads = 2, scale = 0.3, any_range = 1} : DTYPE[B, K, 40]
 })"},
-    {"gradient_of_grouped_queries", 0, R"(
-graph(%q: DTYPE[2, N, 24], %k: DTYPE[2, K, 12], %v: DTYPE[2, K, 10], %first: i32[2, N], %last: i32[2, N], %g: DTYPE[2, N, 20], %s: f32[2, 4, N], %d: f32[2, 4, N], %m: DTYPE[2, 4, N, K]) -> (%y) {
-  %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d, %m {heads = 4, kv_heads = 2, scale = 0.3, window = 90} : DTYPE[2, N, 24]
+    {"gradient_of_grouped_queries_with_dropout", 0, R"(
+graph(%q: DTYPE[2, N, 24], %k: DTYPE[2, K, 12], %v: DTYPE[2, K, 10], %first: i32[2, N], %last: i32[2, N], %g: DTYPE[2, N, 20], %s: f32[2, 4, N], %d: f32[2, 4, N], %m: DTYPE[2, 4, N, K], %seeds: i32[3]) -> (%y) {
+  %part = slice %seeds {axis = 0, begin = 2, size = 1} : i32[1]
+  %seed = reshape %part : i32[]
+  %y = attention_query_gradient %q, %k, %v, %first, %last, %g, %s, %d, %m, %seed {heads = 4, kv_heads = 2, scale = 0.3, dropout = 0.1, window = 90} : DTYPE[2, N, 24]
 })"},
     {"gradients_of_merged_projection", 0, R"(
 graph(%qkv: DTYPE[B, N, 160], %first: i32[B, N], %last: i32[B, N], %gs: DTYPE[B, 2, N, 32], %s: f32[B, 2, N], %d: f32[B, 2, N]) -> (%y, %z) {
@@ -37,10 +39,10 @@ graph(%qkv: DTYPE[B, N, 160], %first: i32[B, N], %last: i32[B, N], %gs: DTYPE[B,
   %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, N, 32]
   %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 2, kv_heads = 1, scale = 0.2} : DTYPE[B, N, 32]
 })"},
-    {"gradients_under_a_soft_cap", 0, R"(
-graph(%q: DTYPE[B, N, 96], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 40], %first: i32[B, N], %last: i32[B, N], %g: DTYPE[B, N, 120], %s: f32[B, 6, N], %d: f32[B, 6, N]) -> (%z, %y) {
-  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 6, kv_heads = 2, scale = 0.3, softcap = 2.5, any_range = 1} : DTYPE[B, K, 32]
-  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d {heads = 6, kv_heads = 2, scale = 0.3, softcap = 2.5, any_range = 1} : DTYPE[B, K, 40]
+    {"gradients_under_a_soft_cap_with_dropout", 0, R"(
+graph(%q: DTYPE[B, N, 96], %k: DTYPE[B, K, 32], %v: DTYPE[B, K, 40], %first: i32[B, N], %last: i32[B, N], %g: DTYPE[B, N, 120], %s: f32[B, 6, N], %d: f32[B, 6, N], %seed: i32[]) -> (%z, %y) {
+  %y = attention_key_gradient %q, %k, %v, %first, %last, %g, %s, %d, %seed {heads = 6, kv_heads = 2, scale = 0.3, softcap = 2.5, dropout = 0.3, any_range = 1} : DTYPE[B, K, 32]
+  %z = attention_value_gradient %q, %k, %v, %first, %last, %g, %s, %d, %seed {heads = 6, kv_heads = 2, scale = 0.3, softcap = 2.5, dropout = 0.3, any_range = 1} : DTYPE[B, K, 40]
 })"},
     {"gradient_of_queries_under_a_soft_cap", 0, R"(
 graph(%q: DTYPE[2, N, 24], %k: DTYPE[2, K, 12], %v: DTYPE[2, K, 10], %first: i32[2, N], %last: i32[2, N], %g: DTYPE[2, N, 20], %s: f32[2, 4, N], %d: f32[2, 4, N], %m: DTYPE[2, 4, N, K]) -> (%y) {
@@ -94,10 +96,10 @@ graph(%q: DTYPE[2, 128, 120], %k: DTYPE[2, K, 40], %v: DTYPE[2, K, 24], %first: 
   %b = reshape %f {dims = [4, 64, 120]} : f32[4, 64, 120]
   %sums = reduce_sum %b {axes = [1]} : f32[4, 1, 120]
 })"},
-    {"attention_with_log_sums", 0, R"(
-graph(%q: DTYPE[B, N, 48], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 24], %first: i32[B, N], %last: i32[B, N]) -> (%s, %y) {
+    {"attention_with_log_sums_and_dropout", 0, R"(
+graph(%q: DTYPE[B, N, 48], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 24], %first: i32[B, N], %last: i32[B, N], %seed: i32[]) -> (%s, %y) {
   %s = attention_log_sum %q, %k, %v, %first, %last {heads = 3, kv_heads = 1, scale = 0.25, window = 90, any_range = 1} : f32[B, 3, N]
-  %y = attention %q, %k, %v, %first, %last {order = tiled_attention, heads = 3, kv_heads = 1, scale = 0.25, window = 90, any_range = 1, empty_zero = 1} : DTYPE[B, N, 72]
+  %y = attention %q, %k, %v, %first, %last, %seed {order = tiled_attention, heads = 3, kv_heads = 1, scale = 0.25, dropout = 0.2, window = 90, any_range = 1, empty_zero = 1} : DTYPE[B, N, 72]
 })"},
     {"attention_with_log_sums_under_a_soft_cap", 0, R"(
 graph(%q: DTYPE[B, N, 48], %k: DTYPE[B, K, 16], %v: DTYPE[B, K, 24], %first: i32[B, N], %last: i32[B, N]) -> (%s, %y) {

@@ -86,7 +86,7 @@ inline void hide(HostTensor& mask, int64_t i, double value) {
 /// type; and all of others. A hidden key that no token sees is NaN.
 inline void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>& inputs,
                       std::mt19937& random) {
-  if (op.operands.size() <= mask_operand(op)) return;
+  if (!has_mask(op)) return;
   const ValueId operand = op.operands[mask_operand(op)];
   HostTensor& mask = *input_of(group, operand, inputs);
   const int64_t keys = mask.dims.back();
@@ -111,7 +111,7 @@ inline void vary_mask(const Graph& group, const Op& op, std::vector<HostTensor>&
 /// kernel which reads one of them, or leaves out another, has other results.
 inline void vary_tiles(const Graph& group, const Op& op, std::vector<HostTensor>& inputs,
                        size_t turn, std::mt19937& random) {
-  if (is_attention_gradient(op) || op.operands.size() <= kMaskTilesOperand) return;
+  if (is_attention_gradient(op) || operands_before_seed(op) <= kMaskTilesOperand) return;
   HostTensor& tiles = *input_of(group, op.operands[kMaskTilesOperand], inputs);
   for (int64_t i = 0; i < tiles.volume(); ++i)
     tiles.data<uint8_t>()[i] = turn % 3 != 2 && random() % 2 == 0;

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/attention_heads.h"
+#include "ir/attention_dropout.h"
+#include "ir/attention_operands.h"
 #include "ir/code_format.h"
 #include "ir/infer.h"
 #include "runtime/compare.h"
@@ -105,8 +106,8 @@ Result<std::vector<double>> sum_errors(const Graph& graph, const Op& op,
 class MaskValues {
  public:
   MaskValues(const Op& op, llvm::ArrayRef<const HostTensor*> operands) {
-    if (op.operands.size() < 6) return;
-    const HostTensor& mask = *operands[5];
+    if (!has_mask(op)) return;
+    const HostTensor& mask = *operands[kMaskOperand];
     values_ = to_doubles(mask);
     dims_ = mask.dims;
     leading_.assign(operands[0]->dims.begin(), operands[0]->dims.end() - 2);
@@ -152,7 +153,8 @@ class AttentionErrors {
         heads_(op.attrs.get<int64_t>(AttrName::heads)),
         kv_heads_(op.attrs.get<int64_t>(AttrName::kv_heads)),
         width_(operands[1]->dims.back() / kv_heads_),
-        value_width_(operands[2]->dims.back() / kv_heads_) {}
+        value_width_(operands[2]->dims.back() / kv_heads_),
+        dropped_scale_(scale_of_dropout(op)) {}
 
   std::vector<double> run() const {
     std::vector<double> errors;
@@ -162,6 +164,11 @@ class AttentionErrors {
   }
 
  private:
+  /// The factor of the weights that a dropout leaves.
+  static double scale_of_dropout(const Op& op) {
+    const AttrValue* dropout = op.attrs.find(AttrName::dropout);
+    return dropout ? dropout_scale(dropout_threshold(std::get<double>(*dropout))) : 1;
+  }
   struct Score {
     double value, error;
   };
@@ -265,6 +272,7 @@ class AttentionErrors {
       double bound = relative * magnitude + keys * 0x1p-25 * most + (4 * keys + 16) * kMin;
       // The values may be added before the division by the sum of their weights, each at most 1.
       if (keys * most > kRange) bound = kInfinity;
+      bound *= dropped_scale_;
       errors.push_back(bound < kInfinity ? bound : kInfinity);
     }
   }
@@ -281,6 +289,7 @@ class AttentionErrors {
   const int32_t *first_, *last_;
   MaskValues mask_;
   int64_t all_tokens_, tokens_, rows_, heads_, kv_heads_, width_, value_width_;
+  double dropped_scale_;
 };
 
 /// The numbers, rounded once to a float type.

@@ -194,7 +194,10 @@ void GraphGenerator::add_ranges(Attended& made, const Dims& batch, ValueId slot,
 }
 
 void GraphGenerator::attention() {
-  if (auto made = attended(20)) op(OpKind::attention, made->operands, std::move(made->attrs));
+  auto made = attended(20);
+  if (!made) return;
+  add_dropout(made->operands, made->attrs);
+  op(OpKind::attention, made->operands, std::move(made->attrs));
 }
 
 void GraphGenerator::decode_attention() {
@@ -211,6 +214,13 @@ void GraphGenerator::decode_attention() {
     made->attrs.set(AttrName::streams, streams);
   }
   op(OpKind::attention, made->operands, std::move(made->attrs));
+}
+
+/// Sometimes a dropout, by a seed behind the other operands.
+void GraphGenerator::add_dropout(llvm::SmallVectorImpl<ValueId>& operands, Attributes& attrs) {
+  if (!random_.chance(25)) return;
+  attrs.set(AttrName::dropout, random_.pick(std::array{0.1, 0.5, 0.97}));
+  operands.push_back(value_of({DType::i32, {}}));
 }
 
 /// By tiles of keys: tiled_attention, or float_attention in a module of float32.
@@ -234,6 +244,7 @@ void GraphGenerator::tiled_attention() {
       made->attrs.set(AttrName::segment, keys * random_.between(1, 3));
       if (random_.chance(50)) made->attrs.set(AttrName::splits, random_.between(1, 8));
     }
+    if (!made->attrs.has(AttrName::splits)) add_dropout(made->operands, made->attrs);
   }
   op(OpKind::attention, made->operands, std::move(made->attrs));
 }
@@ -254,11 +265,16 @@ void GraphGenerator::attention_gradients() {
     if (const AttrValue* value = made->attrs.find(name)) attrs.set(name, *value);
   Attributes own = attrs;
   own.set(AttrName::order, Order::tiled_attention).set(AttrName::empty_zero, int64_t{1});
-  const ValueId result = must(OpKind::attention, operands, std::move(own));
   const ValueId sums = must(OpKind::attention_log_sum, operands, attrs);
+  llvm::SmallVector<ValueId, 8> seeded = operands;
+  add_dropout(seeded, own);
+  if (const AttrValue* dropout = own.find(AttrName::dropout))
+    attrs.set(AttrName::dropout, *dropout);
+  const ValueId result = must(OpKind::attention, seeded, std::move(own));
   operands.push_back(random_.chance(50) ? result : columns(graph_[result].type));
   operands.push_back(sums);
   operands.push_back(value_of(token_heads_type(q, heads.count)));
+  if (attrs.has(AttrName::dropout)) operands.push_back(seeded.back());
   llvm::SmallVector<ValueId, 4> parts;
   for (OpKind kind : {OpKind::attention_query_gradient, OpKind::attention_key_gradient,
                       OpKind::attention_value_gradient})

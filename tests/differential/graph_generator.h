@@ -165,6 +165,7 @@ class GraphGenerator {
   ValueId mask_of(const Dims& scores, size_t least_rank);
   ValueId viewed(const TensorType& type);
   Dims leading_axes(int64_t largest_operand, int64_t heads);
+  void add_dropout(llvm::SmallVectorImpl<ValueId>& operands, Attributes& attrs);
   void add_ranges(Attended& made, const Dims& batch, ValueId slot, Dim rows);
   std::optional<Attended> attended(int64_t max_rows);
   void attention();

@@ -335,7 +335,7 @@ constexpr OpExample kExamples[] = {
   })"},
     {{OpKind::attention},
      "attention(q [..., N, heads·hd], keys [..., R, kv_heads·hd], values [..., R, kv_heads·vd], "
-     "first i32[..., N], slot i32[..., N], mask?) -> [..., N, heads·vd]",
+     "first i32[..., N], slot i32[..., N], mask?, seed?) -> [..., N, heads·vd]",
      "Token n attends to the rows first[n] .. slot[n] of the cache, both included: with first = 0 "
      "and slot = its position attention is causal, once its own row is appended. With `window` w "
      "only the last w of them. With `sink` s token n also attends to those of the rows 0 .. s - 1 "
@@ -348,6 +348,13 @@ constexpr OpExample kExamples[] = {
      "= 1 allows any numbers as first and slot: a token sees those of its rows that "
      "are there. A token that sees no key, or whose scores are all -inf, gets NaN; `empty_zero` = "
      "1: zeros. An infinity or NaN in a row of values may reach tokens that do not see the row.\n\n"
+     "With `dropout` p the last operand is a seed i32[]. Each weight of the softmax is left out "
+     "with "
+     "probability p, after the sum of the weights, and the others are divided by 1 - p; p is "
+     "counted "
+     "in parts of 65,536. Which ones depends on the seed and on the weight's sequence, head, token "
+     "and row alone (ir/attention_dropout.h), so that a gradient with the same seed leaves out the "
+     "same.\n\n"
      "The scores are float32. The kernel that takes the op sums in an order of its own, and rounds "
      "the weights to the element type before or after they are divided by their sum.",
      R"(  symbol R in [1, 128]
@@ -388,7 +395,7 @@ constexpr OpExample kExamples[] = {
     %y = attention %q, %k, %v, %first, %slot {order = decode_attention, heads = 4, kv_heads = 2, scale = 0.25, splits = 2}
   })"},
     {{OpKind::attention, Order::tiled_attention},
-     "attention(q, keys, values, first, slot, mask?, tiles?) {order = tiled_attention}",
+     "attention(q, keys, values, first, slot, mask?, tiles?, seed?) {order = tiled_attention}",
      "`attention` of many tokens of a 16-bit type, on tensor cores: weights are rounded to the "
      "type "
      "before they are multiplied with the values. `tiles` is `mask_tiles` of the mask, by tiles of "
@@ -419,17 +426,17 @@ constexpr OpExample kExamples[] = {
     {{OpKind::attention_query_gradient},
      "attention_query_gradient(q, keys, values, first, slot, grad, log_sum f32[..., heads, N], "
      "delta "
-     "f32[..., heads, N], mask?) -> the type of q",
+     "f32[..., heads, N], mask?, seed?) -> the type of q",
      "The gradient of the queries of an attention. `grad` is the gradient of its result, "
      "`log_sum` its `attention_log_sum`, `delta` of each token's head the sum over its "
      "elements of `grad` times the attention's result. The probabilities are computed again "
-     "from the log-sums.",
+     "from the log-sums; `dropout` and `seed` are the attention's.",
      R"(  entry @e(%q: bf16[20, 64], %k: bf16[20, 32], %v: bf16[20, 32], %first: i32[20], %slot: i32[20], %grad: bf16[20, 64], %sum: f32[4, 20], %delta: f32[4, 20]) -> (%g) {
     %g = attention_query_gradient %q, %k, %v, %first, %slot, %grad, %sum, %delta {heads = 4, kv_heads = 2, scale = 0.25}
   })"},
     {{OpKind::attention_key_gradient},
      "attention_key_gradient(q, keys, values, first, slot, grad, log_sum f32[..., heads, N], delta "
-     "f32[..., heads, N], mask?) -> the type of keys",
+     "f32[..., heads, N], mask?, seed?) -> the type of keys",
      "The gradient of the keys of an attention, with the operands of "
      "`attention_query_gradient`: the sum over the tokens that see a key, and over the query "
      "heads of its head.",
@@ -439,7 +446,7 @@ constexpr OpExample kExamples[] = {
     {{OpKind::attention_value_gradient},
      "attention_value_gradient(q, keys, values, first, slot, grad, log_sum f32[..., heads, N], "
      "delta "
-     "f32[..., heads, N], mask?) -> the type of values",
+     "f32[..., heads, N], mask?, seed?) -> the type of values",
      "The gradient of the values of an attention, with the operands of "
      "`attention_query_gradient`. The kernel of the gradient of keys has it as a second "
      "result.",
@@ -600,6 +607,7 @@ constexpr std::string_view kElementwiseRules =
 - `div` is IEEE division: 1 / 0 is inf, 0 / 0 is NaN.
 - `pow` has the special cases of C: `pow(a, 0)` and `pow(1, b)` are 1, even of NaN; a negative a gives NaN unless b is an integer or infinite.
 - `div_floor` rounds the quotient down, `mod_floor` is what it leaves, of the sign of b, as in Python. By 0 the quotient is 0 and what is left is a; no call fails. The least number by -1 wraps around: the quotient is the least number, and 0 is left.
+- `bit_and`, `bit_or`, `bit_xor`, `shift_left` and `shift_right` are of two's complement; a shift moves by b places, to the right it repeats the sign. A b below 0 or beyond the last bit moves all bits out: 0, and to the right the sign.
 - `neg` and `abs` of the least number are the least number.
 )";
 

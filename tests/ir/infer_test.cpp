@@ -380,6 +380,19 @@ TEST_CASE("C18 attention") {
           attention(int64_t{1} << 40, 1));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::scale, double(INFINITY)));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::softcap, 0.0));
+  const auto dropped = [](double p) { return attention(4, 2).set(AttrName::dropout, p); };
+  auto seeded = good;
+  seeded.push_back(i32({}));
+  gives(OpKind::attention, seeded, dropped(0.1), f16({kN, 16}));
+  for (double p : {0.0, 1.0, -0.5, double(NAN)}) rejects(18, OpKind::attention, seeded, dropped(p));
+  rejects(18, OpKind::attention, good, dropped(0.1));
+  rejects(18, OpKind::attention, seeded, attention(4, 2));
+  gives(Order::tiled_attention, seeded, dropped(0.1), f16({kN, 16}));
+  rejects(24, Order::tiled_attention, seeded,
+          dropped(0.1).set(AttrName::segment, int64_t{128}).set(AttrName::splits, int64_t{2}));
+  rejects(21, Order::decode_attention, seeded, dropped(0.1).set(AttrName::splits, int64_t{2}));
+  seeded.back() = i32({1});
+  rejects(18, OpKind::attention, seeded, dropped(0.1));
   rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::window, int64_t{0}));
   for (int64_t sink : {int64_t{-1}, int64_t{1} << 31, INT64_MIN})
     rejects(18, OpKind::attention, good, attention(4, 2).set(AttrName::sink, sink));

@@ -16,7 +16,7 @@ function(arrow files)
 endfunction()
 
 # Headers that the host and the text of kernels share.
-set(shared "ir/(scalar_math|activation|packed_codes)\\.h$")
+set(shared "ir/(scalar_math|activation|attention_dropout|packed_codes)\\.h$")
 arrow("${shared}" "${shared}")
 arrow(ir/ OWN)
 arrow(device/ OWN ir/)

@@ -30,6 +30,20 @@ double mul(double a, double b) { return a * b; }
 double div(double a, double b) { return a / b; }
 double div_floor(double a, double b) { return b == 0 ? 0 : std::floor(a / b); }
 double mod_floor(double a, double b) { return b == 0 ? a : a - b * std::floor(a / b); }
+double bits(int64_t value) { return static_cast<double>(value); }
+double bit_and(double a, double b) {
+  return bits(static_cast<int64_t>(a) & static_cast<int64_t>(b));
+}
+double bit_or(double a, double b) {
+  return bits(static_cast<int64_t>(a) | static_cast<int64_t>(b));
+}
+double bit_xor(double a, double b) {
+  return bits(static_cast<int64_t>(a) ^ static_cast<int64_t>(b));
+}
+double shift_left(double a, double b) { return b < 0 ? 0 : a * std::exp2(b); }
+double shift_right(double a, double b) {
+  return b < 0 ? (a < 0 ? -1 : 0) : std::floor(a / std::exp2(b));
+}
 double maximum(double a, double b) { return std::max(a, b); }
 double minimum(double a, double b) { return std::min(a, b); }
 
@@ -226,6 +240,14 @@ TEST_CASE("i64 wraps around, and no double stands in for it") {
   CHECK(apply("mod_floor", INT64_MIN, -1) == 0);
   CHECK(apply("div_floor", 5, 0) == 0);
   CHECK(apply("mod_floor", 5, 0) == 5);
+  CHECK(apply("bit_and", kOdd, -2) == kOdd - 1);
+  CHECK(apply("bit_xor", kOdd, -1) == -kOdd - 1);
+  CHECK(apply("shift_left", 3, 62) == INT64_MIN + (int64_t{1} << 62));
+  CHECK(apply("shift_left", 3, 64) == 0);
+  CHECK(apply("shift_left", 3, -1) == 0);
+  CHECK(apply("shift_right", INT64_MIN, 62) == -2);
+  CHECK(apply("shift_right", -5, 64) == -1);
+  CHECK(apply("shift_right", 5, INT64_MIN) == 0);
 }
 
 TEST_CASE("integer division by 0, of the least number by -1, and its negation") {
