@@ -61,9 +61,9 @@ CLASSES = {
 # ---- a transformer as courses write it
 
 class GPT2Block(nn.Module):
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads, self.dropout = heads, dropout
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.attn, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.fc, self.out = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
@@ -71,16 +71,17 @@ class GPT2Block(nn.Module):
     def forward(self, x):
         q, k, v = (t.unflatten(-1, (self.heads, -1)).transpose(1, 2)
                    for t in self.attn(self.norm1(x)).chunk(3, -1))
-        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.proj(a.transpose(1, 2).flatten(-2))
-        return x + self.out(F.gelu(self.fc(self.norm2(x)), approximate="tanh"))
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=self.dropout)
+        x = x + F.dropout(self.proj(a.transpose(1, 2).flatten(-2)), self.dropout)
+        return x + F.dropout(self.out(F.gelu(self.fc(self.norm2(x)), approximate="tanh")), self.dropout)
 
 
 class GPT2(nn.Module):
-    def __init__(self, vocabulary=50257, context=1024, width=768, layers=12, heads=12) -> None:
+    def __init__(self, vocabulary=50257, context=1024, width=768, layers=12, heads=12, dropout=0.0) -> None:
         super().__init__()
+        self.dropout = dropout
         self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
-        self.blocks = nn.ModuleList(GPT2Block(width, heads) for _ in range(layers))
+        self.blocks = nn.ModuleList(GPT2Block(width, heads, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         for module in self.modules():  # GPT-2's own, so that the loss begins at the vocabulary's logarithm
             if isinstance(module, (nn.Linear, nn.Embedding)):
@@ -88,6 +89,7 @@ class GPT2(nn.Module):
 
     def forward(self, ids, targets):
         x = self.tokens(ids) + self.places(torch.arange(ids.shape[1], device=ids.device))
+        x = F.dropout(x, self.dropout)
         for layer in self.blocks:
             x = layer(x)
         logits = F.linear(self.norm(x), self.tokens.weight)
@@ -128,7 +130,7 @@ class Row:
 def gpt2(batch: int, length: int = 1024, **sizes) -> Callable[[bool], Row]:
     def make(tiny: bool) -> Row:
         small = dict(vocabulary=256, context=32, width=64, layers=2, heads=4)
-        model = GPT2(**(small if tiny else sizes))
+        model = GPT2(**(sizes | small if tiny else sizes))
         shape, vocabulary = ((2, 32), 256) if tiny else ((batch, length), 50257)
         return Row(model, {name: torch.randint(0, vocabulary, shape) for name in ("ids", "targets")},
                    shape[0] * shape[1])
@@ -189,7 +191,7 @@ def dit(tiny: bool) -> Row:
 
 
 ROWS: dict[str, Callable[[bool], Row]] = {
-    "gpt2 32x1024": gpt2(32), "gpt2 16x1024": gpt2(16), "llama-3.2-1b 1x1024": llama_1b,
+    "gpt2 32x1024": gpt2(32), "gpt2 16x1024": gpt2(16), "gpt2 16x1024 dropout": gpt2(16, dropout=0.1), "llama-3.2-1b 1x1024": llama_1b,
     "qwen3-moe 4 layers 1x1024": qwen3_moe,
     "bert-base 32x128": bert, "vit-b/16 64": vit, "dit 12x1152 8x256": dit,
 }

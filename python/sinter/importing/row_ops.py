@@ -142,13 +142,15 @@ def key_rows(q: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask: Tensor | None,
-              scale: float, heads: int, kv_heads: int, softcap: float = 0.0) -> Tensor:
+              scale: float, heads: int, kv_heads: int, softcap: float = 0.0, dropout: float = 0.0,
+              seed: Tensor | None = None) -> Tensor:
     """q [..., S, heads * D], k and v [..., T, kv_heads * D] -> [..., S, heads * D]. A token sees the keys first ..
     last, i32 [..., S], both included; one that sees no key gets zeros. The mask [..., heads, S, T], with 1 for any of
-    them, hides keys where it is false, or is added to the scores."""
+    them, hides keys where it is false, or is added to the scores. dropout: the probability that a weight is left out,
+    by a seed i32 []."""
     q, k, v, first, last = (x.merged() for x in (q, k, v, first, last))
-    operands = [q, k, v, first, last, *mask_of(q, k, mask, heads)]
-    text = of_scores(scale, heads, kv_heads, softcap) + ", empty_zero = 1"
+    operands = [q, k, v, first, last, *mask_of(q, k, mask, heads), *seed_of(seed)]
+    text = of_scores(scale, heads, kv_heads, softcap, dropout) + ", empty_zero = 1"
     return q._like(q.g._add("attention", [x._value for x in operands], text))
 
 
@@ -158,6 +160,11 @@ def mask_of(q: Tensor, k: Tensor, mask: Tensor | None, heads: int) -> list[Tenso
         return []
     ways = [*q._all_axes[:-2], (heads,), q._axes(-2), k._axes(-2)]
     return [mask._arranged([(1,) if mask.is_one(axis) else way for axis, way in enumerate(ways)])]
+
+
+def seed_of(seed: Tensor | None) -> list[Tensor]:
+    """The operand that the seed of a dropout is, if there is one."""
+    return [] if seed is None else [seed.merged()]
 
 
 def attention_log_sum(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, mask: Tensor | None,
@@ -171,19 +178,21 @@ def attention_log_sum(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tens
 
 def attention_gradients(q: Tensor, k: Tensor, v: Tensor, first: Tensor, last: Tensor, grad: Tensor,
                         log_sum: Tensor, delta: Tensor, mask: Tensor | None, scale: float, heads: int,
-                        kv_heads: int, softcap: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+                        kv_heads: int, softcap: float = 0.0, dropout: float = 0.0,
+                        seed: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of q, k and v of `attention`. log_sum and delta: f32 [B, heads, S]; grad: of the
     result."""
     operands = [x.merged() for x in (q, k, v, first, last, grad, log_sum, delta)]
-    operands += mask_of(*operands[:2], mask, heads)
-    values, text = [x._value for x in operands], of_scores(scale, heads, kv_heads, softcap)
+    operands += [*mask_of(*operands[:2], mask, heads), *seed_of(seed)]
+    values, text = [x._value for x in operands], of_scores(scale, heads, kv_heads, softcap, dropout)
     return tuple(x._like(q.g._add(f"attention_{of}_gradient", values, text))
                  for x, of in zip(operands, ("query", "key", "value")))
 
 
-def of_scores(scale: float, heads: int, kv_heads: int, softcap: float) -> str:
+def of_scores(scale: float, heads: int, kv_heads: int, softcap: float, dropout: float = 0.0) -> str:
+    drops = f"dropout = {float(dropout).hex()}, " if dropout else ""
     cap = f"softcap = {float(softcap).hex()}, " if softcap else ""
-    return f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, {cap}any_range = 1"
+    return f"heads = {heads}, kv_heads = {kv_heads}, scale = {float(scale).hex()}, {cap}{drops}any_range = 1"
 
 
 # ---- rows by index

@@ -212,6 +212,9 @@ odd("""add.Tensor sub.Tensor rsub.Tensor mul.Tensor div.Tensor floor_divide rema
 odd("""add.Scalar sub.Scalar rsub.Scalar mul.Scalar div.Scalar remainder.Scalar eq.Scalar ne.Scalar
        lt.Scalar le.Scalar gt.Scalar ge.Scalar bitwise_and.Scalar bitwise_or.Scalar
        bitwise_xor.Scalar pow.Tensor_Scalar clamp_min clamp_max fmod.Scalar""", *SCALARS, elementwise=True)
+odd("__lshift__.Tensor __rshift__.Tensor bitwise_left_shift.Tensor bitwise_right_shift.Tensor", *PAIRS, elementwise=True)
+odd("bitwise_left_shift.Scalar_Tensor bitwise_right_shift.Scalar_Tensor",
+    *[lambda k, n=n, s=s: call(n, k.x(s)) for n in (0, 3) for s in ("", "ab")], elementwise=True)
 odd("__lshift__.Scalar __rshift__.Scalar bitwise_left_shift.Tensor_Scalar bitwise_right_shift.Tensor_Scalar",
     *[lambda k, n=n, s=s: call(k.x(s), n) for n in (0, 3) for s in ("", "ab")], elementwise=True)
 odd("add.Tensor sub.Tensor rsub.Tensor", *shapes_of("ab b", ". .", alpha=2),

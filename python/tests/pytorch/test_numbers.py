@@ -68,9 +68,7 @@ CALLS = [
     lambda t, v: aten.roll(t.x, [v], [1]), lambda t, v: aten.roll(t.i, [v]), lambda t, v: aten.tril(t.x, v),
     lambda t, v: aten.triu(t.x, v),
 ]
-IN_EAGER = {"aten.bitwise_and.Scalar", "aten.bitwise_or.Scalar", "aten.bitwise_xor.Scalar", "aten.full.default",
-            "aten.__lshift__.Scalar", "aten.__rshift__.Scalar", "aten.bitwise_left_shift.Tensor_Scalar",
-            "aten.bitwise_right_shift.Tensor_Scalar"}
+IN_EAGER = {"aten.full.default"}
 # A number is a size here, or torch takes the op apart or has a guard for each value.
 NOT_ALONE = {(aten.arange.start_step, "step")}
 

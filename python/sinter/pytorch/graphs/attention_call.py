@@ -27,6 +27,7 @@ from .layout import Layout, hint_of, stride_order
 
 OP = torch.ops.aten.scaled_dot_product_attention.default
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+SEED_RANGE = (-2**31, 2**31)  # of a dropout's seed
 
 # The keys under which torch decomposes the op: below autocast and autograd, or on top of torch.func's
 # transforms.
@@ -78,7 +79,7 @@ def transformed(*args, **kwargs) -> torch.Tensor:
     the op has no forward derivative."""
     levels = torch._C._functorch.get_interpreter_stack()
     if any(level.key() == TransformType.Jvp for level in levels) or not is_taken(*args, **kwargs) \
-            or torch.is_autocast_enabled(args[0].device.type):
+            or torch.is_autocast_enabled(args[0].device.type) or dropout_of(*args, **kwargs):
         return OP._op_dk(TRANSFORMS, *args, **kwargs)
     return laid_out(attention(*args, **kwargs), eager_placing(args, kwargs))
 
@@ -86,9 +87,26 @@ def transformed(*args, **kwargs) -> torch.Tensor:
 def is_taken(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None,
              enable_gqa=False) -> bool:
     tensors = [x for x in (query, key, value, attn_mask) if x is not None]
-    return (query.dtype in DTYPES and not dropout_p and not (is_causal and attn_mask is not None)
+    return (query.dtype in DTYPES and (not dropout_p or takes_dropout(dropout_p, *tensors))
+            and not (is_causal and attn_mask is not None)
             and forward_ad._current_level < 0  # the op has no forward derivative
             and all(x.dim() >= 2 and is_plain(x) for x in tensors))
+
+
+def dropout_of(query, key, value, attn_mask=None, dropout_p=0.0, *args, **kwargs) -> float:
+    return dropout_p
+
+
+def takes_dropout(probability: float, q, k, v, mask=None) -> bool:
+    """Whether the kernels of attention and of its gradient leave weights out. They do it by numbers of their own;
+    `torch._inductor.config.fallback_random` asks for eager's."""
+    return (0 < probability < 1 and library.has_gradient_kernel(q, k, v, mask)
+            and not torch._inductor.config.fallback_random)
+
+
+def dropout_seed(like: torch.Tensor) -> torch.Tensor:
+    """int32 []: which weights an attention's dropout leaves out, of torch's generator."""
+    return torch.randint(*SEED_RANGE, (), dtype=torch.int32, device=like.device)
 
 
 def is_plain(x: torch.Tensor) -> bool:
@@ -114,8 +132,11 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     if mask is not None and mask.dim() > 3:
         mask = batched(mask, batch if len(batch) > 1 else mask.shape[:-3], mask.shape[-3])
     scale = default_scale(q, scale)
+    dropout = (dropout_p, dropout_seed(q)) if dropout_p else ()
     if keeps_log_sum(q, k, v, mask):
-        result, _ = AttentionWithLogSum.apply(q, k, v, mask, is_causal, scale, softcap)
+        result, _ = AttentionWithLogSum.apply(q, k, v, mask, is_causal, scale, softcap, *dropout)
+    elif dropout:  # without a gradient
+        result = torch.ops.sinter.attention(q, k, v, mask, is_causal, scale, softcap, *dropout)
     else:
         result = Attention.apply(q, k, v, mask, is_causal, scale, softcap)
     result = result.transpose(1, 2)
@@ -156,26 +177,27 @@ def keeps_log_sum(q, k, v, mask) -> bool:
 
 
 class AttentionWithLogSum(torch.autograd.Function):
-    """`sinter::attention`, and the log-sums from which its gradient is computed; the mask has none."""
+    """`sinter::attention`, and the log-sums from which its gradient is computed; the mask has none. dropout: its
+    probability and its seed."""
 
     @staticmethod
-    def forward(ctx, q, k, v, mask, causal, scale, softcap):
-        result, log_sum = torch.ops.sinter.attention_with_log_sum(q, k, v, mask, causal, scale, softcap)
-        ctx.scores = causal, scale, softcap
-        ctx.save_for_backward(q, k, v, mask, result, log_sum)
+    def forward(ctx, q, k, v, mask, causal, scale, softcap, *dropout):
+        result, log_sum = torch.ops.sinter.attention_with_log_sum(q, k, v, mask, causal, scale, softcap, *dropout)
+        ctx.scores = causal, scale, softcap, *dropout[:1]
+        ctx.save_for_backward(q, k, v, mask, result, log_sum, *dropout[1:])
         ctx.mark_non_differentiable(log_sum)
         return result, log_sum
 
     @staticmethod
     def backward(ctx, grad, _):
         """grad [B, S, H, E]. A gradient that may be differentiated again is made of torch's ops."""
-        *operands, result, log_sum = ctx.saved_tensors  # q, k, v and the mask
-        grad = grad.transpose(1, 2)
+        q, k, v, mask, result, log_sum, *seed = ctx.saved_tensors
+        grad, operands = grad.transpose(1, 2), (q, k, v, mask, *ctx.scores, *seed)
         if torch.is_grad_enabled():
-            grads = library.gradients(grad, *operands, *ctx.scores)
+            grads = library.gradients(grad, *operands)
         else:
-            grads = torch.ops.sinter.attention_gradients(grad, result, log_sum, *operands, *ctx.scores)
-        return *grads, None, None, None, None
+            grads = torch.ops.sinter.attention_gradients(grad, result, log_sum, *operands)
+        return *grads, *[None] * (len(operands) - 3)
 
 
 def mask_gradient(grad, q, k, v, mask, causal, scale, softcap) -> torch.Tensor:

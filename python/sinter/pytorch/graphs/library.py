@@ -18,17 +18,22 @@ from torch.library import custom_op
 from ...facts import limit
 from ...importing.types import MAX_I32
 
+MAX_U32 = 2**32 - 1
+
 
 @custom_op("sinter::attention", mutates_args=())
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
-              causal: bool, scale: float, softcap: float = 0.0) -> torch.Tensor:
+              causal: bool, scale: float, softcap: float = 0.0, dropout: float = 0.0,
+              seed: torch.Tensor | None = None) -> torch.Tensor:
     """softmax(scale q k' + mask) v. q [B, H, S, D], k [B, G, T, D], v [B, G, T, E] where G divides
     H; the mask is None or broadcasts to [B, H, S, T]: bool, True where a key is seen, or numbers of q's
     type or float32. Result [B, S, H, E], dense. A token that sees no key gets zeros. `causal`: token s
     sees the keys 0 .. s, also where S and T differ. softcap > 0: tanh(score / softcap) * softcap stands in
-    the place of each score before the mask."""
+    the place of each score before the mask. dropout > 0: `dropout_factors` of the seed, int32 [], multiply the
+    probabilities."""
     k, v = repeated(k, q), repeated(v, q)
     p = probabilities(q, k, mask, causal, scale, softcap)
+    p = dropped(p, dropout, seed)
     return torch.einsum("bhst,bhte->bshe", p.to(q.dtype), v).contiguous()
 
 
@@ -44,8 +49,31 @@ def grouped_sum(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return grad if grad.shape[1] == groups else grad.unflatten(1, (groups, -1)).sum(2)
 
 
+def dropped(x: torch.Tensor, dropout: float, seed: torch.Tensor | None) -> torch.Tensor:
+    return x if seed is None else x * dropout_factors(x.shape, dropout, seed)
+
+
+def dropout_factors(sizes: Sequence[int], dropout: float, seed: torch.Tensor) -> torch.Tensor:
+    """float32 [B, H, S, T]: 0 where the dropout of an attention leaves a weight out, by the function of the seed and
+    the weight's place that its kernels compute (ir/attention_dropout.h); else one over the probability to stay."""
+    batch, heads, tokens, keys = (torch.arange(size, device=seed.device) for size in sizes)
+    head = batch[:, None, None, None] * sizes[1] + heads[:, None, None]
+    row = mixed(mixed(seed.long() & MAX_U32, head), tokens[:, None])
+    bits = mixed(row, keys // 16 * 8 + keys % 8) >> (keys // 8 % 2 * 16) & 0xffff
+    threshold = min(max(int(dropout * 65536 + 0.5), 1), 65535)
+    return (bits >= threshold) * (65536 / (65536 - threshold))
+
+
+def mixed(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """int64 numbers of 32 bits: the function `dropout_mix` of these."""
+    x = a ^ b * 0x9e3779b1 & MAX_U32
+    x = (x ^ x >> 16) * 0x7feb352d & MAX_U32
+    x = (x ^ x >> 15) * 0x846ca68b & MAX_U32
+    return x ^ x >> 16
+
+
 @attention.register_fake
-def _(q, k, v, mask, causal, scale, softcap=0.0):
+def _(q, k, v, mask, causal, scale, softcap=0.0, dropout=0.0, seed=None):
     return q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[3]))
 
 
@@ -58,13 +86,14 @@ def attention_backward(
     return tuple(x.contiguous() for x in gradients(grad, q, k, v, mask, causal, scale, softcap))
 
 
-def gradients(grad, q, k, v, mask, causal, scale, softcap=0.0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Computes `attention_backward` by torch's ops, which have gradients of their own."""
+def gradients(grad, q, k, v, mask, causal, scale, softcap=0.0, dropout=0.0,
+              seed=None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Computes the gradients of `attention` by torch's ops, which have gradients of their own."""
     keys, values = k, v
     k, v = repeated(k, q), repeated(v, q)
     p = probabilities(q, k, mask, causal, scale, softcap)
-    dv = torch.einsum("bhst,bhse->bhte", p, grad.float())
-    dp = torch.einsum("bhse,bhte->bhst", grad.float(), v.float())
+    dv = torch.einsum("bhst,bhse->bhte", dropped(p, dropout, seed), grad.float())
+    dp = dropped(torch.einsum("bhse,bhte->bhst", grad.float(), v.float()), dropout, seed)
     ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
     if softcap:
         ds = ds * (1 - torch.tanh(scaled_dots(q, k, scale) / softcap) ** 2)
@@ -87,16 +116,18 @@ def has_gradient_kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
 
 
 @custom_op("sinter::attention_with_log_sum", mutates_args=())
-def attention_with_log_sum(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None,
-                           causal: bool, scale: float, softcap: float = 0.0) -> tuple[torch.Tensor, torch.Tensor]:
+def attention_with_log_sum(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, causal: bool, scale: float,
+        softcap: float = 0.0, dropout: float = 0.0, seed: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """`attention`, and log2 of the sum of exp(score) over the keys that a token sees, float32 [B, H, S];
     -inf where it sees none. One op, so that a graph's forward part computes both."""
     log_sum = torch.logsumexp(scores(q, k, mask, causal, scale, softcap), -1) / math.log(2)
-    return attention(q, k, v, mask, causal, scale, softcap), log_sum
+    return attention(q, k, v, mask, causal, scale, softcap, dropout, seed), log_sum
 
 
 @attention_with_log_sum.register_fake
-def _(q, k, v, mask, causal, scale, softcap=0.0):
+def _(q, k, v, mask, causal, scale, softcap=0.0, dropout=0.0, seed=None):
     return (q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[3])),
             q.new_empty(q.shape[:3], dtype=torch.float32))
 
@@ -105,22 +136,22 @@ def _(q, k, v, mask, causal, scale, softcap=0.0):
 def attention_gradients(
         grad: torch.Tensor, result: torch.Tensor, log_sum: torch.Tensor, q: torch.Tensor,
         k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, causal: bool, scale: float,
-        softcap: float = 0.0,
+        softcap: float = 0.0, dropout: float = 0.0, seed: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Gradients of q, k and v, in their shapes; axis 2 is the second slowest in memory. grad
     [B, H, S, E]; the result and the log-sums of the attention."""
     return tuple(x.transpose(1, 2).contiguous().transpose(1, 2)
-                 for x in gradients(grad, q, k, v, mask, causal, scale, softcap))
+                 for x in gradients(grad, q, k, v, mask, causal, scale, softcap, dropout, seed))
 
 
 @attention_gradients.register_fake
-def _(grad, result, log_sum, q, k, v, mask, causal, scale, softcap=0.0):
+def _(grad, result, log_sum, q, k, v, mask, causal, scale, softcap=0.0, dropout=0.0, seed=None):
     return tuple(x.new_empty((x.shape[0], x.shape[2], x.shape[1], x.shape[3])).transpose(1, 2)
                  for x in (q, k, v))
 
 
 @attention.register_vmap
-def _(info, axes, q, k, v, mask, causal, scale, softcap=0.0):
+def _(info, axes, q, k, v, mask, causal, scale, softcap=0.0, dropout=0.0, seed=None):
     """The axis of vmap joins the axis of the batch."""
     count = info.batch_size
     q, k, v = (first_axis(x, axis, count) for x, axis in zip((q, k, v), axes))
@@ -129,7 +160,7 @@ def _(info, axes, q, k, v, mask, causal, scale, softcap=0.0):
         mask = first_axis(mask, axes[3], count)
         mask = mask.reshape(count, *[1] * (5 - mask.dim()), *mask.shape[1:])
         mask = mask.expand(count, batch, *mask.shape[2:]).flatten(0, 1)
-    result = attention(*(x.flatten(0, 1) for x in (q, k, v)), mask, causal, scale, softcap)
+    result = attention(*(x.flatten(0, 1) for x in (q, k, v)), mask, causal, scale, softcap, dropout, seed)
     return result.unflatten(0, (count, batch)), 0
 
 

@@ -43,6 +43,7 @@ from .in_place import take_copies, take_writings
 from .packing import Packing, find_packing
 from .padding import pad_products
 from .saved_values import keep_roots, make_again, make_norms_again
+from .seeds import join_seeds
 from .selects import join_selects
 from .simplify import keep_sums, skip_assertions, skip_idle_casts, slice_operands
 from .written_attention import join_attention
@@ -90,6 +91,8 @@ PIPELINE: tuple[Rewrite, ...] = (
     Rewrite("join_experts", "prepare", of_graph(join_experts),
             "rows multiply their expert's matrix where it is, and a counting sort orders them",
             needed="the IR has no sort of long rows"),
+    Rewrite("join_seeds", "joint", of_graph(join_seeds), "one op draws the seeds of all dropouts of attention",
+            same_call=False),
     Rewrite("share_heads", "joint", of_graph(share_heads),
             "repeated heads of keys are read once and not kept, and a group's gradients are rounded once"),
     Rewrite("pad_products", "joint", pad_products,

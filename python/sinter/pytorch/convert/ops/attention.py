@@ -10,6 +10,7 @@ from ....facts import limit
 from ....importing import row_ops
 from ....importing.row_ops import gather
 from ....importing.tensor import Tensor
+from ....importing.unsupported import Unsupported
 from .movement import along
 from .registry import Conversion, converts
 
@@ -20,13 +21,19 @@ SCORES = 2**27
 
 @converts(torch.ops.sinter.attention.default)
 def attention(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float,
-              softcap: float = 0.0) -> Tensor:
+              softcap: float = 0.0, dropout: float = 0.0, seed: Tensor | None = None) -> Tensor:
     """q [B, H, S, D], k [B, G, T, D], v [B, G, T, E] -> [B, S, H, E]."""
     if fits_op(q, k, v):
-        return attention_op(q, k, v, mask, causal, scale, softcap)
+        return attention_op(q, k, v, mask, causal, scale, softcap, dropout, seed)
+    refuse_dropout(seed)
     k, v = repeated(k, q), repeated(v, q)
     p = probabilities(scores(c, q, k, mask, causal, scale, softcap, 0), mask is not None).to(q.dtype)
     return c.g.einsum("bhst,bhte->bshe", p, v)
+
+
+def refuse_dropout(seed: Tensor | None) -> None:
+    if seed is not None:
+        raise Unsupported("a dropout of attention without elements, or with a number of heads that the call decides")
 
 
 def repeated(x: Tensor, q: Tensor) -> Tensor:
@@ -80,11 +87,12 @@ def token_rows(x: Tensor) -> Tensor:
     return x.permute([0, 2, 1, 3]).flatten(2, 3)
 
 
-def attention_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float, softcap: float) -> Tensor:
+def attention_op(q: Tensor, k: Tensor, v: Tensor, mask, causal: bool, scale: float, softcap: float,
+                 dropout: float, seed: Tensor | None) -> Tensor:
     heads, groups, width = q.size(1), k.size(1), v.size(3)
     q, k, v = token_rows(q), token_rows(k), token_rows(v)
     result = row_ops.attention(q, k, v, *row_ops.key_rows(q, causal), of_rank_4(mask), scale, heads, groups,
-                               softcap)
+                               softcap, dropout, seed)
     return result.unflatten(2, [heads, width])
 
 
@@ -148,9 +156,10 @@ def attention_backward(c: Conversion, grad: Tensor, q: Tensor, k: Tensor, v: Ten
 
 @converts(torch.ops.sinter.attention_with_log_sum.default)
 def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask, causal: bool,
-                           scale: float, softcap: float = 0.0) -> tuple:
+                           scale: float, softcap: float = 0.0, dropout: float = 0.0,
+                           seed: Tensor | None = None) -> tuple:
     """[B, S, H, E], and float32 [B, H, S]"""
-    result = attention(c, q, k, v, mask, causal, scale, softcap)
+    result = attention(c, q, k, v, mask, causal, scale, softcap, dropout, seed)
     if has_gradient_ops(q, k, v):
         rows = [token_rows(x) for x in (q, k, v)]
         return result, row_ops.attention_log_sum(*rows, *row_ops.key_rows(rows[0], causal), of_rank_4(mask),
@@ -164,16 +173,18 @@ def attention_with_log_sum(c: Conversion, q: Tensor, k: Tensor, v: Tensor, mask,
 
 @converts(torch.ops.sinter.attention_gradients.default)
 def attention_gradients(c: Conversion, grad: Tensor, result: Tensor, log_sum: Tensor, q: Tensor,
-                        k: Tensor, v: Tensor, mask, causal: bool, scale: float,
-                        softcap: float = 0.0) -> tuple:
+                        k: Tensor, v: Tensor, mask, causal: bool, scale: float, softcap: float = 0.0,
+                        dropout: float = 0.0, seed: Tensor | None = None) -> tuple:
     """Gradients of q, k and v; grad [B, H, S, E], result [B, S, H, E]. The sum of P dP over a row, which the gradient
     of a softmax needs, equals the sum of grad times the result."""
     if not has_gradient_ops(q, k, v):
+        refuse_dropout(seed)
         return attention_backward(c, grad, q, k, v, mask, causal, scale, softcap)
     delta = (grad.f32() * result.permute([0, 2, 1, 3]).f32()).sum([3])
     rows = [token_rows(x) for x in (q, k, v)]
     grads = row_ops.attention_gradients(*rows, *row_ops.key_rows(rows[0], causal), token_rows(grad),
-                                        log_sum, delta, of_rank_4(mask), scale, q.size(1), k.size(1), softcap)
+                                        log_sum, delta, of_rank_4(mask), scale, q.size(1), k.size(1), softcap,
+                                        dropout, seed)
     return tuple(x.unflatten(2, [of.size(1), of.size(3)]).permute([0, 2, 1, 3])
                  for x, of in zip(grads, (q, k, v)))
 

@@ -45,18 +45,8 @@ def _logical(name: str, function):
     @converts(aten(f"bitwise_{name}.Tensor"), aten(f"bitwise_{name}.Scalar"))
     def bitwise(c: Conversion, a, b) -> Tensor:
         if c.dtype != "i1":
-            return low_bits(c, name, a, b)
+            return c.g.map(f"bit_{name}", *c.operands(a, b))
         return function(truth(a), truth(c.g.tensor(b, "i1")))
-
-
-def low_bits(c: Conversion, name: str, x, mask) -> Tensor:
-    """x & (2^n - 1), the remainder of a division by 2^n, and x & -2^n, what is left without it."""
-    size = mask + 1 if isinstance(mask, int) and mask >= 0 else -mask if isinstance(mask, int) else 0
-    if name != "and" or size <= 0 or size & (size - 1) or size > (2**30 if c.dtype == "i32" else 2**62):
-        raise Unsupported("bits of integers, but for & of a constant 2^n - 1 or -2^n")
-    x, = c.operands(x)
-    rest = c.g.map("mod_floor", x, size)
-    return rest if mask >= 0 else x - rest
 
 
 _logical("and", lambda a, b: a & b)

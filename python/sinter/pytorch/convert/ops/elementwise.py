@@ -235,26 +235,17 @@ def fmod(c: Conversion, a, b) -> Tensor:
     return c.g.where(~rest.equals(0) & differ(a.less(0), b.less(0)), rest - b, rest)
 
 
-@converts(aten("__lshift__.Scalar"), aten("bitwise_left_shift.Tensor_Scalar"))
-def left_shift(c: Conversion, x: Tensor, count) -> Tensor:
-    x, places = shifted(c, x, count)
-    return x * wrapped(1 << places, x.dtype)
+def _shift(direction: str, letter: str) -> None:
+    @converts(*[aten(f"__{letter}shift__.{kind}") for kind in ("Scalar", "Tensor")],
+              *[aten(f"bitwise_{direction}_shift.{kind}") for kind in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")])
+    def shift(c: Conversion, x, count) -> Tensor:
+        if not is_integer(c.dtype):
+            raise Unsupported("a shift of floats")
+        return single(c, f"shift_{direction}", x, count)
 
 
-@converts(aten("__rshift__.Scalar"), aten("bitwise_right_shift.Tensor_Scalar"))
-def right_shift(c: Conversion, x: Tensor, count) -> Tensor:
-    """Keeps the sign."""
-    x, places = shifted(c, x, count)
-    return c.g.map("div_floor", x, 1 << places)
-
-
-def shifted(c: Conversion, x: Tensor, count) -> tuple[Tensor, int]:
-    """The operand of a shift, and its count: a constant from 0 to the type's bits less 2."""
-    if not is_integer(c.dtype):
-        raise Unsupported("a shift of floats")
-    if not isinstance(count, int) or not 0 <= count < (31 if c.dtype == "i32" else 63):
-        raise Unsupported("a shift by a number of places that is no constant, or is too large")
-    return c.operands(x)[0], count
+_shift("left", "l")
+_shift("right", "r")
 
 
 @converts(aten("maximum.default"))
