@@ -38,6 +38,8 @@ CALLS = [
     lambda t, v: aten.__lshift__.Scalar(t.i, v % 8), lambda t, v: aten.__rshift__.Scalar(t.i, v % 8),
     lambda t, v: aten.bitwise_left_shift.Tensor_Scalar(t.i, v % 8),
     lambda t, v: aten.bitwise_right_shift.Tensor_Scalar(t.i, v % 8),
+    lambda t, v: aten.bitwise_left_shift.Scalar_Tensor(v, t.i % 8),
+    lambda t, v: aten.bitwise_right_shift.Scalar_Tensor(v, t.i % 8),
     *[lambda t, v, op=op, x=x: getattr(aten, op).Scalar(getattr(t, x), v)
       for op in ("lt", "le", "gt", "ge", "eq", "ne") for x in "xihm"],
     *[lambda t, v, op=op: getattr(aten, op).Scalar(t.m, v) for op in ("bitwise_and", "bitwise_or", "bitwise_xor")],
