@@ -22,7 +22,8 @@ SINTER_DEVICE constexpr float dropout_scale(int threshold) {
   return static_cast<float>(65536.0 / (65536 - threshold));
 }
 
-/// The numbers of dropout_mix: 2^32 over the golden ratio, made odd, and the factors of "lowbias32".
+/// The numbers of dropout_mix: 2^32 over the golden ratio, made odd, and the factors of
+/// "lowbias32".
 struct DropoutMix {
   static constexpr math::u32 step = 0x9e3779b1u, first = 0x7feb352du, second = 0x846ca68bu;
 };
@@ -46,7 +47,7 @@ SINTER_DEVICE math::u32 dropout_word(math::u32 row, int pair) {
 }
 /// Whether the weight stays; `high`: its key is the second one of the pair.
 SINTER_DEVICE bool dropout_keeps(math::u32 word, bool high, int threshold) {
-  return (high ? word >> 16 : word & 0xffffu) >= static_cast<math::u32>(threshold);
+  return (high ? word : word << 16) >= static_cast<math::u32>(threshold) << 16;
 }
 
 }  // namespace sinter

@@ -43,14 +43,14 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
       multiply_tiles_by_warp<T, Sizes::own, Sizes::other, Sizes::width>(
           dots, block.own_first(), row0, block.other_first(stage));
       const GradientTile tile = scores.tile_of(walk);
-      scores.find_probabilities(dots, words, tile, tokens[stage]);
+      const auto kept = scores.find_probabilities(dots, words, tile, tokens[stage]);
       if constexpr (Config::kSecond)
         multiply_rows_by_warp<T, Sizes::other, Sizes::value_width>(second_sums, words,
                                                                    block.other_second(stage));
       if constexpr (Config::kFirst) {
         multiply_tiles_by_warp<T, Sizes::own, Sizes::other, Sizes::value_width>(
             products, block.own_second(), row0, block.other_second(stage));
-        scores.find_logit_gradients(dots, products, tile, tokens[stage]);
+        scores.find_logit_gradients(dots, products, tile, tokens[stage], kept);
         scores.pack_words(words, dots);
         multiply_rows_by_warp<T, Sizes::other, Sizes::width>(first_sums, words,
                                                              block.other_first(stage));

@@ -23,6 +23,11 @@ class GradientScores {
   using Tokens = TokensOfTile<Config>;
   static constexpr int kDropout = Mask::kDropout;
 
+  // Which of a lane's weights of a tile a dropout keeps, a bit each.
+  struct Kept {
+    unsigned words[kDropout == 0 ? 1 : (kCount + 31) / 32];
+  };
+
  public:
   // Made by all lanes of a warp together.
   SINTER_DEVICE GradientScores(const GradientBlock<Config>& block, int row)
@@ -56,22 +61,24 @@ class GradientScores {
 
   // Turns dot products into the factors of dP - delta, which are probabilities where there is no
   // soft cap; `words`, where the second gradient is computed: probabilities, as pack_words() leaves
-  // them. `tokens`: of the tile, for a block of keys.
-  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], unsigned (&words)[kCount / 2],
+  // them. `tokens`: of the tile, for a block of keys. Returns what find_logit_gradients() needs.
+  SINTER_DEVICE Kept find_probabilities(float (&dots)[kCount], unsigned (&words)[kCount / 2],
                                         const GradientTile& tile, const Tokens& tokens) const {
+    const Kept kept = find_kept(tile, tokens);
     if (tile.hides_keys)
-      find_probabilities<true>(dots, words, tile, tokens);
+      find_probabilities<true>(dots, words, tile, tokens, kept);
     else
-      find_probabilities<false>(dots, words, tile, tokens);
+      find_probabilities<false>(dots, words, tile, tokens, kept);
+    return kept;
   }
   // Turns these factors and dP into dS.
   SINTER_DEVICE void find_logit_gradients(float (&probabilities)[kCount],
                                           const float (&products)[kCount], const GradientTile& tile,
-                                          const Tokens& tokens) const {
+                                          const Tokens& tokens, const Kept& kept) const {
     if (tile.hides_keys)
-      find_logit_gradients<true>(probabilities, products, tile, tokens);
+      find_logit_gradients<true>(probabilities, products, tile, tokens, kept);
     else
-      find_logit_gradients<false>(probabilities, products, tile, tokens);
+      find_logit_gradients<false>(probabilities, products, tile, tokens, kept);
   }
   // As fragments of an operand A.
   SINTER_DEVICE static void pack_words(unsigned (&words)[kCount / 2],
@@ -84,7 +91,8 @@ class GradientScores {
  private:
   template <bool hides>
   SINTER_DEVICE void find_probabilities(float (&dots)[kCount], unsigned (&words)[kCount / 2],
-                                        const GradientTile& tile, const Tokens& tokens) const {
+                                        const GradientTile& tile, const Tokens& tokens,
+                                        const Kept& kept) const {
     float even = 0.0f;  // of two neighbours
     each([&](int i, int half, int column) {
       const float tanh = attention_tanh(dots[i], Config::kScale, Config::kSoftcap);
@@ -95,21 +103,21 @@ class GradientScores {
       if (hides && !sees(tile, tokens, half, column)) probability = 0.0f;
       dots[i] = Config::kSoftcap == 0.0f ? probability : capped_probability(probability, tanh);
       if constexpr (Config::kSecond) {
-        const float kept = keeps(tile, tokens, half, column) ? probability : 0.0f;
+        if (!is_kept(kept, i)) probability = 0.0f;
         if (i % 2 == 0)
-          even = kept;
+          even = probability;
         else
-          words[i / 2] = pack(static_cast<const T*>(nullptr), even, kept);
+          words[i / 2] = pack(static_cast<const T*>(nullptr), even, probability);
       }
     });
   }
   template <bool hides>
   SINTER_DEVICE void find_logit_gradients(float (&probabilities)[kCount],
                                           const float (&products)[kCount], const GradientTile& tile,
-                                          const Tokens& tokens) const {
+                                          const Tokens& tokens, const Kept& kept) const {
     each([&](int i, int half, int column) {
       const float delta = kOfKeys ? tokens.delta[column] : own_[half].delta;
-      const float difference = difference_of(products[i], delta, keeps(tile, tokens, half, column));
+      const float difference = difference_of(products[i], delta, is_kept(kept, i));
       probabilities[i] = logit_gradient(probabilities[i], difference, Mask::kIsThere);
       if (hides && !sees(tile, tokens, half, column)) probabilities[i] = 0.0f;
     });
@@ -137,12 +145,21 @@ class GradientScores {
     return static_cast<unsigned>(key_of(tile, half, column) - low) < count;
   }
 
+  SINTER_DEVICE Kept find_kept(const GradientTile& tile, const Tokens& tokens) const {
+    Kept kept = {};
+    if constexpr (kDropout != 0)
+      each([&](int i, int half, int column) {
+        kept.words[i / 32] |= (keeps(tile, tokens, half, column) ? 1u : 0u) << i % 32;
+      });
+    return kept;
+  }
+  SINTER_DEVICE static bool is_kept(const Kept& kept, int i) {
+    return kDropout == 0 || (kept.words[i / 32] >> i % 32 & 1u) != 0;
+  }
   // Whether a dropout keeps a weight. Rows 8 apart, own or others, share a pair's word.
   SINTER_DEVICE bool keeps(const GradientTile& tile, const Tokens& tokens, int half,
                            int column) const {
-    if constexpr (kDropout == 0) {
-      return true;
-    } else if constexpr (kOfKeys) {
+    if constexpr (kOfKeys) {
       const int pair = dropout_pair(block_.own_row0() + row_);
       return dropout_keeps(dropout_word(tokens.dropout_row[column], pair), half != 0, kDropout);
     } else {

@@ -96,7 +96,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     }
     walk.advance();
     wgmma_wait_group<Config::kFirst ? 1 : 0>(dots);
-    scores.find_probabilities(dots, probabilities, tile, tokens);
+    const auto kept = scores.find_probabilities(dots, probabilities, tile, tokens);
     if constexpr (Config::kSecond) {
       multiply_rows<T, Sizes::other, Sizes::value_width>(second_sums, probabilities,
                                                          block.other_second(stage));
@@ -104,7 +104,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     }
     if constexpr (Config::kFirst) {
       wgmma_wait_group<Config::kSecond ? 1 : 0>(products);
-      scores.find_logit_gradients(dots, products, tile, tokens);
+      scores.find_logit_gradients(dots, products, tile, tokens, kept);
       scores.pack_words(gradients, dots);
       multiply_rows<T, Sizes::other, Sizes::width>(first_sums, gradients, block.other_first(stage));
       wgmma_commit_group();

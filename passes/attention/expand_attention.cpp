@@ -86,7 +86,8 @@ class ComposedAttention {
     return drops ? dropped(probabilities) : probabilities;
   }
 
-  /// The probabilities that a dropout keeps, times its scale, and 0 for the others; `all` are f32.
+  /// The probabilities `all`, f32, times the dropout's scale, or times 0 where it leaves one out: a
+  /// row of NaN stays one.
   ValueId dropped(ValueId all) {
     const int threshold = dropout_threshold(op_.attrs.get<double>(AttrName::dropout));
     const size_t rank = b_.type(all).rank();
@@ -96,10 +97,10 @@ class ComposedAttention {
     const ValueId key = places(all, rank - 1);
     const ValueId bits = bits_of_key(row, key);
     const ValueId keeps = b_.less_equal(number(threshold), bits);
-    const ValueId scaled = b_.mul(all, b_.constant(dropout_scale(threshold), DType::f32));
+    const ValueId scale = b_.constant(dropout_scale(threshold), DType::f32);
     const ValueId zero = b_.constant(0, DType::f32);
-    const ValueId kept = b_.op(OpKind::where, {keeps, scaled, zero});
-    return b_.cast(kept, type(0).dtype, op_.name + ".kept");
+    const ValueId factor = b_.op(OpKind::where, {keeps, scale, zero});
+    return b_.cast(b_.mul(all, factor), type(0).dtype, op_.name + ".kept");
   }
   ValueId head_of_all_sequences(ValueId scores) {
     const Dims dims = b_.type(scores).dims;

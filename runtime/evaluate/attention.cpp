@@ -66,7 +66,7 @@ class Attention {
     if (row_.empty()) return;
     softmax();
     for (int64_t j = 0; j < keys.count; ++j)
-      if (!in_.keeps(token, head, keys.row(j))) row_[static_cast<size_t>(j)] = 0;
+      if (!in_.keeps(token, head, keys.row(j))) row_[static_cast<size_t>(j)] *= 0;  // NaN stays
   }
 
   /// Turns scores into probabilities.

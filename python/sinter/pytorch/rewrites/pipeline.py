@@ -35,6 +35,7 @@ from ..graphs.nodes import has_result
 from ..quantized.coded_weights import take_codes
 from .chunks import join_chunks
 from .complex_pairs import split_complex
+from .drawn_masks import draw_masks
 from .early_gradients import early_gradients
 from .expert_rows import join_experts
 from .grouped_heads import share_heads
@@ -93,6 +94,8 @@ PIPELINE: tuple[Rewrite, ...] = (
             needed="the IR has no sort of long rows"),
     Rewrite("join_seeds", "joint", of_graph(join_seeds), "one op draws the seeds of all dropouts of attention",
             same_call=False),
+    Rewrite("draw_masks", "joint", of_graph(draw_masks),
+            "masks of dropouts are drawn ahead, so that their ops in eager do not cut the graph"),
     Rewrite("share_heads", "joint", of_graph(share_heads),
             "repeated heads of keys are read once and not kept, and a group's gradients are rounded once"),
     Rewrite("pad_products", "joint", pad_products,

@@ -1,0 +1,80 @@
+"""Masks of dropouts, which torch's generator draws, before everything else.
+
+    y, mask = native_dropout(x, p, True)
+    =>
+    _, mask = native_dropout(ones, p, True)      where no random op stands before it, at the graph's beginning
+    y = x * mask * (1 / (1 - p))
+
+The numbers are eager's: they depend on the size of x and on the random ops before alone. The ops in eager do not wait
+for the graph, so that it is one part, and the products are in its kernels.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+from torch import fx
+
+from ..graphs.layout import is_random_op
+from ..graphs.nodes import call
+
+aten = torch.ops.aten
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+
+def draw_masks(graph: fx.Graph) -> None:
+    """Rewrites a graph in place."""
+    before = [node for node in graph.nodes if node.op == "placeholder"][-1:]  # what the next mask is drawn behind
+    ones: dict[tuple, fx.Node] = {}
+    for node in list(graph.nodes):
+        if not is_random_op(node.target):
+            continue
+        if before and is_dropout(node):
+            drawn = drawn_behind(graph, before[0], node, ones)
+            before = [drawn]
+            take(graph, node, drawn)
+        else:
+            before = [node]
+
+
+def is_dropout(node: fx.Node) -> bool:
+    """Whether a node is a dropout of a tensor whose elements lie in the order of its axes, of sizes that are
+    numbers."""
+    if node.target is not aten.native_dropout.default or node.args[2] is not True or not 0 < node.args[1] < 1:
+        return False
+    x = node.args[0].meta["val"]
+    return x.dtype in DTYPES and all(isinstance(size, int) for size in x.shape) and x.is_contiguous() and x.numel() > 0
+
+
+def drawn_behind(graph: fx.Graph, before: fx.Node, node: fx.Node, ones: dict[tuple, fx.Node]) -> fx.Node:
+    """A dropout of a tensor of ones, right behind a node; its mask is that of the dropout `node`."""
+    x = node.args[0].meta["val"]
+    key = (tuple(x.shape), x.dtype, x.device)
+    with graph.inserting_after(before):
+        if key not in ones:
+            ones[key] = before = call(graph, node, aten.full.default, list(x.shape), 1, dtype=x.dtype, device=x.device)
+    with graph.inserting_after(before):
+        return call(graph, node, aten.native_dropout.default, ones[key], *node.args[1:])
+
+
+def take(graph: fx.Graph, node: fx.Node, drawn: fx.Node) -> None:
+    """Replaces a dropout by a product with the mask that was drawn."""
+    x, p, _ = node.args
+    with graph.inserting_before(node):
+        mask = call(graph, node, operator.getitem, drawn, 1)
+        dtype = x.meta["val"].dtype
+        wide = x if dtype == torch.float32 else call(graph, node, aten._to_copy.default, x, dtype=torch.float32)
+        product = call(graph, node, aten.mul.Tensor, wide, mask)
+        scaled = call(graph, node, aten.mul.Tensor, product, scale_of(p, x.meta["val"].device))
+        result = scaled if dtype == torch.float32 else call(graph, node, aten._to_copy.default, scaled, dtype=dtype)
+    for item in list(node.users):
+        item.replace_all_uses_with((result, mask)[item.args[1]])
+        graph.erase_node(item)
+    graph.erase_node(node)
+
+
+def scale_of(p: float, device: torch.device) -> float:
+    """The factor by which torch's kernels multiply: CUDA's divides in float32, the CPU's in float64."""
+    return (1 / torch.tensor(1 - p, dtype=torch.float32)).item() if device.type == "cuda" else 1 / (1 - p)
