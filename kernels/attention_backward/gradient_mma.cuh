@@ -40,10 +40,11 @@ SINTER_DEVICE void find_gradients_by_warps(const GradientBlock<Config>& block,
     if (computes) {
       float dots[Sizes::other / 2], products[Sizes::other / 2];
       unsigned words[Sizes::other / 4];
+      const GradientTile tile = scores.tile_of(walk);
+      const auto kept = scores.find_kept(tile, tokens[stage]);
       multiply_tiles_by_warp<T, Sizes::own, Sizes::other, Sizes::width>(
           dots, block.own_first(), row0, block.other_first(stage));
-      const GradientTile tile = scores.tile_of(walk);
-      const auto kept = scores.find_probabilities(dots, words, tile, tokens[stage]);
+      scores.find_probabilities(dots, words, tile, tokens[stage], kept);
       if constexpr (Config::kSecond)
         multiply_rows_by_warp<T, Sizes::other, Sizes::value_width>(second_sums, words,
                                                                    block.other_second(stage));

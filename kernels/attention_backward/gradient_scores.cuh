@@ -23,12 +23,13 @@ class GradientScores {
   using Tokens = TokensOfTile<Config>;
   static constexpr int kDropout = Mask::kDropout;
 
+ public:
   // Which of a lane's weights of a tile a dropout keeps, a bit each.
   struct Kept {
-    unsigned words[kDropout == 0 ? 1 : (kCount + 31) / 32];
+    static constexpr int kWords = kDropout == 0 ? 1 : (kCount + 31) / 32;
+    unsigned words[kWords];
   };
 
- public:
   // Made by all lanes of a warp together.
   SINTER_DEVICE GradientScores(const GradientBlock<Config>& block, int row)
       : block_(block), row_(row) {
@@ -59,17 +60,29 @@ class GradientScores {
             kOfKeys ? walk.hides_keys() : begin < all_low_ || begin + Sizes::other > all_end_};
   }
 
+  // Called before a tile's products, whose sums leave few registers.
+  SINTER_DEVICE Kept find_kept(const GradientTile& tile, const Tokens& tokens) const {
+    Kept kept = {};
+    if constexpr (kDropout != 0) {
+      each([&](int i, int half, int column) {
+        kept.words[i / 32] |= (keeps(tile, tokens, i, half, column) ? 1u : 0u) << i % 32;
+      });
+#pragma unroll
+      for (unsigned& word : kept.words) asm volatile("" : "+r"(word));  // here, and not later
+    }
+    return kept;
+  }
+
   // Turns dot products into the factors of dP - delta, which are probabilities where there is no
   // soft cap; `words`, where the second gradient is computed: probabilities, as pack_words() leaves
-  // them. `tokens`: of the tile, for a block of keys. Returns what find_logit_gradients() needs.
-  SINTER_DEVICE Kept find_probabilities(float (&dots)[kCount], unsigned (&words)[kCount / 2],
-                                        const GradientTile& tile, const Tokens& tokens) const {
-    const Kept kept = find_kept(tile, tokens);
+  // them. `tokens`: of the tile, for a block of keys.
+  SINTER_DEVICE void find_probabilities(float (&dots)[kCount], unsigned (&words)[kCount / 2],
+                                        const GradientTile& tile, const Tokens& tokens,
+                                        const Kept& kept) const {
     if (tile.hides_keys)
       find_probabilities<true>(dots, words, tile, tokens, kept);
     else
       find_probabilities<false>(dots, words, tile, tokens, kept);
-    return kept;
   }
   // Turns these factors and dP into dS.
   SINTER_DEVICE void find_logit_gradients(float (&probabilities)[kCount],
@@ -145,26 +158,19 @@ class GradientScores {
     return static_cast<unsigned>(key_of(tile, half, column) - low) < count;
   }
 
-  SINTER_DEVICE Kept find_kept(const GradientTile& tile, const Tokens& tokens) const {
-    Kept kept = {};
-    if constexpr (kDropout != 0)
-      each([&](int i, int half, int column) {
-        kept.words[i / 32] |= (keeps(tile, tokens, half, column) ? 1u : 0u) << i % 32;
-      });
-    return kept;
-  }
   SINTER_DEVICE static bool is_kept(const Kept& kept, int i) {
     return kDropout == 0 || (kept.words[i / 32] >> i % 32 & 1u) != 0;
   }
-  // Whether a dropout keeps a weight. Rows 8 apart, own or others, share a pair's word.
-  SINTER_DEVICE bool keeps(const GradientTile& tile, const Tokens& tokens, int half,
+  // Whether a dropout keeps element i of a lane. Rows 8 apart, own or others, share a pair's word.
+  SINTER_DEVICE bool keeps(const GradientTile& tile, const Tokens& tokens, int i, int half,
                            int column) const {
     if constexpr (kOfKeys) {
       const int pair = dropout_pair(block_.own_row0() + row_);
       return dropout_keeps(dropout_word(tokens.dropout_row[column], pair), half != 0, kDropout);
     } else {
-      const int pair = tile.begin / 2 + column / 16 * 8 + column % 8;
-      return dropout_keeps(dropout_word(own_[half].dropout_row, pair), column % 16 >= 8, kDropout);
+      const int lane = 2 * (static_cast<int>(threadIdx.x) % 4);
+      const int pair = tile.begin / 2 + lane + i / 8 * 8 + i % 2;
+      return dropout_keeps(dropout_word(own_[half].dropout_row, pair), i / 4 % 2 != 0, kDropout);
     }
   }
   // dP - delta.

@@ -86,6 +86,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     fence_proxy_async();  // copies are no writes of the products' kind
     const int stage = stages.stage();
     const auto& tokens = shared.tokens[Config::kOfKeys ? stage : 0];
+    const auto kept = scores.find_kept(tile, tokens);
     multiply_tiles<T, Sizes::own, Sizes::other, Sizes::width>(dots, block.own_first(), 64 * group,
                                                               block.other_first(stage), false);
     wgmma_commit_group();
@@ -96,7 +97,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     }
     walk.advance();
     wgmma_wait_group<Config::kFirst ? 1 : 0>(dots);
-    const auto kept = scores.find_probabilities(dots, probabilities, tile, tokens);
+    scores.find_probabilities(dots, probabilities, tile, tokens, kept);
     if constexpr (Config::kSecond) {
       multiply_rows<T, Sizes::other, Sizes::value_width>(second_sums, probabilities,
                                                          block.other_second(stage));
