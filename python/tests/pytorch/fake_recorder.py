@@ -51,6 +51,9 @@ class FakeRecorder(Recorder):
 
         return Capture(buffers, results, replay)
 
+    def drop(self, drop: Callable[[], None]) -> None:
+        drop()
+
     def nbytes(self) -> int:
         return 4096
 

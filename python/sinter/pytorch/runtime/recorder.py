@@ -46,6 +46,10 @@ class Recorder(Protocol):
         arguments that get buffers, on the device. What these hold is read by replays alone. written: results
         that a replay writes to an argument, with the argument."""
 
+    def drop(self, drop: Callable[[], None]) -> None:
+        """Waits for replays, calls a function that drops all recordings, and gives their memory back. Intermediate
+        values stay."""
+
     def nbytes(self) -> int:
         """Bytes that recordings hold: results, buffers and intermediate values."""
 
@@ -106,6 +110,13 @@ class CudaRecorder(Recorder):
                     given[i] = buffer
                 results = with_written(function(*given), given, written)
         return Capture(buffers, results, graph.replay)
+
+    def drop(self, drop: Callable[[], None]) -> None:
+        with torch.cuda.device(self._index):
+            torch.cuda.synchronize()
+            drop()
+            self._pool = torch.cuda.graph_pool_handle()  # one without a graph takes no other one
+            torch.cuda.empty_cache()
 
     def nbytes(self) -> int:
         """The pool's segments, and intermediate values, which the library allocates itself."""

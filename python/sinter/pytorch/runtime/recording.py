@@ -115,6 +115,12 @@ class Place:
     refused: int | None = None
     waits: int = 0
 
+    def end(self) -> None:
+        """Drops the recording, whose replays must be over."""
+        if self.recording is not None:
+            self.recording.lease.end()
+            self.recording = None
+
 
 class RecordedCall:
     """An entry whose calls are recorded. Several threads may call it.
@@ -247,6 +253,8 @@ class RecordedCall:
         moving = self._moving_inputs(place, arguments)
         lent = [i for i in self._movable if i not in self._moving and is_lent(arguments[i].data_ptr())]
         spare = [i for i in lent if i in self._kept]
+        if [one for one in self._places.values() if one.recording is not None] == [place]:
+            self._recorder.drop(place.end)  # so that the new one takes its memory
         try:
             is_run = not self.entry.overwritten  # else it would take the optimizer's step twice
             capture = self._recorder.record(
@@ -259,9 +267,8 @@ class RecordedCall:
             return None
         still = Still([i for i in self._movable if i not in self._moving], self._made)
         for one in (place, idle):  # the recorder has waited for their replays
-            if one is not None and one.recording is not None:
-                one.recording.lease.end()
-                one.recording = None
+            if one is not None:
+                one.end()
         place.recording = Recording(capture, arguments, moving, still, lent, self._lent)
         place.recorded += 1
         return place.recording
@@ -302,10 +309,9 @@ class RecordedCall:
         self._drop()
 
     def _drop(self) -> None:
-        for place in self._places.values():
-            if place.recording is not None:
-                place.recording.lease.end()
         self._recorder.release()
+        for place in self._places.values():
+            place.end()
         self._forget()
 
     def reset(self) -> None:
