@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -16,20 +15,12 @@ from ..compiled import Compiled, compile
 from ..errors import SinterError, printable, usage
 from ..importing.row_checks import library_error
 from ..module import Model
+from ..tensor_file import FileTensor, write_tensors
 from .importer import DimSize, Imported, Importer
 from .reader import TensorReader, read_model
 
 FILES = ("model.sir", "model.safetensors")
 PARTS = tuple(f"{name}.part" for name in FILES)  # of a save that was interrupted
-SAFETENSORS = {
-    "float32": "F32",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "int32": "I32",
-    "int64": "I64",
-    "bool": "BOOL",
-}
-COPIED = 2**24  # bytes of a weight that are written at once
 
 
 class OnnxModel:
@@ -102,31 +93,18 @@ class OnnxModel:
                 "it has other files", str(path), "give a folder that is empty or not there yet"
             )
         path.mkdir(parents=True, exist_ok=True)
-        write_safetensors(path / "model.safetensors.part", self.weights)
+        write_tensors(
+            path / "model.safetensors.part",
+            [file_tensor(name, array) for name, array in self.weights.items()],
+        )
         (path / "model.sir.part").write_text(self.text, encoding="utf-8")
         for name in reversed(FILES):
             os.replace(path / f"{name}.part", path / name)
         return path
 
 
-def write_safetensors(path: Path, tensors: Mapping[str, np.ndarray]) -> None:
-    header: dict[str, Any] = {}
-    end = 0
-    for name, array in tensors.items():
-        begin, end = end, end + array.nbytes
-        header[name] = {
-            "dtype": SAFETENSORS[array.dtype.name],
-            "shape": list(array.shape),
-            "data_offsets": [begin, end],
-        }
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for array in tensors.values():
-            data = array.reshape(-1).view(np.uint8)
-            for begin in range(0, len(data), COPIED):
-                file.write(data[begin : begin + COPIED].data)
+def file_tensor(name: str, array: np.ndarray) -> FileTensor:
+    return FileTensor(name, array.dtype.name, array.shape, array.reshape(-1).view(np.uint8).data)
 
 
 def from_onnx(

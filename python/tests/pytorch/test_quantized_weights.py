@@ -10,7 +10,7 @@ from torch import nn
 import sinter
 import sinter.pytorch
 from sinter.module import ModuleBuilder
-from sinter.pytorch.quantized.packed_codes import CODES, CodeFormat, pack, unpack
+from sinter.pytorch.quantized.packed_codes import CODES, DTYPES, CodeFormat, pack, unpack
 
 HAS_TORCHAO = importlib.util.find_spec("torchao") is not None
 needs_torchao = pytest.mark.skipif(not HAS_TORCHAO, reason="torchao is not installed")
@@ -33,7 +33,7 @@ def draw(form: CodeFormat, rows: int, length: int) -> tuple:
     codes = torch.randn(rows, length).mul(20).to(torch.float8_e4m3fn) if low is None else \
         torch.randint(low, high + 1, (rows, length), dtype=torch.uint8 if low == 0 else torch.int8)
     groups = form.groups(length)
-    scales = (torch.rand(rows, groups) + 0.5).to(form.scale)
+    scales = (torch.rand(rows, groups) + 0.5).to(DTYPES[form.scale])
     zeros = torch.randint(-100, 100, (rows, groups), dtype=torch.int8) if form.zeros else None
     return codes, scales, zeros
 
@@ -51,8 +51,8 @@ def test_packed_rows_are_those_that_sinter_reads(code, zeros):
     """The layout in ops of torch is the one of the evaluator, for rows of whole and of short steps."""
     if zeros and code == "e4m3":
         return
-    for group, scale, length in [(0, torch.float32, 250), (0, torch.bfloat16, 1032), (16, torch.float32, 2304),
-                                 (32, torch.bfloat16, 1032), (64, torch.float16, 512), (128, torch.float32, 8)]:
+    for group, scale, length in [(0, "f32", 250), (0, "bf16", 1032), (16, "f32", 2304),
+                                 (32, "bf16", 1032), (64, "f16", 512), (128, "f32", 8)]:
         form = CodeFormat(code, group, scale, zeros)
         drawn = draw(form, 5, length)
         packed = pack(form, *drawn)
@@ -69,7 +69,7 @@ def test_packed_rows_are_those_that_sinter_reads(code, zeros):
 
 def test_a_code_outside_of_its_format():
     with pytest.raises(ValueError, match="codes of int4 are -8 .. 7"):
-        pack(CodeFormat("int4", 0, torch.float32, False), torch.full((2, 8), 9, dtype=torch.int8),
+        pack(CodeFormat("int4", 0, "f32", False), torch.full((2, 8), 9, dtype=torch.int8),
              torch.ones(2, 1), None)
 
 
@@ -79,7 +79,7 @@ class Codes(nn.Module):
     def __init__(self, code: str, group: int, zeros: bool, dtype: torch.dtype, length: int, rows: int,
                  rounds: bool = False) -> None:
         super().__init__()
-        form = CodeFormat(code, group, torch.float32, zeros)
+        form = CodeFormat(code, group, "f32", zeros)
         codes, scales, points = draw(form, rows, length)
         self.group, self.dtype, self.rounds = group or length, dtype, rounds
         self.register_buffer("codes", codes)

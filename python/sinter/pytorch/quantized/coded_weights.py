@@ -25,10 +25,11 @@ import torch
 from torch import fx
 
 from ...errors import bad_input
+from ...importing.code_format import largest_group
 from ..graphs.dtypes import CASTS
 from ..graphs.layout import RESHAPES, with_sources
 from ..graphs.nodes import call
-from .packed_codes import GROUPS, SCALES, CodeFormat, pack
+from .packed_codes import DTYPES, SCALES, CodeFormat, pack
 
 aten = torch.ops.aten
 
@@ -106,12 +107,12 @@ class Coded:
         if any(block != columns and columns % block for block in blocks):
             return None
         least = min(blocks, default=columns)
-        group = 0 if least >= columns else next((size for size in GROUPS if least % size == 0), None)
+        group = 0 if least >= columns else largest_group(least)
         scale = torch.float32 if self.scale is None else self.scale.node.meta["val"].dtype
         code = self.code or CODES[self.node.meta["val"].dtype]
         if group is None or scale not in SCALES or any(block % (group or 1) for block in blocks):
             return None
-        return CodeFormat(code, group, scale, self.zero is not None)
+        return CodeFormat(code, group, SCALES[scale], self.zero is not None)
 
 
 class Finder:
@@ -244,7 +245,7 @@ class Pack:
         with torch.inference_mode(False), torch.no_grad():
             codes, scales, zeros = self.parts(*[value.detach() for value in values])
             (rows, columns), groups = self.coded.sizes, self.form.groups(self.coded.sizes[1])
-            scales = codes.new_ones((rows, groups), dtype=self.form.scale) if scales is None else \
+            scales = codes.new_ones((rows, groups), dtype=DTYPES[self.form.scale]) if scales is None else \
                 self.coded.scale.spread(scales, rows, groups)
             zeros = None if zeros is None else self.coded.zero.spread(zeros, rows, groups)
             try:

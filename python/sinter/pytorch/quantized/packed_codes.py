@@ -1,93 +1,17 @@
 """Quantized matrices as Sinter's kernels read them: rows of codes and scales, packed by ops of torch on
-the device of the codes (ir/packed_codes.h has the layout).
-
-A chunk is 8 neighbouring codes of a row, a round 32 chunks, and a step the rounds of which a lane has 16
-bytes of codes. A step has the codes of each lane, then the scales, then the zero points; a row has its
-steps, and a tail where one scale belongs to all of it.
+the device of the codes (importing/code_format.py says how).
 """
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass
-
 import torch
 
-from ...facts import facts
+from ...importing.code_format import CodeFormat, layout
 
-ALIGNMENT = 16  # bytes, of a step
-GROUPS = (128, 64, 32, 16)  # codes that may share a scale
 SCALES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
+DTYPES = {name: dtype for dtype, name in SCALES.items()}  # of scales
 # By the name of a code: the smallest and the largest value of an integer.
 CODES = {"int8": (-128, 127), "uint8": (0, 255), "int4": (-8, 7), "uint4": (0, 15), "e4m3": (None, None)}
-
-
-@dataclass(frozen=True)
-class Layout:
-    """lanes: chunks of a round. tail: bytes, the scale at 0, the zero point at 4. bits: of each code."""
-
-    chunk: int
-    lanes: int
-    tail_bytes: int
-    bits: dict[str, int]
-
-    @property
-    def round(self) -> int:
-        """Codes of a round."""
-        return self.chunk * self.lanes
-
-
-@functools.cache
-def layout() -> Layout:
-    """The layout of packed rows, as the library reads them."""
-    return Layout(**facts()["codes"])
-
-
-@dataclass(frozen=True)
-class CodeFormat:
-    """code: of CODES. group: codes of a scale, of GROUPS; 0: all of a row. scale: the type of scales.
-    zeros: a zero point belongs to each scale."""
-
-    code: str
-    group: int
-    scale: torch.dtype
-    zeros: bool
-
-    def __str__(self) -> str:
-        """As the attribute `codes` has it."""
-        group = f"g{self.group}" if self.group else "row"
-        return f"{self.code} {group} {SCALES[self.scale]}{' zeros' if self.zeros else ''}"
-
-    @classmethod
-    def parse(cls, text: str) -> CodeFormat:
-        code, group, scale, *zeros = text.split()
-        types = {name: dtype for dtype, name in SCALES.items()}
-        return cls(code, 0 if group == "row" else int(group[1:]), types[scale], bool(zeros))
-
-    @property
-    def bits(self) -> int:
-        return layout().bits[self.code]
-
-    def groups(self, length: int) -> int:
-        """Scales of a row of `length` codes."""
-        return -(-length // self.group) if self.group else 1
-
-    def steps(self, length: int) -> list[tuple[int, int, int]]:
-        """(first round, steps, rounds of each step): the whole steps of a row, and the last one if it has
-        fewer rounds."""
-        rounds, of_step = -(-length // layout().round), 16 // self.bits
-        whole, left = divmod(rounds, of_step)
-        return [part for part in ((0, whole, of_step), (whole * of_step, 1, left)) if part[1] and part[2]]
-
-    def step_bytes(self, rounds: int) -> int:
-        of_round = layout().round // self.group * (self.scale.itemsize + 2 * self.zeros) if self.group else 0
-        size = (layout().lanes * self.bits + of_round) * rounds
-        return -(-size // ALIGNMENT) * ALIGNMENT
-
-    def row_words(self, length: int) -> int:
-        """int32 words of a packed row."""
-        steps = sum(count * self.step_bytes(rounds) for _, count, rounds in self.steps(length))
-        return (steps + (0 if self.group else layout().tail_bytes)) // 4
 
 
 def pack(form: CodeFormat, codes: torch.Tensor, scales: torch.Tensor,
@@ -100,7 +24,7 @@ def pack(form: CodeFormat, codes: torch.Tensor, scales: torch.Tensor,
         raise ValueError(f"codes of {form.code} are {low} .. {high}, and a weight has others")
     chunks = padded(code_bytes(form, codes), -(-length // layout().round) * layout().lanes * form.bits)
     chunks = chunks.unflatten(1, (-1, layout().lanes, form.bits))  # [M, rounds, lanes, bytes]
-    numbers = [scales.to(form.scale)] + ([zeros.to(torch.int16)] if form.zeros else [])
+    numbers = [scales.to(DTYPES[form.scale])] + ([zeros.to(torch.int16)] if form.zeros else [])
     parts = []
     for first, count, rounds in form.steps(length):
         own = chunks[:, first:first + count * rounds].unflatten(1, (count, rounds))
@@ -153,14 +77,15 @@ def unpack(form: CodeFormat, packed: torch.Tensor, length: int) -> torch.Tensor:
         place = layout().lanes * form.bits * rounds
         lanes = step[:, :, :place].unflatten(2, (layout().lanes, rounds, form.bits))
         codes.append(lanes.transpose(2, 3).flatten(1))
-        for numbers, dtype in ((scales, form.scale), (zeros, torch.int16))[:1 + form.zeros] if form.group else ():
+        for numbers, dtype in ((scales, DTYPES[form.scale]), (zeros, torch.int16))[:1 + form.zeros] if form.group else ():
             of_round = layout().round // form.group
             end = place + of_round * rounds * dtype.itemsize
             own = step[:, :, place:end].contiguous().view(dtype).unflatten(2, (of_round, rounds))
             numbers.append(own.transpose(2, 3).flatten(1))
             place = end
     if not form.group:
-        scales = [bytes_of(data[:, at:at + form.scale.itemsize]).view(form.scale)]
+        scale = DTYPES[form.scale]
+        scales = [bytes_of(data[:, at:at + scale.itemsize]).view(scale)]
         zeros = [bytes_of(data[:, at + 4:at + 6]).view(torch.int16)]
     values = code_values(form, torch.cat(codes, 1))[:, :length]
     of_codes = lambda numbers: torch.cat(numbers, 1).float().repeat_interleave(form.group or length, 1)[:, :length]

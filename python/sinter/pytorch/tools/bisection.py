@@ -24,6 +24,7 @@ from ...errors import Interrupts, usage
 from ...handles import taken_text
 from ...importing.tensor import Tensor
 from ...options import Options, Progress
+from ...tensor_file import FileTensor, write_tensors
 from ..backend import compile_graph_of_ops, compile_options, compile_phases, device_of, read_options
 from ..convert.importer import Importer, describe, is_size
 from ..graphs.names import location_of, module_path
@@ -35,7 +36,6 @@ from .op_program import write_program
 from .output_folder import check_reproducer_folder
 from .report import owner_of
 from .step_report import place_of
-from .tensor_file import write_tensors
 
 # Options that a search for the one at fault changes, one at a time.
 CHOICES: tuple[tuple[str, Any], ...] = (("graphs", False), ("pack", False), ("attention", "composed"),
@@ -284,7 +284,7 @@ class Search:
         with tempfile.TemporaryDirectory() as folder:
             inputs = Path(folder) / "inputs.safetensors"
             tensors, symbols = entry.inputs_of(watched.arguments)
-            write_tensors(inputs, tensors)
+            write_tensors(inputs, [file_tensor(name, tensor) for name, tensor in tensors.items()])
             number = len(self.result.fusions)
             output = None if self.output is None else \
                 self.output / f"fusion{number}" if number else self.output
@@ -461,3 +461,9 @@ def flat_values(node: fx.Node, values: dict[fx.Node, Any]) -> list[torch.Tensor]
     leaves = tree_flatten((node.args, node.kwargs))[0]
     return [values[leaf] for leaf in leaves if isinstance(leaf, fx.Node)
             and isinstance(values.get(leaf), torch.Tensor)]
+
+
+def file_tensor(name: str, tensor: torch.Tensor) -> FileTensor:
+    dense = tensor.detach().cpu().contiguous()
+    return FileTensor(name, str(dense.dtype).removeprefix("torch."), dense.shape,
+                      dense.reshape(-1).view(torch.uint8).numpy().data)
