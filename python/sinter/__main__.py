@@ -55,6 +55,8 @@ def convert(arguments: list[str]) -> int:
         from sinter.onnx import from_onnx
 
         model = from_onnx(given.model, sizes=dict(map(size_of, given.size)))
+        for note in model.notes:
+            print(f"sinter: note: {note}", file=sys.stderr)
         print(f"sinter: {given.model} → {model.save(given.out)}", file=sys.stderr)
     except SinterError as error:
         print(f"sinter: {error}", file=sys.stderr)

@@ -15,17 +15,17 @@ from ..importing.emitter import Emitter
 from ..importing.names import Names
 from ..importing.row_checks import RowCheck
 from ..importing.tensor import Tensor
-from ..importing.types import is_integer
 from ..importing.unsupported import Unsupported
 from ..module import ModuleBuilder
 from . import ops  # noqa: F401  registers the conversions
+from .codes import Coded
 from .origins import Origins
 from .reader import TensorReader
 from .registry import DTYPES, ExpandBody, Known, Node, Value, conversion_of, fold_of, shape_of
 from .sizes import OnnxExtents, Size
+from .weights import MAX_LITERAL, Constants, Weights
 
 MAX_SIZE = 4096  # of a dynamic dim, unless the caller says another
-MAX_LITERAL = 64  # elements of a computed constant that is written in the module
 MAX_DEPTH = 8  # of functions and branches inside one another
 MAX_REFUSED = 20  # ops that an error names
 MAX_NODES = 2**17  # with those of functions
@@ -57,7 +57,8 @@ class Imported:
     axes: dict[str, tuple[int, ...]] = field(
         default_factory=dict
     )  # of the entry's output for each axis
-    weights: dict[str, np.ndarray] = field(default_factory=dict)
+    weights: Weights = field(init=False)
+    notes: list[str] = field(default_factory=list)  # on what is computed in another way
     row_checks: dict[str, RowCheck] = field(default_factory=dict)
 
 
@@ -74,9 +75,8 @@ class Importer:
         self.functions = {(plain_domain(one.domain), one.name): one for one in model.functions}
         self.extents, self.names = OnnxExtents(), Names()
         self.imported = Imported(ModuleBuilder(name))
-        self.used_weights: dict[Any, Tensor] = {}
+        self.imported.weights = Weights(self.imported.module, self.names)
         self.origins = Origins()
-        self.known_tensors: dict[Known, Tensor] = {}
         self.known_dims: dict[str, Size | int] = {}
         self.dim_names = Names()
         self.converted = 0
@@ -96,6 +96,7 @@ class Importer:
             self.imported.module.symbol(symbol.name, symbol.low, symbol.high)
         self.emitter = Emitter(self.imported.module.entry("main"), self.extents)
         self.imported.row_checks = self.emitter.row_checks
+        self.constants = Constants(self.imported.weights, self.emitter, self.origins)
         for value, (dtype, sizes) in zip(given, shapes):
             name = self.names.unique(value.name)
             try:
@@ -187,13 +188,13 @@ class Importer:
             )
         self.emitter.begin_node()
         try:
-            tensor = as_written(self.tensor_of(value))
+            tensor = as_written(self.constants.tensor_of(value))
         except Unsupported as error:
             raise usage(str(error), f'output "{printable(name)}"') from None
         taken = {
             *self.imported.inputs.values(),
             *self.imported.outputs.values(),
-            *self.imported.weights,
+            *self.imported.weights.arrays,
         }
         if tensor.name is None or tensor.name in taken:
             tensor = tensor.copy()
@@ -202,63 +203,6 @@ class Importer:
         assert tensor.name is not None
         self.imported.outputs[name] = tensor.name
         self.imported.axes[name] = tensor.axis_counts
-
-    # ---- constants
-
-    def tensor_of(self, value: Value) -> Tensor:
-        """A constant as a value of the graph."""
-        if isinstance(value, Tensor):
-            return value
-        if value not in self.known_tensors:
-            self.known_tensors[value] = self._added(value)
-        return self.known_tensors[value]
-
-    def _added(self, value: Known) -> Tensor:
-        dtype = DTYPES.get(value.dtype)
-        if dtype is None:
-            raise Unsupported(f"elements of {value.dtype}")
-        array = value.array
-        if value.has_sizes:
-            return self._sizes(array, dtype)
-        if array.size == 1:
-            return self.emitter.number(array.reshape(())[()].item(), dtype).reshape(
-                [1] * array.ndim
-            )
-        if array.size == 0:
-            return self.emitter.full(array.shape, 0, dtype)
-        if (
-            is_integer(dtype)
-            and array.size in array.shape
-            and (np.diff(array.reshape(-1)) == 1).all()
-        ):
-            places = self.emitter.iota(array.size, dtype).reshape(array.shape)
-            if array.flat[0] != 0:
-                return places + int(array.flat[0])
-            self.origins.axes[places] = array.shape.index(array.size)
-            return places
-        if array.size <= MAX_LITERAL and not value.is_weight:
-            return self.emitter.literal(array.reshape(-1).tolist(), dtype).reshape(array.shape)
-        return self._weight(value, dtype)
-
-    def _sizes(self, array: np.ndarray, dtype: str) -> Tensor:
-        if array.ndim > 1:
-            raise Unsupported(f"sizes in a tensor of {array.ndim} axes")
-        parts = [self.emitter.scalar(size, dtype) for size in array.reshape(-1)]
-        return (
-            parts[0]
-            if array.ndim == 0
-            else self.emitter.concat([one.unsqueeze(0) for one in parts], 0)
-        )
-
-    def _weight(self, value: Known, dtype: str) -> Tensor:
-        array = value.array
-        key = (array.__array_interface__["data"][0], array.shape, array.strides, dtype)
-        if key not in self.used_weights:
-            name = self.names.unique(value.name or "constant")
-            self.imported.module.weight(name, f"{dtype}[{', '.join(map(str, array.shape))}]")
-            self.imported.weights[name] = array
-            self.used_weights[key] = self.emitter.weight(name)
-        return self.used_weights[key]
 
     # ---- nodes
 
@@ -336,13 +280,14 @@ class Importer:
             return self._called(self.functions[domain, node.op_type], node, inputs, name, depth)
         context = Node(
             self.emitter,
-            self.tensor_of,
+            self.constants.tensor_of,
             node.op_type,
             opset,
             inputs,
             self._attributes(node),
             node.output,
             self.origins,
+            lambda text: self.imported.notes.append(f'node "{printable(name, 200)}": {text}'),
         )
         folded = self._folded(context, domain)
         if folded is not None:
@@ -354,12 +299,17 @@ class Importer:
                 result = conversion(context)
             except ExpandBody:
                 return self._expanded(node, opset, inputs, name, depth)
-            results = [result] if isinstance(result, (Tensor, Known)) else list(result)
+            results = list(result) if isinstance(result, Sequence) else [result]
             tensors = [one if isinstance(one, Tensor) else None for one in results]
             self.emitter.end_node(node.output[0] or name, tensors, self.names, name)
             if tensors[0] is not None and not domain:
                 sources = [
-                    self.known_tensors.get(one) if isinstance(one, Known) else one for one in inputs
+                    self.constants.tensors.get(one)
+                    if isinstance(one, (Known, Coded))
+                    else one
+                    if isinstance(one, Tensor)
+                    else None
+                    for one in inputs
                 ]
                 self.origins.note(node.op_type, sources, tensors[0], context.integer("axis", -1))
             return results
@@ -394,8 +344,8 @@ class Importer:
             if one.name == "broadcast":
                 raise Unsupported("broadcasting by attributes, as before opset 7")
             value = self.onnx.helper.get_attribute_value(one)
-            if one.name in ("to", "dtype") and isinstance(value, int):
-                value = self._dtype_name(value)
+            if one.name in ("to", "dtype", "output_dtype") and isinstance(value, int):
+                value = self._dtype_name(value) if value else None
             elif isinstance(value, bytes):
                 value = value.decode("utf-8", "replace")
             elif isinstance(value, self.onnx.TensorProto):
@@ -478,7 +428,7 @@ class Importer:
             return self.onnx.TypeProto()
         dtype = (
             value.dtype
-            if isinstance(value, Known)
+            if not isinstance(value, Tensor)
             else next(name for name, one in DTYPES.items() if one == value.dtype)
         )
         kind = getattr(

@@ -15,6 +15,7 @@ from ..compiled import Compiled, compile
 from ..errors import SinterError, printable, usage
 from ..importing.row_checks import library_error
 from ..module import Model
+from ..opening import open_source
 from ..tensor_file import FileTensor, write_tensors
 from .importer import DimSize, Imported, Importer
 from .reader import TensorReader, read_model
@@ -27,19 +28,22 @@ class OnnxModel:
     """A model of ONNX in Sinter's text form, and its weights.
 
     text: the module. The entry is called `main`. inputs, outputs: names in the file with their types in the
-    module, "f32[batch, 128]". weights: arrays by the names of the module's weights."""
+    module, "f32[batch, 128]". weights: arrays by the names of the tensors that the module's weights are made of.
+    notes: what is computed in another way than the file says."""
 
     def __init__(self, imported: Imported) -> None:
-        self._imported = imported
+        self._imported, self.notes = imported, imported.notes
         with imported.module as module:
-            self.model: Model = module.model()
+            text = imported.weights.text_of(module.text())
+            self.model: Model = (
+                open_source(text, {}) if imported.weights.functions else module.model()
+            )
         self.text = self.model.text
         self.weights: dict[str, np.ndarray] = {}
-        while (
-            imported.weights
-        ):  # one by one: a transposed weight is copied, and what it was made of goes
-            weight = next(iter(imported.weights))
-            self.weights[weight] = np.ascontiguousarray(imported.weights.pop(weight))
+        arrays = imported.weights.arrays
+        while arrays:  # one by one: a transposed weight is copied, and what it was made of goes
+            weight = next(iter(arrays))
+            self.weights[weight] = np.ascontiguousarray(arrays.pop(weight))
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
         entry = self.compile().entry()

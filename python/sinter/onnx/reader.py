@@ -14,8 +14,8 @@ from ..errors import bad_input, printable
 from ..extras import needed
 
 MAX_RANK = 32  # axes of a tensor in a file
-# Elements in a byte for types of fewer than 8 bits, whose constants Sinter does not read.
-PACKED = {"INT4", "UINT4", "FLOAT4E2M1", "INT2", "UINT2"}
+# Bits of the types that have several elements in a byte, the first in the low bits.
+PACKED = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 
 
 def read_model(path: str | os.PathLike[str]) -> Any:
@@ -76,23 +76,26 @@ class TensorReader:
         if len(shape) > MAX_RANK or any(not 0 <= size < 2**31 for size in shape):
             raise bad_input(f"the shape {list(shape)[:MAX_RANK]}", where, "export the model anew")
         dtype = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
-        if kinds.DataType.Name(tensor.data_type) in PACKED:
-            raise bad_input(
-                "elements of fewer than 8 bits", where, "convert the tensor to another type"
-            )
-        if tensor.data_location == kinds.EXTERNAL:
-            return self._external(tensor, dtype, shape, where)
-        if tensor.HasField("raw_data"):
-            data = tensor.raw_data
-            need_bytes(len(data), dtype, shape, where)
-            return np.frombuffer(data, dtype).reshape(shape)
-        return self._typed(tensor, dtype, shape, where)
+        bits = PACKED.get(kinds.DataType.Name(tensor.data_type), 0)
+        if tensor.data_location == kinds.EXTERNAL or tensor.HasField("raw_data"):
+            if not bits:
+                return self._bytes(tensor, dtype, shape, where)
+            size = -(-math.prod(shape) * bits // 8)
+            parts = unpacked(self._bytes(tensor, np.uint8, (size,), where), bits)
+            return parts[: math.prod(shape)].reshape(shape).view(dtype)
+        return self._typed(tensor, 8 // bits if bits else 1, shape, where)
 
-    def _typed(self, tensor: Any, dtype: Any, shape: tuple[int, ...], where: str) -> np.ndarray:
-        """Elements in a field of their type, one number for each."""
+    def _bytes(self, tensor: Any, dtype: Any, shape: tuple[int, ...], where: str) -> np.ndarray:
+        if tensor.data_location == self.onnx.TensorProto.EXTERNAL:
+            return self._external(tensor, np.dtype(dtype), shape, where)
+        need_bytes(len(tensor.raw_data), np.dtype(dtype), shape, where)
+        return np.frombuffer(tensor.raw_data, dtype).reshape(shape)
+
+    def _typed(self, tensor: Any, count: int, shape: tuple[int, ...], where: str) -> np.ndarray:
+        """Elements in a field of their type, `count` of them in a number."""
         field = self.onnx.helper.tensor_dtype_to_field(tensor.data_type)
         given = len(getattr(tensor, field))
-        if given != math.prod(shape):
+        if given != -(-math.prod(shape) // count):
             raise bad_input(
                 f"{given} numbers for the shape {list(shape)}", where, "export the model anew"
             )
@@ -121,6 +124,12 @@ class TensorReader:
                 return np.zeros(shape, dtype)
             mapped = np.memmap(data, np.uint8, "r", offset, (length,))
         return np.frombuffer(mapped, dtype).reshape(shape)
+
+
+def unpacked(data: np.ndarray, bits: int) -> np.ndarray:
+    """uint8 [..., n * 8 / bits]: elements of a few bits, a byte each, of bytes [..., n]."""
+    parts = data[..., None] >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8(2**bits - 1)
+    return parts.reshape(*data.shape[:-1], -1)
 
 
 def whole_number(entries: dict[str, str], key: str, where: str) -> int:

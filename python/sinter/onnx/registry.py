@@ -12,6 +12,7 @@ from ..importing.emitter import Emitter
 from ..importing.tensor import Tensor
 from ..importing.types import is_real
 from ..importing.unsupported import Unsupported
+from .codes import Coded, Quantized
 from .origins import Origins
 from .sizes import OnnxExtents, Size, size_from
 
@@ -40,6 +41,10 @@ class Known:
     is_weight: bool = False
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
     def has_sizes(self) -> bool:
         return self.array.dtype == object
 
@@ -60,7 +65,7 @@ def known(values: Any, dtype: str = "int64") -> Known:
     return Known(array, dtype)
 
 
-Value = Tensor | Known
+Value = Tensor | Known | Coded | Quantized
 Results = Value | Sequence["Value | None"]
 Conversion = Callable[["Node"], Results]
 
@@ -70,7 +75,8 @@ class ExpandBody(Exception):
 
 
 class Node:
-    """A node that is being converted: inputs by number, attributes by name, the opset of its domain."""
+    """A node that is being converted: inputs by number, attributes by name, the opset of its domain. note: tells the
+    user what is computed in another way than the file says."""
 
     def __init__(
         self,
@@ -82,10 +88,11 @@ class Node:
         attributes: Mapping[str, Any],
         outputs: Sequence[str],
         origins: Origins,
+        note: Callable[[str], None],
     ) -> None:
         self.g, self.tensor_of, self.op, self.opset = emitter, tensor_of, op, opset
         self.inputs, self.attributes, self.outputs = inputs, attributes, outputs
-        self.origins = origins
+        self.origins, self.note = origins, note
 
     @property
     def extents(self) -> OnnxExtents:
@@ -160,8 +167,10 @@ def axis_in(axis: Any, rank: int) -> int:
 
 def shape_of(value: Value) -> list[Any]:
     """Sizes of the axes: numbers and sizes that only a call knows."""
-    if isinstance(value, Known):
-        return list(value.array.shape)
+    if isinstance(value, Quantized):
+        value = value.codes
+    if not isinstance(value, Tensor):
+        return list(value.shape)
     return [size_from(product) for product in value.shape]
 
 

@@ -13,14 +13,24 @@ import collections
 import sys
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 import sinter
+from sinter.onnx.codes import CODES, RANGES
 from sinter.onnx.registry import DTYPES
+
+INT32 = onnx.TensorProto.INT32
+CODED = {
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "DynamicQuantizeLinear",
+    "MatMulInteger",
+    "QLinearMatMul",
+}
 
 BF16_BOUND = 2**-6  # the runner's own for bfloat16
 # The body in float16 rounds after each op, in another order than the case's results: two steps apart, as
@@ -64,21 +74,43 @@ def array_of(value: Any) -> np.ndarray:
 
 def with_constants(case: Any) -> Any:
     """The case's model with integers and truths of one axis or none as initializers; of Range all inputs."""
-    model = onnx.ModelProto()
-    model.CopyFrom(case.model)
     is_range, is_shape = "test_range" in case.name, "constantofshape" in case.name
-    for i, (value, given) in enumerate(zip(model.graph.input, case.data_sets[0][0])):
-        array = array_of(given)
-        if (
+    return with_initializers(
+        case,
+        lambda i, array: (
             (i or is_range or is_shape)
             and array.ndim < 2
             and (is_range or array.dtype.kind in "bi")
-        ):
-            model.graph.initializer.append(numpy_helper.from_array(array, value.name))
+        ),
+    )
+
+
+def with_initializers(case: Any, is_one: Callable[[int, np.ndarray], Any]) -> Any:
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    for i, (value, given) in enumerate(zip(model.graph.input, case.data_sets[0][0])):
+        array = array_of(given)
+        if is_one(i, array):
+            kind = value.type.tensor_type.elem_type
+            name = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind))
+            model.graph.initializer.append(numpy_helper.from_array(array.astype(name), value.name))
+    return model
+
+
+def with_codes(case: Any) -> Any:
+    """A case with inputs of codes, scales and zero points as initializers, and results of codes as i32."""
+    model = with_initializers(case, lambda i, array: i or array.dtype.name not in DTYPES)
+    for value in model.graph.output:
+        if dtype_of(value) in RANGES:
+            node = onnx.helper.make_node("Cast", [value.name], [f"{value.name} i32"], to=INT32)
+            model.graph.node.append(node)
+            value.name, value.type.tensor_type.elem_type = f"{value.name} i32", INT32
     return model
 
 
 def imported(case: Any) -> Any:
+    if has_codes(case):
+        return sinter.from_onnx(with_codes(case))
     try:
         return sinter.from_onnx(case.model)
     except sinter.SinterError as error:
@@ -96,6 +128,7 @@ def difference(case: Any, model: Any, inputs: Any, wanted: Any) -> str:
     ):
         rtol = max(case.rtol, BF16_BOUND) if theirs.dtype.name == "bfloat16" else case.rtol
         rtol = max(rtol, FLOAT16_BOUND) if case.name in ROUNDED else rtol
+        theirs = theirs.astype(np.int32) if theirs.dtype.name in RANGES else theirs
         if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
             return f"{ours.dtype}{list(ours.shape)}, {theirs.dtype}{list(theirs.shape)} is wanted"
         wide = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (ours, theirs))
@@ -117,10 +150,18 @@ def run(part: str = "") -> Outcome:
     return outcome
 
 
+def types_of(case: Any) -> set[str]:
+    return {dtype_of(value) for value in (*case.model.graph.input, *case.model.graph.output)}
+
+
+def has_codes(case: Any) -> bool:
+    """Whether a case is of the ops whose codes may be constants or inside of a model."""
+    is_one = bool(CODED & {node.op_type for node in case.model.graph.node})
+    return is_one and not types_of(case) - {*DTYPES, *RANGES, *CODES}
+
+
 def run_case(case: Any, outcome: Outcome) -> str:
-    if {dtype_of(value) for value in (*case.model.graph.input, *case.model.graph.output)} - set(
-        DTYPES
-    ):
+    if not has_codes(case) and types_of(case) - set(DTYPES):
         return "other"
     try:
         model = imported(case)

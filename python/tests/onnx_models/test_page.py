@@ -21,7 +21,6 @@ OTHERS = {
     "LinearAttention",
     "Bernoulli",
     "AffineGrid",
-    "DynamicQuantizeLinear",
     "FlexAttention",
     "NegativeLogLikelihoodLoss",
     "SoftmaxCrossEntropyLoss",

@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     movement,
     norms,
     products,
+    quantized,
     reductions,
     routing,
 )

@@ -10,6 +10,7 @@ from ...importing.row_ops import linear
 from ...importing.tensor import Tensor
 from ...importing.types import is_integer, is_real
 from ...importing.unsupported import Unsupported
+from ..codes import Quantized
 from ..registry import DTYPES, MICROSOFT, Known, Node, converts
 
 # ---- one operand
@@ -132,7 +133,8 @@ def cast(c: Node) -> Tensor:
     wanted = DTYPES.get(c.text("to"))
     if wanted is None:
         raise Unsupported(f"a cast to {c.text('to')}")
-    x = c[0]
+    value = c.value(0)
+    x = value.codes if isinstance(value, Quantized) else c[0]
     return x.to("i32").to("i64") if (x.dtype, wanted) == ("i1", "i64") else x.to(wanted)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from ...importing.row_ops import checked_rows, gather, index_of, row_numbers, take_rows
 from ...importing.tensor import Tensor
 from ...importing.types import MAX_I32
 from ...importing.unsupported import Unsupported
-from ..registry import Known, Node, Results, converts, shape_of
+from ..codes import Coded
+from ..registry import DTYPES, Known, Node, Results, converts, shape_of
 from ..sizes import Size
 from .movement import along
 
@@ -28,7 +30,15 @@ def rows_of(c: Node, index: int, size: Any) -> Tensor:
 
 @converts("Gather")
 def gather_(c: Node) -> Tensor:
-    x, sizes, places = c[0], shape_of(c[0]), shape_of(c.value(1))
+    """Rows of a matrix of codes are rounded when they are taken."""
+    x = c.value(0)
+    if isinstance(x, Coded):
+        return gathered(c, c.tensor_of(replace(x, dtype="float32"))).to(DTYPES[x.dtype])
+    return gathered(c, c[0])
+
+
+def gathered(c: Node, x: Tensor) -> Tensor:
+    sizes, places = shape_of(x), shape_of(c.value(1))
     axis = c.axis(x.rank)
     index = c.value(1)
     if (

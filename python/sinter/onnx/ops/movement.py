@@ -7,6 +7,7 @@ from typing import Any, Sequence
 from ...importing.row_ops import gather
 from ...importing.tensor import Tensor
 from ...importing.unsupported import Unsupported
+from ..codes import Coded
 from ..registry import Known, Node, Results, Value, axis_in, converts, count_of, folds, shape_of
 from ..sizes import Size, quotient
 
@@ -88,7 +89,9 @@ def transpose(c: Node) -> Value:
     order = [axis_in(axis, rank) for axis in c.attributes.get("perm") or reversed(range(rank))]
     if sorted(order) != list(range(rank)):
         raise Unsupported(f"the order of axes {order} for a tensor of {rank} axes")
-    return x.like(x.array.transpose(order)) if isinstance(x, Known) else x.permute(order)
+    if isinstance(x, Known):
+        return x.like(x.array.transpose(order))
+    return x.permute(order) if isinstance(x, Coded) else c[0].permute(order)
 
 
 for _view, _op in (

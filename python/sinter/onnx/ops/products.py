@@ -10,6 +10,7 @@ from ...facts import max_operands
 from ...importing import row_ops
 from ...importing.tensor import Tensor
 from ...importing.unsupported import Unsupported
+from ..codes import Coded
 from ..registry import Known, Node, converts, shape_of
 from .movement import padded
 
@@ -53,7 +54,9 @@ def transposed_matrix(c: Node, index: int) -> Tensor | None:
     value = c.value(index)
     if isinstance(value, Known):
         return c.tensor_of(value.like(value.array.T))
-    matrix = value.transpose_of
+    if isinstance(value, Coded):
+        return c.tensor_of(value.permute([1, 0]))
+    matrix = c.tensor_of(value).transpose_of
     return matrix if matrix is not None and matrix.is_number else None
 
 

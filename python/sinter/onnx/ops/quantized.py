@@ -1,0 +1,235 @@
+"""Codes with scales: constant matrices stay codes, other constants become floats, and activations are rounded as the
+model says."""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import numpy as np
+
+from ...importing.row_ops import linear
+from ...importing.tensor import Tensor
+from ...importing.types import is_integer
+from ...importing.unsupported import Unsupported
+from ..codes import (
+    RANGES,
+    Coded,
+    Quantized,
+    coded,
+    dequantized,
+    matrix_of,
+    quantized,
+    spread,
+)
+from ..reader import unpacked
+from ..registry import MICROSOFT, Known, Node, Results, Value, axis_in, converts, shape_of
+from .products import product
+
+MAX_TERMS = 256  # products of two differences of 8-bit codes whose sum float32 has exactly
+MAX_CHUNKS = 64  # of so many terms
+MIN_NOTED = 4096  # elements of a constant whose size is worth a note
+
+
+def constant(c: Node, index: int) -> np.ndarray | None:
+    """A constant operand; None: there is none, or it is computed."""
+    value = c.value(index) if c.has(index) else None
+    return value.array if isinstance(value, Known) and not value.has_sizes else None
+
+
+def operand(c: Node, index: int, x: Value, axis: int) -> Tensor:
+    """f32: scales or zero points as they broadcast to x."""
+    value, rank, block = c.value(index), len(shape_of(x)), c.integer("block_size")
+    if isinstance(value, Known):
+        sizes = tuple(shape_of(x)) if block else (1,) * rank
+        array = spread(value.array, sizes, axis, block).astype(np.float32)
+        return c.tensor_of(Known(array, "float32", value.name, value.is_weight))
+    wide = value.codes if isinstance(value, Quantized) else c.tensor_of(value).f32()
+    if all(wide.is_one(i) for i in range(wide.rank)):
+        return wide.reshape([])
+    if wide.rank != 1:
+        raise Unsupported("scales in blocks that are no constants")
+    return wide.reshape([shape_of(wide)[0] if i == axis else 1 for i in range(rank)])
+
+
+def place_of_scales(c: Node, x: Value) -> int:
+    """The axis along which scales stand; those of a tensor of no axes are one."""
+    rank = len(shape_of(x))
+    return axis_in(c.integer("axis", 1), rank) if rank > 1 else 0
+
+
+@converts("DequantizeLinear")
+def dequantize(c: Node) -> Results:
+    """(code - zero) * scale, rounded once."""
+    x = c.value(0)
+    axis, dtype = place_of_scales(c, x), c.text("output_dtype") or c.value(1).dtype
+    dtype = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}.get(dtype, dtype)
+    scale, zero = constant(c, 1), constant(c, 2)
+    if isinstance(x, Known) and scale is not None and (zero is not None or not c.has(2)):
+        return constant_of_codes(c, x, scale, zero, axis, dtype)
+    wide = codes_of(c, 0)
+    if c.has(2):
+        wide = wide - operand(c, 2, x, axis)
+    result = wide * operand(c, 1, x, axis)
+    return result.to({"float16": "f16", "bfloat16": "bf16"}.get(dtype, "f32"))
+
+
+def constant_of_codes(
+    c: Node, x: Known, scale: np.ndarray, zero: np.ndarray | None, axis: int, dtype: str
+) -> Value:
+    block = c.integer("block_size")
+    found = matrix_of(x.array, scale, zero, axis, block, dtype, x.name)
+    if found is not None:
+        return found
+    if x.array.size >= MIN_NOTED and x.dtype != "int32":
+        c.note(f'the codes of "{x.name}" become {dtype}: no kernel reads {x.dtype} of this form')
+    array = dequantized(x.array, scale, zero, axis, block).astype(np.dtype(dtype))
+    return Known(array, dtype, x.name, True)
+
+
+@converts("QuantizeLinear")
+def quantize(c: Node) -> Results:
+    """round(x / scale) + zero, within the type of the codes; the quotient is rounded to the type of x."""
+    x, zero = c.value(0), constant(c, 2)
+    named = c.text("output_dtype")
+    dtype = named if named else c.value(2).dtype if c.has(2) else "uint8"
+    if dtype not in RANGES:
+        raise Unsupported(f"codes of {dtype}")
+    axis, scale = place_of_scales(c, x), constant(c, 1)
+    if isinstance(x, Known) and scale is not None and (zero is not None or not c.has(2)):
+        codes = quantized(x.array, scale, zero, axis, c.integer("block_size"), dtype)
+        return Known(codes, dtype, x.name, True)
+    ratio = (c[0].f32() / operand(c, 1, x, axis)).to(
+        c[0].dtype if not is_integer(c[0].dtype) else "f32"
+    )
+    return rounded(ratio.f32(), operand(c, 2, x, axis) if c.has(2) else None, dtype)
+
+
+def rounded(x: Tensor, zero: Tensor | None, dtype: str) -> Quantized:
+    """Codes: round(x) + zero, within their type."""
+    low, high = RANGES[dtype]
+    whole = x.apply("round")
+    whole = whole if zero is None else whole + zero
+    return Quantized(whole.maximum(float(low)).minimum(float(high)), dtype)
+
+
+@converts("DynamicQuantizeLinear")
+def dynamic_quantize(c: Node) -> Results:
+    """uint8 codes over the range of all elements and 0, their scale and their zero point."""
+    x = c[0].f32()
+    high, low = (x.max().maximum(0.0), x.min().minimum(0.0))
+    scale = (high - low) / 255.0
+    zero = rounded(-low / scale, None, "uint8")
+    return [rounded(x / scale, zero.codes, "uint8"), scale, zero]
+
+
+# ---- products of codes
+
+
+def difference(c: Node, index: int, zero: int, is_left: bool) -> Tensor | np.ndarray:
+    """Codes of 8 bits less their zero points: of constants an array, else float32."""
+    x = c.value(index)
+    if x.dtype not in ("int8", "uint8"):
+        raise Unsupported(f"a product of codes of {x.dtype}")
+    array, points = constant(c, index), constant(c, zero)
+    if array is not None and (points is not None or not c.has(zero)):
+        offset = 0 if points is None else zero_points(points, is_left).astype(np.float32)
+        return array.astype(np.float32) - offset
+    wide = codes_of(c, index)
+    if not c.has(zero):
+        return wide
+    point = codes_of(c, zero)
+    return wide - (
+        point.unsqueeze(1) if is_left and point.rank == 1 and not point.is_one(0) else point
+    )
+
+
+def zero_points(points: np.ndarray, is_left: bool) -> np.ndarray:
+    """One for each row of the left operand, or each column of the right one."""
+    return points[:, None] if is_left and points.ndim == 1 and points.size > 1 else points
+
+
+def codes_of(c: Node, index: int) -> Tensor:
+    value = c.value(index)
+    if isinstance(value, Known):
+        return c.tensor_of(Known(value.array.astype(np.float32), "float32", value.name, True))
+    return value.codes if isinstance(value, Quantized) else c.tensor_of(value).f32()
+
+
+def tensor_of(c: Node, x: Tensor | np.ndarray) -> Tensor:
+    return x if isinstance(x, Tensor) else c.tensor_of(Known(x, "float32", "", True))
+
+
+def exact_product(c: Node, a: Tensor | np.ndarray, b: Tensor | np.ndarray) -> Tensor:
+    """i32: sums of so few terms that float32 has them exactly, added as integers."""
+    left = tensor_of(c, a)
+    terms = left.size(left.rank - 1)
+    if -(-terms // MAX_TERMS) > MAX_CHUNKS:
+        raise Unsupported(f"a product of codes with sums of {terms} terms")
+    sums = []
+    for begin in range(0, terms, MAX_TERMS):
+        part = left.slice(left.rank - 1, begin, min(begin + MAX_TERMS, terms))
+        if isinstance(b, np.ndarray) and b.ndim == 2:
+            sums.append(linear(part, tensor_of(c, b[begin : begin + MAX_TERMS].T)))
+        else:
+            right = tensor_of(c, b)
+            right = right.slice(right.rank - 2, begin, min(begin + MAX_TERMS, terms))
+            sums.append(product(c, part, right))
+    return functools.reduce(operator.add, [one.to("i32") for one in sums])
+
+
+@converts("MatMulInteger")
+def matmul_integer(c: Node) -> Tensor:
+    """Inputs a, b and their zero points."""
+    return exact_product(c, difference(c, 0, 2, True), difference(c, 1, 3, False))
+
+
+@converts("QLinearMatMul")
+def matmul_of_codes(c: Node) -> Quantized:
+    """Inputs a, its scale and zero point, those of b, and those of the result."""
+    total = exact_product(c, difference(c, 0, 2, True), difference(c, 3, 5, False)).f32()
+    scales = [codes_of(c, i) for i in (1, 4, 6)]
+    if any(scale.rank and not scale.is_one(scale.rank - 1) for scale in scales):
+        raise Unsupported("a product of codes with several scales")
+    a, b, y = (scale.reshape([]) for scale in scales)
+    return rounded(total * (a * b / y), codes_of(c, 7).reshape([]), c.value(7).dtype)
+
+
+# ---- products with a matrix of codes
+
+
+@converts("MatMulNBits", domain=MICROSOFT)
+def matmul_of_bits(c: Node) -> Tensor:
+    """Inputs x, codes, scales, zero points, group indices, bias. The matrix is not rounded to the type of x."""
+    bits, block, rows, length = (c.integer(name) for name in ("bits", "block_size", "N", "K"))
+    if bits not in (4, 8) or c.has(4) or c.integer("weight_prepacked"):
+        raise Unsupported(
+            "codes of other than 4 or 8 bits, in another order, or packed for a device"
+        )
+    if not (16 <= block and block & (block - 1) == 0 and rows > 0 and length > 0):
+        raise Unsupported(f"blocks of {block} codes of a matrix [{rows}, {length}]")
+    blocks, name = -(-length // block), getattr(c.value(1), "name", "")
+    codes = c.array(1).reshape(rows, blocks * block * bits // 8)[:, : -(-length * bits // 8)]
+    if codes.dtype != np.uint8:
+        raise Unsupported(f"codes of {c.value(1).dtype}")
+    scale = c.array(2).reshape(rows, blocks)
+    zero = zeros_of_bits(c, rows, blocks, bits)
+    matrix: Value | None
+    parts = (codes, length, f"uint{bits}", scale, zero, block, "float32", name)
+    matrix = coded(*parts, is_packed=bits == 4) if (zero == np.rint(zero)).all() else None
+    if matrix is None:
+        c.note(f'the codes of "{name}" become {scale.dtype}: no kernel reads their form')
+        array = dequantized(unpacked(codes, bits)[:, :length], scale, zero, 1, block)
+        matrix = Known(array.astype(scale.dtype), scale.dtype.name, name, True)
+    return linear(c[0], c.tensor_of(matrix), c.get(5))
+
+
+def zeros_of_bits(c: Node, rows: int, blocks: int, bits: int) -> np.ndarray:
+    """One for each row and block; without any the middle of the codes. Packed ones fill whole bytes of a row."""
+    if not c.has(3):
+        return np.full((1, 1 if blocks == 1 else blocks), 2 ** (bits - 1), np.int32)
+    given = c.array(3)
+    if given.dtype != np.uint8:
+        return given.reshape(rows, blocks).astype(np.float32)
+    packed = given.reshape(rows, -(-blocks * bits // 8))
+    return unpacked(packed, bits)[:, :blocks].astype(np.int32)
