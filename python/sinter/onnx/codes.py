@@ -76,6 +76,12 @@ class Coded:
             return replace(self, bits=self.bits.T, length=self.rows)
         return replace(self, is_transposed=not self.is_transposed)
 
+    def has_codes_of(self, other: Coded) -> bool:
+        pairs = [(self.bits, other.bits), (self.scale, other.scale)]
+        if self.zero is not None and other.zero is not None:
+            pairs.append((self.zero, other.zero))
+        return all(a is b or np.array_equal(a, b) for a, b in pairs)
+
     def words(self) -> np.ndarray:
         """i32 [M, words]: the codes of each row, the first in the lowest bits."""
         data = self.bits

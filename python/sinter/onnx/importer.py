@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import SinterError, bad_input, printable, usage
 from ..extras import needed
 from ..importing.emitter import Emitter
+from ..importing.extents import Symbol
 from ..importing.names import Names
 from ..importing.row_checks import RowCheck
 from ..importing.tensor import Tensor
@@ -19,13 +20,23 @@ from ..importing.unsupported import Unsupported
 from ..module import ModuleBuilder
 from . import ops  # noqa: F401  registers the conversions
 from .codes import Coded
+from .dims import Dims, DimSize
 from .origins import Origins
 from .reader import TensorReader
-from .registry import DTYPES, ExpandBody, Known, Node, Value, conversion_of, fold_of, shape_of
+from .registry import (
+    DTYPES,
+    ExpandBody,
+    Known,
+    Node,
+    Value,
+    conversion_of,
+    fold_of,
+    plain_domain,
+    shape_of,
+)
 from .sizes import OnnxExtents, Size
 from .weights import MAX_LITERAL, Constants, Weights
 
-MAX_SIZE = 4096  # of a dynamic dim, unless the caller says another
 MAX_DEPTH = 8  # of functions and branches inside one another
 MAX_REFUSED = 20  # ops that an error names
 MAX_NODES = 2**17  # with those of functions
@@ -43,82 +54,87 @@ UNFIT = (
 )
 CONTROL = {"Loop", "Scan", "SequenceMap"}
 
-DimSize = int | tuple[int, int] | str
 Scope = MutableMapping[str, "Value | None"]
 
 
 @dataclass
-class Imported:
-    """An entry, and the names that its inputs and outputs have in the module by those in the file."""
+class Signature:
+    """The names that the inputs and outputs of an entry have in the module by those in the file. axes: how many axes of
+    the entry's output make each axis. sums: its symbols that are sums of others."""
 
-    module: ModuleBuilder
     inputs: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
-    axes: dict[str, tuple[int, ...]] = field(
-        default_factory=dict
-    )  # of the entry's output for each axis
-    weights: Weights = field(init=False)
-    notes: list[str] = field(default_factory=list)  # on what is computed in another way
+    axes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    sums: dict[str, Size] = field(default_factory=dict)
+
+
+@dataclass
+class Imported:
+    """A module with its weights. notes: what is computed in another way than the file says. may_be_zero: symbols
+    that the entry `first` has as 0."""
+
+    module: ModuleBuilder
+    weights: Weights
+    entries: dict[str, Signature] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     row_checks: dict[str, RowCheck] = field(default_factory=dict)
+    may_be_zero: list[str] = field(default_factory=list)
 
 
 class Importer:
-    """Converts the nodes of a model. sizes: what the caller says of dynamic dims by name: a size, the
-    least and the largest one, or the name of a dim that is as large."""
+    """Converts the nodes of a model. sizes: what the caller says of dynamic dims by name."""
 
     def __init__(
         self, model: Any, reader: TensorReader, name: str, sizes: Mapping[str, DimSize]
     ) -> None:
         self.onnx = needed("onnx", "from_onnx")
-        self.model, self.reader, self.sizes = model, reader, dict(sizes)
+        self.model, self.reader = model, reader
         self.opsets = {plain_domain(one.domain): one.version for one in model.opset_import}
         self.functions = {(plain_domain(one.domain), one.name): one for one in model.functions}
-        self.extents, self.names = OnnxExtents(), Names()
-        self.imported = Imported(ModuleBuilder(name))
-        self.imported.weights = Weights(self.imported.module, self.names)
-        self.origins = Origins()
-        self.known_dims: dict[str, Size | int] = {}
-        self.dim_names = Names()
+        module, self.names = ModuleBuilder(name), Names()
+        self.imported = Imported(module, Weights(module, self.names))
+        self.extents = OnnxExtents(lambda symbol: declare(module, symbol))
+        self.dims = Dims(self.onnx, model.graph, sizes, self.extents)
         self.converted = 0
 
     # ---- the graph
 
     def run(self) -> Imported:
-        graph = self.model.graph
-        scope: Scope = {"": None}
+        """The entry `main`, and `first` for calls in which dims are 0 that may be."""
         self._need_conversions()
-        for tensor in graph.initializer:
+        scope: Scope = {"": None}
+        for tensor in self.model.graph.initializer:
             self._define(scope, tensor.name, self._constant(tensor))
+        self._entry("main", dict(scope))
+        if self.dims.may_be_zero:
+            self.dims.begin_empty()
+            self._entry("first", dict(scope))
+        self.imported.may_be_zero = [self.dims.symbol_of(one) for one in self.dims.may_be_zero]
+        return self.imported
+
+    def _entry(self, name: str, scope: Scope) -> None:
+        graph = self.model.graph
+        self.extents.used.clear()
         given = [value for value in graph.input if value.name not in scope]
-        shapes = [self._input_type(value) for value in given]
-        self._need_dims()
-        for symbol in self.extents.symbols.values():
-            self.imported.module.symbol(symbol.name, symbol.low, symbol.high)
-        self.emitter = Emitter(self.imported.module.entry("main"), self.extents)
-        self.imported.row_checks = self.emitter.row_checks
+        shapes = [self.dims.input_type(value) for value in given]
+        self.dims.need_given()
+        self.emitter = Emitter(self.imported.module.entry(name), self.extents)
+        self.origins = Origins()
         self.constants = Constants(self.imported.weights, self.emitter, self.origins)
+        self.signature = self.imported.entries[name] = Signature()
         for value, (dtype, sizes) in zip(given, shapes):
-            name = self.names.unique(value.name)
+            own = self.names.unique(value.name)
             try:
-                self._define(scope, value.name, self.emitter.input(name, dtype, sizes))
+                self._define(scope, value.name, self.emitter.input(own, dtype, sizes))
             except Unsupported as error:
                 raise usage(str(error), f'input "{printable(value.name)}"') from None
-            self.imported.inputs[value.name] = name
+            self.signature.inputs[value.name] = own
         for node in graph.node:
             self._convert(node, scope, "", 0)
         for value in graph.output:
             self._output(value.name, scope)
-        return self.imported
-
-    def _need_dims(self) -> None:
-        """Refuses sizes of dims that no input has."""
-        for name in self.sizes:
-            if name not in self.known_dims:
-                raise usage(
-                    f'no dim is called "{printable(name)}"',
-                    "sizes",
-                    f"the dims are {printable(', '.join(self.known_dims) or 'numbers')}",
-                )
+        self.signature.sums = {one: self.extents.sums[one] for one in self.extents.used}
+        self.imported.row_checks.update(self.emitter.row_checks)
 
     def _define(self, scope: Scope, name: str, value: Value | None) -> None:
         if not name:
@@ -132,51 +148,6 @@ class Importer:
     def _constant(self, tensor: Any) -> Known:
         array = self.reader.array(tensor)
         return Known(array, array.dtype.name, tensor.name, True)
-
-    def _input_type(self, value: Any) -> tuple[str, list[Any]]:
-        where = f'input "{printable(value.name)}"'
-        if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
-            raise usage(
-                "no tensor with a known number of axes", where, "export the model with shapes"
-            )
-        kind = value.type.tensor_type
-        try:
-            name = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)).name
-        except (KeyError, TypeError):
-            name = f"type {kind.elem_type}"
-        if name not in DTYPES:
-            raise usage(f"elements of {name}", where, f"the types are {', '.join(DTYPES)}")
-        dims = kind.shape.dim
-        return DTYPES[name], [
-            self._dim(dim, f"{value.name}_{i}", where) for i, dim in enumerate(dims)
-        ]
-
-    def _dim(self, dim: Any, default: str, where: str) -> Size | int:
-        if dim.HasField("dim_value"):
-            if not 0 <= dim.dim_value < 2**31:
-                raise usage(f"the size {dim.dim_value}", where, "export the model anew")
-            return int(dim.dim_value)
-        return self._named_dim(dim.dim_param or default, 0)
-
-    def _named_dim(self, title: str, depth: int) -> Size | int:
-        """The size of a dynamic dim: a symbol, unless the caller gave a number or another dim."""
-        if title in self.known_dims:
-            return self.known_dims[title]
-        given = self.sizes.get(title, (1, MAX_SIZE))
-        if isinstance(given, str):
-            if depth > len(self.sizes):
-                raise usage(
-                    "dims that are each as large as another", f'sizes of "{title}"', "name one size"
-                )
-            size = self._named_dim(given, depth + 1)
-        elif isinstance(given, int):
-            size = given
-        else:
-            name = re.sub(r"\W", "_", title, flags=re.ASCII)
-            name = name if re.match(r"[A-Za-z_]", name) else f"s{name}"
-            size = self.extents.declare(self.dim_names.unique(name), *given)
-        self.known_dims[title] = size
-        return size
 
     def _output(self, name: str, scope: Scope) -> None:
         value = scope.get(name)
@@ -192,8 +163,8 @@ class Importer:
         except Unsupported as error:
             raise usage(str(error), f'output "{printable(name)}"') from None
         taken = {
-            *self.imported.inputs.values(),
-            *self.imported.outputs.values(),
+            *self.signature.inputs.values(),
+            *self.signature.outputs.values(),
             *self.imported.weights.arrays,
         }
         if tensor.name is None or tensor.name in taken:
@@ -201,8 +172,8 @@ class Importer:
         self.emitter.end_node(name, [tensor], self.names)
         self.emitter.output(tensor)
         assert tensor.name is not None
-        self.imported.outputs[name] = tensor.name
-        self.imported.axes[name] = tensor.axis_counts
+        self.signature.outputs[name] = tensor.name
+        self.signature.axes[name] = tensor.axis_counts
 
     # ---- nodes
 
@@ -461,14 +432,14 @@ def with_attributes(node: Any, given: Mapping[str, Any]) -> Any:
     return result
 
 
+def declare(module: ModuleBuilder, symbol: Symbol) -> None:
+    module.symbol(symbol.name, symbol.low, symbol.high)
+
+
 def copied(message: Any) -> Any:
     result = type(message)()
     result.CopyFrom(message)
     return result
-
-
-def plain_domain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
 
 
 def node_name(node: Any) -> str:

@@ -7,21 +7,47 @@ import os
 import re
 import threading
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from ..compiled import Compiled, compile
 from ..errors import SinterError, printable, usage
 from ..importing.row_checks import library_error
-from ..module import Model
+from ..module import Model, split_type
 from ..opening import open_source
 from ..tensor_file import FileTensor, write_tensors
-from .importer import DimSize, Imported, Importer
+from .dims import DimSize
+from .importer import Imported, Importer, Signature
 from .reader import TensorReader, read_model
 
 FILES = ("model.sir", "model.safetensors")
 PARTS = tuple(f"{name}.part" for name in FILES)  # of a save that was interrupted
+
+
+def shaped(result: Any, counts: Sequence[int]) -> Any:
+    """A result whose axes are products of the entry's, as [batch * tokens, width] is."""
+    if all(count == 1 for count in counts):
+        return result
+    ends = [sum(counts[:i]) for i in range(len(counts) + 1)]
+    return result.reshape([math.prod(result.shape[a:b]) for a, b in zip(ends, ends[1:])])
+
+
+def sums_of(signature: Signature, sizes: Mapping[str, int], types: Iterable[str]) -> dict[str, int]:
+    """The values of symbols that are sums, where no input of these types has them as its size."""
+    told = {dim for text in types for dim in split_type(text)[1]}
+    result = {}
+    for symbol, size in signature.sums.items():
+        if not size.symbols <= set(sizes):
+            continue  # an input is missing, which the library names
+        value = size.evaluate(sizes)
+        if sizes.get(symbol, value) != value:
+            raise usage(
+                f"a size of {sizes[symbol]} where {size} is {value}", "run", "check the inputs"
+            )
+        if symbol not in told:
+            result[symbol] = value
+    return result
 
 
 class OnnxModel:
@@ -46,9 +72,9 @@ class OnnxModel:
             self.weights[weight] = np.ascontiguousarray(arrays.pop(weight))
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
-        entry = self.compile().entry()
-        self.inputs = {name: entry.inputs[own] for name, own in imported.inputs.items()}
-        self.outputs = {name: entry.outputs[own] for name, own in imported.outputs.items()}
+        entry, main = self.compile().entry("main"), imported.entries["main"]
+        self.inputs = {name: entry.inputs[own] for name, own in main.inputs.items()}
+        self.outputs = {name: entry.outputs[own] for name, own in main.outputs.items()}
 
     def compile(self, **options: Any) -> Compiled:
         """`sinter.compile` of the module with its weights."""
@@ -72,19 +98,26 @@ class OnnxModel:
                     raise usage(
                         f'no {kind} is called "{name}"', "run", f"it has {', '.join(known)}"
                     )
-        tensors = {self._imported.inputs[name]: value for name, value in feeds.items()}
-        results = self.compile().run("main", tensors, **options)
+        sizes = self._sizes(feeds)
+        is_first = any(sizes.get(symbol) == 0 for symbol in self._imported.may_be_zero)
+        entry = "first" if is_first else "main"
+        signature = self._imported.entries[entry]
+        tensors = {signature.inputs[name]: value for name, value in feeds.items()}
+        sums = sums_of(signature, sizes, self.compile().entry(entry).inputs.values())
+        results = self.compile().run(entry, tensors, symbols=sums, **options)
         if len(self.outputs) == 1:
-            results = {next(iter(self._imported.outputs.values())): results}
-        return [self._shaped(name, results[self._imported.outputs[name]]) for name in wanted]
+            results = {next(iter(signature.outputs.values())): results}
+        return [shaped(results[signature.outputs[name]], signature.axes[name]) for name in wanted]
 
-    def _shaped(self, name: str, result: Any) -> Any:
-        """A result whose axes are products of the entry's, as [batch * tokens, width] is."""
-        counts = self._imported.axes[name]
-        if all(count == 1 for count in counts):
-            return result
-        ends = [sum(counts[:i]) for i in range(len(counts) + 1)]
-        return result.reshape([math.prod(result.shape[a:b]) for a, b in zip(ends, ends[1:])])
+    def _sizes(self, feeds: Mapping[str, Any]) -> dict[str, int]:
+        """The values of the symbols of `main` that are sizes of inputs; the first input that has one decides."""
+        sizes: dict[str, int] = {}
+        for name, tensor in feeds.items():
+            _, dims = split_type(self.inputs[name])
+            for dim, size in zip(dims, getattr(tensor, "shape", ())):
+                if isinstance(dim, str):
+                    sizes.setdefault(dim, int(size))
+        return sizes
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Writes model.sir and model.safetensors. Every command of the program `sinter` takes the folder,
@@ -144,8 +177,6 @@ def checked_size(name: str, size: DimSize) -> DimSize:
     if isinstance(size, str):
         return size
     low, high = (size, size) if isinstance(size, int) else size
-    if not 1 <= low <= high < 2**31:
-        raise usage(
-            f'sizes {low} .. {high} of "{name}"', "from_onnx", "give 1 or more, the least one first"
-        )
+    if not 0 <= low <= high < 2**31:
+        raise usage(f'sizes {low} .. {high} of "{name}"', "from_onnx", "give the least one first")
     return size

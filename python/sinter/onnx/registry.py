@@ -14,7 +14,7 @@ from ..importing.types import is_real
 from ..importing.unsupported import Unsupported
 from .codes import Coded, Quantized
 from .origins import Origins
-from .sizes import OnnxExtents, Size, size_from
+from .sizes import OnnxExtents, Size
 
 MICROSOFT = "com.microsoft"
 MAX_FOLDED = 4096  # elements of integers that are computed while a model is imported
@@ -171,7 +171,9 @@ def shape_of(value: Value) -> list[Any]:
         value = value.codes
     if not isinstance(value, Tensor):
         return list(value.shape)
-    return [size_from(product) for product in value.shape]
+    extents = value.g.extents
+    assert isinstance(extents, OnnxExtents)
+    return [extents.size_of(product) for product in value.shape]
 
 
 def count_of(sizes: Sequence[Any]) -> Any:
@@ -213,6 +215,10 @@ def conversion_of(domain: str, op: str, opset: int) -> Conversion | None:
 
 def fold_of(domain: str, op: str) -> Fold | None:
     return _FOLDS.get(op) if domain == "" else None
+
+
+def plain_domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
 
 
 def converted_ops() -> list[tuple[str, str]]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any, Iterator, Mapping
+import operator
+import re
+from collections import Counter
+from typing import Any, Callable, Iterator, Mapping
 
 from ..importing.extents import Extents, Product, Symbol
+from ..importing.names import Names
 from ..importing.unsupported import Unsupported
 
 MAX_TERMS, MAX_FACTORS = 64, 16  # of a size
@@ -50,6 +55,16 @@ class Size:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    @property
+    def symbols(self) -> set[str]:
+        return {one for term in self.terms for one in term}
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        """The size for values of its symbols."""
+        return sum(
+            factor * math.prod(values[one] for one in term) for term, factor in self.terms.items()
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Size) and self.terms == other.terms
 
@@ -73,39 +88,88 @@ def size_of(terms: Mapping[Term, int]) -> int | Size:
 
 
 def quotient(size: Any, divisor: Any) -> int | Size:
-    """size / divisor, where the divisor is a product that divides each term; else Unsupported."""
+    """size / divisor, where it is a sum of known sizes; else Unsupported."""
     if not isinstance(size, Size) and not isinstance(divisor, Size):
         return int(size) // int(divisor) if divisor else 0
-    result: dict[Term, int] = {}
-    (below, number), *more = terms_of(divisor)
-    for term, factor in terms_of(size):
-        rest = list(term)
-        if (
-            more
-            or number == 0
-            or factor % number
-            or any(below.count(s) > rest.count(s) for s in below)
-        ):
+    below, number = max(terms_of(divisor), key=order)
+    result: int | Size = 0
+    rest = size
+    while rest != 0:
+        term, factor = max(terms_of(rest), key=order)
+        left = Counter(term)
+        left.subtract(below)
+        if number == 0 or factor % number or min(left.values(), default=0) < 0:
             raise Unsupported(f"({size}) / ({divisor}), which is no whole number of known sizes")
-        for symbol in below:
-            rest.remove(symbol)
-        result[tuple(rest)] = factor // number
-    return size_of(result)
+        part = size_of({tuple(sorted(left.elements())): factor // number})
+        result, rest = result + part, rest - part * divisor
+    return result
+
+
+def order(term: tuple[Term, int]) -> tuple[int, Term]:
+    """An order of products that multiplication keeps, so that a division ends."""
+    return len(term[0]), term[0]
 
 
 class OnnxExtents(Extents):
-    """The symbols of one model. ranges: the sizes that the caller gave for dynamic dims."""
+    """The symbols of one model. sums: symbols that are sums of others, such as all tokens of a past and new ones, whose
+    value a call computes. used: those of them that the entry has, which is being made. declared: called for each symbol."""
 
-    def declare(self, name: str, low: int, high: int) -> Size:
+    def __init__(self, declared: Callable[[Symbol], None]) -> None:
+        super().__init__()
+        self.sums: dict[str, Size] = {}
+        self.used: set[str] = set()
+        self._declared, self._names = declared, Names()
+
+    def declare(self, title: str, low: int, high: int) -> str:
+        """The name of a new symbol."""
+        name = re.sub(r"\W", "_", title, flags=re.ASCII)
+        name = self._names.unique(name if re.match(r"[A-Za-z_]", name) else f"s{name}")
         self.symbols[name] = Symbol(name, low, high)
-        return Size({(name,): 1})
+        self._declared(self.symbols[name])
+        return name
 
     def product(self, size: Any) -> Product:
         if not isinstance(size, Size):
             return super().product(size)
-        if len(size.terms) > 1 or next(iter(size.terms.values())) < 0:
+        if len(size.terms) > 1:
+            return self._product_with_sum(size)
+        if next(iter(size.terms.values())) < 0:
             raise Unsupported(f"the size {size}, which is no product of known sizes")
         return self.terms(size)[0]
+
+    def _product_with_sum(self, size: Size) -> Product:
+        """A factor that all terms have, times a symbol for the sum of what is left."""
+        common = math.gcd(*size.terms.values())
+        counts = {term: Counter(term) for term in size.terms}
+        shared = functools.reduce(operator.and_, counts.values())
+        factors = tuple(shared.elements())
+        rest = Size(
+            {
+                tuple(sorted((counts[term] - shared).elements())): factor // common
+                for term, factor in size.terms.items()
+            }
+        )
+        name = next((one for one, total in self.sums.items() if total == rest), None)
+        if name is None:
+            low, high = self.bounds(rest)
+            if low < 1 or high >= 2**31:
+                raise Unsupported(
+                    f"the size {size}, which is {low} .. {high} by the sizes of its dims"
+                )
+            name = self.declare(re.sub(r"\W+", "_", str(rest).replace("+", "plus")), low, high)
+            self.sums[name] = rest
+        self.used.add(name)
+        return Product(common, self._in_order((*factors, name)))
+
+    def size_of(self, product: Product) -> int | Size:
+        """The size of an axis of a tensor, in symbols that are no sums."""
+        size = size_of(
+            {tuple(sorted(s for s in product.symbols if s not in self.sums)): product.number}
+        )
+        for symbol in product.symbols:
+            if symbol in self.sums:
+                size = size * self.sums[symbol]
+        return size
 
     def terms(self, size: Any) -> list[Product]:
         if isinstance(size, Product):
@@ -130,8 +194,3 @@ class OnnxExtents(Extents):
         """-1, 0 or 1 for all values of the symbols; None: it depends on them."""
         low, high = self.bounds(size)
         return 0 if low == high == 0 else 1 if low > 0 else -1 if high < 0 else None
-
-
-def size_from(product: Product) -> int | Size:
-    """The size of an axis of a tensor."""
-    return size_of({tuple(sorted(product.symbols)): product.number})

@@ -30,6 +30,7 @@ class Weights:
         self.functions: dict[str, str] = {}
         self._module, self._names = module, names
         self._used: dict[Any, str] = {}  # by the memory and the type of a constant
+        self._packed: dict[Any, list[tuple[Coded, str]]] = {}
 
     def plain(self, name: str, array: np.ndarray, dtype: str) -> str:
         """The name of a weight that is an array."""
@@ -40,17 +41,18 @@ class Weights:
         return self._used[key]
 
     def packed(self, value: Coded) -> str:
-        """The name of a weight i32 [M, words] of packed codes."""
-        key = (value.name, address(value.bits), value.bits.strides, value.length, value.form)
-        if key not in self._used:
-            type_ = type_text("i32", (value.rows, value.form.row_words(value.length)))
-            name = self._declared(
-                re.sub(r"[^\w.]", "_", value.name or "codes", flags=re.ASCII), type_
-            )
-            self._used[key] = name
-            line = f'  weight %{name} : {type_} = file {{tensor = "{name}"}}'
-            self.functions[line] = f"  weight %{name} : {type_} = {self._packing(name, value)}"
-        return self._used[key]
+        """The name of a weight i32 [M, words] of packed codes, which equal codes share."""
+        others = self._packed.setdefault((value.name, value.length, str(value.form)), [])
+        for other, name in others:
+            if other.has_codes_of(value):
+                return name
+        type_ = type_text("i32", (value.rows, value.form.row_words(value.length)))
+        name = re.sub(r"[^\w.]", "_", value.name or "codes", flags=re.ASCII)
+        name = self._declared(name, type_)
+        others.append((value, name))
+        line = f'  weight %{name} : {type_} = file {{tensor = "{name}"}}'
+        self.functions[line] = f"  weight %{name} : {type_} = {self._packing(name, value)}"
+        return name
 
     def _declared(self, name: str, type_: str) -> str:
         name = self._names.unique(name)

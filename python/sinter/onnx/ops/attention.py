@@ -11,7 +11,7 @@ from ...importing.tensor import Tensor
 from ...importing.types import MAX_I32
 from ...importing.unsupported import Unsupported
 from ..registry import MICROSOFT, ExpandBody, Node, converts, shape_of
-from .movement import padded
+from .movement import joined, padded
 
 
 def with_heads(x: Tensor, heads: int) -> Tensor:
@@ -64,7 +64,7 @@ def mask_of_4_axes(mask: Tensor | None, q: Tensor, keys: Any) -> Tensor | None:
 
 
 def joined_past(c: Node, past: int, x: Tensor) -> Tensor:
-    return c.g.concat([c[past], x], 2) if c.has(past) else x
+    return joined(c, [c[past], x], 2) if c.has(past) else x
 
 
 @converts("Attention", since=23)
@@ -212,9 +212,9 @@ def group_query(c: Node) -> list[Tensor | None]:
 
 def behind(c: Node, past: Tensor, x: Tensor, begin: Tensor) -> Tensor:
     """[B, G, P + S, D]: the rows of the past, with those of x from row `begin` [B, 1] of each batch on."""
-    size, tokens = past.size(2), x.size(2)
-    place = c.g.iota(size + tokens).reshape([1, 1, size + tokens, 1])
+    total = shape_of(past)[2] + shape_of(x)[2]
+    place = c.g.iota(total).reshape([1, 1, total, 1])
     own = place - begin.unsqueeze(1).unsqueeze(1)
-    old = gather(past, place.minimum(size - 1), 2)
-    new = gather(x, own.maximum(0).minimum(tokens - 1), 2)
+    old = gather(past, place.minimum(past.extent(2) - 1), 2)
+    new = gather(x, own.maximum(0).minimum(x.extent(2) - 1), 2)
     return c.g.where(own.greater_equal(0), new, old)

@@ -215,8 +215,26 @@ def split(c: Node) -> list[Tensor]:
 def concat(c: Node) -> Tensor:
     parts = c.tensors()
     axis = c.axis(parts[0].rank)
+    return joined(c, parts, axis)
+
+
+def joined(c: Node, parts: Sequence[Tensor], axis: int) -> Tensor:
+    """The tensors one behind the other; along a dynamic dim each element is looked up."""
     filled = [x for x in parts if not (x.product(axis).is_number and x.size(axis) == 0)]
-    return c.g.concat(filled or parts[:1], axis)
+    if len(filled) < 2 or all(x.product(axis).is_number for x in filled):
+        return c.g.concat(filled or parts[:1], axis)
+    sizes = [shape_of(x)[axis] for x in filled]
+    place, begin = c.g.iota(sum(sizes)), sizes[0]
+    result = gather(
+        filled[0], along(filled[0], place.minimum(filled[0].extent(axis) - 1), axis), axis
+    )
+    for x, size in zip(filled[1:], sizes[1:]):
+        own = place - c.g.scalar(begin, "i32")
+        inside = own.maximum(0).minimum(x.extent(axis) - 1)
+        taken = gather(x, along(x, inside, axis), axis)
+        result = c.g.where(along(x, own.less(0), axis), result, taken)
+        begin = begin + size
+    return result
 
 
 @converts("Pad")
