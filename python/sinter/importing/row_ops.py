@@ -254,8 +254,8 @@ def _where_row_0(x: Tensor, row: Tensor, check: RowCheck) -> Tensor:
 
 
 def take_rows(table: Tensor, rows: Tensor, from_end: bool) -> Tensor:
-    """result[..., :] = table[rows[...], :], for a table of one axis or two. from_end: how the rows
-    were made, for the error."""
+    """result[..., :] = table[rows[...], :], for a table of one axis or two, whose rows may be counted over several
+    unknown sizes. from_end: how the rows were made, for the error."""
     return _gathered(table, rows, RowCheck(from_end=from_end))
 
 
@@ -265,7 +265,8 @@ def _gathered(table: Tensor, rows: Tensor, check: RowCheck) -> Tensor:
     if rows.rank == 0:
         return _gathered(table, rows.flatten(), check).squeeze([0])
     g = table.g
-    value = g._add("embedding", [table.merged()._value, rows._value])
+    table = table.merged() if table.is_single(0) else table.merged(1)
+    value = g._add("embedding", [table._value, rows._value])
     g._note_check(value, check)
     return Tensor(g, value, rows._groups + (1,))
 

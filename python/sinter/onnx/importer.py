@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from dataclasses import dataclass, field
-from typing import Any, Mapping, MutableMapping, Sequence
+from typing import Any, Iterator, Mapping, MutableMapping, Sequence
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class Importer:
         self.imported = Imported(module, Weights(module, self.names))
         self.extents = OnnxExtents(lambda symbol: declare(module, symbol))
         self.dims = Dims(self.onnx, model.graph, sizes, self.extents)
+        self.nodes = nodes_read(model.graph)
         self.converted = 0
 
     # ---- the graph
@@ -129,7 +130,7 @@ class Importer:
             except Unsupported as error:
                 raise usage(str(error), f'input "{printable(value.name)}"') from None
             self.signature.inputs[value.name] = own
-        for node in graph.node:
+        for node in self.nodes:
             self._convert(node, scope, "", 0)
         for value in graph.output:
             self._output(value.name, scope)
@@ -180,7 +181,7 @@ class Importer:
     def _need_conversions(self) -> None:
         """Refuses a model with ops that have neither a conversion nor a body, all of them at once."""
         lacks: dict[str, str] = {}
-        for node in self.model.graph.node:
+        for node in self.nodes:
             domain = plain_domain(node.domain)
             opset = self.opsets.get(domain, 0)
             if (
@@ -363,8 +364,10 @@ class Importer:
             )
         else:
             types = [self._type_of(value).SerializeToString() for value in inputs]
+            versions = schema.context_dependent_function_opset_versions
+            version = max((one for one in versions if one <= opset), default=opset)
             text = schema.get_context_dependent_function_with_opset_version(
-                opset, node.SerializeToString(), types
+                version, node.SerializeToString(), types
             )
         body = self.onnx.FunctionProto()
         body.ParseFromString(text)
@@ -415,6 +418,27 @@ def as_written(x: Tensor) -> Tensor:
     """A result with an axis for each of its own, but where one is a product of several unknown sizes."""
     single = [axis for axis in range(x.rank) if x.is_single(axis)]
     return x.merged(*single) if single else x
+
+
+def nodes_read(graph: Any) -> list[Any]:
+    """The nodes that the outputs need: no tensor of a plan is made of other constants."""
+    wanted = {value.name for value in graph.output}
+    nodes = []
+    for node in reversed(graph.node):
+        if wanted.intersection(node.output):
+            nodes.append(node)
+            wanted.update(names_read(node))
+    return nodes[::-1]
+
+
+def names_read(node: Any) -> Iterator[str]:
+    """The names that a node and its branches read, from outside or from inside."""
+    yield from node.input
+    for one in node.attribute:
+        for graph in (*([one.g] if one.HasField("g") else []), *one.graphs):
+            yield from (value.name for value in graph.output)
+            for inner in graph.node:
+                yield from names_read(inner)
 
 
 def with_attributes(node: Any, given: Mapping[str, Any]) -> Any:

@@ -336,3 +336,25 @@ def sinter_or_error(made: Any) -> None:
         sinter.from_onnx(made)
     except sinter.SinterError:
         pass
+
+
+def test_nodes_that_no_output_needs_are_left_out() -> None:
+    nodes = [
+        helper.make_node("Hardmax", ["x"], ["unread"]),
+        helper.make_node("MatMul", ["x", "other"], ["unread too"]),
+        helper.make_node("Gemm", ["x", "w", "column"], ["y"], alpha=0.5),
+    ]
+    weights = {"w": MATRIX, "other": MATRIX, "column": np.ones((2, 1), np.float32)}
+    imported = sinter.from_onnx(model(nodes, [tensor("x", 2, 4)], [tensor("y", 2, 3)], weights))
+    (y,) = imported.run(None, {"x": np.ones((2, 4), np.float32)}, device="cpu")
+    np.testing.assert_allclose(y, np.ones((2, 4)) @ MATRIX / 2 + 1)
+    assert len(imported.weights) == 2
+
+
+def test_bodies_are_those_of_an_older_opset() -> None:
+    node = helper.make_node("Celu", ["x"], ["y"], alpha=2.0)
+    x = np.linspace(-3, 3, 7, dtype=np.float32)
+    (y,) = sinter.from_onnx(model([node], [tensor("x", 7)], [tensor("y", 7)], opset=22)).run(
+        None, {"x": x}, device="cpu"
+    )
+    np.testing.assert_allclose(y, np.where(x > 0, x, 2 * np.expm1(x / 2)), rtol=1e-5)

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import torch
 import torch._dynamo
@@ -69,10 +69,10 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
 
 
-def saved_and_loaded(name: str, dtype: torch.dtype) -> nn.Module:
+def saved_and_loaded(name: str, dtype: torch.dtype, models: dict[str, Callable] = MODELS) -> nn.Module:
     from transformers.utils import logging as progress
     progress.disable_progress_bar()
-    model, _ = MODELS[name]()
+    model, _ = models[name]()
     model = getattr(model, "encoder", model) if name == "whisper" else model
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
@@ -238,25 +238,39 @@ def cases(name: str, kind: str) -> Iterator[tuple[Sizes, str]]:
             yield sizes, padding
 
 
+def module_of(name: str, kind: str, model: nn.Module) -> nn.Module:
+    """What is exported for calls of a kind."""
+    if kind != "cache":
+        return model
+    return CachedAnswer(model) if name == "t5" else Cached(model)
+
+
 def compare(name: str, dtype: torch.dtype, kind: str = "forward", most: int | None = None) -> Outcome:
     """Exports a model, and runs it beside eager: `most` calls, or all."""
     from transformers.integrations.executorch import register_dynamic_cache_export_support
     register_dynamic_cache_export_support()
     torch.manual_seed(1)
     model = saved_and_loaded(name, dtype)
-    module = model
-    if kind == "cache":
-        module = CachedAnswer(model) if name == "t5" else Cached(model)
+    module = module_of(name, kind, model)
     given = inputs(name, model, kind, EXAMPLE, "none")
     exported = sinter.from_torch(module, (), given, dynamic_shapes=dynamic_shapes(name, given))
     compiled = exported.compile()
     outcome = Outcome(launches=compiled.entry().costs().launches)
+
+    def run(given: dict[str, Any]) -> list[torch.Tensor]:
+        tensors = dict(zip(exported.inputs, [x.contiguous() for x in flat(given)], strict=True))
+        return list(as_dict(compiled.run("main", tensors)).values())
+    measure(outcome, run, name, kind, model, module, most)
+    return outcome
+
+
+def measure(outcome: Outcome, run: Callable[[dict[str, Any]], list[torch.Tensor]], name: str, kind: str,
+            model: nn.Module, module: nn.Module, most: int | None) -> None:
+    """Compares results of `run` with those of a module in eager: `most` calls, or all."""
     exact_module = copy.deepcopy(module).double()
     for sizes, padding in list(cases(name, kind))[:most]:
         given = inputs(name, model, kind, sizes, padding)
-        tensors = dict(zip(exported.inputs, [x.contiguous() for x in flat(given)], strict=True))
-        ours = list(as_dict(compiled.run("main", tensors)).values())
-        wanted = eager(module, given)
+        ours, wanted = run(given), eager(module, given)
         with exact_softmax():
             exact = eager(exact_module, given, torch.float64)
         for number, (a, b, c) in enumerate(zip(ours, wanted, exact, strict=True)):
@@ -265,7 +279,6 @@ def compare(name: str, dtype: torch.dtype, kind: str = "forward", most: int | No
             outcome.ours, outcome.eager = max(outcome.ours, mine or 0), max(outcome.eager, theirs or 0)
             if wrong:
                 outcome.wrong.append(f"{sizes}, padding {padding}, result {number}: {wrong}")
-    return outcome
 
 
 def as_dict(results: Any) -> dict[str, torch.Tensor]:

@@ -1,34 +1,35 @@
 """Models of transformers, written by torch.onnx, through `sinter.from_onnx`, beside eager and float64, on the CPU.
 
-    python exported_onnx.py [NAME ...] [--opsets 18,20,23]
+    python exported_onnx.py [NAME ...] [--opsets 17,18,20,23] [--kinds forward,cache]
 
-A tiny model of random weights is exported with dynamic batch and length. Its results at several sizes are compared
-with eager's, both by their distance from eager in float64, and its launches with those of `sinter.from_torch`.
+A tiny model of random weights is exported with dynamic batch and length; opset 17 is TorchScript's exporter. Its results
+at several sizes are compared with eager's, both by their distance from eager in float64 (exported_models.py), and its
+launches with those of `sinter.from_torch`.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import copy
 import io
 import logging
 import tempfile
 import warnings
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
+from exported_models import (BATCH, EXAMPLE, LENGTH, MOST, Outcome, dynamic_shapes, flat, has_kind, inputs, measure,
+                             module_of, saved_and_loaded)
 from models import MODELS, SMALL, VOCABULARY, language_model
 from torch import nn
 
 import sinter
-from sinter.pytorch.tools.comparison import difference
 
-NAMES = ("llama", "bert", "gpt2", "gemma3", "qwen3_moe")
-OPSETS = (18, 20, 23)
-SIZES = ((2, 12, 0), (3, 7, 2), (1, 30, 0))  # batch, tokens, and how many of them pad the first text
-DIMS = {0: torch.export.Dim("batch", min=1, max=8), 1: torch.export.Dim("tokens", min=2, max=64)}
+NAMES = ("llama", "qwen3", "gpt2", "bert", "gemma3", "t5", "vit", "whisper", "modernbert", "clip_text", "qwen3_moe")
+OPSETS = (17, 18, 20, 23)
+TORCHSCRIPT = 17
+SIZES = {"batch": (1, 8), "length": (1, MOST), "target": (1, MOST), "past": (0, MOST)}
 
 
 def gemma3() -> tuple[nn.Module, dict]:
@@ -46,88 +47,116 @@ def qwen3_moe() -> tuple[nn.Module, dict]:
     return language_model(lambda: Qwen3MoeForCausalLM(config))
 
 
-OTHERS = {"gemma3": gemma3, "qwen3_moe": qwen3_moe}
+def modernbert() -> tuple[nn.Module, dict]:
+    from transformers import ModernBertConfig, ModernBertForMaskedLM
+    config = ModernBertConfig(**SMALL, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2,
+                              local_attention=8, global_attn_every_n_layers=2)
+    return language_model(lambda: ModernBertForMaskedLM(config))
 
 
-class Logits(nn.Module):
-    """The first result of a model of tokens and a mask."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return self.model(input_ids=ids, attention_mask=mask, return_dict=True)[0]
+def clip_text() -> tuple[nn.Module, dict]:
+    from transformers import CLIPTextConfig, CLIPTextModel
+    return language_model(lambda: CLIPTextModel(CLIPTextConfig(**SMALL, eos_token_id=2)))
 
 
-@dataclass
-class Outcome:
-    """launches: of the ONNX file and of from_torch."""
-
-    launches: tuple[int, int] = (0, 0)
-    wrong: list[str] = field(default_factory=list)
-
-
-def inputs(batch: int, tokens: int, padding: int) -> tuple[torch.Tensor, torch.Tensor]:
-    mask = torch.ones(batch, tokens, dtype=torch.int64)
-    mask[0, :padding] = 0
-    return torch.randint(0, VOCABULARY, (batch, tokens)), mask
+OTHERS = {function.__name__: function for function in (gemma3, qwen3_moe, modernbert, clip_text)}
 
 
 def made(name: str) -> nn.Module:
-    model, _ = {**MODELS, **OTHERS}[name]()
-    model.config.use_cache = False
+    model = saved_and_loaded(name, torch.float32, {**MODELS, **OTHERS})
+    model.config.use_cache = False  # unless a call asks for one
+    model.config._experts_implementation = "batched_mm"  # grouped products would have sizes that depend on the data
     for parameter in model.parameters():  # the exporter joins parameters that are equal, such as zeros
         if parameter.dim() == 1:
             nn.init.normal_(parameter, 1.0, 0.1)
-    return Logits(model.eval())
+    return model
 
 
 def launches(compiled: sinter.Compiled) -> int:
-    return compiled.entry().costs(dict.fromkeys(compiled.symbols, 6)).launches
+    return compiled.entry("main").costs().launches
 
 
-def written(model: nn.Module, opset: int, folder: str) -> Path:
+class Positional(nn.Module):
+    """A model whose arguments are tensors alone: TorchScript's exporter makes inputs of numbers, too."""
+
+    def __init__(self, module: nn.Module, given: dict[str, Any]) -> None:
+        super().__init__()
+        self.module, self.names = module, [key for key, value in given.items() if isinstance(value, torch.Tensor)]
+        self.others = {key: value for key, value in given.items() if key not in self.names}
+
+    def forward(self, *tensors):
+        return tuple(flat(self.module(**dict(zip(self.names, tensors)), **self.others)))
+
+
+def written(module: nn.Module, given: dict[str, Any], shapes: dict[str, Any], opset: int, folder: str) -> Path:
     path = Path(folder) / "model.onnx"
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
         try:
-            torch.onnx.export(model, inputs(*SIZES[0]), path, dynamo=True, opset_version=opset, verbose=False,
-                              dynamic_shapes=(DIMS, DIMS), input_names=["ids", "mask"],
-                              output_names=["logits"], external_data=True)
+            if opset == TORCHSCRIPT:
+                axes = {key: {axis: getattr(dim, "__name__", "all") for axis, dim in one.items()} for key, one in shapes.items() if one}
+                wrapped = Positional(module, given)
+                torch.onnx.export(wrapped, tuple(given[name] for name in wrapped.names), path, dynamo=False,
+                                  opset_version=opset, input_names=wrapped.names, dynamic_axes=axes)
+            else:
+                torch.onnx.export(module, (), path, kwargs=given, dynamo=True, opset_version=opset, verbose=False,
+                                  dynamic_shapes=shapes, external_data=True)
         finally:
             logging.disable(logging.NOTSET)
     return path
 
 
-def compare(name: str, opset: int) -> Outcome:
+def compare(name: str, opset: int, kind: str = "forward", most: int | None = None) -> tuple[Outcome, int]:
+    """The outcome, and the launches of the same model through from_torch."""
+    from transformers.integrations.executorch import register_dynamic_cache_export_support
+    register_dynamic_cache_export_support()
     torch.manual_seed(0)
-    model, outcome = made(name), Outcome()
-    exact = copy.deepcopy(model).double()
+    model = made(name)
+    module = module_of(name, kind, model)
+    given = inputs(name, model, kind, EXAMPLE, "none")
+    shapes = dynamic_shapes(name, given)
+    theirs = sinter.from_torch(module, (), given, dynamic_shapes=shapes)
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
-        imported = sinter.from_onnx(written(model, opset, folder), sizes={"batch": (1, 8), "tokens": (2, 64)})
-        theirs = sinter.from_torch(model, inputs(*SIZES[0]), dynamic_shapes=(DIMS, DIMS))
-        outcome.launches = launches(imported.compile()), launches(theirs.compile())
-        for sizes in SIZES:
-            ids, mask = inputs(*sizes)
-            ours, = imported.run(None, {"ids": ids, "mask": mask}, device="cpu")
-            seen = mask.bool()
-            _, _, wrong = difference(ours[seen], model(ids, mask)[seen], exact(ids, mask)[seen])
-            outcome.wrong += [f"{name} of opset {opset}, sizes {sizes}: {wrong}"] if wrong else []
-    return outcome
+        path = written(module, inputs(name, model, kind, EXAMPLE, "none"), shapes, opset, folder)
+        imported = imported_from(path)
+        outcome = Outcome(launches=launches(imported.compile()))
+
+        def run(given: dict[str, Any]) -> list[torch.Tensor]:
+            return imported.run(None, dict(zip(imported.inputs, flat(given), strict=True)), device="cpu")
+        measure(outcome, run, name, kind, model, module, most)
+    return outcome, launches(theirs.compile())
+
+
+def imported_from(path: Path) -> Any:
+    """The model, with the sizes of those dims that the file has. Beside a past the only other dim is all tokens of a
+    mask."""
+    import onnx
+    dims = {dim.dim_param for value in onnx.load(path, load_external_data=False).graph.input
+            for dim in value.type.tensor_type.shape.dim}
+    new = "target" if "target" in dims else "length"
+    sizes = {dim: SIZES.get(dim, f"past + {new}" if "past" in dims else (1, MOST)) for dim in dims - {""}}
+    return sinter.from_onnx(path, sizes=sizes)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", default=NAMES)
     parser.add_argument("--opsets", default=",".join(map(str, OPSETS)))
+    parser.add_argument("--kinds", default="forward,cache")
     given = parser.parse_args()
     for name in given.names:
-        for opset in map(int, given.opsets.split(",")):
-            outcome = compare(name, opset)
-            print(f"{name:10} opset {opset}: {outcome.launches[0]} launches, {outcome.launches[1]} by from_torch",
-                  *outcome.wrong, sep="\n  ", flush=True)
+        for kind in given.kinds.split(","):
+            opsets = [int(opset) for opset in given.opsets.split(",") if kind != "cache" or int(opset) != TORCHSCRIPT]
+            for opset in opsets if has_kind(name, kind) else ():
+                title = f"{name:10} {kind:8} opset {opset}:"
+                try:
+                    outcome, theirs = compare(name, opset, kind)
+                except Exception as error:
+                    print(f"{title} FAILED {type(error).__name__}: {str(error)[:300]}", flush=True)
+                    continue
+                print(f"{title} {outcome.launches} launches, {theirs} by from_torch, Sinter {outcome.ours:.1e}, "
+                      f"eager {outcome.eager:.1e}", *outcome.wrong, sep="\n  ", flush=True)
 
 
 if __name__ == "__main__":

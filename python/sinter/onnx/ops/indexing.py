@@ -11,7 +11,7 @@ from ...importing.tensor import Tensor
 from ...importing.types import MAX_I32
 from ...importing.unsupported import Unsupported
 from ..codes import Coded
-from ..registry import DTYPES, Known, Node, Results, converts, shape_of
+from ..registry import DTYPES, Known, Node, Results, converts, count_of, shape_of
 from ..sizes import Size
 from .movement import along
 
@@ -52,7 +52,7 @@ def gathered(c: Node, x: Tensor) -> Tensor:
             raise Unsupported(f"index {number} of an axis of {sizes[axis]} elements")
         return x.select(axis, number).reshape([*sizes[:axis], *places, *sizes[axis + 1 :]])
     rows = rows_of(c, 1, sizes[axis])
-    if axis == 0 and x.is_number:
+    if axis == 0 and all(isinstance(size, int) for size in sizes[1:]):
         width = math.prod(sizes[1:])
         taken = take_rows(x.reshape([sizes[0], width]) if x.rank > 2 else x, rows, True)
         return taken.unflatten(rows.rank, sizes[1:]) if x.rank > 2 else taken
@@ -71,18 +71,20 @@ def gather_elements(c: Node) -> Tensor:
     return gather(x, index, axis, True)
 
 
-def joined_rows(parts: list[Tensor], sizes: list[int]) -> Tensor:
+def joined_rows(c: Node, parts: list[Tensor], sizes: list[Any]) -> Tensor:
     """The row of a table of all axes joined that indices along them name; -1 where one is outside."""
-    if math.prod(sizes) > MAX_I32:
-        raise Unsupported(f"indices into {math.prod(sizes)} rows")
+    rows = count_of([c.extents.bounds(size)[1] for size in sizes])
+    if rows > MAX_I32:
+        raise Unsupported(f"indices into {rows} rows")
     if len(parts) == 1:
-        return row_numbers(parts[0], sizes[0], from_end=True)
+        return row_numbers(parts[0], c.extents.product(sizes[0]), from_end=True)
     row: Tensor | None = None
     inside: Tensor | None = None
     for part, size in zip(parts, sizes):
-        number = checked_rows(part, size, from_end=True)
-        here = number.greater_equal(0) & number.less(size)
-        row = number if row is None else row * size + number
+        number = checked_rows(part, c.extents.product(size), from_end=True)
+        extent = c.g.scalar(size, "i32") if isinstance(size, Size) else size
+        here = number.greater_equal(0) & number.less(extent)
+        row = number if row is None else row * extent + number
         inside = here if inside is None else inside & here
     assert row is not None and inside is not None
     return row.g.where(inside, row, -1)
@@ -101,10 +103,10 @@ def gather_nd(c: Node) -> Tensor:
         return moved
     parts = index_parts(index)
     parts = [parts[0].places(i) for i in range(batch)] + parts
-    count, sizes = len(parts), x.sizes
+    count, sizes = len(parts), shape_of(x)
     rest = sizes[count:]
-    table = x.reshape([math.prod(sizes[:count]), math.prod(rest)])
-    taken = take_rows(table, joined_rows(parts, sizes[:count]), True)
+    table = x.reshape([count_of(sizes[:count]), count_of(rest)])
+    taken = take_rows(table, joined_rows(c, parts, sizes[:count]), True)
     return taken.reshape([*shape_of(index)[:-1], *rest])
 
 
@@ -172,7 +174,7 @@ def scatter_nd(c: Node) -> Tensor:
             "indices along several axes whose sizes are known only when the model runs"
         )
     rows = (
-        joined_rows(parts, sizes[:count])
+        joined_rows(c, parts, sizes[:count])
         if count > 1
         else checked_rows(parts[0], c.extents.product(sizes[0]), from_end=True)
     )

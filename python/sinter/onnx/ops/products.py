@@ -27,8 +27,8 @@ def matmul(c: Node) -> Tensor:
         raise Unsupported("a product of a number")
     if a.rank == 1:
         a = a.unsqueeze(0)
-    matrix = transposed_matrix(c, 1) if rank == 2 else None
-    if matrix is not None and a.product(a.rank - 1).is_number and a.size(a.rank - 1) > 0:
+    matrix = transposed_matrix(c, 1) if rank == 2 and has_terms(a) else None
+    if matrix is not None:
         result = row_ops.linear(a, matrix)
         c.origins.linears[result] = a, matrix
     elif a in c.origins.factors and c[1] in c.origins.factors:
@@ -47,6 +47,12 @@ def matmul(c: Node) -> Tensor:
         if is_gone
     ]
     return result.squeeze(gone) if gone else result
+
+
+def has_terms(rows: Tensor) -> bool:
+    """Whether a product of these rows by a matrix is a `linear`, whose sums have a known number of terms."""
+    terms = rows.product(rows.rank - 1)
+    return terms.is_number and terms.number > 0
 
 
 def transposed_matrix(c: Node, index: int) -> Tensor | None:
@@ -87,10 +93,11 @@ def gemm(c: Node) -> Tensor:
     a, alpha, beta, bias = c[0], c.real("alpha", 1.0), c.real("beta", 1.0), c.get(2)
     c.need_real(a)
     a = a.transpose() if c.integer("transA") else a
-    matrix = c[1] if c.integer("transB") else transposed_matrix(c, 1)
     plain = bias is None or bias.rank == 1 and not bias.is_one(0) and beta == 1.0
-    if matrix is not None and alpha == 1.0 and plain and a.product(1).is_number and a.size(1) > 0:
-        return row_ops.linear(a, matrix, bias)
+    if plain and alpha == 1.0 and has_terms(a):
+        matrix = c[1] if c.integer("transB") else transposed_matrix(c, 1)
+        if matrix is not None:
+            return row_ops.linear(a, matrix, bias)
     b = c[1].transpose() if c.integer("transB") else c[1]
     result = product(c, a, b, None if a.dtype == "f32" else "f32")
     result = result if alpha == 1.0 else result * alpha
