@@ -197,7 +197,8 @@ def dequantized(
     if zero is not None:
         wide = wide - spread(zero.astype(np.float64), codes.shape, axis, block)
     factor = spread(scale, codes.shape, axis, block).astype(np.float32)
-    return np.asarray(wide.astype(np.float32) * factor)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(wide.astype(np.float32) * factor)
 
 
 def quantized(
@@ -205,7 +206,8 @@ def quantized(
 ) -> np.ndarray:
     """Codes of a constant."""
     low, high = RANGES[dtype]
-    ratio = (x / spread(scale, x.shape, axis, block).astype(x.dtype)).astype(np.float32)
     offset = 0 if zero is None else spread(zero, x.shape, axis, block).astype(np.float32)
-    whole = np.clip(np.rint(ratio) + offset, low, high).astype(np.int32)
-    return np.asarray(whole.astype(np.dtype(dtype)))
+    with np.errstate(all="ignore"):
+        ratio = (x / spread(scale, x.shape, axis, block).astype(x.dtype)).astype(np.float32)
+        whole = np.clip(np.rint(ratio) + offset, low, high).astype(np.int32)
+        return np.asarray(whole.astype(np.dtype(dtype)))

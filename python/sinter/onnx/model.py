@@ -145,10 +145,7 @@ def file_tensor(name: str, array: np.ndarray) -> FileTensor:
 
 
 def from_onnx(
-    model: Any,
-    *,
-    sizes: Mapping[str, DimSize] | None = None,
-    name: str | None = None,
+    model: Any, *, sizes: Mapping[str, DimSize] | None = None, name: str | None = None
 ) -> OnnxModel:
     """Imports a file of ONNX, or an onnx.ModelProto.
 

@@ -68,7 +68,9 @@ class Graph:
         results = [helper.make_tensor_value_info(name, 0, None) for name in outputs]
         nodes = [widened(node) if is_wide else node for node in self.nodes]
         graph = helper.make_graph(nodes, "random", inputs, results, stored)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+        return helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10
+        )
 
     def dims(self, sizes: tuple[int, ...]) -> list[Any]:
         """Equal sizes from 2 on have one name."""
@@ -118,7 +120,9 @@ class Generator:
     def axis(self, rank: int) -> int:
         return int(self.random.integers(-rank, rank))
 
-    def operand(self, is_exact: bool = False, is_float: bool = False, rank: int = 0) -> Value | None:
+    def operand(
+        self, is_exact: bool = False, is_float: bool = False, rank: int = 0
+    ) -> Value | None:
         """A value that fits, of those made last more often."""
         fits = [
             one
@@ -132,14 +136,18 @@ class Generator:
 
     def other(self, x: Value) -> Value:
         """A value that broadcasts with x: another one, or a constant."""
-        fits = [one for one in self.values if one.array.dtype == x.array.dtype and broadcasts(one, x)]
+        fits = [
+            one for one in self.values if one.array.dtype == x.array.dtype and broadcasts(one, x)
+        ]
         if fits and self.chance(0.6):
             return self.pick(fits)
         shape = tuple(1 if self.chance(0.4) else size for size in x.shape)
         array = self.numbers(shape[self.pick(range(x.rank + 1)) :], x.array.dtype)
         return Value(self.constant(array, array.dtype), array)
 
-    def add(self, op: str, inputs: list[str], is_exact: bool, outputs: int = 1, **attributes: Any) -> bool:
+    def add(
+        self, op: str, inputs: list[str], is_exact: bool, outputs: int = 1, **attributes: Any
+    ) -> bool:
         """Adds a node, unless the reference refuses it or its results are large or infinite."""
         names = [f"v{len(self.graph.nodes)}_{i}" for i in range(outputs)]
         known = {one.name: one.array for one in self.values} | self.graph.constants
@@ -151,13 +159,18 @@ class Generator:
         node = helper.make_node(op, inputs, names, **attributes)
         results = [helper.make_tensor_value_info(name, 0, None) for name in names]
         graph = helper.make_graph([node], "one", infos, results)
-        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+        made = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10
+        )
         try:
             with np.errstate(all="ignore"):
                 arrays = [np.asarray(one) for one in ReferenceEvaluator(made).run(None, given)]
         except Exception:
             return False
-        if any(x.size > 4096 or x.ndim > 5 or not (np.abs(x.astype(np.float64)) < 1e4).all() for x in arrays):
+        if any(
+            x.size > 4096 or x.ndim > 5 or not (np.abs(x.astype(np.float64)) < 1e4).all()
+            for x in arrays
+        ):
             return False
         self.graph.nodes.append(node)
         self.values += [Value(name, x, is_exact) for name, x in zip(names, arrays)]
@@ -188,15 +201,37 @@ def statement(count: int) -> Callable[[Statement], Statement]:
 @statement(3)
 def smooth(g: Generator) -> Any:
     x = g.operand(is_float=True)
-    ops = ("Exp", "Tanh", "Sigmoid", "Erf", "Sin", "Cos", "Softplus", "Gelu", "Elu", "LeakyRelu", "Mish", "HardSwish",
-           "Celu", "Selu", "Softsign", "Atan")
+    ops = (
+        "Exp",
+        "Tanh",
+        "Sigmoid",
+        "Erf",
+        "Sin",
+        "Cos",
+        "Softplus",
+        "Gelu",
+        "Elu",
+        "LeakyRelu",
+        "Mish",
+        "HardSwish",
+        "Celu",
+        "Selu",
+        "Softsign",
+        "Atan",
+    )
     return x and g.add(g.pick(ops), [x.name], False)
 
 
 @statement(2)
 def kept_exact(g: Generator) -> Any:
     x = g.operand()
-    return x and g.add(g.pick(("Neg", "Abs", "Relu", "Identity", "Sign") if x.is_exact else ("Neg", "Abs", "Relu")), [x.name], x.is_exact)
+    return x and g.add(
+        g.pick(
+            ("Neg", "Abs", "Relu", "Identity", "Sign") if x.is_exact else ("Neg", "Abs", "Relu")
+        ),
+        [x.name],
+        x.is_exact,
+    )
 
 
 @statement(2)
@@ -224,7 +259,9 @@ def integers(g: Generator) -> Any:
     x = g.pick(fits)
     divisor = g.constant(g.pick((-3, -2, 1, 2, 5)))
     op = g.pick(("Div", "Mod", "Mod"))
-    return g.add(op, [x.name, divisor], True, **({"fmod": 1} if op == "Mod" and g.chance(0.5) else {}))
+    return g.add(
+        op, [x.name, divisor], True, **({"fmod": 1} if op == "Mod" and g.chance(0.5) else {})
+    )
 
 
 @statement(2)
@@ -251,7 +288,9 @@ def bounds(g: Generator) -> Any:
 @statement(1)
 def cast(g: Generator) -> Any:
     x = g.operand(is_exact=True)
-    return x and g.add("Cast", [x.name], True, to=g.pick((TensorProto.INT64, TensorProto.INT32, FLOATS)))
+    return x and g.add(
+        "Cast", [x.name], True, to=g.pick((TensorProto.INT64, TensorProto.INT32, FLOATS))
+    )
 
 
 # ---- movement
@@ -264,7 +303,9 @@ def other_shape(g: Generator) -> Any:
         return False
     kind = g.pick(("Reshape", "Flatten", "Unsqueeze", "Squeeze", "Transpose"))
     if kind == "Transpose":
-        return g.add(kind, [x.name], x.is_exact, perm=[int(i) for i in g.random.permutation(x.rank)])
+        return g.add(
+            kind, [x.name], x.is_exact, perm=[int(i) for i in g.random.permutation(x.rank)]
+        )
     if kind == "Flatten":
         return g.add(kind, [x.name], x.is_exact, axis=int(g.random.integers(-x.rank, x.rank + 1)))
     if kind == "Unsqueeze":
@@ -292,7 +333,11 @@ def part(g: Generator) -> Any:
     size = x.shape[axis]
     step = g.pick((1, 1, 1, 2, -1, -2))
     far = 2**63 - 1
-    begin, end = (g.pick((-1, size - 1, far)), g.pick((-far, -size - 1, 0))) if step < 0 else (g.pick((0, 1, -2)), g.pick((size, far, -1)))
+    begin, end = (
+        (g.pick((-1, size - 1, far)), g.pick((-far, -size - 1, 0)))
+        if step < 0
+        else (g.pick((0, 1, -2)), g.pick((size, far, -1)))
+    )
     operands = [g.constant([number]) for number in (begin, end, axis, step)]
     return g.add("Slice", [x.name, *operands], x.is_exact)
 
@@ -305,8 +350,13 @@ def joined(g: Generator) -> Any:
     axis = g.axis(x.rank)
     shape = list(x.shape)
     shape[axis] = g.pick((0, 1, 2))
-    others = [one for one in g.values if one.array.dtype == x.array.dtype and one.rank == x.rank
-              and all(m == n or i == axis % x.rank for i, (m, n) in enumerate(zip(one.shape, x.shape)))]
+    others = [
+        one
+        for one in g.values
+        if one.array.dtype == x.array.dtype
+        and one.rank == x.rank
+        and all(m == n or i == axis % x.rank for i, (m, n) in enumerate(zip(one.shape, x.shape)))
+    ]
     y = g.pick(others)
     z = g.constant(g.numbers(tuple(shape), x.array.dtype), x.array.dtype)
     return g.add("Concat", [x.name, y.name, z], x.is_exact and y.is_exact, axis=axis)
@@ -333,7 +383,9 @@ def repeated(g: Generator) -> Any:
         sizes = [g.pick((1, 3)) if size == 1 else g.pick((1, size)) for size in x.shape]
         return g.add(kind, [x.name, g.constant([2] * g.chance(0.3) + sizes)], x.is_exact)
     if kind == "Tile":
-        return g.add(kind, [x.name, g.constant([g.pick((1, 1, 2, 3)) for _ in x.shape])], x.is_exact)
+        return g.add(
+            kind, [x.name, g.constant([g.pick((1, 1, 2, 3)) for _ in x.shape])], x.is_exact
+        )
     mode = g.pick(("constant", "constant", "edge", "reflect", "wrap"))
     pads = [int(g.random.integers(0, max(1, min(size, 3)))) for size in x.shape * 2]
     return g.add(kind, [x.name, g.constant(pads)], x.is_exact, mode=mode)
@@ -342,7 +394,9 @@ def repeated(g: Generator) -> Any:
 @statement(1)
 def triangle(g: Generator) -> Any:
     x = g.operand(rank=2)
-    return x and g.add("Trilu", [x.name, g.constant(g.pick((-1, 0, 1)))], x.is_exact, upper=int(g.chance(0.5)))
+    return x and g.add(
+        "Trilu", [x.name, g.constant(g.pick((-1, 0, 1)))], x.is_exact, upper=int(g.chance(0.5))
+    )
 
 
 # ---- indices
@@ -363,7 +417,9 @@ def gathered(g: Generator) -> Any:
         shape = g.pick(((), (1,), (3,), (2, 2)))
         return g.add(kind, [x.name, index(g, shape, x.shape[axis])], x.is_exact, axis=axis)
     if kind == "GatherElements":
-        shape = tuple(g.pick((1, 2, 4)) if i == axis % x.rank else size for i, size in enumerate(x.shape))
+        shape = tuple(
+            g.pick((1, 2, 4)) if i == axis % x.rank else size for i, size in enumerate(x.shape)
+        )
         return g.add(kind, [x.name, index(g, shape, x.shape[axis])], x.is_exact, axis=axis)
     count = g.pick(range(1, x.rank + 1))
     parts = [g.random.integers(-size, size, (3, 1)) for size in x.shape[:count]]
@@ -378,23 +434,38 @@ def scattered(g: Generator) -> Any:
     way = g.pick(("none", "none", "add", "max", "min"))
     if g.chance(0.5):
         axis = g.axis(x.rank)
-        shape = tuple(min(2, size) if i == axis % x.rank else size for i, size in enumerate(x.shape))
+        shape = tuple(
+            min(2, size) if i == axis % x.rank else size for i, size in enumerate(x.shape)
+        )
         updates = g.constant(g.numbers(shape), np.float32)
-        return g.add("ScatterElements", [x.name, index(g, shape, x.shape[axis]), updates], x.is_exact, axis=axis, reduction=way)
+        return g.add(
+            "ScatterElements",
+            [x.name, index(g, shape, x.shape[axis]), updates],
+            x.is_exact,
+            axis=axis,
+            reduction=way,
+        )
     count = g.pick(range(1, x.rank + 1))
     parts = [g.random.integers(-size, size, (3, 1)) for size in x.shape[:count]]
     updates = g.constant(g.numbers((3, *x.shape[count:])), np.float32)
-    return g.add("ScatterND", [x.name, g.constant(np.concatenate(parts, 1)), updates], x.is_exact, reduction=way)
+    return g.add(
+        "ScatterND",
+        [x.name, g.constant(np.concatenate(parts, 1)), updates],
+        x.is_exact,
+        reduction=way,
+    )
 
 
 @statement(1)
 def largest(g: Generator) -> Any:
-    x = g.operand(is_exact=True, is_float=True, rank=1)
+    x = g.operand(is_exact=True, rank=1)
     if x is None or 0 in x.shape:
         return False
     axis = g.axis(x.rank)
-    if g.chance(0.5):
-        return g.add(g.pick(("ArgMax", "ArgMin")), [x.name], True, axis=axis, keepdims=int(g.chance(0.5)))
+    if g.chance(0.5) or not x.is_float:
+        return g.add(
+            g.pick(("ArgMax", "ArgMin")), [x.name], True, axis=axis, keepdims=int(g.chance(0.5))
+        )
     count = g.constant([int(g.random.integers(1, x.shape[axis] + 1))])
     return g.add("TopK", [x.name, count], True, 2, axis=axis, largest=int(g.chance(0.5)))
 
@@ -405,12 +476,26 @@ def largest(g: Generator) -> Any:
 @statement(3)
 def reduced(g: Generator) -> Any:
     x = g.operand(rank=1)
-    if x is None or 0 in x.shape and g.chance(0.5):
+    if x is None or 0 in x.shape and (g.chance(0.5) or not x.is_float):
         return False
-    ops = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp")
+    ops = (
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceSumSquare",
+        "ReduceLogSumExp",
+    )
     op = g.pick(ops if x.is_float else ("ReduceSum", "ReduceMax", "ReduceMin"))
     axes = g.random.permutation(x.rank)[: g.pick(range(1, x.rank + 1))] - x.rank * g.chance(0.5)
-    return g.add(op, [x.name, g.constant(axes)], x.is_exact and op in ("ReduceMax", "ReduceMin") or not x.is_float, keepdims=int(g.chance(0.5)))
+    return g.add(
+        op,
+        [x.name, g.constant(axes)],
+        x.is_exact and op in ("ReduceMax", "ReduceMin") or not x.is_float,
+        keepdims=int(g.chance(0.5)),
+    )
 
 
 @statement(2)
@@ -421,7 +506,13 @@ def rows(g: Generator) -> Any:
     kind = g.pick(("Softmax", "LogSoftmax", "LayerNormalization", "CumSum"))
     axis = g.axis(x.rank)
     if kind == "CumSum":
-        return g.add(kind, [x.name, g.constant(axis)], False, exclusive=int(g.chance(0.5)), reverse=int(g.chance(0.5)))
+        return g.add(
+            kind,
+            [x.name, g.constant(axis)],
+            False,
+            exclusive=int(g.chance(0.5)),
+            reverse=int(g.chance(0.5)),
+        )
     if kind != "LayerNormalization":
         return g.add(kind, [x.name], False, axis=axis)
     own = x.shape[axis % x.rank :]
@@ -434,14 +525,20 @@ def product(g: Generator) -> Any:
     x = g.operand(is_float=True, rank=1)
     if x is None:
         return False
-    fits = [one for one in g.values if one.is_float and one.rank and one.shape[-2:][0] == x.shape[-1]]
+    fits = [
+        one for one in g.values if one.is_float and one.rank and one.shape[-2:][0] == x.shape[-1]
+    ]
     shape = g.pick(((x.shape[-1],), (x.shape[-1], 3), (x.shape[-1], 1), (1, x.shape[-1], 2)))
     if fits and g.chance(0.5):
         return g.add("MatMul", [x.name, g.pick(fits).name], False)
     matrix = g.constant(g.numbers(shape), np.float32)
     if x.rank == 2 and len(shape) == 2 and g.chance(0.5):
-        bias = g.constant(g.numbers(g.pick(((), (shape[1],), (1, shape[1]), (x.shape[0], 1)))), np.float32)
-        return g.add("Gemm", [x.name, matrix, bias], False, alpha=g.pick((1.0, 0.5)), beta=g.pick((1.0, 2.0)))
+        bias = g.constant(
+            g.numbers(g.pick(((), (shape[1],), (1, shape[1]), (x.shape[0], 1)))), np.float32
+        )
+        return g.add(
+            "Gemm", [x.name, matrix, bias], False, alpha=g.pick((1.0, 0.5)), beta=g.pick((1.0, 2.0))
+        )
     return g.add("MatMul", [x.name, matrix], False)
 
 
@@ -455,7 +552,9 @@ def graph_of(seed: int, count: int = 8) -> tuple[Graph, list[str]]:
         if len(g.graph.nodes) < count:
             g.pick(STATEMENTS)(g)
     read = {name for node in g.graph.nodes for name in node.input}
-    made = [one.name for one in g.values if one.name not in g.graph.inputs and one.array.dtype != bool]
+    made = [
+        one.name for one in g.values if one.name not in g.graph.inputs and one.array.dtype != bool
+    ]
     return g.graph, [name for name in made if name not in read]
 
 
@@ -464,7 +563,12 @@ def outcome_of(graph: Graph, outputs: list[str]) -> tuple[str, str]:
     if not outputs:
         return "refused", "no output"
     try:
-        dims = {dim for x in graph.inputs.values() for dim in graph.dims(x.shape) if isinstance(dim, str)}
+        dims = {
+            dim
+            for x in graph.inputs.values()
+            for dim in graph.dims(x.shape)
+            if isinstance(dim, str)
+        }
         model = sinter.from_onnx(graph.proto(outputs), sizes=dict.fromkeys(dims, (1, 8)))
         feeds = {name: graph.inputs[name] for name in model.inputs}
         ours = model.run(None, feeds, device="cpu")
@@ -473,7 +577,9 @@ def outcome_of(graph: Graph, outputs: list[str]) -> tuple[str, str]:
     except Exception as error:
         return "crashed", f"{type(error).__name__}: {str(error)[:300]}"
     with np.errstate(all="ignore"):
-        wide = {k: x.astype(np.float64) if x.dtype == np.float32 else x for k, x in graph.inputs.items()}
+        wide = {
+            k: x.astype(np.float64) if x.dtype == np.float32 else x for k, x in graph.inputs.items()
+        }
         near = ReferenceEvaluator(graph.proto(outputs)).run(None, graph.inputs)
         exact = ReferenceEvaluator(graph.proto(outputs, True)).run(None, wide)
     for name, mine, theirs, wanted in zip(outputs, ours, near, exact):
@@ -490,11 +596,17 @@ def difference(ours: Array, theirs: Array, wanted: Array) -> str:
     if not ours.size:
         return ""
     if ours.dtype != np.float32:
-        return "" if np.array_equal(ours, theirs) else f"{ours.tolist()} for {theirs.tolist()}"[:300]
+        return (
+            "" if np.array_equal(ours, theirs) else f"{ours.tolist()} for {theirs.tolist()}"[:300]
+        )
     most = max(1.0, float(np.abs(wanted).max()))
     bound = 8 * np.abs(theirs - wanted).max() + 2e-5 * most
     off = np.abs(ours - wanted)
-    return "" if (off <= bound).all() else f"off by {np.nanmax(off)}, {bound} allowed; {int(np.isnan(off).sum())} NaN"
+    return (
+        ""
+        if (off <= bound).all()
+        else f"off by {np.nanmax(off)}, {bound} allowed; {int(np.isnan(off).sum())} NaN"
+    )
 
 
 def shrunk(graph: Graph, outputs: list[str], status: str) -> tuple[Graph, list[str]]:
@@ -536,7 +648,12 @@ def main() -> int:
             reasons[reason] += 1
         else:
             small, names = shrunk(graph, outputs, status)
-            print(f"seed {seed}: {status}: {reason}", onnx.printer.to_text(small.proto(names)), sep="\n", flush=True)
+            print(
+                f"seed {seed}: {status}: {reason}",
+                onnx.printer.to_text(small.proto(names)),
+                sep="\n",
+                flush=True,
+            )
     print(", ".join(f"{op} {count}" for op, count in ops.most_common()))
     for reason, count in reasons.most_common(20):
         print(f"{count:4} refused: {reason}")

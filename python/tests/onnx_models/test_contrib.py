@@ -162,15 +162,69 @@ def test_grouped_attention_with_a_past() -> None:
             )
 
 
+def test_grouped_attention_of_packed_operands() -> None:
+    """Rotated at positions of their own."""
+    cos, sin = random(32, D // 2), random(D // 2, 32).T.copy()
+    q, k, v = random(B, S, H * D), random(B, S, G * D), random(B, S, G * D) + 1
+    places = np.arange(B * S, dtype=np.int64).reshape(B, S)
+    lengths, total = np.full((B, 1), S - 1, np.int32), np.array(S, np.int32)
+    packed = np.concatenate([q, k, v], -1)
+    (y,) = results(
+        "GroupQueryAttention",
+        [packed, None, None, None, None, lengths, total, cos, sin, places],
+        ["y"],
+        num_heads=H,
+        kv_num_heads=G,
+        do_rotary=1,
+    )
+    angles = cos[places], sin[places]
+    q, k = (turned(x.reshape(B, S, -1, D), *angles).reshape(B, S, -1) for x in (q, k))
+    near(y, attended(q, k, v, np.tril(np.ones((1, S, S), bool))))
+
+
+def test_attention_of_encoders() -> None:
+    """Rows of three tables, a norm, and attention to as many keys as the mask shows."""
+    width = H * D
+    words, places, segments = random(20, width), random(S, width) + 1, random(2, width) + 2
+    weight, shift = random(width), random(width) + 1
+    ids, kinds = (np.arange(B * S, dtype=np.int32).reshape(B, S) % n for n in (20, 2))
+    mask = np.ones((B, S), np.int32)
+    mask[0, 3:] = 0
+    ours, shown, total = results(
+        "EmbedLayerNormalization",
+        [ids, kinds, words, places, segments, weight, shift, mask],
+        ["y", "shown", "sum"],
+        epsilon=1e-5,
+    )
+    wanted = (words[ids] + places[None] + segments[kinds]).astype(np.float64)
+    near(total, wanted)
+    spread = np.sqrt(wanted.var(-1, keepdims=True) + 1e-5)
+    near(ours, (wanted - wanted.mean(-1, keepdims=True)) / spread * weight + shift)
+    assert shown.tolist() == [3, S]
+    matrix, bias = random(width, 3 * width) / 8, random(3 * width)
+    q, k, v = np.split(ours @ matrix + bias, 3, -1)
+    seen = np.broadcast_to(mask[:, None].astype(bool), (B, S, S))
+    for given, is_causal in (
+        (shown, 0),
+        (mask, 0),
+        (np.ascontiguousarray(seen).astype(np.int32), 1),
+    ):
+        (y,) = results(
+            "Attention", [ours, matrix, bias, given], ["y"], num_heads=H, unidirectional=is_causal
+        )
+        visible = np.tril(seen) if is_causal else seen
+        near(y, attended(q, k, v, visible))
+
+
 def test_what_is_not_converted_is_refused() -> None:
-    packed = [
-        random(B, S, (H + 2 * G) * D),
-        None,
-        None,
-        None,
-        None,
-        np.array([[4], [4]], np.int32),
-        np.array(5, np.int32),
-    ]
-    with pytest.raises(sinter.SinterError, match="GroupQueryAttention, opset 1.*packed operands"):
-        results("GroupQueryAttention", packed, ["y"], num_heads=H, kv_num_heads=G)
+    whole = [random(B, S, H * D), random(B, S, G * D), random(B, S, G * D), None, None]
+    lengths = [np.array([[4], [4]], np.int32), np.array(5, np.int32)]
+    sinks = random(H)
+    with pytest.raises(sinter.SinterError, match="GroupQueryAttention, opset 1.*sinks"):
+        results(
+            "GroupQueryAttention",
+            [*whole, *lengths, None, None, None, None, sinks],
+            ["y"],
+            num_heads=H,
+            kv_num_heads=G,
+        )

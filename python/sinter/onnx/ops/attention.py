@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from ...importing import row_ops
-from ...importing.row_ops import gather, index_of, take_rows
+from ...importing.row_ops import gather, index_of, linear, take_rows
 from ...importing.tensor import Tensor
 from ...importing.types import MAX_I32
 from ...importing.unsupported import Unsupported
 from ..registry import MICROSOFT, ExpandBody, Node, converts, shape_of
 from .movement import joined, padded
+from .products import transposed_matrix
 
 
 def with_heads(x: Tensor, heads: int) -> Tensor:
@@ -184,9 +185,10 @@ def multi_head(c: Node) -> list[Tensor | None]:
 def group_query(c: Node) -> list[Tensor | None]:
     """Inputs q, k, v, past_key, past_value, valid keys minus 1, total length, cos, sin, positions, bias."""
     heads, groups = c.integer("num_heads"), c.integer("kv_num_heads")
-    if any(c.has(i) for i in (9, *range(11, 16))) or not c.has(1):
-        raise Unsupported("packed operands, positions, sinks, scales or norms of grouped attention")
-    parts = [with_heads(c[i], n) for i, n in ((0, heads), (1, groups), (2, groups))]
+    if any(c.has(i) for i in range(11, 16)):
+        raise Unsupported("sinks, scales or norms of grouped attention")
+    parts = [c[0], c[1], c[2]] if c.has(1) else packed_parts(c[0], [heads, groups, groups])
+    parts = [with_heads(x, n) for x, n in zip(parts, (heads, groups, groups))]
     tokens = shape_of(parts[0])[2]
     place = c.g.iota(tokens).unsqueeze(0)
     has_past = c.has(3) and shape_of(c[3])[2] != 0
@@ -197,7 +199,7 @@ def group_query(c: Node) -> list[Tensor | None]:
     )
     place = place if begin is None else place + begin
     if c.integer("do_rotary"):
-        places = place.expand([shape_of(parts[0])[0], tokens])
+        places = index_of(c[9]) if c.has(9) else place.expand([shape_of(parts[0])[0], tokens])
         cos, sin = (take_rows(c[i], places, False).unsqueeze(1) for i in (7, 8))
         turn = bool(c.integer("rotary_interleaved"))
         parts[:2] = [rotated(x, cos, sin, turn) for x in parts[:2]]
@@ -208,6 +210,35 @@ def group_query(c: Node) -> list[Tensor | None]:
     first = (place - (window - 1)).maximum(0) if window > 0 else None
     y = attend(c, q, k, v, place, mask_of_4_axes(c.get(10), q, shape_of(k)[2]), first)
     return [rows_of_heads(y), k, v]
+
+
+def packed_parts(x: Tensor, heads: list[int]) -> list[Tensor]:
+    """Queries, keys and values that lie side by side, as many heads of each."""
+    width = x.size(2) // sum(heads)
+    ends = [width * sum(heads[:i]) for i in range(4)]
+    return [x.slice(2, begin, end) for begin, end in zip(ends, ends[1:])]
+
+
+@converts("Attention", domain=MICROSOFT)
+def attention_of_runtime(c: Node) -> Tensor:
+    """Inputs x, the matrices of queries, keys and values side by side, biases, a mask, a past, a bias of scores."""
+    if c.has(4) or c.uses(1) or c.attributes.get("qkv_hidden_sizes") or c.integer("do_rotary"):
+        raise Unsupported("a past, rotation or sizes of their own of packed attention")
+    matrix = transposed_matrix(c, 1)
+    x = linear(c[0], matrix if matrix is not None else c[1].transpose(), c.get(2))
+    heads = c.integer("num_heads")
+    q, k, v = (with_heads(part, heads) for part in packed_parts(x, [heads] * 3))
+    mask, tokens = mask_of_4_axes(c.get(5), q, shape_of(k)[2]), shape_of(q)[2]
+    last = c.g.iota(tokens).unsqueeze(0) if c.integer("unidirectional") else None
+    seen = c.get(3)
+    if seen is not None and seen.rank == 1:  # the number of keys of each sequence
+        end = index_of(seen).unsqueeze(1) - 1
+        last = end if last is None else last.minimum(end)
+    elif seen is not None:
+        if seen.rank > 3 or mask is not None:
+            raise Unsupported("a mask of four axes, or beside a bias of scores")
+        mask = (seen.to("i1") if seen.rank == 3 else seen.to("i1").unsqueeze(1)).unsqueeze(1)
+    return rows_of_heads(attend(c, q, k, v, last, mask))
 
 
 def behind(c: Node, past: Tensor, x: Tensor, begin: Tensor) -> Tensor:

@@ -241,3 +241,14 @@ def fold_reduction(c: Node) -> Known:
         count_of([plain(one) for one in array]) if c.op == "ReduceProd" else sum(map(plain, array))
     )
     return known([total] if c.integer("keepdims", 1) else total, c.value(0).dtype)
+
+
+@folds("OneHot")
+def fold_one_hot(c: Node) -> Known:
+    index, depth, values = c.array(0), int(c.array(1).reshape(-1)[0]), c.array(2)
+    need_few([index.size, depth])
+    if index.dtype == object or c.integer("axis", -1) not in (-1, index.ndim):
+        raise Unsupported("a choice by sizes, or along another axis")
+    chosen = (index % depth)[..., None] == np.arange(depth)
+    inside = (index >= -depth) & (index < depth)
+    return known(np.where(chosen & inside[..., None], values[1], values[0]), c.value(2).dtype)

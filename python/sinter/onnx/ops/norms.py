@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...importing import row_ops
+from ...importing.row_ops import index_of, take_rows
 from ...importing.tensor import Tensor
 from ...importing.unsupported import Unsupported
 from ..registry import MICROSOFT, Node, converts, count_of, shape_of
@@ -92,6 +93,20 @@ def skip_layer_norm(c: Node) -> list[Tensor | None]:
     """Inputs x, skip, weight, shift, bias."""
     total = sum_of_skip(c, 4)
     return [row_ops.layer_norm(total, c[2], c.get(3), c.real("epsilon", 1e-12)), None, None, total]
+
+
+@converts("EmbedLayerNormalization", domain=MICROSOFT)
+def embedding_norm(c: Node) -> list[Tensor | None]:
+    """Inputs ids, segments, tables of words, places and segments, weight, shift, mask, places. The second result is the
+    number of tokens of each sequence that the mask shows."""
+    batch, tokens = shape_of(c[0])
+    places = c[8] if c.has(8) else c.g.iota(tokens).unsqueeze(0)
+    rows = take_rows(c[2], index_of(c[0]), False)
+    total = rows + take_rows(c[3], index_of(places), False)
+    if c.has(1):
+        total = total + take_rows(c[4], index_of(c[1]), False)
+    shown = index_of(c[7]).sum([1]) if c.has(7) else c.g.full([batch], 0, "i32")
+    return [row_ops.layer_norm(total, c[5], c[6], c.real("epsilon", 1e-12)), shown, total]
 
 
 def sum_of_skip(c: Node, bias: int) -> Tensor:

@@ -12,16 +12,7 @@ from ...importing.row_ops import linear
 from ...importing.tensor import Tensor
 from ...importing.types import is_integer
 from ...importing.unsupported import Unsupported
-from ..codes import (
-    RANGES,
-    Coded,
-    Quantized,
-    coded,
-    dequantized,
-    matrix_of,
-    quantized,
-    spread,
-)
+from ..codes import RANGES, Quantized, coded, dequantized, matrix_of, quantized, spread
 from ..reader import unpacked
 from ..registry import MICROSOFT, Known, Node, Results, Value, axis_in, converts, shape_of
 from .products import product
@@ -126,27 +117,16 @@ def dynamic_quantize(c: Node) -> Results:
 # ---- products of codes
 
 
-def difference(c: Node, index: int, zero: int, is_left: bool) -> Tensor | np.ndarray:
-    """Codes of 8 bits less their zero points: of constants an array, else float32."""
-    x = c.value(index)
+def difference(c: Node, index: int, zero: int, axis: int) -> Tensor:
+    """f32: codes of 8 bits less their zero points, which stand along an axis if they are several."""
+    x, points = c.value(index), constant(c, zero)
     if x.dtype not in ("int8", "uint8"):
         raise Unsupported(f"a product of codes of {x.dtype}")
-    array, points = constant(c, index), constant(c, zero)
-    if array is not None and (points is not None or not c.has(zero)):
-        offset = 0 if points is None else zero_points(points, is_left).astype(np.float32)
-        return array.astype(np.float32) - offset
     wide = codes_of(c, index)
-    if not c.has(zero):
+    if not c.has(zero) or points is not None and not points.any():
         return wide
     point = codes_of(c, zero)
-    return wide - (
-        point.unsqueeze(1) if is_left and point.rank == 1 and not point.is_one(0) else point
-    )
-
-
-def zero_points(points: np.ndarray, is_left: bool) -> np.ndarray:
-    """One for each row of the left operand, or each column of the right one."""
-    return points[:, None] if is_left and points.ndim == 1 and points.size > 1 else points
+    return wide - (point.unsqueeze(1) if axis == -2 and point.rank == 1 else point)
 
 
 def codes_of(c: Node, index: int) -> Tensor:
@@ -156,38 +136,30 @@ def codes_of(c: Node, index: int) -> Tensor:
     return value.codes if isinstance(value, Quantized) else c.tensor_of(value).f32()
 
 
-def tensor_of(c: Node, x: Tensor | np.ndarray) -> Tensor:
-    return x if isinstance(x, Tensor) else c.tensor_of(Known(x, "float32", "", True))
-
-
-def exact_product(c: Node, a: Tensor | np.ndarray, b: Tensor | np.ndarray) -> Tensor:
+def exact_product(c: Node, a: Tensor, b: Tensor) -> Tensor:
     """i32: sums of so few terms that float32 has them exactly, added as integers."""
-    left = tensor_of(c, a)
-    terms = left.size(left.rank - 1)
+    terms = a.size(a.rank - 1)
     if -(-terms // MAX_TERMS) > MAX_CHUNKS:
         raise Unsupported(f"a product of codes with sums of {terms} terms")
     sums = []
     for begin in range(0, terms, MAX_TERMS):
-        part = left.slice(left.rank - 1, begin, min(begin + MAX_TERMS, terms))
-        if isinstance(b, np.ndarray) and b.ndim == 2:
-            sums.append(linear(part, tensor_of(c, b[begin : begin + MAX_TERMS].T)))
-        else:
-            right = tensor_of(c, b)
-            right = right.slice(right.rank - 2, begin, min(begin + MAX_TERMS, terms))
-            sums.append(product(c, part, right))
-    return functools.reduce(operator.add, [one.to("i32") for one in sums])
+        left, right = (
+            x.slice(axis, begin, min(begin + MAX_TERMS, terms)) for x, axis in ((a, -1), (b, -2))
+        )
+        sums.append(product(c, left, right).to("i32"))
+    return functools.reduce(operator.add, sums)
 
 
 @converts("MatMulInteger")
 def matmul_integer(c: Node) -> Tensor:
     """Inputs a, b and their zero points."""
-    return exact_product(c, difference(c, 0, 2, True), difference(c, 1, 3, False))
+    return exact_product(c, difference(c, 0, 2, -2), difference(c, 1, 3, -1))
 
 
 @converts("QLinearMatMul")
 def matmul_of_codes(c: Node) -> Quantized:
     """Inputs a, its scale and zero point, those of b, and those of the result."""
-    total = exact_product(c, difference(c, 0, 2, True), difference(c, 3, 5, False)).f32()
+    total = exact_product(c, difference(c, 0, 2, -2), difference(c, 3, 5, -1)).f32()
     scales = [codes_of(c, i) for i in (1, 4, 6)]
     if any(scale.rank and not scale.is_one(scale.rank - 1) for scale in scales):
         raise Unsupported("a product of codes with several scales")

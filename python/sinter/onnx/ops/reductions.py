@@ -67,16 +67,26 @@ def maximum(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
     if x.dtype == "i1":
         return x.to("i32").max(axes, keepdims).equals(1)
     if x.dtype == "i64":
-        raise Unsupported("maxima of i64; cast to int32 or to float")
+        return maximum_of_i64(x, axes, keepdims)
     return x.max(axes, keepdims)
+
+
+def maximum_of_i64(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
+    """The largest upper half, and of the elements that have it the largest lower one."""
+    upper = x.g.map("div_floor", x, 2**32).nearest("i32")
+    lower = (x.g.map("mod_floor", x, 2**32) - 2**31).nearest("i32")
+    most = upper.max(axes, True)
+    rest = x.g.where(upper.equals(most), lower, -(2**31)).max(axes, True)
+    result = most.to("i64") * 2**32 + (rest.to("i64") + 2**31)
+    return result if keepdims else result.squeeze(axes)
 
 
 def minimum(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
     if x.dtype == "i1":
         return ~maximum(~x, axes, keepdims)
-    if not is_real(x.dtype):
-        raise Unsupported(f"minima of {x.dtype}; cast to float")
-    return -maximum(-x, axes, keepdims)
+    if is_real(x.dtype):
+        return -maximum(-x, axes, keepdims)
+    return -maximum(-x - 1, axes, keepdims) - 1 if axes else x
 
 
 def log_sum_exp(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
@@ -99,13 +109,13 @@ reduction("ReduceLogSum")(real(lambda x, axes, keep: total(x, axes, keep).apply(
 @converts("ArgMax", "ArgMin")
 def position(c: Node) -> Tensor:
     """The first place of the largest or smallest element along an axis, or the last one."""
-    x = c[0]
-    c.need_real(x)
-    axis, x = c.axis(x.rank), x.f32() if c.op == "ArgMax" else -x.f32()
+    x = c[0].f32() if is_real(c[0].dtype) else c[0]
+    axis, x = c.axis(x.rank), x if c.op == "ArgMax" else -x if is_real(x.dtype) else -x - 1
     size = x.g.extents.most(x.product(axis))
     if not 0 < size < MAX_PLACES:
         raise Unsupported(f"a position among {size} elements")
-    found = x.equals(x.max([axis], True)) | x.is_nan()
+    found = x.equals(maximum(x, [axis], True))
+    found = found | x.is_nan() if is_real(x.dtype) else found
     sign = 1.0 if c.integer("select_last_index") else -1.0
     place = c.g.where(found, x.places(axis).f32() * sign, -math.inf).max(
         [axis], bool(c.integer("keepdims", 1))
