@@ -352,9 +352,19 @@ def test_nodes_that_no_output_needs_are_left_out() -> None:
 
 
 def test_bodies_are_those_of_an_older_opset() -> None:
+    node = helper.make_node("Attention", ["x", "x", "x"], ["y", "", "", "scores"], scale=0.25)
+    outputs = [tensor("y", 1, 2, 5, 4), tensor("scores", 1, 2, 5, 5)]
+    x = np.random.default_rng(0).standard_normal((1, 2, 5, 4), dtype=np.float32)
+    imported = sinter.from_onnx(model([node], [tensor("x", 1, 2, 5, 4)], outputs, opset=26))
+    y, scores = imported.run(None, {"x": x}, device="cpu")
+    np.testing.assert_allclose(scores, x @ x.swapaxes(2, 3) / 4, rtol=1e-5, atol=1e-6)
+    weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    np.testing.assert_allclose(y, weights @ x, rtol=1e-5, atol=1e-6)
+
+
+def test_a_number_stays_without_axes() -> None:
     node = helper.make_node("Celu", ["x"], ["y"], alpha=2.0)
-    x = np.linspace(-3, 3, 7, dtype=np.float32)
-    (y,) = sinter.from_onnx(model([node], [tensor("x", 7)], [tensor("y", 7)], opset=22)).run(
-        None, {"x": x}, device="cpu"
-    )
-    np.testing.assert_allclose(y, np.where(x > 0, x, 2 * np.expm1(x / 2)), rtol=1e-5)
+    imported = sinter.from_onnx(model([node], [tensor("x")], [tensor("y")]))
+    for x in (-1.5, 0.0, 2.5):
+        (y,) = imported.run(None, {"x": np.array(x, np.float32)}, device="cpu")
+        assert y.shape == () and abs(y - (x if x > 0 else 2 * np.expm1(x / 2))) < 1e-6

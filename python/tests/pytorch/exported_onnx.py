@@ -96,7 +96,7 @@ def written(module: nn.Module, given: dict[str, Any], shapes: dict[str, Any], op
         try:
             if opset == TORCHSCRIPT:
                 axes = {key: {axis: getattr(dim, "__name__", "all") for axis, dim in one.items()} for key, one in shapes.items() if one}
-                wrapped = Positional(module, given)
+                wrapped = Positional(module, given).eval()
                 torch.onnx.export(wrapped, tuple(given[name] for name in wrapped.names), path, dynamo=False,
                                   opset_version=opset, input_names=wrapped.names, dynamic_axes=axes)
             else:

@@ -67,7 +67,13 @@ formula("Softplus")(lambda c, x: x.maximum(0.0) + x.apply("exp_neg_abs").apply("
 formula("Swish")(lambda c, x: x * (x * c.real("alpha", 1.0)).apply("sigmoid"))
 formula("LeakyRelu")(lambda c, x: c.g.where(x.less(0.0), x * c.real("alpha", 0.01), x))
 formula("Elu")(lambda c, x: c.g.where(x.less(0.0), x.apply("expm1") * c.real("alpha", 1.0), x))
+formula("Celu")(lambda c, x: celu(x, c.real("alpha", 1.0)))
 formula("Tan")(lambda c, x: x.apply("sin") / x.apply("cos"))
+
+
+def celu(x: Tensor, alpha: float) -> Tensor:
+    """The body in the standard makes one axis of a number."""
+    return x.maximum(0.0) + ((x / alpha).apply("expm1") * alpha).minimum(0.0)
 
 
 @converts("Relu")
