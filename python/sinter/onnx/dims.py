@@ -96,7 +96,7 @@ class Dims:
             return given
         if isinstance(given, str):
             parts = (part.strip() for part in given.split("+"))
-            sizes = (int(one) if one.isdecimal() else self._named(one, depth + 1) for one in parts)
+            sizes = (int(one) if is_number(one) else self._named(one, depth + 1) for one in parts)
             return sum(sizes, start=0)
         if title not in self._declared:
             low, high = given or (0 if title in self._joined else 1, MAX_SIZE)
@@ -109,19 +109,22 @@ class Dims:
     def _is_sum(self, title: str) -> bool:
         """Whether a dim's name is a sum of names that other dims have."""
         parts = [part.strip() for part in title.split("+")]
-        return len(parts) > 1 and all(
-            part in self._in_file or part.isdecimal() and len(part) < 10 for part in parts
-        )
+        return len(parts) > 1 and all(part in self._in_file or is_number(part) for part in parts)
 
 
 def dims_of(value: Any) -> list[int | str]:
-    """The size of each axis, or its name; an axis without a name has one of its own."""
+    """The size of each axis, or its name; a name may be a number, and an axis without one has one of its own."""
+    dims = value.type.tensor_type.shape.dim
     return [
-        int(dim.dim_value)
-        if dim.HasField("dim_value")
+        int(dim.dim_param or dim.dim_value)
+        if dim.HasField("dim_value") or is_number(dim.dim_param)
         else str(dim.dim_param or f"{value.name}_{i}")
-        for i, dim in enumerate(value.type.tensor_type.shape.dim)
+        for i, dim in enumerate(dims)
     ]
+
+
+def is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def titles_of(value: Any) -> Iterator[str]:

@@ -95,7 +95,7 @@ class Importer:
         self.imported = Imported(module, Weights(module, self.names))
         self.extents = OnnxExtents(lambda symbol: declare(module, symbol))
         self.dims = Dims(self.onnx, model.graph, sizes, self.extents)
-        self.nodes = nodes_read(model.graph)
+        self.nodes, self.read = nodes_read(model.graph)
         self.converted = 0
 
     # ---- the graph
@@ -257,7 +257,7 @@ class Importer:
             opset,
             inputs,
             self._attributes(node),
-            node.output,
+            [one if depth or one in self.read else "" for one in node.output],
             self.origins,
             lambda text: self.imported.notes.append(f'node "{printable(name, 200)}": {text}'),
         )
@@ -420,15 +420,16 @@ def as_written(x: Tensor) -> Tensor:
     return x.merged(*single) if single else x
 
 
-def nodes_read(graph: Any) -> list[Any]:
-    """The nodes that the outputs need: no tensor of a plan is made of other constants."""
+def nodes_read(graph: Any) -> tuple[list[Any], set[str]]:
+    """The nodes that the outputs need, since no tensor of a plan is made of other constants, and the names that are
+    read."""
     wanted = {value.name for value in graph.output}
     nodes = []
     for node in reversed(graph.node):
         if wanted.intersection(node.output):
             nodes.append(node)
             wanted.update(names_read(node))
-    return nodes[::-1]
+    return nodes[::-1], wanted
 
 
 def names_read(node: Any) -> Iterator[str]:

@@ -368,3 +368,20 @@ def test_a_number_stays_without_axes() -> None:
     for x in (-1.5, 0.0, 2.5):
         (y,) = imported.run(None, {"x": np.array(x, np.float32)}, device="cpu")
         assert y.shape == () and abs(y - (x if x > 0 else 2 * np.expm1(x / 2))) < 1e-6
+
+
+def test_results_that_nobody_reads_are_not_computed() -> None:
+    node = helper.make_node(
+        "SkipSimplifiedLayerNormalization",
+        ["x", "x", "w"],
+        ["y", "mean", "deviation", "sum"],
+        domain="com.microsoft",
+    )
+    outputs = [tensor(name, 2, 3) for name in ("y", "sum")]
+    made = model([node], [tensor("x", "2", "3")], outputs, {"w": np.ones(3, np.float32)})
+    imported = sinter.from_onnx(made)
+    assert imported.inputs == {"x": "f32[2, 3]"}  # names that are numbers are sizes
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(imported.run(["sum"], {"x": x}, device="cpu")[0], 2 * x)
+    made.graph.output.append(tensor("mean", 2, 1))
+    refused(made, "the mean or the inverse deviation")

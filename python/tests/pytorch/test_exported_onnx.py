@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-CASES = (("llama", 18), ("bert", 23))
+CASES = (("llama", 23, "cache"), ("bert", 18, "forward"))
 
 
-@pytest.mark.parametrize("name, opset", CASES, ids=str)
-def test_an_exported_model_computes_what_eager_does(name: str, opset: int) -> None:
+@pytest.mark.parametrize("name, opset, kind", CASES, ids=str)
+def test_an_exported_model_computes_what_eager_does(name: str, opset: int, kind: str) -> None:
     for package in ("onnx", "onnxscript", "transformers"):
         pytest.importorskip(package)
     from exported_onnx import compare
-    outcome, launches = compare(name, opset)
+    outcome, launches = compare(name, opset, kind)
     assert not outcome.wrong, "\n".join(outcome.wrong)
     assert 0 < outcome.launches <= launches + 2
