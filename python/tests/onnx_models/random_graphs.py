@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import collections
 import sys
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -113,8 +114,12 @@ class Generator:
         return (numbers / 4 if kind == np.float32 else numbers).astype(kind)
 
     def constant(self, array: Any, dtype: Any = np.int64) -> str:
-        name = f"c{len(self.graph.constants)}"
-        self.graph.constants[name] = np.asarray(array, dtype)
+        """The name of an operand that no node computes: of dynamic sizes another input."""
+        given = np.asarray(array, dtype)
+        is_input = self.graph.is_dynamic and dtype == np.float32 and given.ndim > 0
+        table = self.graph.inputs if is_input else self.graph.constants
+        name = f"{'x' if is_input else 'c'}{len(table)}"
+        table[name] = given
         return name
 
     def axis(self, rank: int) -> int:
@@ -150,7 +155,8 @@ class Generator:
     ) -> bool:
         """Adds a node, unless the reference refuses it or its results are large or infinite."""
         names = [f"v{len(self.graph.nodes)}_{i}" for i in range(outputs)]
-        known = {one.name: one.array for one in self.values} | self.graph.constants
+        known = {one.name: one.array for one in self.values}
+        known |= self.graph.inputs | self.graph.constants
         given = {name: known[name] for name in inputs if name}
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
@@ -163,7 +169,8 @@ class Generator:
             graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10
         )
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 arrays = [np.asarray(one) for one in ReferenceEvaluator(made).run(None, given)]
         except Exception:
             return False

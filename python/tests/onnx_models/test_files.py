@@ -385,3 +385,17 @@ def test_results_that_nobody_reads_are_not_computed() -> None:
     np.testing.assert_array_equal(imported.run(["sum"], {"x": x}, device="cpu")[0], 2 * x)
     made.graph.output.append(tensor("mean", 2, 1))
     refused(made, "the mean or the inverse deviation")
+
+
+def test_dynamic_dims_are_padded_and_turned_around() -> None:
+    nodes = [
+        helper.make_node("Pad", ["x", "pads"], ["p"], mode="constant"),
+        helper.make_node("Slice", ["p", "last", "first", "axis", "last"], ["y"]),
+    ]
+    numbers = {"pads": [1, 0, 2, 0], "last": [-1], "first": [-(2**63)], "axis": [0]}
+    constants = {name: np.array(given) for name, given in numbers.items()}
+    imported = sinter.from_onnx(model(nodes, [tensor("x", "n", 2)], [tensor("y", "m", 2)], constants))
+    for count in (1, 4):
+        x = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2)
+        (y,) = imported.run(None, {"x": x}, device="cpu")
+        np.testing.assert_array_equal(y, np.pad(x, ((1, 2), (0, 0)))[::-1])

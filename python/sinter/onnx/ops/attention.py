@@ -65,7 +65,7 @@ def mask_of_4_axes(mask: Tensor | None, q: Tensor, keys: Any) -> Tensor | None:
 
 
 def joined_past(c: Node, past: int, x: Tensor) -> Tensor:
-    return joined(c, [c[past], x], 2) if c.has(past) else x
+    return joined([c[past], x], 2) if c.has(past) else x
 
 
 @converts("Attention", since=23)

@@ -178,6 +178,9 @@ def sliced(c: Node, x: Tensor, axis: int, begin: Any, end: Any, step: Any) -> Te
         return (
             at_places(x, axis, places.start, len(places), step) if places else x.slice(axis, 0, 0)
         )
+    most, is_known = c.extents.bounds(size)[1], isinstance(begin, int) and isinstance(end, int)
+    if step == -1 and is_known and (begin == -1 or begin >= most - 1) and end < -most:
+        return at_places(x, axis, size - 1, size, step)
     if step != 1:
         raise Unsupported("a slice with steps along an axis whose ends only the call knows")
     begin, end = place_in(c, begin, size, False), place_in(c, end, size, True)
@@ -215,24 +218,25 @@ def split(c: Node) -> list[Tensor]:
 def concat(c: Node) -> Tensor:
     parts = c.tensors()
     axis = c.axis(parts[0].rank)
-    return joined(c, parts, axis)
+    return joined(parts, axis)
 
 
-def joined(c: Node, parts: Sequence[Tensor], axis: int) -> Tensor:
+def joined(parts: Sequence[Tensor], axis: int) -> Tensor:
     """The tensors one behind the other; along a dynamic dim each element is looked up."""
+    g = parts[0].g
     filled = [x for x in parts if not (x.product(axis).is_number and x.size(axis) == 0)]
     if len(filled) < 2 or all(x.product(axis).is_number for x in filled):
-        return c.g.concat(filled or parts[:1], axis)
+        return g.concat(filled or parts[:1], axis)
     sizes = [shape_of(x)[axis] for x in filled]
-    place, begin = c.g.iota(sum(sizes)), sizes[0]
+    place, begin = g.iota(sum(sizes)), sizes[0]
     result = gather(
         filled[0], along(filled[0], place.minimum(filled[0].extent(axis) - 1), axis), axis
     )
     for x, size in zip(filled[1:], sizes[1:]):
-        own = place - c.g.scalar(begin, "i32")
+        own = place - g.scalar(begin, "i32")
         inside = own.maximum(0).minimum(x.extent(axis) - 1)
         taken = gather(x, along(x, inside, axis), axis)
-        result = c.g.where(along(x, own.less(0), axis), result, taken)
+        result = g.where(along(x, own.less(0), axis), result, taken)
         begin = begin + size
     return result
 
@@ -270,7 +274,7 @@ def padded(x: Tensor, axis: int, before: int, behind: int, number: Tensor) -> Te
     if before < 0 or behind < 0:
         x = x.slice(axis, max(0, -before), x.size(axis) - max(0, -behind))
     parts = [x.filled(number, axis, count) if count > 0 else None for count in (before, behind)]
-    return x.g.concat([part for part in (parts[0], x, parts[1]) if part is not None], axis)
+    return joined([part for part in (parts[0], x, parts[1]) if part is not None], axis)
 
 
 @converts("Trilu")
