@@ -126,6 +126,8 @@ def coded(
     blocks = 1 if is_row else -(-length // block)
     if scale.shape[0] not in (1, len(bits)) or scale.shape[1] != blocks:
         raise ValueError(f"scales {list(scale.shape)} of codes [{len(bits)}, {length}]")
+    if bits.shape[1] != (-(-length // 2) if is_packed else length):
+        raise ValueError(f"{bits.shape[1]} bytes in a row of {length} codes")
     bits, code, zero = without_middle(bits, code, zero, is_packed)
     form = CodeFormat(code, group, type_of_scale, zero is not None)
     if group:

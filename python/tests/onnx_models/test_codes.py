@@ -228,12 +228,45 @@ def test_products_of_runtime(bits: int, zeros: str, block: int) -> None:
         assert imported.text.count("= pack_codes") == (zeros != "fractions")
 
 
+@pytest.mark.parametrize("bits", (4, 8))
+@pytest.mark.parametrize("zeros", ("", "packed"))
+def test_rows_of_tables_of_runtime(bits: int, zeros: str) -> None:
+    made, _, matrix = nbits(bits, 32, 64, zeros, np.float16)
+    table, scale = (numpy_helper.to_array(one) for one in made.graph.initializer[:2])
+    weights = {"w": table.reshape(N, -1), "s": scale.reshape(N, 2)}
+    if zeros:
+        weights["z"] = numpy_helper.to_array(made.graph.initializer[2]).reshape(N, -1)
+    node = helper.make_node(
+        "GatherBlockQuantized",
+        ["w", "x", *list(weights)[1:]],
+        ["y"],
+        domain="com.microsoft",
+        bits=bits,
+        block_size=32,
+        gather_axis=0,
+        quantize_axis=1,
+    )
+    ids = np.array([[3, 0], [N - 1, -2]])
+    imported = sinter.from_onnx(model([node], weights, ids, kind=TensorProto.FLOAT16))
+    (y,) = imported.run(None, {"x": ids}, device="cpu")
+    np.testing.assert_array_equal(y, matrix[ids].astype(np.float16))
+    assert imported.text.count("= pack_codes") == 1
+    node.attribute.append(helper.make_attribute("gather_axis", 1))
+    node.attribute.pop(2)
+    with pytest.raises(sinter.SinterError, match="columns of a table"):
+        sinter.from_onnx(model([node], weights, ids, kind=TensorProto.FLOAT16))
+
+
 def test_what_is_refused() -> None:
     made, *_ = nbits(4, 32, 64, "", np.float32)
     node = made.graph.node[0]
     node.input.extend(["", "g"])
     made.graph.initializer.append(numpy_helper.from_array(np.zeros(64, np.int32), "g"))
     with pytest.raises(sinter.SinterError, match="MatMulNBits.*in another order"):
+        sinter.from_onnx(made)
+    made, *_ = nbits(4, 32, 64, "", np.float32)
+    made.graph.node[0].attribute[0].i = 96
+    with pytest.raises(sinter.SinterError, match="MatMulNBits.*do not fit"):
         sinter.from_onnx(made)
     made, *_ = nbits(4, 24, 72, "", np.float32)
     with pytest.raises(sinter.SinterError, match="blocks of 24 codes"):

@@ -8,13 +8,13 @@ import operator
 
 import numpy as np
 
-from ...importing.row_ops import linear
+from ...importing.row_ops import linear, row_numbers, take_rows
 from ...importing.tensor import Tensor
 from ...importing.types import is_integer
 from ...importing.unsupported import Unsupported
 from ..codes import RANGES, Quantized, coded, dequantized, matrix_of, quantized, spread
 from ..reader import unpacked
-from ..registry import MICROSOFT, Known, Node, Results, Value, axis_in, converts, shape_of
+from ..registry import DTYPES, MICROSOFT, Known, Node, Results, Value, axis_in, converts, shape_of
 from .products import product
 
 MAX_TERMS = 256  # products of two differences of 8-bit codes whose sum float32 has exactly
@@ -167,40 +167,59 @@ def matmul_of_codes(c: Node) -> Quantized:
     return rounded(total * (a * b / y), codes_of(c, 7).reshape([]), c.value(7).dtype)
 
 
-# ---- products with a matrix of codes
+# ---- ONNX Runtime's matrices of codes
 
 
 @converts("MatMulNBits", domain=MICROSOFT)
 def matmul_of_bits(c: Node) -> Tensor:
     """Inputs x, codes, scales, zero points, group indices, bias. The matrix is not rounded to the type of x."""
-    bits, block, rows, length = (c.integer(name) for name in ("bits", "block_size", "N", "K"))
-    if bits not in (4, 8) or c.has(4) or c.integer("weight_prepacked"):
-        raise Unsupported(
-            "codes of other than 4 or 8 bits, in another order, or packed for a device"
-        )
-    if not (16 <= block and block & (block - 1) == 0 and rows > 0 and length > 0):
-        raise Unsupported(f"blocks of {block} codes of a matrix [{rows}, {length}]")
-    blocks, name = -(-length // block), getattr(c.value(1), "name", "")
-    codes = c.array(1).reshape(rows, blocks * block * bits // 8)[:, : -(-length * bits // 8)]
-    if codes.dtype != np.uint8:
-        raise Unsupported(f"codes of {c.value(1).dtype}")
-    scale = c.array(2).reshape(rows, blocks)
-    zero = zeros_of_bits(c, rows, blocks, bits)
-    matrix: Value | None
-    parts = (codes, length, f"uint{bits}", scale, zero, block, "float32", name)
-    matrix = coded(*parts, is_packed=bits == 4) if (zero == np.rint(zero)).all() else None
-    if matrix is None:
-        c.note(f'the codes of "{name}" become {scale.dtype}: no kernel reads their form')
-        array = dequantized(unpacked(codes, bits)[:, :length], scale, zero, 1, block)
-        matrix = Known(array.astype(scale.dtype), scale.dtype.name, name, True)
+    if c.has(4) or c.integer("weight_prepacked"):
+        raise Unsupported("codes in another order, or packed for a device")
+    matrix = matrix_of_bits(c, (1, 2, 3), c.integer("N"), c.integer("K"))
     return linear(c[0], c.tensor_of(matrix), c.get(5))
 
 
-def zeros_of_bits(c: Node, rows: int, blocks: int, bits: int) -> np.ndarray:
+@converts("GatherBlockQuantized", domain=MICROSOFT)
+def rows_of_bits(c: Node) -> Tensor:
+    """Inputs codes, row numbers, scales, zero points."""
+    rows, width = c.array(0).shape
+    if (
+        c.value(0).dtype != "uint8"
+        or c.integer("gather_axis")
+        or c.integer("quantize_axis", 1) not in (1, -1)
+    ):
+        raise Unsupported("codes that are no bytes, or columns of a table")
+    matrix = matrix_of_bits(c, (0, 2, 3), rows, width * 8 // c.integer("bits", 4))
+    numbers = row_numbers(c[1], rows, from_end=True)
+    return take_rows(c.tensor_of(matrix), numbers, True).to(DTYPES[c.value(2).dtype])
+
+
+def matrix_of_bits(c: Node, places: tuple[int, int, int], rows: int, length: int) -> Value:
+    """A matrix in float32. places: inputs with codes, scales and zero points."""
+    bits, block, given = c.integer("bits", 4), c.integer("block_size", 128), c.value(places[0])
+    if bits not in (4, 8) or given.dtype != "uint8":
+        raise Unsupported(f"codes of {bits} bits in {given.dtype}; 4 and 8 bits are taken")
+    if not (16 <= block and block & (block - 1) == 0 and rows > 0 and length > 0):
+        raise Unsupported(f"blocks of {block} codes of a matrix [{rows}, {length}]")
+    blocks, name = -(-length // block), getattr(given, "name", "")
+    codes = c.array(places[0]).reshape(rows, -1)[:, : -(-length * bits // 8)]
+    scale = c.array(places[1]).reshape(rows, blocks)
+    zero = zeros_of_bits(c, places[2], rows, blocks, bits)
+    if (zero == np.rint(zero)).all():
+        parts = (codes, length, f"uint{bits}", scale, zero, block, "float32", name)
+        matrix = coded(*parts, is_packed=bits == 4)
+        if matrix is not None:
+            return matrix
+    c.note(f'the codes of "{name}" become {scale.dtype}: no kernel reads their form')
+    array = dequantized(unpacked(codes, bits)[:, :length], scale, zero, 1, block)
+    return Known(array.astype(scale.dtype), scale.dtype.name, name, True)
+
+
+def zeros_of_bits(c: Node, index: int, rows: int, blocks: int, bits: int) -> np.ndarray:
     """One for each row and block; without any the middle of the codes. Packed ones fill whole bytes of a row."""
-    if not c.has(3):
-        return np.full((1, 1 if blocks == 1 else blocks), 2 ** (bits - 1), np.int32)
-    given = c.array(3)
+    if not c.has(index):
+        return np.full((1, blocks), 2 ** (bits - 1), np.int32)
+    given = c.array(index)
     if given.dtype != np.uint8:
         return given.reshape(rows, blocks).astype(np.float32)
     packed = given.reshape(rows, -(-blocks * bits // 8))
