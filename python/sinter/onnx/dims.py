@@ -132,14 +132,14 @@ def titles_of(value: Any) -> Iterator[str]:
 
 
 def joined_dims(graph: Any) -> set[str]:
-    """Names of dims along which inputs are concatenated with others, as a past is with new tokens."""
+    """Names of dims along which a computed value is put behind an input, as new tokens are behind a past."""
     inputs = {value.name: dims_of(value) for value in graph.input}
     found: set[str | int] = set()
     for node in graph.node:
         places: Any = PASTS.get((plain_domain(node.domain), node.op_type), ())
         axis = 2
         if node.op_type == "Concat":
-            places = range(len(node.input))
+            places = (0,) if len(node.input) == 2 and node.input[1] not in inputs else ()
             axis = next((one.i for one in node.attribute if one.name == "axis"), 0)
         for place in places:
             dims = inputs.get(node.input[place], []) if place < len(node.input) else []

@@ -108,10 +108,19 @@ class Importer:
             self._define(scope, tensor.name, self._constant(tensor))
         self._entry("main", dict(scope))
         if self.dims.may_be_zero:
-            self.dims.begin_empty()
-            self._entry("first", dict(scope))
+            self._first_entry(dict(scope))
         self.imported.may_be_zero = [self.dims.symbol_of(one) for one in self.dims.may_be_zero]
         return self.imported
+
+    def _first_entry(self, scope: Scope) -> None:
+        self.dims.begin_empty()
+        titles = printable(", ".join(self.dims.may_be_zero))
+        try:
+            self._entry("first", scope)
+        except SinterError as error:
+            reason = f"{error.what} (in calls where 0 is the size of {titles})"
+            hint = f"give {titles} a least size of 1"
+            raise SinterError(error.code, reason, error.where, hint) from None
 
     def _entry(self, name: str, scope: Scope) -> None:
         graph = self.model.graph

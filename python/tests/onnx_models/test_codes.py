@@ -153,7 +153,7 @@ def test_activations_are_rounded(code: str) -> None:
 
 
 def test_products_of_integers_are_exact() -> None:
-    """Of a dynamic model of ONNX Runtime: 600 terms, more than float32 adds exactly."""
+    """A dynamically quantized product of 600 terms, more than float32 adds exactly."""
     x = rows(width=600)
     for code in ("int8", "uint8"):
         weights = {"w": drawn(code, (600, N)), "z": drawn(code, (N,))}

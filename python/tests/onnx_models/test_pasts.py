@@ -168,6 +168,32 @@ def test_lengths_that_do_not_add_up() -> None:
     assert model.inputs["bias"] == "f32[batch, 1, 1, past_plus_tokens]"
 
 
+def test_what_needs_a_past_names_its_size() -> None:
+    made = decoder("primitives")
+    made.graph.node.append(node("ArgMax", "past_k", "most", axis=2))
+    made.graph.output.append(helper.make_tensor_value_info("most", TensorProto.INT64, None))
+    with pytest.raises(
+        sinter.SinterError, match="ArgMax.*0 is the size of past.*a least size of 1"
+    ):
+        sinter.from_onnx(made)
+    assert list(sinter.from_onnx(made, sizes={"past": (1, 9)}).compile().entries) == ["main"]
+
+
+def test_inputs_that_are_joined_are_no_past() -> None:
+    value = helper.make_tensor_value_info
+    inputs = [value("a", 1, ["n", 3]), value("b", 1, ["m", 3])]
+    graph = helper.make_graph(
+        [node("Concat", "a b", "y", axis=0)], "g", inputs, [value("y", 1, None)]
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    model = sinter.from_onnx(made)
+    assert list(model.compile().entries) == ["main"] and model.outputs == {"y": "f32[n_plus_m, 3]"}
+    a, b = np.ones((2, 3), np.float32), np.zeros((4, 3), np.float32)
+    np.testing.assert_array_equal(
+        model.run(None, {"a": a, "b": b}, device="cpu")[0], np.concatenate([a, b])
+    )
+
+
 def test_a_past_that_is_never_empty_has_one_entry() -> None:
     model = sinter.from_onnx(decoder("primitives"), sizes={"past": (1, 64)})
     assert list(model.compile().entries) == ["main"]

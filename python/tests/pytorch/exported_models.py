@@ -239,7 +239,7 @@ def cases(name: str, kind: str) -> Iterator[tuple[Sizes, str]]:
 
 
 def module_of(name: str, kind: str, model: nn.Module) -> nn.Module:
-    """What is exported for calls of a kind."""
+    """The module that is exported for calls of a kind."""
     if kind != "cache":
         return model
     return CachedAnswer(model) if name == "t5" else Cached(model)
