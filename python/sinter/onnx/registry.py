@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
@@ -51,6 +52,11 @@ class Known:
     @property
     def is_small(self) -> bool:
         return self.array.size <= MAX_FOLDED and (self.has_sizes or self.array.dtype.kind in "bi")
+
+    @functools.cached_property
+    def wide(self) -> Known:
+        """The elements in float32."""
+        return Known(self.array.astype(np.float32), "float32", self.name, True)
 
     def like(self, array: Any) -> Known:
         """Another array of this constant's elements."""

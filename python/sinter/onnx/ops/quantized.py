@@ -132,7 +132,7 @@ def difference(c: Node, index: int, zero: int, axis: int) -> Tensor:
 def codes_of(c: Node, index: int) -> Tensor:
     value = c.value(index)
     if isinstance(value, Known):
-        return c.tensor_of(Known(value.array.astype(np.float32), "float32", value.name, True))
+        return c.tensor_of(value.wide)
     return value.codes if isinstance(value, Quantized) else c.tensor_of(value).f32()
 
 
