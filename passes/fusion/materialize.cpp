@@ -13,6 +13,8 @@
 // one. Later passes keep this: the pass finds nothing to do in their module.
 #include <llvm/ADT/DenseMap.h>
 
+#include <limits>
+
 #include "ir/common_subexpressions.h"
 #include "ir/contraction.h"
 #include "ir/grouping.h"
@@ -44,22 +46,32 @@ class Materializer {
   }
 
  private:
-  /// Copies of as few operands as a form needs, or as make it few calls, then the op.
+  /// The op, with copies where it has no form or is many calls of the library.
   ValueId contraction(const Op& op) {
-    if (has_form(op))
-      return op.kind == OpKind::einsum && calls_of(op) > kFewCalls ? fewer_calls(op)
-                                                                   : result_.add(op);
+    if (has_form(op) && is_few_calls(op)) return result_.add(op);
+    if (!has_form(op))
+      if (const auto fixed = with_form(op); fixed.valid()) return fixed;
+    return with_least_time(op);
+  }
+
+  /// Copies of as few operands as a form needs, then the op. Invalid: it would be many calls.
+  ValueId with_form(const Op& op) {
     changed_ = true;
+    const auto added = [&](const Op& fixed) {
+      return is_few_calls(fixed) ? result_.add(fixed) : ValueId();
+    };
     const std::vector<uint32_t> choices[] = {{2}, {0}, {1}, {0, 1}, {0, 1, 2}};
     for (const auto& operands : choices)
-      if (const Op fixed = with_copies(op, operands); has_form(fixed)) return result_.add(fixed);
+      if (const Op fixed = with_copies(op, operands); has_form(fixed)) return added(fixed);
     // The result's own order leaves no unit stride: compute in the products' order, view as asked.
     SINTER_CHECK(op.kind == OpKind::einsum, "{} has no form", op.name);
     std::vector<int64_t> axes;
     Op product = reordered(op, axes);
     for (const auto& operands : {std::vector<uint32_t>{}, {0}, {1}, {0, 1}})
-      if (const Op fixed = with_copies(product, operands); has_form(fixed))
-        return builder_.transpose(result_.add(fixed), axes, op.name);
+      if (const Op fixed = with_copies(product, operands); has_form(fixed)) {
+        const ValueId id = added(fixed);
+        return id.valid() ? builder_.transpose(id, axes, op.name) : id;
+      }
     SINTER_CHECK(false, "{} has no form", op.name);
   }
 
@@ -85,11 +97,15 @@ class Materializer {
     return 1 + 2 * elements * static_cast<double>(whole_bytes(type.dtype)) / kBytesOfCall;
   }
 
-  /// The einsum, with the copies that make its calls fewer if they take less time than those calls.
-  ValueId fewer_calls(const Op& op) {
+  bool is_few_calls(const Op& op) const {
+    return op.kind != OpKind::einsum || calls_of(op) <= kFewCalls;
+  }
+
+  /// The einsum with those copies with which copies and calls take the least time, perhaps none.
+  ValueId with_least_time(const Op& op) {
     std::vector<int64_t> axes;
     const Op product = reordered(op, axes);
-    double least = calls_of(op);
+    double least = has_form(op) ? calls_of(op) : std::numeric_limits<double>::infinity();
     Op best = op;
     bool is_reordered = false;
     for (const Op* form : {&op, &product})
@@ -103,7 +119,7 @@ class Materializer {
         best = fixed;
         is_reordered = form == &product;
       }
-    if (best.operands != op.operands || is_reordered) changed_ = true;
+    changed_ |= best.operands != op.operands || is_reordered;
     return is_reordered ? builder_.transpose(result_.add(best), axes, op.name) : result_.add(best);
   }
 
