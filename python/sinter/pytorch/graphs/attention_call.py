@@ -100,8 +100,9 @@ def dropout_of(query, key, value, attn_mask=None, dropout_p=0.0, *args, **kwargs
 def takes_dropout(probability: float, q, k, v, mask=None) -> bool:
     """Whether the kernels of attention and of its gradient leave weights out. They do it by numbers of their own;
     `torch._inductor.config.fallback_random` asks for eager's."""
-    return (0 < probability < 1 and library.has_gradient_kernel(q, k, v, mask)
-            and not torch._inductor.config.fallback_random)
+    from torch._inductor import config  # what has no dropout need not load it
+
+    return 0 < probability < 1 and library.has_gradient_kernel(q, k, v, mask) and not config.fallback_random
 
 
 def dropout_seed(like: torch.Tensor) -> torch.Tensor:
