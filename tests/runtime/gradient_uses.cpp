@@ -266,14 +266,15 @@ OpUse grouped_outer_op(Random& random) {
           {"N"}};
 }
 
-/// Two sequences, heads that share keys, and a mask, a window and a cap, or none of them. A token
-/// sees its last key at least.
+/// Two sequences, heads that share keys, and a mask, a window, a cap and a dropout, or none of them.
+/// A token sees its last key at least.
 OpUse attention_op(Random& random) {
   const std::string type = random.chance(50) ? "f16" : "bf16";
-  const bool masked = random.chance(50);
+  const bool masked = random.chance(50), dropped = random.chance(50);
   std::string attributes = "heads = 4, kv_heads = 2, scale = 0x1p-1";
   if (random.chance(50)) attributes += ", softcap = 0x1.8p+1";
   if (random.chance(50)) attributes += ", window = 2";
+  if (dropped) attributes += ", dropout = 0x1p-2";
   return {fmt::format("%q: {0}[2, M, 12], %k: {0}[2, N, 6], %v: {0}[2, N, 4], %f: i32[2, M], "
                       "%s: i32[2, M], %m: i1[2, 1, M, N]",
                       type),
@@ -281,8 +282,9 @@ OpUse attention_op(Random& random) {
                       "%key = iota {{axis = 3}} : i32[1, 1, 1, N]\n"
                       "%is.last = equal %last, %key : i1[2, 1, M, N]\n"
                       "%mask = logical_or %m, %is.last : i1[2, 1, M, N]\n"
-                      "%y = attention %q, %k, %v, %f, %s{} {{{}}} : {}[2, M, 8]",
-                      masked ? ", %mask" : "", attributes, type),
+                      "%seed = constant {{value = 77}} : i32[]\n"
+                      "%y = attention %q, %k, %v, %f, %s{}{} {{{}}} : {}[2, M, 8]",
+                      masked ? ", %mask" : "", dropped ? ", %seed" : "", attributes, type),
           -2,
           2,
           {"1", "N"}};
