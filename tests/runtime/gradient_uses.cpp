@@ -266,8 +266,8 @@ OpUse grouped_outer_op(Random& random) {
           {"N"}};
 }
 
-/// Two sequences, heads that share keys, and a mask, a window, a cap and a dropout, or none of them.
-/// A token sees its last key at least.
+/// Two sequences, heads that share keys, and a mask, a window, a cap and a dropout, or none of
+/// them. A token sees its last key at least.
 OpUse attention_op(Random& random) {
   const std::string type = random.chance(50) ? "f16" : "bf16";
   const bool masked = random.chance(50), dropped = random.chance(50);
