@@ -732,8 +732,10 @@ class Graph {
     if (options.any_range) attributes.set("any_range", std::int64_t{1});
     if (options.empty_zero) attributes.set("empty_zero", std::int64_t{1});
     if (options.mask) operands.push_back(*options.mask);
-    if (options.dropout > 0) attributes.set("dropout", options.dropout);
-    if (options.seed) operands.push_back(*options.seed);
+    if (options.dropout != 0) {
+      attributes.set("dropout", options.dropout);
+      if (options.seed) operands.push_back(*options.seed);
+    }
     return op(kind, operands, attributes.text(), name);
   }
 

@@ -67,7 +67,8 @@ struct DropoutSeedPlace {
   SymExpr offset;
 };
 std::optional<DropoutSeedPlace> dropout_seed(const Graph& graph, const Op& op);
-/// The operand is the seed of the op's dropout.
+/// The operand, one of the op's, is the seed of its dropout: without one no operand is behind the
+/// others.
 bool is_dropout_seed(const Op& op, size_t operand);
 
 /// Sequences of an attention, the tokens of each, and the rows of keys of each.

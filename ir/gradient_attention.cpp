@@ -29,7 +29,7 @@ ValueId head_sums(OpGradient& d) {
 Result<ValueId> gradient_attention(OpGradient& d, size_t operand) {
   constexpr OpKind kGradients[] = {OpKind::attention_query_gradient, OpKind::attention_key_gradient,
                                    OpKind::attention_value_gradient};
-  if (operand >= kMaskOperand) return d.has_none("it is asked for that of the mask");
+  if (operand >= kMaskOperand) return d.has_none("it is asked for that of the mask or the seed");
   for (AttrName name : {AttrName::sink, AttrName::empty_zero})
     if (d.op.attrs.is_set(name)) return d.has_none(fmt::format("{} is set", to_string(name)));
   const auto attrs_of = [&](OpKind kind) {

@@ -72,8 +72,9 @@ bool is_variant(const Op& op) {
          is_without_order(op, OpKind::quantized_linear);
 }
 
-/// Errors: the first op whose results depend on the number of tokens, or on their places: a softmax
-/// of composed attention sums over the rows of all sequences in lanes that are counted from row 0.
+/// Errors: the first op whose results depend on the number of tokens, or on their places: a dropout
+/// leaves out weights by their places in the call, and a softmax of composed attention sums over
+/// the rows of all sequences in lanes that are counted from row 0.
 Status check_invariant(const Module& module) {
   for (const Entry& entry : module.entries)
     for (const Op& op : entry.graph.ops())
@@ -84,6 +85,12 @@ Status check_invariant(const Module& module) {
                     "entry @" + printable(entry.name),
                     "--invariant needs attention that is one kernel: heads of at most 256 "
                     "elements, scores without a learned bias");
+      else if (op.attrs.has(AttrName::dropout))
+        return fail(
+            fmt::format("%{} has a dropout, which leaves out weights by the places of their "
+                        "sequence and token in a call",
+                        printable(op.name)),
+            "entry @" + printable(entry.name), "compile without --invariant");
       else if (is_variant(op))
         return fail(fmt::format("%{}, a {}, has an order of operations that depends on the number "
                                 "of tokens",
@@ -185,7 +192,8 @@ Result<Module> freeze(Module module, llvm::ArrayRef<std::string> entries,
       if (is_without_order(op, OpKind::attention))  // expand_attention left it
         return fail(fmt::format("%{} is an attention of {} that no kernel computes, and its scores "
                                 "would have more than 8 axes, or more than 2^48 bytes where the "
-                                "symbols are largest",
+                                "symbols are largest, or its dropout counts heads over several "
+                                "leading axes of unknown extents",
                                 printable(op.name), to_string(op.type, module.symbols)),
                     "entry @" + printable(entry.name), "merge leading axes, or bound the symbols");
   if (options.recipe.invariant) SINTER_TRY(check_invariant(module));

@@ -24,7 +24,8 @@
 //   kLogSum             the log-sums are a result too; absent: they are not
 //   kEmptyZero          a token that sees no key gets zeros, and not NaN
 //   First, Last         the first and the last row that a token sees: first(token)
-//   Mask                NoMask, MaskInMemory or MaskWithTiles (common/attention_operands.cuh)
+//   Mask                NoMask, MaskInMemory, MaskWithTiles or MaskWithDropout
+//   (common/attention_operands.cuh)
 #pragma once
 
 #include "kernels/tiled_attention/attention_mma.cuh"

@@ -10,7 +10,8 @@
 // A dropout makes 0 of probabilities by ops of integers (ir/attention_dropout.h).
 //
 // An attention stays whose scores would be no valid value: more than 8 axes, or more than 2^48
-// bytes where the symbols are largest.
+// bytes where the symbols are largest. So does one with a dropout whose leading axes, but the
+// first, are symbols: they number the heads.
 #include "ir/attention_dropout.h"
 #include "ir/attention_operands.h"
 #include "ir/verify_graph.h"

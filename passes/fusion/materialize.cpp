@@ -110,7 +110,7 @@ class Materializer {
     bool is_reordered = false;
     for (const Op* form : {&op, &product})
       for (const auto& operands : {std::vector<uint32_t>{}, {0}, {1}, {0, 1}}) {
-        double cost = form == &product && product.type != op.type ? copy_cost(op.type) : 0;
+        double cost = form == &product && !llvm::is_sorted(axes) ? copy_cost(op.type) : 0;
         for (uint32_t operand : operands) cost += copy_cost(result_[op.operands[operand]].type);
         if (cost + 1 >= least) continue;
         const Op fixed = with_copies(*form, operands);

@@ -73,9 +73,12 @@ void GraphGenerator::of_integers() {
   }
   const TensorType type = graph_[*x].type;
   const ValueId y = random_.chance(40) ? this->constant(type.dtype, {}) : value_of(type);
-  op(random_.pick(std::array{add, sub, mul, maximum, minimum, div_floor, div_floor, mod_floor,
-                             mod_floor, bit_and, bit_or, bit_xor, shift_left, shift_right}),
+  op(random_.pick(
+         std::array{add, sub, mul, maximum, minimum, div_floor, div_floor, mod_floor, mod_floor}),
      {*x, y});
+  if (random_.chance(40)) return;
+  const ValueId z = random_.chance(40) ? this->constant(type.dtype, {}) : value_of(type);
+  op(random_.pick(std::array{bit_and, bit_or, bit_xor, shift_left, shift_right}), {*x, z});
 }
 
 void GraphGenerator::comparison() {

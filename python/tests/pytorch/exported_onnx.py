@@ -1,10 +1,11 @@
 """Models of transformers, written by torch.onnx, through `sinter.from_onnx`, beside eager and float64, on the CPU.
 
-    python exported_onnx.py [NAME ...] [--opsets 17,18,20,23] [--kinds forward,cache]
+    python exported_onnx.py [NAME ...] [--opsets 17,18,20,23] [--kinds forward,cache] [--runtime]
 
 A tiny model of random weights is exported with dynamic batch and length; opset 17 is TorchScript's exporter. Its results
 at several sizes are compared with eager's, both by their distance from eager in float64 (exported_models.py), and its
-launches with those of `sinter.from_torch`.
+launches with those of `sinter.from_torch`. --runtime: its results with those of onnxruntime, too, which must be
+installed.
 """
 
 from __future__ import annotations
@@ -72,6 +73,33 @@ def made(name: str) -> nn.Module:
     return model
 
 
+class Runtime:
+    """onnxruntime's session of a file. farthest: the largest difference of results from its own, in parts of the
+    largest number of a result. refused: why it does not run the file itself."""
+
+    def __init__(self, path: Path) -> None:
+        import onnxruntime
+        onnxruntime.set_default_logger_severity(4)
+        self._session, self.farthest, self.refused = onnxruntime.InferenceSession(path), 0.0, ""
+
+    def __str__(self) -> str:
+        return f"onnxruntime refuses: {self.refused[:120]}" if self.refused else f"onnxruntime {self.farthest:.1e} away"
+
+    def compare(self, ours: list[torch.Tensor], given: dict[str, torch.Tensor]) -> None:
+        names = [one.name for one in self._session.get_inputs()]
+        try:
+            theirs = self._session.run(None, {name: given[name].numpy() for name in names})
+        except Exception as error:  # of a kernel of its own
+            self.refused = str(error)
+            return
+        for own, other in zip(ours, map(torch.from_numpy, theirs), strict=True):
+            if own.shape != other.shape:
+                raise ValueError(f"{list(own.shape)} for onnxruntime's {list(other.shape)}")
+            if own.numel():
+                scale = other.abs().max().clamp(min=1e-30)
+                self.farthest = max(self.farthest, ((own - other).abs().max() / scale).item())
+
+
 def launches(compiled: sinter.Compiled) -> int:
     return compiled.entry("main").costs().launches
 
@@ -107,8 +135,10 @@ def written(module: nn.Module, given: dict[str, Any], shapes: dict[str, Any], op
     return path
 
 
-def compare(name: str, opset: int, kind: str = "forward", most: int | None = None) -> tuple[Outcome, int]:
-    """The outcome, and the launches of the same model through from_torch; 0: it is refused there."""
+def compare(name: str, opset: int, kind: str = "forward", most: int | None = None,
+            with_runtime: bool = False) -> tuple[Outcome, int, Runtime | None]:
+    """The outcome; the launches of the same model through from_torch, 0: it is refused there; and onnxruntime's session
+    with which results were compared."""
     from transformers.integrations.executorch import register_dynamic_cache_export_support
     register_dynamic_cache_export_support()
     torch.manual_seed(0)
@@ -124,11 +154,16 @@ def compare(name: str, opset: int, kind: str = "forward", most: int | None = Non
         path = written(module, inputs(name, model, kind, EXAMPLE, "none"), shapes, opset, folder)
         imported = imported_from(path)
         outcome = Outcome(launches=launches(imported.compile()))
+        runtime = Runtime(path) if with_runtime else None
 
         def run(given: dict[str, Any]) -> list[torch.Tensor]:
-            return imported.run(None, dict(zip(imported.inputs, flat(given), strict=True)), device="cpu")
+            named = dict(zip(imported.inputs, flat(given), strict=True))
+            results = imported.run(None, named, device="cpu")
+            if runtime is not None:
+                runtime.compare(results, named)
+            return results
         measure(outcome, run, name, kind, model, module, most)
-    return outcome, theirs
+    return outcome, theirs, runtime
 
 
 def imported_from(path: Path) -> Any:
@@ -147,6 +182,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=NAMES)
     parser.add_argument("--opsets", default=",".join(map(str, OPSETS)))
     parser.add_argument("--kinds", default="forward,cache")
+    parser.add_argument("--runtime", action="store_true")
     given = parser.parse_args()
     for name in given.names:
         for kind in given.kinds.split(","):
@@ -154,12 +190,13 @@ def main() -> None:
             for opset in opsets if has_kind(name, kind) else ():
                 title = f"{name:10} {kind:8} opset {opset}:"
                 try:
-                    outcome, theirs = compare(name, opset, kind)
+                    outcome, theirs, runtime = compare(name, opset, kind, with_runtime=given.runtime)
                 except Exception as error:
                     print(f"{title} FAILED {type(error).__name__}: {str(error)[:300]}", flush=True)
                     continue
                 print(f"{title} {outcome.launches} launches, {theirs} by from_torch, Sinter {outcome.ours:.1e}, "
-                      f"eager {outcome.eager:.1e}", *outcome.wrong, sep="\n  ", flush=True)
+                      f"eager {outcome.eager:.1e}"
+                      + ("" if runtime is None else f", {runtime}"), *outcome.wrong, sep="\n  ", flush=True)
 
 
 if __name__ == "__main__":
