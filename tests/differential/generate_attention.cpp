@@ -218,7 +218,7 @@ void GraphGenerator::decode_attention() {
 
 /// Sometimes a dropout, by a seed behind the other operands.
 void GraphGenerator::add_dropout(llvm::SmallVectorImpl<ValueId>& operands, Attributes& attrs) {
-  if (!random_.chance(25)) return;
+  if (!random_.chance(22)) return;
   attrs.set(AttrName::dropout, random_.pick(std::array{0.1, 0.5, 0.97}));
   operands.push_back(value_of({DType::i32, {}}));
 }

@@ -72,13 +72,12 @@ void GraphGenerator::of_integers() {
     return;
   }
   const TensorType type = graph_[*x].type;
-  const ValueId y = random_.chance(40) ? this->constant(type.dtype, {}) : value_of(type);
-  op(random_.pick(
-         std::array{add, sub, mul, maximum, minimum, div_floor, div_floor, mod_floor, mod_floor}),
+  const ValueId y = random_.chance(60) ? this->constant(type.dtype, {}) : value_of(type);
+  op(random_.pick(std::array{add,         sub,        mul,         maximum, minimum, div_floor,
+                             div_floor,   mod_floor,  mod_floor,   bit_xor, bit_xor, bit_and,
+                             bit_and,     bit_xor,    bit_or,      bit_and, bit_or,  shift_left,
+                             shift_right, shift_left, shift_right, bit_xor, bit_or}),
      {*x, y});
-  if (random_.chance(40)) return;
-  const ValueId z = random_.chance(40) ? this->constant(type.dtype, {}) : value_of(type);
-  op(random_.pick(std::array{bit_and, bit_or, bit_xor, shift_left, shift_right}), {*x, z});
 }
 
 void GraphGenerator::comparison() {
