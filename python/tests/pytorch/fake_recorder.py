@@ -51,8 +51,8 @@ class FakeRecorder(Recorder):
 
         return Capture(buffers, results, replay)
 
-    def drop(self, drop: Callable[[], None]) -> None:
-        drop()
+    def drop(self, end: Callable[[], None]) -> None:
+        end()
 
     def nbytes(self) -> int:
         return 4096

@@ -5,10 +5,12 @@ from unittest import mock
 
 import torch
 from beside_eager import compiled, eager_ops, reset
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional as F
 
 from sinter.pytorch.graphs import library
 from sinter.pytorch.graphs.attention_call import SEED_RANGE
+from sinter.pytorch.rewrites.seeds import join_seeds
 
 # probability, batch, tokens, keys, query heads, key heads, elements of a head, causal, with a mask, type
 CASES = (
@@ -99,6 +101,24 @@ class TestAttentionDropout(unittest.TestCase):
         with torch.no_grad():
             torch.manual_seed(7)
             torch.testing.assert_close(function(x), calls[0][0])
+
+    def test_joined_seeds_are_a_graph_that_runs(self):
+        def seeds(q):
+            attend = torch.ops.sinter.attention.default
+            draw = torch.ops.aten.randint.low
+            for _ in range(3):
+                seed = draw(*SEED_RANGE, [], dtype=torch.int32, device=torch.device("cpu"), pin_memory=False)
+                q = attend(q, q, q, None, False, 0.25, 0.0, 0.5, seed).transpose(1, 2)
+            return q
+
+        q = torch.randn(1, 2, 5, 16)
+        module = make_fx(seeds, tracing_mode="fake")(q)
+        join_seeds(module.graph)
+        module.recompile()
+        nodes = [*module.graph.nodes]
+        self.assertEqual(nodes, [*reversed(module.graph.nodes)][::-1])
+        self.assertEqual(sum(node.target is torch.ops.aten.randint.low for node in nodes), 1)
+        self.assertEqual(module(q).shape, q.shape)
 
     def test_eagers_numbers(self):
         def attention(x):

@@ -54,6 +54,19 @@ class TestDrawnMasks(unittest.TestCase):
     def test_other_random_ops_keep_their_place(self):
         self.assert_as_eager(True, torch.float32, 1e-5)
 
+    def test_an_op_that_torch_does_not_know_as_random_keeps_its_place(self):
+        @torch.library.custom_op("sinter_test::noise_like", mutates_args=())
+        def noise_like(x: torch.Tensor) -> torch.Tensor:
+            return torch.rand_like(x)
+
+        noise_like.register_fake(torch.empty_like)
+        noise_like.register_autograd(lambda ctx, grad: torch.zeros_like(grad))
+        function = lambda x: F.dropout(torch.ops.sinter_test.noise_like(x.sin()) * x, 0.5)
+        x = torch.randn(7, 24)
+        reset()
+        ours = results(compiled(function, dynamic=False), nn.Identity(), x)
+        assert_same(ours, results(function, nn.Identity(), x))
+
     def test_dropouts_that_stay(self):
         for function, x in ((lambda x: F.dropout(x.T, 0.5), torch.randn(5, 6)), (lambda x: F.dropout(x, 1.0), torch.randn(5)),
                             (lambda x: F.dropout(x, 0.5), torch.randn(0, 3)), (lambda x: F.dropout(x, 0.5), torch.randn(5).double())):

@@ -21,6 +21,8 @@ from ..graphs.nodes import call
 
 aten = torch.ops.aten
 
+NAMESPACES = {"aten", "prims", "sinter"}  # whose random ops have torch's tag
+ALIGNMENT = 16  # bytes
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -29,7 +31,7 @@ def draw_masks(graph: fx.Graph) -> None:
     before = [node for node in graph.nodes if node.op == "placeholder"][-1:]  # what the next mask is drawn behind
     ones: dict[tuple, fx.Node] = {}
     for node in list(graph.nodes):
-        if not is_random_op(node.target):
+        if not may_draw(node):
             continue
         if before and is_dropout(node):
             drawn = drawn_behind(graph, before[0], node, ones)
@@ -39,13 +41,26 @@ def draw_masks(graph: fx.Graph) -> None:
             before = [node]
 
 
+def may_draw(node: fx.Node) -> bool:
+    """Whether a node draws random numbers, or runs what torch does not say it of: subgraphs, and ops that a user has
+    registered."""
+    if node.op != "call_function":
+        return node.op == "call_module"
+    if isinstance(node.target, torch._ops.OpOverload):
+        return is_random_op(node.target) or node.target.namespace not in NAMESPACES
+    return isinstance(node.target, torch._ops.HigherOrderOperator)
+
+
 def is_dropout(node: fx.Node) -> bool:
     """Whether a node is a dropout of a tensor whose elements lie in the order of its axes, of sizes that are
     numbers."""
     if node.target is not aten.native_dropout.default or node.args[2] is not True or not 0 < node.args[1] < 1:
         return False
     x = node.args[0].meta["val"]
-    return x.dtype in DTYPES and all(isinstance(size, int) for size in x.shape) and x.is_contiguous() and x.numel() > 0
+    # CUDA's kernel draws several numbers at a time where the elements are aligned, as those of a new tensor are.
+    are_numbers = all(isinstance(size, int) for size in (*x.shape, x.storage_offset()))
+    return (x.dtype in DTYPES and are_numbers and x.is_contiguous() and x.numel() > 0
+            and x.storage_offset() * x.element_size() % ALIGNMENT == 0)
 
 
 def drawn_behind(graph: fx.Graph, before: fx.Node, node: fx.Node, ones: dict[tuple, fx.Node]) -> fx.Node:

@@ -46,7 +46,7 @@ class Recorder(Protocol):
         arguments that get buffers, on the device. What these hold is read by replays alone. written: results
         that a replay writes to an argument, with the argument."""
 
-    def drop(self, drop: Callable[[], None]) -> None:
+    def drop(self, end: Callable[[], None]) -> None:
         """Waits for replays, calls a function that drops all recordings, and gives their memory back. Intermediate
         values stay."""
 
@@ -111,11 +111,11 @@ class CudaRecorder(Recorder):
                 results = with_written(function(*given), given, written)
         return Capture(buffers, results, graph.replay)
 
-    def drop(self, drop: Callable[[], None]) -> None:
-        with torch.cuda.device(self._index):
+    def drop(self, end: Callable[[], None]) -> None:
+        with _CAPTURES, torch.cuda.device(self._index):
             torch.cuda.synchronize()
-            drop()
-            self._pool = torch.cuda.graph_pool_handle()  # one without a graph takes no other one
+            end()
+            self._pool = torch.cuda.graph_pool_handle()  # nothing is captured into a pool whose last graph is gone
             torch.cuda.empty_cache()
 
     def nbytes(self) -> int:
