@@ -2,7 +2,6 @@
 
 #include <llvm/ADT/STLExtras.h>
 
-#include "ir/contraction.h"
 #include "ir/integers.h"
 
 namespace sinter {
@@ -24,11 +23,8 @@ size_t mask_operand(const Op& op) {
 bool has_mask(const Op& op) { return operands_before_seed(op) > mask_operand(op); }
 
 bool is_dropout_seed(const Op& op, size_t operand) { return operand == operands_before_seed(op); }
-std::optional<DropoutSeedPlace> dropout_seed(const Graph& graph, const Op& op) {
-  const ValueId seed = op.operands.back();
-  const auto view = strided_view(graph, seed, graph[seed].type.dims);
-  if (!view) return std::nullopt;
-  return DropoutSeedPlace{view->root, view->offset};
+std::optional<StridedView> dropout_seed(const Graph& graph, const Op& op) {
+  return strided_view(graph, op.operands.back(), {});
 }
 
 std::optional<AttentionRowsPlace> attention_rows(const Graph& graph, const Op& op, size_t operand) {

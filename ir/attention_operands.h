@@ -5,6 +5,7 @@
 
 #include "ir/attention_heads.h"
 #include "ir/builder.h"
+#include "ir/contraction.h"
 #include "ir/sym_expr.h"
 
 namespace sinter {
@@ -62,11 +63,7 @@ bool is_whole_mask(DimsRef mask, DimsRef result);
 llvm::SmallVector<ValueId, 7> with_whole_mask(Builder& b, const Op& op);
 
 /// The seed of an attention's dropout, one number in memory; nullopt: it has to be copied first.
-struct DropoutSeedPlace {
-  ValueId root;
-  SymExpr offset;
-};
-std::optional<DropoutSeedPlace> dropout_seed(const Graph& graph, const Op& op);
+std::optional<StridedView> dropout_seed(const Graph& graph, const Op& op);
 /// The operand, one of the op's, is the seed of its dropout: without one no operand is behind the
 /// others.
 bool is_dropout_seed(const Op& op, size_t operand);

@@ -84,7 +84,7 @@ struct alignas(8) GradientTokens {
   }
 };
 
-// Of a tile of other rows; queries' blocks keep no tokens there.
+// The tokens of a tile of other rows; a block of queries keeps none in shared memory.
 template <typename Config>
 using TokensOfTile =
     GradientTokens<Config::kOfKeys ? Config::kOtherRows : 2, Config::Mask::kDropout != 0>;

@@ -76,8 +76,8 @@ class AttentionSoftmax {
   }
   SINTER_DEVICE const float (&scale() const)[2] { return scale_; }
 
-  // The weights of logits, those of the tile of the last update_max(), as fragments of an operand
-  // A: words[4 s ..] hold 16 keys.
+  // Turns the logits that update_max() left into weights, as fragments of an operand A: words[4 s
+  // ..] hold 16 keys.
   SINTER_DEVICE void exponentiate(const float (&logits)[Sizes::keys / 2],
                                   unsigned (&words)[Sizes::keys / 4]) {
 #pragma unroll

@@ -110,7 +110,7 @@ class AttentionCall {
                                       dropout_pair(key)),
                          key % 16 >= 8, dropout_threshold_);
   }
-  /// What the other weights are multiplied by.
+  /// The factor of the weights that the dropout keeps; 1 without one.
   float dropped_scale() const { return has_dropout() ? dropout_scale(dropout_threshold_) : 1.0f; }
 
   /// The summary of the mask, if there is one, shows a key of a tile of keys to some token of the

@@ -18,7 +18,7 @@ from ..registry import DTYPES, MICROSOFT, Known, Node, Results, Value, axis_in, 
 from .products import product
 
 MAX_TERMS = 256  # products of two differences of 8-bit codes whose sum float32 has exactly
-MAX_CHUNKS = 64  # of so many terms
+MAX_CHUNKS = 64  # of MAX_TERMS terms, in one sum
 MIN_NOTED = 4096  # elements of a constant whose size is worth a note
 
 

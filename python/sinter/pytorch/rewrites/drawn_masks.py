@@ -16,7 +16,7 @@ import operator
 import torch
 from torch import fx
 
-from ..graphs.layout import is_random_op
+from ..graphs.layout import is_random
 from ..graphs.nodes import call
 
 aten = torch.ops.aten
@@ -27,27 +27,27 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def draw_masks(graph: fx.Graph) -> None:
-    """Rewrites a graph in place."""
-    before = [node for node in graph.nodes if node.op == "placeholder"][-1:]  # what the next mask is drawn behind
+    """Rewrites a graph in place, unless it has nodes that may draw numbers untold: a mask has no place among them."""
+    arguments = [node for node in graph.nodes if node.op == "placeholder"]
+    if not arguments or any(may_draw_untold(node) for node in graph.nodes):
+        return
+    before = arguments[-1]  # the next mask is drawn behind it
     ones: dict[tuple, fx.Node] = {}
     for node in list(graph.nodes):
-        if not may_draw(node):
-            continue
-        if before and is_dropout(node):
-            drawn = drawn_behind(graph, before[0], node, ones)
-            before = [drawn]
-            take(graph, node, drawn)
-        else:
-            before = [node]
+        if is_dropout(node):
+            before = drawn_behind(graph, before, node, ones)
+            take(graph, node, before)
+        elif is_random(node):
+            before = node
 
 
-def may_draw(node: fx.Node) -> bool:
-    """Whether a node draws random numbers, or runs what torch does not say it of: subgraphs, and ops that a user has
-    registered."""
+def may_draw_untold(node: fx.Node) -> bool:
+    """Whether a node runs a subgraph, or an op that a user has registered: they may draw random numbers without torch's
+    tag."""
     if node.op != "call_function":
         return node.op == "call_module"
     if isinstance(node.target, torch._ops.OpOverload):
-        return is_random_op(node.target) or node.target.namespace not in NAMESPACES
+        return node.target.namespace not in NAMESPACES
     return isinstance(node.target, torch._ops.HigherOrderOperator)
 
 
