@@ -112,7 +112,7 @@ SINTER_DEVICE void multiply_others(const GradientBlock<Config>& block, GradientW
     }
     wgmma_wait_group<0>(first_sums);
     warpgroup_fence_operand(second_sums);
-    stages.consumer_release();
+    stages.consumer_release_thread();
   }
   constexpr int multiplying = GradientRoles<Config>::kMultiplying;
   block.template store<multiplying>(first_sums, second_sums, row);
@@ -125,7 +125,7 @@ SINTER_DEVICE void find_gradients_by_warpgroups(const GradientBlock<Config>& blo
   __shared__ GradientShared<Config> shared;
   if (threadIdx.x == 0) {
     shared.own.init(Config::kThreads, 1);
-    shared.pipeline.init((Config::kOfKeys ? 2 : 1) * Roles::kLoading, Roles::kMultiplying / 32);
+    shared.pipeline.init((Config::kOfKeys ? 2 : 1) * Roles::kLoading, Roles::kMultiplying);
     fence_mbarrier_init();
   }
   __syncthreads();

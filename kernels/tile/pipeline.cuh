@@ -62,8 +62,16 @@ class PipelineState {
     advance();
   }
 
-  // The same in a pipeline that the `blocks` blocks of a cluster fill for one another: a lane
-  // arrives in each of them.
+  // The thread has read its part of the stage; of each warp that consumes, all lanes call it. Where
+  // lanes read by ordinary loads, compute-sanitizer's racecheck sees that they have: it does not
+  // follow __syncwarp() to the arrival of another lane.
+  SINTER_DEVICE void consumer_release_thread() {
+    mbarrier_arrive(cvta_to_shared(&pipeline_.stage[stage_].empty));
+    advance();
+  }
+
+  // The warp has read a stage in a pipeline that the `blocks` blocks of a cluster fill for one
+  // another: a lane arrives in each of them.
   template <int blocks>
   SINTER_DEVICE void consumer_release_cluster() {
     if constexpr (blocks == 1) return consumer_release();

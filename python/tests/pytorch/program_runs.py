@@ -12,6 +12,7 @@ import math
 import re
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -264,17 +265,25 @@ def dense_strides(graph) -> list:
     return strides
 
 
-def attention_gradient(grad, q, k, v, out, logsumexp, dropout_p, is_causal, *, attn_mask=None,
-                       scale=None):
-    """The gradient of torch's op for attention on the CPU."""
-    return torch.ops.sinter.attention_backward(grad, q, k, v, attn_mask, is_causal,
-                                               default_scale(q, scale))
+def attention_gradient(name: str) -> Callable:
+    """The gradient that stands for one of torch's ops for the gradient of attention; a mask gets none."""
+    schema = getattr(torch.ops.aten, name).default._schema
+    names = [argument.name for argument in schema.arguments]
+
+    def gradient(grad, q, k, v, *others, scale=None, attn_mask=None):
+        given = dict(zip(names[4:], others, strict=False))
+        grads = torch.ops.sinter.attention_backward(grad, q, k, v, given.get("attn_bias", attn_mask),
+                                                    given.get("is_causal", False), default_scale(q, scale))
+        return (*grads, *[None] * (len(schema.returns) - len(grads)))
+
+    return gradient
 
 
 # torch.func.functionalize takes scaled_dot_product_attention apart into the ops of a kernel. They stand for the ops
 # that torch.compile uses instead.
-TABLE = {**decompositions(), **defaults(KERNELS), **defaults(
-    {"_scaled_dot_product_flash_attention_for_cpu_backward": attention_gradient})}
+GRADIENTS = ("_scaled_dot_product_flash_attention_for_cpu_backward", "_scaled_dot_product_flash_attention_backward",
+             "_scaled_dot_product_efficient_attention_backward", "_scaled_dot_product_cudnn_attention_backward")
+TABLE = {**decompositions(), **defaults(KERNELS), **defaults({name: attention_gradient(name) for name in GRADIENTS})}
 
 
 def run_fx(program: Program, device: str, is_recorded: bool = False) -> Outcome:
