@@ -14,7 +14,7 @@ struct sinter_encoder {
 
   std::shared_ptr<sinter::CallDevice> device;
   sinter::OpenedModel model;
-  sinter::ReadyModel ready;
+  sinter::ReadyPlan ready;
   std::optional<sinter::Tokenizer> tokenizer;
   sinter::Pooling pooling;
   std::atomic<bool> encodes = false;

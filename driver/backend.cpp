@@ -4,8 +4,8 @@
 #include "frontends/files/bounded_file.h"
 #include "kernels/check_forms.h"
 #include "kernels/library.h"
-#include "runtime/cuda/executor.h"
-#include "runtime/host/executor.h"
+#include "runtime/cuda/executable.h"
+#include "runtime/host/executable.h"
 
 namespace sinter {
 namespace {
@@ -19,15 +19,15 @@ class HostBackend final : public Backend {
   std::string name() const override { return "cpu"; }
   bool on_gpu() const override { return false; }
   std::string target(const std::string& wanted) const override { return wanted; }
-  Result<std::vector<std::shared_ptr<const Model>>> load(
+  Result<std::vector<std::shared_ptr<const Executable>>> load(
       llvm::ArrayRef<std::shared_ptr<const Program>> programs,
       const TensorSource* source) override {
-    std::vector<std::shared_ptr<const Model>> models;
+    std::vector<std::shared_ptr<const Executable>> executables;
     for (const auto& program : programs) {
-      SINTER_LET(model, HostModel::load(program, source, progress_));
-      models.push_back(std::make_shared<HostModel>(std::move(model)));
+      SINTER_LET(executable, HostExecutable::load(program, source, progress_));
+      executables.push_back(std::make_shared<HostExecutable>(std::move(executable)));
     }
-    return models;
+    return executables;
   }
 
  private:
@@ -65,21 +65,22 @@ class CudaBackend final : public Backend {
   }
   bool on_gpu() const override { return true; }
   std::string target(const std::string&) const override { return device_->arch(); }
-  Result<std::vector<std::shared_ptr<const Model>>> load(
+  Result<std::vector<std::shared_ptr<const Executable>>> load(
       llvm::ArrayRef<std::shared_ptr<const Program>> programs,
       const TensorSource* source) override {
-    std::vector<std::shared_ptr<const Model>> models;
+    std::vector<std::shared_ptr<const Executable>> executables;
     std::shared_ptr<const CudaWeights> weights;
     for (const auto& program : programs) {
       if (!weights || !weights->serves(*program)) {
         SINTER_LET(loaded, CudaWeights::load(device_, *program, source, progress_));
         weights = std::move(loaded);
       }
-      SINTER_LET(model, CudaModel::load(program, device_, gemm_, weights, kernel_library(),
-                                        KernelCache::of_user(), ready_));
-      models.push_back(std::move(model));
+      SINTER_LET(executable,
+                 CudaExecutable::load(program, device_, gemm_, weights, kernel_library(),
+                                      KernelCache::of_user(), ready_));
+      executables.push_back(std::move(executable));
     }
-    return models;
+    return executables;
   }
   void add_machine_code(MachineCodeByText code) override {
     gemm_->add_machine_code(code);

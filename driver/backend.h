@@ -9,7 +9,7 @@
 #include "runtime/cuda/gemm_record.h"
 #include "runtime/cuda/kernel_compiler.h"
 #include "runtime/cuda/memory.h"
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 
@@ -48,7 +48,7 @@ class Backend {
   virtual std::string target(const std::string& wanted) const = 0;
   /// Programs of one module: they have the same weights, which are loaded once where they can be
   /// shared.
-  virtual Result<std::vector<std::shared_ptr<const Model>>> load(
+  virtual Result<std::vector<std::shared_ptr<const Executable>>> load(
       llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) = 0;
   /// GPU: machine code for its architecture that later calls of load() and later products take
   /// instead of compiling.

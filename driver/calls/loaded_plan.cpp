@@ -30,7 +30,7 @@ Result<std::shared_ptr<const LoadedPlan>> LoadedPlan::load(std::shared_ptr<CallD
     return plan;
   }
   SINTER_LET(tensors, GivenTensors::create(*plan->device_, *plan->program_, options));
-  SINTER_LET(host, HostModel::load(plan->program_, tensors.get(), options.progress));
+  SINTER_LET(host, HostExecutable::load(plan->program_, tensors.get(), options.progress));
   plan->host_ = std::move(host);
   return plan;
 }
@@ -41,9 +41,9 @@ Status LoadedPlan::load_on_gpu(const LoadPlanOptions& options) {
   SINTER_LET(tensors, GivenTensors::create(*device_, *program_, options));
   SINTER_LET(weights, CudaWeights::load(cuda, *program_, tensors.get(), options.progress,
                                         tensors->places(*program_)));
-  SINTER_LET(model, CudaModel::load(program_, cuda, nullptr, weights, kernel_library(),
-                                    KernelCache::of_user(), options.machine_code));
-  cuda_ = std::move(model);
+  SINTER_LET(executable, CudaExecutable::load(program_, cuda, nullptr, weights, kernel_library(),
+                                              KernelCache::of_user(), options.machine_code));
+  cuda_ = std::move(executable);
   machine_code_ = options.machine_code;
   record_ = options.record;
   products_ = options.products;

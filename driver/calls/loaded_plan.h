@@ -6,8 +6,8 @@
 #include "driver/calls/device.h"
 #include "driver/calls/tensor_view.h"
 #include "ir/tensor_source.h"
-#include "runtime/cuda/executor.h"
-#include "runtime/host/executor.h"
+#include "runtime/cuda/executable.h"
+#include "runtime/host/executable.h"
 
 namespace sinter {
 
@@ -45,8 +45,8 @@ class LoadedPlan {
 
   const Program& program() const { return *program_; }
   const CallDevice& device() const { return *device_; }
-  const HostModel& on_host() const { return *host_; }                       // on the CPU
-  const std::shared_ptr<const CudaModel>& on_gpu() const { return cuda_; }  // on a GPU
+  const HostExecutable& on_host() const { return *host_; }                       // on the CPU
+  const std::shared_ptr<const CudaExecutable>& on_gpu() const { return cuda_; }  // on a GPU
   /// Computes the plan's matrix products in `stream`, and must not be used in another stream at the
   /// same time; null if the plan has no products.
   Result<std::shared_ptr<CudaGemm>> products_in(CudaApi::Stream stream) const;
@@ -57,8 +57,8 @@ class LoadedPlan {
 
   std::shared_ptr<CallDevice> device_;
   std::shared_ptr<const Program> program_;
-  std::optional<HostModel> host_;
-  std::shared_ptr<const CudaModel> cuda_;
+  std::optional<HostExecutable> host_;
+  std::shared_ptr<const CudaExecutable> cuda_;
   MachineCodeByText machine_code_;
   GemmRecord record_;
   GemmPolicy products_ = GemmPolicy::first;

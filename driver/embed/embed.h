@@ -5,7 +5,7 @@
 
 #include "driver/activation_memory.h"
 #include "driver/embed/pooling.h"
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 
 namespace sinter {
 
@@ -31,7 +31,7 @@ struct EmbedCalls {
 };
 
 /// An error where the model is no encoder.
-Status require_encoder(const LoadedModel& model);
+Status require_encoder(const Model& model);
 
 /// Tokens of the longest text that the encoder takes: of its positions, and of what the pooling's
 /// files allow.
@@ -42,7 +42,7 @@ int64_t most_tokens(const ModelSpec& spec, const Pooling& pooling);
 /// the memory for activations and the model's positions go. `model` is an encoder, and `ready` it
 /// on a device. An error if a text is empty or too long, its call needs more memory, or a token is
 /// outside the vocabulary.
-Result<EmbedCalls> embed(const LoadedModel& model, const ReadyModel& ready,
+Result<EmbedCalls> embed(const Model& model, const ReadyPlan& ready,
                          llvm::ArrayRef<std::vector<int32_t>> texts, const EmbedOptions& options,
                          const TakeVector& take);
 

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 
@@ -24,7 +24,7 @@ ResidentCall resident_call(const Program& program, std::string entry,
 /// a state is written, writes the same rows.
 class ResidentCalls {
  public:
-  /// `session` is one of a CudaModel.
+  /// `session` is one of a CudaExecutable.
   static Result<ResidentCalls> create(std::unique_ptr<Session> session,
                                       const std::vector<ResidentCall>& calls);
 

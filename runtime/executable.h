@@ -1,5 +1,5 @@
-// Running a Program: a Model holds what calls share, a Session what one user's calls leave behind.
-// The host (host/executor.h) and CUDA (cuda/executor.h) implement both.
+// Running a Program: an Executable holds what calls share, a Session what one user's calls leave
+// behind. The host (host/executable.h) and CUDA (cuda/executable.h) implement both.
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ struct RunResult {
   std::vector<std::pair<std::string, HostTensor>> kept;  // in the order of CallOptions::keep
 };
 
-/// The states of one user of a model, zeros at first. One call at a time.
+/// The states of one user of an executable, zeros at first. One call at a time.
 class Session {
  public:
   virtual ~Session() = default;
@@ -54,9 +54,9 @@ class Session {
 };
 
 /// A program with its weights, immutable. Sessions keep what they need of it.
-class Model {
+class Executable {
  public:
-  virtual ~Model() = default;
+  virtual ~Executable() = default;
 
   virtual const Program& program() const = 0;
   /// "cpu", "cuda:0 (NVIDIA H200)"
