@@ -9,7 +9,7 @@ struct sinter_batch {
     batch = {};
   }
 
-  std::shared_ptr<sinter::CallDevice> device;
+  std::shared_ptr<sinter::Device> device;
   std::shared_ptr<const sinter::OpenedModel> model;
   std::unique_ptr<sinter::SequenceBatch> batch;
   /// The progress of the running function, or null. The batch feeds prompts with what it was made

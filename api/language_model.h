@@ -12,7 +12,7 @@ struct sinter_language_model {
     ready = {};
   }
 
-  std::shared_ptr<sinter::CallDevice> device;
+  std::shared_ptr<sinter::Device> device;
   std::string path, chat_template;
   std::shared_ptr<const sinter::OpenedModel> model;  // its batches read it too
   sinter::ReadyPlan ready;

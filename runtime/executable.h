@@ -11,6 +11,9 @@
 
 namespace sinter {
 
+class CudaExecutable;
+class CudaSession;
+
 /// The byte that fills memory without a value if that is requested: NaNs in every float type.
 inline constexpr unsigned char kPoison = 0xFF;
 
@@ -30,6 +33,9 @@ struct CallOptions {
   /// results bit for bit, or by its tolerance for an inexact caller's op; a difference is an error
   /// (ExitCode::check_failed) that names the kernel.
   bool check_kernels = false;
+  /// Host: tensors that take the place of states, by number, of their type and extents; the call
+  /// reads and writes them.
+  std::vector<std::pair<size_t, HostTensor*>> states = {};
 };
 
 struct RunResult {
@@ -51,6 +57,10 @@ class Session {
 
   /// State `index` of the program, copied out.
   virtual Result<HostTensor> state(size_t index) const = 0;
+  /// All states are zeros again; on a GPU in the order of its stream, without a wait.
+  virtual Status clear_states() = 0;
+  /// The session whose calls stay on a GPU; null: the host's.
+  virtual CudaSession* on_cuda() { return nullptr; }
 };
 
 /// A program with its weights, immutable. Sessions keep what they need of it.
@@ -67,6 +77,8 @@ class Executable {
       llvm::ArrayRef<int64_t> symbol_values) const = 0;
   /// Weight `index` of the program, copied out.
   virtual Result<HostTensor> read_weight(size_t index) const = 0;
+  /// The executable whose sessions stay on a GPU; null: the host's.
+  virtual std::shared_ptr<const CudaExecutable> on_cuda() const { return nullptr; }
 };
 
 /// Index of the symbol, or -1.

@@ -47,8 +47,8 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   SINTER_LET(executables,
              options.backend->load({fused.program, unfused.program}, model.tensors.get()));
   const double loading_s = seconds_since(begin);
-  plans.fused = std::dynamic_pointer_cast<const CudaExecutable>(executables[0]);
-  plans.unfused = std::dynamic_pointer_cast<const CudaExecutable>(executables[1]);
+  plans.fused = executables[0]->on_cuda();
+  plans.unfused = executables[1]->on_cuda();
   SINTER_CHECK(plans.fused && plans.unfused, "a GPU's backend gave executables of another device");
   const double kernels_s = plans.fused->compile_seconds() + plans.unfused->compile_seconds();
   report.seconds.emplace_back("kernels", kernels_s);

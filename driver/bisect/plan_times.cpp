@@ -55,7 +55,7 @@ Result<PlanTimer> PlanTimer::create(const PlanRuns& runs,
 
 Result<std::vector<CallTimes>> PlanTimer::measure(
     const std::shared_ptr<const Executable>& plan) const {
-  SINTER_LET(watch, Stopwatch::create(static_cast<const CudaExecutable&>(*plan).cuda_device()));
+  SINTER_LET(watch, Stopwatch::create(plan->on_cuda()->cuda_device()));
   std::vector<CallTimes> all;
   for (size_t i = 0; i < calls_.size(); ++i) {
     SINTER_LET(own, record(plan, calls_[i], session_values_));

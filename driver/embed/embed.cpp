@@ -50,11 +50,13 @@ struct Together {
   size_t count = 0;
   int64_t arena_bytes = 0;
 };
-Result<Together> fitting(const ModelSpec& spec, const Program& program,
+Result<Together> fitting(const ModelSpec& spec, const Executable& executable,
                          llvm::ArrayRef<std::vector<int32_t>> texts, size_t number,
                          const EmbedOptions& options) {
   const int64_t activation_bytes = options.activation_bytes;
-  const int64_t shared_tokens = options.shared_tokens.value_or(spec.max_positions);
+  const int64_t shared_tokens =
+      options.shared_tokens.value_or(executable.on_cuda() ? spec.max_positions : kHostSharedTokens);
+  const Program& program = executable.program();
   SINTER_LET(entry, encode_entry(program));
   Together together;
   int64_t tokens = 0;
@@ -102,8 +104,8 @@ Result<EmbedCalls> embed(const Model& model, const ReadyPlan& ready,
   std::vector<Together> calls;
   EmbedCalls result;
   for (size_t at = 0; at < texts.size(); at += calls.back().count) {
-    SINTER_LET(call, fitting(*model.spec, ready.executable->program(), texts.drop_front(at), at + 1,
-                             options));
+    SINTER_LET(call,
+               fitting(*model.spec, *ready.executable, texts.drop_front(at), at + 1, options));
     calls.push_back(call);
     result.arena_bytes = std::max(result.arena_bytes, call.arena_bytes);
   }

@@ -12,14 +12,14 @@ namespace sinter {
 struct EmbedOptions {
   Pooling pooling;
   int64_t activation_bytes = kActivationBytes;  // of a call's arena, at most
-  /// Texts share a call up to this number of tokens; none: up to the model's positions.
+  /// Texts share a call up to this number of tokens; none: up to the model's positions, or
+  /// kHostSharedTokens on the CPU.
   std::optional<int64_t> shared_tokens;
   int64_t prompt_tokens = 0;  // first tokens of each text, which Pooling::pools_prompt is about
 };
 
-/// EmbedOptions::shared_tokens on the CPU, where attention of a call computes the scores of all its
-/// tokens, across texts too. MiniLM on 40 texts of 32 tokens takes 0.89 s of a processor with 128
-/// and 1.33 s with 512.
+/// On the CPU attention of a call computes the scores of all its tokens, across texts too. MiniLM
+/// on 40 texts of 32 tokens takes 0.89 s of a processor with 128 and 1.33 s with 512.
 inline constexpr int64_t kHostSharedTokens = 128;
 
 /// Takes the vector of the next text, in the order of the texts; an error ends the work.

@@ -65,7 +65,7 @@ class CudaGenerator final : public RecordedGenerator {
     CudaEvent done;
   };
 
-  const CudaSession& session() const { return static_cast<const CudaSession&>(*state_.session); }
+  CudaSession& session() const { return *state_.session->on_cuda(); }
   int64_t steps() const { return most_ - 1; }
   /// From which step `step` (0 chooses the second token) reads.
   static size_t block_of(int64_t step) { return static_cast<size_t>(step % kBlocks); }
@@ -195,7 +195,7 @@ class CudaGenerator final : public RecordedGenerator {
       arrival.rows = std::move(rows);
     }
     SINTER_TRY(upload());
-    static_cast<CudaSession&>(*state_.session).free_arena();  // the prompts' may be large
+    session().free_arena();  // the prompts' may be large
     SINTER_LET(decode_bytes, session().arena_bytes("decode", state_.symbol_values));
     SINTER_LET(sample_bytes, session().arena_bytes("sample", state_.symbol_values));
     sample_arena_ = aligned_bytes(decode_bytes);

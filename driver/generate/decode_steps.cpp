@@ -198,7 +198,7 @@ Result<std::vector<int32_t>> sample_tokens(const Program& program, Session& sess
 
 Result<std::unique_ptr<DecodeSteps>> DecodeSteps::create(
     std::shared_ptr<const Executable> executable, Session& session, int64_t rows, int64_t most) {
-  auto* cuda = dynamic_cast<CudaSession*>(&session);
+  CudaSession* cuda = session.on_cuda();
   if (cuda == nullptr || computes_rows(executable->program()))
     return std::make_unique<SessionSteps>(std::move(executable), session, rows);
   auto steps = std::make_unique<CudaSteps>(std::move(executable), *cuda, rows);

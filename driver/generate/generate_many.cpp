@@ -15,10 +15,10 @@ namespace {
 // Caches and activations together take this share of the free memory at most.
 constexpr double kUsableShare = 0.9;
 
-/// Bytes that are free on the model's device; nothing where the system does not tell.
+/// Bytes that are free on the executable's device; nothing where the system does not tell.
 Result<std::optional<int64_t>> free_bytes(const Executable& executable) {
-  const auto* cuda = dynamic_cast<const CudaExecutable*>(&executable);
-  if (cuda == nullptr) return available_memory();
+  const std::shared_ptr<const CudaExecutable> cuda = executable.on_cuda();
+  if (!cuda) return available_memory();
   SINTER_LET(memory, cuda->cuda_device()->memory());
   return std::optional(static_cast<int64_t>(memory.free));
 }

@@ -186,7 +186,7 @@ Result<std::unique_ptr<Generator>> Generator::create(std::shared_ptr<const Execu
   SINTER_LET(state, start_generation(*executable, prompts, most, sampling, streaming, prefill));
   const PrefillChunk chunk = state.chunk;
   std::unique_ptr<Generator> generator;
-  if (dynamic_cast<const CudaExecutable*>(executable.get())) {
+  if (executable->on_cuda()) {
     SINTER_LET(recorded, record_generation(std::move(executable), std::move(state), most));
     generator = std::move(recorded);
   } else {

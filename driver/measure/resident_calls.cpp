@@ -52,7 +52,7 @@ ResidentCall resident_call(const Program& program, std::string entry,
 Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned,
                                             const std::vector<ResidentCall>& calls) {
   ResidentCalls result;
-  SINTER_CHECK(dynamic_cast<const CudaSession*>(owned.get()), "calls reside on a GPU");
+  SINTER_CHECK(owned->on_cuda(), "calls reside on a GPU");
   result.session_ = std::move(owned);
   const CudaSession& session = result.session();
   std::vector<const EntryPlan*> entries;

@@ -28,7 +28,7 @@ class ResidentCalls {
   static Result<ResidentCalls> create(std::unique_ptr<Session> session,
                                       const std::vector<ResidentCall>& calls);
 
-  const CudaSession& session() const { return static_cast<const CudaSession&>(*session_); }
+  const CudaSession& session() const { return *session_->on_cuda(); }
   const CudaStream& stream() const { return session().stream(); }
   const std::vector<CudaCall>& calls() const { return calls_; }
   /// All calls' steps, in order.

@@ -108,7 +108,7 @@ Status tune_decode(const Model& model, ReadyPlan& ready, const ProfileOptions& o
   SINTER_LET(phase, chosen_phase(model, options.phase));
   if (phase != "decode" || !is_language_model(model)) return {};
   SINTER_LET(prompts, decode_prompts(model, options, kWarmTokens + options.count));
-  const auto loaded = std::dynamic_pointer_cast<const CudaExecutable>(ready.executable);
+  const std::shared_ptr<const CudaExecutable> loaded = ready.executable->on_cuda();
   SINTER_LET(tuning,
              tune_forms({{&ready.compiled, options_for(options.compile, *options.backend), loaded}},
                         prompts, options.count, {}));
@@ -147,8 +147,8 @@ Result<Profile> profile(const OpenedModel& model, const ProfileOptions& options)
 }
 
 Result<Profile> profile(const Model& model, const ReadyPlan& ready, const ProfileOptions& options) {
-  const auto* loaded = dynamic_cast<const CudaExecutable*>(ready.executable.get());
-  SINTER_CHECK(loaded, "an executable on a GPU that is no CudaExecutable");
+  const std::shared_ptr<const CudaExecutable> loaded = ready.executable->on_cuda();
+  SINTER_CHECK(loaded, "a profile of an executable on the host");
   const CudaDevice& device = *loaded->cuda_device();
   SINTER_LET(work, make_workload(model, ready, options, kWarmTokens + options.count));
 

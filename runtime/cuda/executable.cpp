@@ -156,7 +156,7 @@ Status CudaSession::allocate_states() {
   return stream_.synchronize("clearing the states");
 }
 
-Status CudaSession::clear_states() const {
+Status CudaSession::clear_states() {
   for (const CudaMemory& state : states_)
     SINTER_TRY(stream_.fill(state.address(), 0, state.bytes()));
   return {};

@@ -46,6 +46,7 @@ class CudaExecutable final : public Executable,
   Result<std::unique_ptr<Session>> new_session(
       llvm::ArrayRef<int64_t> symbol_values) const override;
   Result<HostTensor> read_weight(size_t index) const override;
+  std::shared_ptr<const CudaExecutable> on_cuda() const override { return shared_from_this(); }
 
   const CudaDevicePtr& cuda_device() const { return device_; }
   CudaGemm& gemm() const { return *gemm_; }
@@ -127,6 +128,8 @@ class CudaSession final : public Session {
                         llvm::ArrayRef<const HostTensor*> inputs,
                         const CallOptions& options = {}) override;
   Result<HostTensor> state(size_t index) const override;
+  Status clear_states() override;
+  CudaSession* on_cuda() override { return this; }
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
   /// `outputs` instead of the arena where that is not 0. If every output has an address, or with
@@ -150,8 +153,6 @@ class CudaSession final : public Session {
   /// Memory for all states, zeros; nothing if it is there. May wait. Calls that were placed before
   /// have no states.
   Status allocate_states();
-  /// Enqueues zeros for all states.
-  Status clear_states() const;
 
   /// After a call: element `i` of the i64 input whose elements the numbers of row check `check` are
   /// casts of, read where it is bound; nothing: there is none. Waits.

@@ -196,6 +196,7 @@ Result<RunResult> CudaSession::run(std::string_view entry_name,
                                    llvm::ArrayRef<int64_t> symbol_values,
                                    llvm::ArrayRef<const HostTensor*> inputs,
                                    const CallOptions& options) {
+  SINTER_CHECK(options.states.empty(), "states in host memory");
   const Program& program = executable_->program();
   SINTER_LET(entry, find_call(program, entry_name, symbol_values, symbol_values_));
   SINTER_TRY(check_call_inputs(program, *entry, symbol_values, inputs));

@@ -57,14 +57,15 @@ Result<HostSession> HostSession::create(HostExecutable executable,
     SINTER_LET(tensor, make_tensor(state.type.dtype, concrete_dims(state.type, symbol_values)));
     session.states_.push_back(std::move(tensor));
   }
-  session.clear_states();
+  SINTER_TRY(session.clear_states());
   session.symbol_values_.assign(symbol_values.begin(), symbol_values.end());
   session.executable_ = std::move(executable);
   return session;
 }
 
-void HostSession::clear_states() {
+Status HostSession::clear_states() {
   for (HostTensor& state : states_) std::fill(state.bytes.begin(), state.bytes.end(), std::byte{0});
+  return {};
 }
 
 Result<RunResult> HostSession::run(std::string_view entry_name,
@@ -73,8 +74,14 @@ Result<RunResult> HostSession::run(std::string_view entry_name,
                                    const CallOptions& options) {
   const Program& program = executable_.program();
   SINTER_LET(entry, find_call(program, entry_name, symbol_values, symbol_values_));
-  return run_entry({program, *entry, executable_.data_->kernels, executable_.data_->weights,
-                    states_, symbol_values, inputs, options});
+  const auto exchange_states = [&] {
+    for (const auto& [index, tensor] : options.states) std::swap(states_[index], *tensor);
+  };
+  exchange_states();
+  auto result = run_entry({program, *entry, executable_.data_->kernels, executable_.data_->weights,
+                           states_, symbol_values, inputs, options});
+  exchange_states();
+  return result;
 }
 
 }  // namespace sinter

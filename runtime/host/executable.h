@@ -39,12 +39,10 @@ class HostSession final : public Session {
                         llvm::ArrayRef<const HostTensor*> inputs,
                         const CallOptions& options = {}) override;
   Result<HostTensor> state(size_t index) const override { return states_[index]; }
+  Status clear_states() override;
 
   /// One per state of the program.
   llvm::ArrayRef<HostTensor> states() const { return states_; }
-  void clear_states();
-  /// Exchanges a state with a tensor of its type and extents.
-  void swap_state(size_t index, HostTensor& tensor) { std::swap(states_[index], tensor); }
 
  private:
   HostExecutable executable_;

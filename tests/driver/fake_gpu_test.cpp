@@ -426,7 +426,7 @@ TEST_CASE("a launch of 2^31 - 1 blocks is made, of one more it is an error") {
   const auto model = value(CudaExecutable::assemble(wide, device, nullptr, std::move(weights),
                                                     {library}, {value(library->kernel("k"))}));
   const auto made = value(model->new_session({1, 1}));
-  const auto& session = static_cast<const CudaSession&>(*made);
+  const auto& session = *made->on_cuda();
   const auto launched = [&](int64_t rows) -> Status {
     driver().take_launches();
     SINTER_LET(call, session.place("main", {rows, per_block}, {CudaAddress{256}}, 256));

@@ -56,7 +56,7 @@ arrow("runtime/[^/]*\\.cpp$" OWN ${below_runtime} runtime/host/ runtime/cuda/)
 arrow(runtime/ OWN ${below_runtime})
 
 # The driver's folders and the files beside them, one way from top to bottom.
-set(base "driver/(activation_memory|backend|board|integers|json_lists|machine|memory_use|shell_word|step_class|streaming|temporary_folder|text_file|text_table)\\.")
+set(base "driver/(activation_memory|backend|board|device|integers|json_lists|machine|memory_use|shell_word|step_class|streaming|temporary_folder|text_file|text_table)\\.")
 set(below_driver ir/ device/ passes/ plan/ codegen/lowering/ frontends/ runtime/ "${kernels}" "${base}")
 set(opened driver/compile/ driver/stored_plan/ "driver/(opened_model|build|text|routing)\\.")
 set(model ${opened} driver/ready_plan\\.)

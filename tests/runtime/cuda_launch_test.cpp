@@ -83,7 +83,7 @@ Launch wide_launch() {
 FakeLaunch launched(const std::shared_ptr<Program>& program, const CudaDevicePtr& on) {
   const auto model = value(load(program, on));
   const auto made = value(model->new_session({}));
-  const auto& session = static_cast<const CudaSession&>(*made);
+  const auto& session = *made->on_cuda();
   const CudaCall call = value(session.place("main", {}, {CudaAddress{256}}, 256));
   driver().take_launches();
   REQUIRE(session.enqueue(call, session.stream()));
