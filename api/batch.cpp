@@ -9,7 +9,7 @@ struct sinter_batch {
     batch = {};
   }
 
-  std::shared_ptr<sinter::CallDevice> device;
+  std::shared_ptr<sinter::Device> device;
   std::shared_ptr<const sinter::OpenedModel> model;
   std::unique_ptr<sinter::SequenceBatch> batch;
   /// The progress of the running function, or null. The batch feeds prompts with what it was made
@@ -47,8 +47,8 @@ Result<std::unique_ptr<sinter_batch>> make_batch(const sinter_language_model& mo
     return !batch->progress || (*batch->progress)("prompts", done, total).has_value();
   };
   const CudaContextGuard guard(model.device->cuda_api());
-  SINTER_LET(batch, SequenceBatch::create(model.ready.model, static_cast<int64_t>(places), capacity,
-                                          prefill));
+  SINTER_LET(batch, SequenceBatch::create(model.ready.executable, static_cast<int64_t>(places),
+                                          capacity, prefill));
   made->batch = std::move(batch);
   count_places(*made);
   return made;

@@ -4,14 +4,12 @@
 #include <unistd.h>
 
 #include "api/callbacks.h"
-#include "driver/integers.h"
 #include "ir/verify_graph.h"
-#include "runtime/cuda/driver.h"
 
 namespace sinter {
 namespace {
 
-std::unique_ptr<sinter_device> describe(std::shared_ptr<CallDevice> device) {
+std::unique_ptr<sinter_device> describe(std::shared_ptr<Device> device) {
   auto made = std::make_unique<sinter_device>();
   made->name = device->name();
   made->target = device->target();
@@ -20,7 +18,7 @@ std::unique_ptr<sinter_device> describe(std::shared_ptr<CallDevice> device) {
 }
 
 Result<std::unique_ptr<sinter_device>> open_gpu(const GpuOptions& options) {
-  SINTER_LET(device, CallDevice::gpu(options));
+  SINTER_LET(device, Device::gpu(options));
   return describe(std::move(device));
 }
 
@@ -33,15 +31,6 @@ void sleep_if_ended(Work&& work) {
   } catch (const abi::__forced_unwind&) {
     for (;;) ::pause();
   }
-}
-
-/// N of "cuda:N", 0 of "cuda".
-Result<int> ordinal_of(std::string_view name) {
-  if (name == "cuda") return 0;
-  if (name.starts_with("cuda:"))
-    return parse_integer<int32_t>(name.substr(5), "device", {.least = 0});
-  return fail(fmt::format("no device is called \"{}\"", printable(name)), {},
-              "give auto, cpu, cuda or cuda:N", ExitCode::usage);
 }
 
 }  // namespace
@@ -75,9 +64,7 @@ Result<std::shared_ptr<Backend>> backend_on(const sinter_device& device,
                                             const WeightProgress& progress) {
   BackendOptions options;
   options.progress = progress;
-  if (device.device->on_gpu()) return Backend::on(device.device->cuda(), options);
-  options.device = "cpu";
-  return Backend::open(options);
+  return Backend::on(device.device, options);
 }
 
 }  // namespace sinter
@@ -87,15 +74,10 @@ using namespace sinter;
 sinter_error* sinter_device_open(const char* name, sinter_device** device) {
   return make_handle(device, [&]() -> Result<std::unique_ptr<sinter_device>> {
     SINTER_TRY(require(name, "name"));
-    const std::string_view wanted = name;
-    if (wanted == "auto") {
-      const Result<int> count = cuda_device_count();
-      if (count && *count > 0) return open_gpu({});
-    }
-    if (wanted == "auto" || wanted == "cpu") return describe(CallDevice::cpu());
-    SINTER_LET(ordinal, ordinal_of(wanted));
+    SINTER_LET(choice, choose_device(name));
+    if (!choice.gpu) return describe(Device::cpu());
     GpuOptions options;
-    options.ordinal = ordinal;
+    options.ordinal = *choice.gpu;
     return open_gpu(options);
   });
 }

@@ -5,11 +5,10 @@
 
 #include "api/border.h"
 #include "driver/backend.h"
-#include "driver/calls/device.h"
 #include "driver/calls/tensor_view.h"
 
 struct sinter_device {
-  std::shared_ptr<sinter::CallDevice> device;
+  std::shared_ptr<sinter::Device> device;
   std::string name, target;
 };
 

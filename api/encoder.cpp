@@ -12,9 +12,9 @@ struct sinter_encoder {
     ready = {};
   }
 
-  std::shared_ptr<sinter::CallDevice> device;
+  std::shared_ptr<sinter::Device> device;
   sinter::OpenedModel model;
-  sinter::ReadyModel ready;
+  sinter::ReadyPlan ready;
   std::optional<sinter::Tokenizer> tokenizer;
   sinter::Pooling pooling;
   std::atomic<bool> encodes = false;
@@ -72,7 +72,6 @@ Status encode_texts(const sinter_encoder& encoder, llvm::ArrayRef<std::string> t
                                    reader.text("prompt-name")));
   SINTER_LET(activation_bytes, read_activation_memory(reader));
   embedding.activation_bytes = activation_bytes;
-  if (!encoder.device->on_gpu()) embedding.shared_tokens = kHostSharedTokens;
   SINTER_TRY(reader.finish());
   for (size_t i = 0; i < texts.size(); ++i)
     SINTER_TRY(check_utf8(texts[i], fmt::format("text {}", i + 1)));

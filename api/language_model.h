@@ -3,7 +3,7 @@
 
 #include "api/device.h"
 #include "api/options.h"
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 #include "driver/text.h"
 
 struct sinter_language_model {
@@ -12,10 +12,10 @@ struct sinter_language_model {
     ready = {};
   }
 
-  std::shared_ptr<sinter::CallDevice> device;
+  std::shared_ptr<sinter::Device> device;
   std::string path, chat_template;
   std::shared_ptr<const sinter::OpenedModel> model;  // its batches read it too
-  sinter::ReadyModel ready;
+  sinter::ReadyPlan ready;
   std::optional<sinter::Tokenizer> tokenizer;
   /// A function that runs the model; shared with its batches, whose products work in the same
   /// memory.

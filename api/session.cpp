@@ -23,7 +23,7 @@ namespace sinter {
 namespace {
 
 /// The machine code that a stored plan has for the device.
-Result<MachineCodeByText> machine_code_of(const sinter_plan& plan, const CallDevice& device) {
+Result<MachineCodeByText> machine_code_of(const sinter_plan& plan, const Device& device) {
   const auto& stored = plan.source.model.plan;
   if (!stored || !device.on_gpu()) return MachineCodeByText();
   return stored->machine_code_for(device.target());

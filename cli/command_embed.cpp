@@ -156,8 +156,7 @@ Status embed_command(const EmbedCommand& options) {
   SINTER_LET(backend, open_backend(options));
   const int64_t activation_bytes = to_prefill(options).activation_bytes;
   SINTER_LET(ready, make_ready(model, request.compile, *backend));
-  EmbedOptions embedding{pooling, activation_bytes, {}, tokens.prompt_tokens};
-  if (!backend->on_gpu()) embedding.shared_tokens = kHostSharedTokens;
+  const EmbedOptions embedding{pooling, activation_bytes, {}, tokens.prompt_tokens};
   SINTER_LET(embedded, embed(model, ready, texts, embedding,
                              [&](llvm::ArrayRef<double> vector) { return sink.take(vector); }));
   SINTER_TRY(sink.finish());

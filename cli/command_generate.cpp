@@ -218,14 +218,14 @@ Status read_prompts(GenerateCommand& options) {
   return {};
 }
 
-void note_unapplied(const LoadedModel& model) {
+void note_unapplied(const Model& model) {
   if (!model.unapplied.empty())
     note(fmt::format("the folder's settings for generating text are not applied: {}",
                      fmt::join(model.unapplied, ", ")));
 }
 
 /// A line for people who wait for the CPU: what it is for, and its rate where that is low.
-void note_cpu(const LoadedModel& model, const Backend& backend) {
+void note_cpu(const Model& model, const Backend& backend) {
   constexpr double kParametersPerSecond = 3e8;  // two cores take 4.2 s a token of Llama-3.2-1B
   constexpr double kSlow = 0.1;
   double parameters = 0;

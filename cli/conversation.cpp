@@ -24,7 +24,7 @@ Result<std::optional<std::string>> next_message(InputLines& lines) {
 
 class Answers {
  public:
-  Answers(const LoadedModel& model, const ReadyModel& ready, const Tokenizer& tokenizer,
+  Answers(const Model& model, const ReadyPlan& ready, const Tokenizer& tokenizer,
           const Conversation& conversation)
       : model_(model), ready_(ready), tokenizer_(tokenizer), conversation_(conversation) {}
 
@@ -85,8 +85,8 @@ class Answers {
                 conversation_.where, "begin a new one");
   }
 
-  const LoadedModel& model_;
-  const ReadyModel& ready_;
+  const Model& model_;
+  const ReadyPlan& ready_;
   const Tokenizer& tokenizer_;
   const Conversation& conversation_;
   std::string text_, answer_;  // up to the last message, and what was said to that
@@ -108,7 +108,7 @@ Status check_conversation(const Conversation& conversation) {
       ExitCode::usage);
 }
 
-Status converse(const LoadedModel& model, const ReadyModel& ready, const Tokenizer& tokenizer,
+Status converse(const Model& model, const ReadyPlan& ready, const Tokenizer& tokenizer,
                 const Conversation& conversation) {
   Answers answers(model, ready, tokenizer, conversation);
   InputLines lines;

@@ -20,7 +20,7 @@ Status check_conversation(const Conversation& conversation);
 /// Answers the lines of standard input, each in the light of all before it, until they end. The
 /// model reads the whole conversation for each answer. Ctrl-C ends an answer; what is there of it
 /// stays a part of the conversation.
-Status converse(const LoadedModel& model, const ReadyModel& ready, const Tokenizer& tokenizer,
+Status converse(const Model& model, const ReadyPlan& ready, const Tokenizer& tokenizer,
                 const Conversation& conversation);
 
 }  // namespace sinter

@@ -55,7 +55,7 @@ Result<std::string> continuation_text(const Tokenizer& tokenizer, llvm::ArrayRef
   return text + rest;
 }
 
-Status print_continuations(const OpenedModel& model, const ReadyModel& ready,
+Status print_continuations(const OpenedModel& model, const ReadyPlan& ready,
                            llvm::ArrayRef<std::vector<int32_t>> prompts,
                            const std::optional<Tokenizer>& tokenizer, ManyOptions options,
                            std::string_view device) {

@@ -13,7 +13,7 @@ Result<std::string> continuation_text(const Tokenizer& tokenizer, llvm::ArrayRef
 /// Continues all prompts and prints a JSON object a line for each, in the order of the prompts: its
 /// tokens, and their text if there is a tokenizer. A line is printed as a whole, when the prompt
 /// and all before it are complete.
-Status print_continuations(const OpenedModel& model, const ReadyModel& ready,
+Status print_continuations(const OpenedModel& model, const ReadyPlan& ready,
                            llvm::ArrayRef<std::vector<int32_t>> prompts,
                            const std::optional<Tokenizer>& tokenizer, ManyOptions options,
                            std::string_view device);

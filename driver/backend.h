@@ -1,15 +1,13 @@
-// Where plans run: the CPU, or a GPU through its driver.
+// Where the plans of whole models run: a device, how it computes products, and machine code for it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
+#include "driver/device.h"
 #include "ir/tensor_source.h"
 #include "runtime/cuda/gemm_record.h"
 #include "runtime/cuda/kernel_compiler.h"
-#include "runtime/cuda/memory.h"
-#include "runtime/executor.h"
 
 namespace sinter {
 
@@ -33,33 +31,36 @@ Result<RecordFile> read_record(const std::string& path);
 
 class Backend {
  public:
-  /// `auto` takes the first GPU, or the CPU where there is none.
   static Result<std::shared_ptr<Backend>> open(const BackendOptions& options);
-  /// A GPU that was opened; BackendOptions::device is not read.
-  static Result<std::shared_ptr<Backend>> on(CudaDevicePtr device, const BackendOptions& options);
-  virtual ~Backend() = default;
+  /// On a device that was opened; BackendOptions::device is not read.
+  static Result<std::shared_ptr<Backend>> on(std::shared_ptr<const Device> device,
+                                             const BackendOptions& options);
 
-  /// "cuda:0 (NVIDIA H200)"
-  virtual std::string name() const = 0;
-  /// Why it was taken, for people: "the first of 1 GPU", "no NVIDIA driver on this machine".
+  std::string name() const { return device_->name(); }
+  /// Why its device was taken (DeviceChoice::why).
   const std::string& why() const { return why_; }
-  virtual bool on_gpu() const = 0;
+  bool on_gpu() const { return device_->on_gpu(); }
   /// The device description that plans for it are made for; `wanted` is what the user asked for.
-  virtual std::string target(const std::string& wanted) const = 0;
-  /// Programs of one module: they have the same weights, which are loaded once where they can be
-  /// shared.
-  virtual Result<std::vector<std::shared_ptr<const Model>>> load(
-      llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) = 0;
+  std::string target(const std::string& wanted) const;
+  /// Device::load().
+  Result<std::vector<std::shared_ptr<const Executable>>> load(
+      llvm::ArrayRef<std::shared_ptr<const Program>> programs, const TensorSource* source) const;
   /// GPU: machine code for its architecture that later calls of load() and later products take
   /// instead of compiling.
-  virtual void add_machine_code(MachineCodeByText) {}
+  void add_machine_code(MachineCodeByText code);
   /// The decisions made so far; empty on the CPU.
-  virtual GemmRecord record() const { return {}; }
-  /// Decisions made elsewhere, to stand in the record.
-  virtual void add_forms(const TunedForms&) {}
+  GemmRecord record() const;
+  /// GPU: decisions made elsewhere, to stand in the record.
+  void add_forms(const TunedForms& forms);
 
  private:
-  std::string why_;
+  Backend() = default;
+
+  std::shared_ptr<const Device> device_;
+  std::string why_ = "as asked";
+  std::shared_ptr<CudaGemm> gemm_;  // null: the CPU
+  WeightProgress progress_;
+  MachineCodeByText machine_code_;
 };
 
 }  // namespace sinter

@@ -69,7 +69,7 @@ Result<OpenedModel> open_plan(const std::string& path, const OpenOptions& option
   if (!entries.empty())
     std::erase_if(module.entries,
                   [&](const Entry& entry) { return !llvm::is_contained(entries, entry.name); });
-  OpenedModel model(LoadedModel{manifest.spec, std::move(module), std::move(tensors), path});
+  OpenedModel model(Model{manifest.spec, std::move(module), std::move(tensors), path});
   model.unapplied = manifest.unapplied;
   model.plan = std::move(plan);
   model.compiled_with = manifest.compile;

@@ -12,9 +12,9 @@ struct OpenOptions : LoadOptions {
 };
 
 /// For a plan's folder, `module` is the one that was compiled, and `origin` the folder.
-struct OpenedModel : LoadedModel {
+struct OpenedModel : Model {
   OpenedModel() = default;
-  OpenedModel(LoadedModel model) : LoadedModel(std::move(model)) {}
+  OpenedModel(Model model) : Model(std::move(model)) {}
 
   std::shared_ptr<const StoredPlan> plan;  // null: the module is to be compiled
   /// For a plan's folder: the options it was compiled with, and the `forms` of its record.

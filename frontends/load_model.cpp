@@ -46,7 +46,7 @@ std::string model_name(const fs::path& path) {
 struct Weights {
   std::shared_ptr<const TensorSource> tensors;                   // null: there are none
   std::string place = {};                                        // the first file, for messages
-  std::optional<std::pair<std::string, std::string>> tied = {};  // LoadedModel::tied_tensors
+  std::optional<std::pair<std::string, std::string>> tied = {};  // Model::tied_tensors
   CodedTensors coded = {};                                       // WeightNames::coded
 };
 
@@ -202,19 +202,19 @@ WeightNames usual_names(WeightMap map) {
   return {std::move(map), std::move(prefix)};
 }
 
-LoadedModel finished(std::optional<ModelSpec> spec, Module module, Weights weights,
-                     const std::string& path, const LoadOptions& options) {
+Model finished(std::optional<ModelSpec> spec, Module module, Weights weights,
+               const std::string& path, const LoadOptions& options) {
   if (options.random_weights)
     weights.tensors =
         std::make_shared<RandomTensorSource>(*options.random_weights, file_tensors(module));
-  LoadedModel model{std::move(spec), std::move(module), std::move(weights.tensors), path};
+  Model model{std::move(spec), std::move(module), std::move(weights.tensors), path};
   model.tied_tensors = std::move(weights.tied);
   return model;
 }
 
 /// The last steps for every kind of model with a spec.
-Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names, Weights weights,
-                           const std::string& path, const LoadOptions& options) {
+Result<Model> finish(ModelSpec spec, const WeightNames& names, Weights weights,
+                     const std::string& path, const LoadOptions& options) {
   if (options.dtype) spec.dtype = *options.dtype;
   choose_context(spec, options.context);
   if (options.streaming) {
@@ -244,8 +244,8 @@ Result<LoadedModel> finish(ModelSpec spec, const WeightNames& names, Weights wei
 }
 
 /// Finds the names of a model whose weights are open, and loads it.
-Result<LoadedModel> load_named(HfModel model, Weights weights, const std::string& path,
-                               const LoadOptions& options) {
+Result<Model> load_named(HfModel model, Weights weights, const std::string& path,
+                         const LoadOptions& options) {
   WeightNames names = usual_names(std::move(model.map));
   if (weights.tensors) {
     names.coded = std::move(weights.coded);
@@ -261,7 +261,7 @@ Result<LoadedModel> load_named(HfModel model, Weights weights, const std::string
   return finish(std::move(model.spec), names, std::move(weights), path, options);
 }
 
-Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& options) {
+Result<Model> load_huggingface(const fs::path& folder, const LoadOptions& options) {
   const std::string path = folder.string();
   SINTER_LET(config, read_json((folder / kConfigName).string(), kMaxConfigBytes));
   std::optional<JsonDocument> generation;
@@ -282,7 +282,7 @@ Result<LoadedModel> load_huggingface(const fs::path& folder, const LoadOptions& 
   return std::move(loaded);
 }
 
-Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& options) {
+Result<Model> load_llama2c(const std::string& path, const LoadOptions& options) {
   if (options.weights)
     return fail("a llama2.c file holds its own weights", path, "leave out --weights",
                 ExitCode::usage);
@@ -294,7 +294,7 @@ Result<LoadedModel> load_llama2c(const std::string& path, const LoadOptions& opt
                 options);
 }
 
-Result<LoadedModel> load_gguf(const std::string& path, const LoadOptions& options) {
+Result<Model> load_gguf(const std::string& path, const LoadOptions& options) {
   if (options.weights)
     return fail("a GGUF file holds its own weights", path, "leave out --weights", ExitCode::usage);
   SINTER_LET(tensors, GgufTensors::open(path));
@@ -311,7 +311,7 @@ Result<LoadedModel> load_gguf(const std::string& path, const LoadOptions& option
   return load_named(std::move(model), std::move(weights), path, options);
 }
 
-Result<LoadedModel> load_spec(const std::string& path, const LoadOptions& options) {
+Result<Model> load_spec(const std::string& path, const LoadOptions& options) {
   SINTER_LET(document, read_json(path, kMaxConfigBytes));
   SINTER_LET(spec, read_spec(document));
   SINTER_LET(weights, open_weights_of({}, options));
@@ -320,8 +320,8 @@ Result<LoadedModel> load_spec(const std::string& path, const LoadOptions& option
 }
 
 /// `folder`: of model.sir and its weights; empty if `path` is the module's file itself.
-Result<LoadedModel> load_module(const std::string& path, const std::string& folder,
-                                const LoadOptions& options) {
+Result<Model> load_module(const std::string& path, const std::string& folder,
+                          const LoadOptions& options) {
   const std::string& origin = folder.empty() ? path : folder;
   if (options.dtype)
     return fail("a module has its own element types", origin,
@@ -338,7 +338,7 @@ Result<LoadedModel> load_module(const std::string& path, const std::string& fold
   return finished(std::nullopt, std::move(module), std::move(weights), origin, options);
 }
 
-Result<LoadedModel> load_folder(const fs::path& folder, const LoadOptions& options) {
+Result<Model> load_folder(const fs::path& folder, const LoadOptions& options) {
   const bool has_config = path_exists(folder / kConfigName),
              has_module = path_exists(folder / kModuleName);
   if (has_config && has_module)
@@ -388,7 +388,7 @@ int64_t text_tokens(size_t prompt, int64_t more) {
   return static_cast<int64_t>(prompt) + std::max<int64_t>(more - 1, 0);
 }
 
-std::string context_note(const LoadedModel& model, int64_t context) {
+std::string context_note(const Model& model, int64_t context) {
   if (!model.spec || !model.spec->rope || model.spec->rope->scaling != RopeScaling::longrope ||
       context <= model.spec->rope->original_max_positions)
     return {};
@@ -413,7 +413,7 @@ std::string missing_model_hint(const std::string& path) {
       path, path.substr(slash + 1));
 }
 
-Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options) {
+Result<Model> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
   SINTER_TRY(refuse_other_format(path));
   if (!path_exists(path)) return fail("no such file or folder", path, missing_model_hint(path));

@@ -29,7 +29,7 @@ struct LoadOptions {
   std::function<void(const std::string&)> note = {};
 };
 
-struct LoadedModel {
+struct Model {
   std::optional<ModelSpec> spec;  // absent for a .sir module
   Module module;
   std::shared_ptr<const TensorSource> tensors;  // null: the model has no weights
@@ -55,7 +55,7 @@ int64_t text_tokens(size_t prompt, int64_t more);
 
 /// A note for the reader of a text of `context` tokens about a model with two sets of frequencies;
 /// empty: nothing to note.
-std::string context_note(const LoadedModel& model, int64_t context);
+std::string context_note(const Model& model, int64_t context);
 
 /// Whether a folder has the config of a model, or a module.
 bool holds_model(const std::string& folder);
@@ -70,6 +70,6 @@ std::string missing_model_hint(const std::string& path);
 /// headers only: the types of all tensors that the weights need are checked, and that no tensor is
 /// left over; no data is read. A folder without weight files, a spec and a module load with
 /// `tensors` null unless the options give weights or a seed.
-Result<LoadedModel> load_model(const std::string& path, const LoadOptions& options = {});
+Result<Model> load_model(const std::string& path, const LoadOptions& options = {});
 
 }  // namespace sinter

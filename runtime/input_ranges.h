@@ -6,7 +6,7 @@
 
 #include <llvm/ADT/STLFunctionalExtras.h>
 
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 

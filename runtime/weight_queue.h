@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 

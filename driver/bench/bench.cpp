@@ -44,11 +44,12 @@ Result<BenchPlans> make_bench_plans(const std::string& path, const BenchOptions&
   SINTER_LET(unfused, compile(frozen, compiling));
   stage("compiling", begin);
   begin = Clock::now();
-  SINTER_LET(models, options.backend->load({fused.program, unfused.program}, model.tensors.get()));
+  SINTER_LET(executables,
+             options.backend->load({fused.program, unfused.program}, model.tensors.get()));
   const double loading_s = seconds_since(begin);
-  plans.fused = std::dynamic_pointer_cast<const CudaModel>(models[0]);
-  plans.unfused = std::dynamic_pointer_cast<const CudaModel>(models[1]);
-  SINTER_CHECK(plans.fused && plans.unfused, "a GPU's backend gave other models");
+  plans.fused = executables[0]->on_cuda();
+  plans.unfused = executables[1]->on_cuda();
+  SINTER_CHECK(plans.fused && plans.unfused, "a GPU's backend gave executables of another device");
   const double kernels_s = plans.fused->compile_seconds() + plans.unfused->compile_seconds();
   report.seconds.emplace_back("kernels", kernels_s);
   report.seconds.emplace_back("weights", loading_s - kernels_s);
@@ -128,8 +129,8 @@ Status tune_decode(BenchPlans& plans, const BenchOptions& options, int64_t conte
                                 prompts, options.tokens, options.on_stage));
   plans.forms_s = tuning.seconds;
   plans.first_calls_s += tuning.products_s;
-  plans.fused = tuning.models[0];
-  plans.unfused = tuning.models[1];
+  plans.fused = tuning.executables[0];
+  plans.unfused = tuning.executables[1];
   options.backend->add_forms(forms_of(tuning.search.decisions));
   report.forms = std::move(tuning.search);
   return {};

@@ -43,10 +43,10 @@ std::vector<CudaAddress> InputSets::addresses(size_t set) const {
   return result;
 }
 
-Result<RecordedCalls> RecordedCalls::create(const std::shared_ptr<const CudaModel>& model,
+Result<RecordedCalls> RecordedCalls::create(const std::shared_ptr<const CudaExecutable>& executable,
                                             const EntryCall& call, const InputSets& inputs) {
   RecordedCalls recorded;
-  SINTER_TRY(recorded.place(model, call, inputs));
+  SINTER_TRY(recorded.place(executable, call, inputs));
   const CudaStream& stream = recorded.stream();
   SINTER_TRY(stream.synchronize("filling the arenas and states"));
   const auto enqueue = [&]() -> Status {
@@ -57,7 +57,7 @@ Result<RecordedCalls> RecordedCalls::create(const std::shared_ptr<const CudaMode
   };
   SINTER_LET(graph, CudaGraph::record(stream, enqueue));
   recorded.graph_ = std::move(graph);
-  SINTER_LET(watch, Stopwatch::create(model->cuda_device()));
+  SINTER_LET(watch, Stopwatch::create(executable->cuda_device()));
   recorded.watch_ = std::move(watch);
   return recorded;
 }
@@ -76,16 +76,16 @@ const CudaSession& RecordedCalls::session(size_t set) const {
   return *sessions_[std::min(set, sessions_.size() - 1)];
 }
 
-Status RecordedCalls::place(const std::shared_ptr<const CudaModel>& model, const EntryCall& call,
-                            const InputSets& inputs) {
+Status RecordedCalls::place(const std::shared_ptr<const CudaExecutable>& executable,
+                            const EntryCall& call, const InputSets& inputs) {
   const auto sets = static_cast<size_t>(call.sets);
-  for (size_t i = 0; i < (model->program().states.empty() ? 1 : sets); ++i) {
-    SINTER_LET(session, CudaSession::create(model, call.sizes));
+  for (size_t i = 0; i < (executable->program().states.empty() ? 1 : sets); ++i) {
+    SINTER_LET(session, CudaSession::create(executable, call.sizes));
     sessions_.push_back(std::move(session));
   }
   SINTER_LET(arena, sessions_[0]->arena_bytes(call.name, call.sizes));
   const size_t stride = aligned_bytes(std::max<size_t>(arena, 1));
-  SINTER_LET(arenas, CudaMemory::allocate(model->cuda_device(), stride * sets, "the arenas"));
+  SINTER_LET(arenas, CudaMemory::allocate(executable->cuda_device(), stride * sets, "the arenas"));
   arenas_ = std::move(arenas);
   SINTER_TRY(stream().fill(arenas_.address(), kPoison, arenas_.bytes()));
   for (size_t set = 0; set < sets; ++set) {

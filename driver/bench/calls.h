@@ -35,7 +35,7 @@ class RecordedCalls {
  public:
   /// `inputs` has as many sets as `call` and must stay. Arenas are full of NaNs, states of random
   /// numbers.
-  static Result<RecordedCalls> create(const std::shared_ptr<const CudaModel>& model,
+  static Result<RecordedCalls> create(const std::shared_ptr<const CudaExecutable>& executable,
                                       const EntryCall& call, const InputSets& inputs);
 
   /// All calls once.
@@ -47,7 +47,7 @@ class RecordedCalls {
  private:
   const CudaSession& session(size_t set) const;
   const CudaStream& stream() const { return sessions_[0]->stream(); }
-  Status place(const std::shared_ptr<const CudaModel>& model, const EntryCall& call,
+  Status place(const std::shared_ptr<const CudaExecutable>& executable, const EntryCall& call,
                const InputSets& inputs);
   Status fill_states(const CudaCall& call, uint64_t seed) const;
 

@@ -17,7 +17,7 @@ struct BenchPlans {
   std::optional<DeviceDescription> board;  // with the rates that were measured of it, if any
   std::optional<ModelSpec> spec;           // of a language model
   std::optional<StepExperts> experts;      // of its decode step
-  std::shared_ptr<const CudaModel> fused, unfused;
+  std::shared_ptr<const CudaExecutable> fused, unfused;
   double first_calls_s = 0;  // of all measurements: deciding the products, warming up
   double forms_s = 0;        // tuning the forms of kernels
 

@@ -30,15 +30,16 @@ Result<std::vector<DecoderCall>> calls_of(const BenchPlans& plans,
 /// records a call that it repeats.
 class TimedPrefill {
  public:
-  static Result<TimedPrefill> create(const CudaModel& model, llvm::ArrayRef<DecoderCall> calls) {
-    SINTER_LET(session, model.new_session(calls[0].symbol_values));
+  static Result<TimedPrefill> create(const CudaExecutable& executable,
+                                     llvm::ArrayRef<DecoderCall> calls) {
+    SINTER_LET(session, executable.new_session(calls[0].symbol_values));
     std::vector<ResidentCall> resident;
     for (const DecoderCall& call : calls)
       resident.push_back(
-          resident_call(model.program(), "prefill", call.symbol_values, call.inputs));
+          resident_call(executable.program(), "prefill", call.symbol_values, call.inputs));
     SINTER_LET(placed, ResidentCalls::create(std::move(session), resident));
     SINTER_LET(graph, placed.record());
-    SINTER_LET(watch, Stopwatch::create(model.cuda_device()));
+    SINTER_LET(watch, Stopwatch::create(executable.cuda_device()));
     return TimedPrefill(std::move(placed), std::move(graph), std::move(watch));
   }
 

@@ -5,7 +5,7 @@
 #include "driver/bisect/plan_runs.h"
 #include "driver/bisect/search.h"
 #include "driver/check_command.h"
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 
 namespace sinter {
 

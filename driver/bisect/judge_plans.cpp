@@ -55,8 +55,8 @@ Status PlanJudge::prepare() {
   SINTER_LET(runs, PlanRuns::create(model_, runs_options));
   runs_ = std::move(runs);
   SINTER_LET(unfused, compile_choice({false, {}, {}}));
-  SINTER_LET(model, load(unfused));
-  unfused_ = std::move(model);
+  SINTER_LET(executable, load(unfused));
+  unfused_ = std::move(executable);
   if (options_.slower_than) {
     SINTER_LET(times, PlanTimer::create(runs_, unfused_));
     timer_.emplace(std::move(times));
@@ -99,13 +99,13 @@ Result<Compiled> PlanJudge::compile_choice(const PlanChoice& choice) const {
   return compile(std::move(frozen), options);
 }
 
-Result<std::shared_ptr<const Model>> PlanJudge::load(const Compiled& compiled) const {
+Result<std::shared_ptr<const Executable>> PlanJudge::load(const Compiled& compiled) const {
   const auto program = options_.planted ? options_.planted(compiled) : compiled.program;
-  SINTER_LET(models, options_.backend->load({program}, model_.tensors.get()));
-  return models[0];
+  SINTER_LET(executables, options_.backend->load({program}, model_.tensors.get()));
+  return executables[0];
 }
 
-Result<std::string> PlanJudge::time_fault(const std::shared_ptr<const Model>& plan) const {
+Result<std::string> PlanJudge::time_fault(const std::shared_ptr<const Executable>& plan) const {
   SINTER_LET(times, timer_->measure(plan));
   std::string fault;
   double worst = *options_.slower_than;
@@ -188,7 +188,7 @@ Result<bool> PlanJudge::command_says_wrong(const PlanChoice& choice) {
 Result<int64_t> PlanJudge::wrong_runs(const PlanChoice& choice, int64_t runs, bool stop) {
   int64_t wrong = 0;
   std::optional<Compiled> compiled;
-  std::shared_ptr<const Model> loaded;
+  std::shared_ptr<const Executable> loaded;
   for (int64_t i = 0; i < runs && !(stop && wrong > 0); ++i) {
     ++made_;
     if (!options_.check.text.empty()) {
@@ -204,10 +204,11 @@ Result<int64_t> PlanJudge::wrong_runs(const PlanChoice& choice, int64_t runs, bo
     }
     // A planted program may differ from run to run.
     if (!loaded || options_.planted) {
-      auto model = load(*compiled);
-      if (!model && !is_fault(model.error())) return tl::make_unexpected(std::move(model.error()));
-      if (!model) return runs;
-      loaded = std::move(*model);
+      auto executable = load(*compiled);
+      if (!executable && !is_fault(executable.error()))
+        return tl::make_unexpected(std::move(executable.error()));
+      if (!executable) return runs;
+      loaded = std::move(*executable);
     }
     SINTER_LET(fault, fault_of_run(loaded));
     wrong += fault.empty() ? 0 : 1;
@@ -215,7 +216,7 @@ Result<int64_t> PlanJudge::wrong_runs(const PlanChoice& choice, int64_t runs, bo
   return wrong;
 }
 
-Result<std::string> PlanJudge::fault_of_run(const std::shared_ptr<const Model>& plan) const {
+Result<std::string> PlanJudge::fault_of_run(const std::shared_ptr<const Executable>& plan) const {
   if (timer_) return time_fault(plan);
   auto values = runs_.run(*plan);
   if (values) return fault_of(*values);
@@ -232,17 +233,17 @@ Result<std::pair<std::optional<ElementDifference>, std::string>> PlanJudge::diff
     return found;
   }
   for (int64_t i = 0; i < runs && !found.first && !(timer_ && !found.second.empty()); ++i) {
-    auto model = load(*compiled);
-    if (!model) {
-      found.second = model.error().message();
+    auto executable = load(*compiled);
+    if (!executable) {
+      found.second = executable.error().message();
       return found;
     }
     if (timer_) {
-      SINTER_LET(slow, time_fault(*model));
+      SINTER_LET(slow, time_fault(*executable));
       found.second = std::move(slow);
       continue;
     }
-    auto values = runs_.run(**model);
+    auto values = runs_.run(**executable);
     if (!values) {
       found.second = values.error().message();
       return found;

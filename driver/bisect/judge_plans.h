@@ -27,7 +27,7 @@ class PlanJudge {
 
   /// The plan with all fusions.
   const Compiled& fused() const { return fused_; }
-  const Model& unfused() const { return *unfused_; }
+  const Executable& unfused() const { return *unfused_; }
   const PlanRuns& runs() const { return runs_; }
   Result<Compiled> compile_choice(const PlanChoice& choice) const;
 
@@ -46,10 +46,10 @@ class PlanJudge {
   /// Empty: right.
   Result<std::string> fault_of(const std::vector<CallValues>& values) const;
   Result<std::string> reference_fault(const std::vector<CallValues>& values) const;
-  Result<std::string> fault_of_run(const std::shared_ptr<const Model>& plan) const;
-  Result<std::string> time_fault(const std::shared_ptr<const Model>& plan) const;
+  Result<std::string> fault_of_run(const std::shared_ptr<const Executable>& plan) const;
+  Result<std::string> time_fault(const std::shared_ptr<const Executable>& plan) const;
   Status open_reference(RunsOptions& runs);
-  Result<std::shared_ptr<const Model>> load(const Compiled& compiled) const;
+  Result<std::shared_ptr<const Executable>> load(const Compiled& compiled) const;
   Result<bool> command_says_wrong(const PlanChoice& choice);
 
   const OpenedModel& model_;
@@ -58,7 +58,7 @@ class PlanJudge {
   CompileOptions compile_;
   Compiled fused_;
   PlanRuns runs_;
-  std::shared_ptr<const Model> unfused_;
+  std::shared_ptr<const Executable> unfused_;
   std::vector<CallValues> expected_;
   std::optional<TensorFile> reference_;           // of a module
   std::optional<ReferenceFile> model_reference_;  // of a language model

@@ -102,9 +102,9 @@ Result<PlanRuns> PlanRuns::create(const OpenedModel& model, const RunsOptions& o
   return runs;
 }
 
-Result<std::vector<CallValues>> PlanRuns::run(const Model& model) const {
-  const Program& program = model.program();
-  SINTER_LET(session, model.new_session(calls_.front().symbol_values));
+Result<std::vector<CallValues>> PlanRuns::run(const Executable& executable) const {
+  const Program& program = executable.program();
+  SINTER_LET(session, executable.new_session(calls_.front().symbol_values));
   std::vector<CallValues> all;
   for (const Call& call : calls_) {
     SINTER_LET(plan,
@@ -124,10 +124,10 @@ Result<std::vector<CallValues>> PlanRuns::run(const Model& model) const {
   return all;
 }
 
-Result<PlanRuns::Captured> PlanRuns::capture(const Model& model, size_t number,
+Result<PlanRuns::Captured> PlanRuns::capture(const Executable& executable, size_t number,
                                              std::vector<std::string> keep) const {
-  const Program& program = model.program();
-  SINTER_LET(session, model.new_session(calls_.front().symbol_values));
+  const Program& program = executable.program();
+  SINTER_LET(session, executable.new_session(calls_.front().symbol_values));
   const auto call = [&](size_t i, const CallOptions& options) {
     return session->run(calls_[i].entry, calls_[i].symbol_values, addresses_of(calls_[i].inputs),
                         options);

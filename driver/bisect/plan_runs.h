@@ -5,7 +5,7 @@
 #include "driver/opened_model.h"
 #include "driver/run/entry_calls.h"
 #include "runtime/compare.h"
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 
@@ -46,12 +46,13 @@ class PlanRuns {
 
   /// All calls. `keep`: the values of a variant that are returned beside its outputs; null: those
   /// that it stores. Poison fills memory without a value.
-  Result<std::vector<CallValues>> run(const Model& model) const;
+  Result<std::vector<CallValues>> run(const Executable& executable) const;
   /// Values that call `number` computes, and all states as they are before it.
   struct Captured {
     std::vector<std::pair<std::string, HostTensor>> values, states;
   };
-  Result<Captured> capture(const Model& model, size_t number, std::vector<std::string> keep) const;
+  Result<Captured> capture(const Executable& executable, size_t number,
+                           std::vector<std::string> keep) const;
 
  private:
   std::vector<Call> calls_;

@@ -17,12 +17,12 @@ constexpr int64_t kMaxLaunches = 2000;
 
 }  // namespace
 
-Result<PlanTimer::Recorded> PlanTimer::record(const std::shared_ptr<const Model>& model,
+Result<PlanTimer::Recorded> PlanTimer::record(const std::shared_ptr<const Executable>& executable,
                                               const PlanRuns::Call& call,
                                               llvm::ArrayRef<int64_t> session_values) {
-  SINTER_LET(session, model->new_session(session_values));
+  SINTER_LET(session, executable->new_session(session_values));
   SINTER_LET(calls, ResidentCalls::create(std::move(session),
-                                          {resident_call(model->program(), call.entry,
+                                          {resident_call(executable->program(), call.entry,
                                                          call.symbol_values, call.inputs)}));
   SINTER_LET(graph, calls.record());
   return Recorded{std::move(calls), std::move(graph)};
@@ -36,7 +36,8 @@ Result<double> PlanTimer::time(const Recorded& call, Stopwatch& watch, int64_t l
   return times.device_s / static_cast<double>(launches);
 }
 
-Result<PlanTimer> PlanTimer::create(const PlanRuns& runs, std::shared_ptr<const Model> reference) {
+Result<PlanTimer> PlanTimer::create(const PlanRuns& runs,
+                                    std::shared_ptr<const Executable> reference) {
   PlanTimer times;
   times.session_values_ = runs.calls().front().symbol_values;
   std::vector<const EntryPlan*> seen;
@@ -52,8 +53,9 @@ Result<PlanTimer> PlanTimer::create(const PlanRuns& runs, std::shared_ptr<const 
   return times;
 }
 
-Result<std::vector<CallTimes>> PlanTimer::measure(const std::shared_ptr<const Model>& plan) const {
-  SINTER_LET(watch, Stopwatch::create(static_cast<const CudaModel&>(*plan).cuda_device()));
+Result<std::vector<CallTimes>> PlanTimer::measure(
+    const std::shared_ptr<const Executable>& plan) const {
+  SINTER_LET(watch, Stopwatch::create(plan->on_cuda()->cuda_device()));
   std::vector<CallTimes> all;
   for (size_t i = 0; i < calls_.size(); ++i) {
     SINTER_LET(own, record(plan, calls_[i], session_values_));

@@ -18,10 +18,12 @@ struct CallTimes {
 /// thread at a time.
 class PlanTimer {
  public:
-  /// `reference`: a CudaModel. Of the calls, the first one of each entry and each variant is timed.
-  static Result<PlanTimer> create(const PlanRuns& runs, std::shared_ptr<const Model> reference);
+  /// `reference`: a CudaExecutable. Of the calls, the first one of each entry and each variant is
+  /// timed.
+  static Result<PlanTimer> create(const PlanRuns& runs,
+                                  std::shared_ptr<const Executable> reference);
 
-  Result<std::vector<CallTimes>> measure(const std::shared_ptr<const Model>& plan) const;
+  Result<std::vector<CallTimes>> measure(const std::shared_ptr<const Executable>& plan) const;
 
  private:
   /// A call that stays on the device.
@@ -29,7 +31,7 @@ class PlanTimer {
     ResidentCalls calls;
     CudaGraph graph;
   };
-  static Result<Recorded> record(const std::shared_ptr<const Model>& model,
+  static Result<Recorded> record(const std::shared_ptr<const Executable>& executable,
                                  const PlanRuns::Call& call, llvm::ArrayRef<int64_t> session);
   /// Seconds of one of `launches` launches.
   static Result<double> time(const Recorded& call, Stopwatch& watch, int64_t launches);

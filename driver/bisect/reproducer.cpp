@@ -35,7 +35,7 @@ class Extraction {
   const std::vector<ValueId>& outside() const { return outside_; }
   KernelModule take() { return std::move(made_); }
 
-  Status run(const Model& model, const PlanRuns& runs, size_t call) {
+  Status run(const Executable& executable, const PlanRuns& runs, size_t call) {
     copied_.assign(graph().size(), {});
     Graph& own = made_.module.entries[0].graph;
     for (const ValueId member : members_) add(member);
@@ -49,7 +49,7 @@ class Extraction {
     }
     if (own.outputs.empty())
       for (const ValueId member : members_) own.outputs = {copied_[member.index]};
-    return fill(model, runs, call);
+    return fill(executable, runs, call);
   }
 
  private:
@@ -83,11 +83,11 @@ class Extraction {
     return copied_[id.index] = added;
   }
 
-  Status fill(const Model& model, const PlanRuns& runs, size_t call) {
+  Status fill(const Executable& executable, const PlanRuns& runs, size_t call) {
     std::vector<std::string> keep;
     for (const ValueId id : outside_)
       if (computes(graph()[id]) && !writes_state(graph()[id])) keep.push_back(graph()[id].name);
-    SINTER_LET(captured, runs.capture(model, call, keep));
+    SINTER_LET(captured, runs.capture(executable, call, keep));
     const auto named = [](const auto& list, const std::string& name) -> const HostTensor* {
       for (const auto& [other, tensor] : list)
         if (other == name) return &tensor;
@@ -102,12 +102,12 @@ class Extraction {
       SINTER_CHECK(value, "{}", op.name);
       made_.inputs.emplace_back(prefix + op.name, *value);
     }
-    const Program& program = model.program();
+    const Program& program = executable.program();
     for (const Op& op : made_.module.entries[0].graph.ops()) {
       if (op.kind != OpKind::weight) continue;
       for (size_t i = 0; i < program.weights.size(); ++i) {
         if (program.weights[i].name != op.name) continue;
-        SINTER_LET(value, model.read_weight(i));
+        SINTER_LET(value, executable.read_weight(i));
         made_.weights.emplace_back(op.name, std::move(value));
       }
       Op file{OpKind::file, op.type, {}, {}, op.name};

@@ -60,7 +60,7 @@ BoundCall::BoundCall(std::shared_ptr<CallSession> session, llvm::ArrayRef<EntryP
         buffer.place == Buffer::Place::state && used.insert(buffer.index).second)
       add(states_, "state", program().states[buffer.index].name, i, buffer.index);
   if (!on_gpu()) return;
-  const CudaWeights& weights = session_->plan().on_gpu()->weights();
+  const CudaWeights& weights = session_->cuda_->executable().weights();
   for (size_t i = 0; i < program().weights.size(); ++i) {
     const auto bytes = static_cast<size_t>(storage_bytes(program().weights[i].type).constant());
     weights_.push_back({weights.address(i), weights.address(i) + bytes});
@@ -317,7 +317,6 @@ Status BoundCall::run_on_cpu() {
     copy_from(*input.view, tensor.bytes);
     inputs.push_back(std::move(tensor));
   }
-  HostSession& session = *session_->host_;
   std::vector<std::pair<const Tensor*, HostTensor>> states;  // the caller's
   for (const Tensor& state : states_) {
     if (!state.view) continue;
@@ -325,10 +324,10 @@ Status BoundCall::run_on_cpu() {
     copy_from(*state.view, tensor.bytes);
     states.emplace_back(&state, std::move(tensor));
   }
-  for (auto& [state, tensor] : states) session.swap_state(state->index, tensor);
-  auto ran = session.run(entry_.name, symbol_values_, addresses_of(inputs));
-  for (auto& [state, tensor] : states) session.swap_state(state->index, tensor);
-  SINTER_LET(result, std::move(ran));
+  CallOptions options;
+  for (auto& [state, tensor] : states) options.states.emplace_back(state->index, &tensor);
+  SINTER_LET(result,
+             session_->session_->run(entry_.name, symbol_values_, addresses_of(inputs), options));
   for (const auto& [state, tensor] : states) copy_to(*state->view, tensor.bytes);
   for (const Tensor& output : outputs_) copy_to(*output.view, result.outputs[output.index].bytes);
   return {};

@@ -35,8 +35,8 @@ Result<std::shared_ptr<CallSession>> CallSession::create(
                 ExitCode::usage);
   std::vector<int64_t> values;
   for (const auto& value : session->symbols_) values.push_back(value.value_or(0));
-  SINTER_LET(host, HostSession::create(session->plan_->on_host(), values));
-  session->host_ = std::make_unique<HostSession>(std::move(host));
+  SINTER_LET(made, session->plan_->executable().new_session(values));
+  session->session_ = std::move(made);
   return session;
 }
 
@@ -85,9 +85,10 @@ Status CallSession::start_on_gpu(std::optional<void*> stream) {
   std::vector<int64_t> values;
   for (const auto& value : symbols_) values.push_back(value.value_or(0));
   SINTER_LET(products, plan_->products_in(stream_.handle()));
-  SINTER_LET(session,
-             CudaSession::create(plan_->on_gpu(), values, {stream_.handle(), products, true}));
-  cuda_ = std::move(session);
+  SINTER_LET(session, CudaSession::create(plan_->executable().on_cuda(), values,
+                                          {stream_.handle(), products, true}));
+  cuda_ = session.get();
+  session_ = std::move(session);
   memory_ = std::make_shared<CallMemory>();
   return {};
 }
@@ -109,7 +110,7 @@ CallSession::~CallSession() {
   // Errors have nobody to go to; the work that failed is over as well.
   if (cuda_) (void)stream_.synchronize("the end of a session");
   memory_.reset();
-  cuda_.reset();
+  session_.reset();
   stream_ = CudaStream();
   plan_.reset();
 }
@@ -121,12 +122,8 @@ Status CallSession::synchronize() {
 }
 
 Status CallSession::clear_states() {
-  if (!cuda_) {
-    host_->clear_states();
-    return {};
-  }
   const CudaContextGuard guard(plan_->device().cuda_api());
-  return cuda_->clear_states();
+  return session_->clear_states();
 }
 
 Status CallSession::read_state(std::string_view name, const TensorView& to) {
@@ -150,7 +147,7 @@ Status CallSession::read_state(std::string_view name, const TensorView& to) {
                 place, "check the strides", ExitCode::usage);
   const auto index = static_cast<size_t>(state - states.begin());
   if (cuda_) SINTER_TRY(cuda_->allocate_states());
-  SINTER_LET(tensor, cuda_ ? cuda_->state(index) : host_->state(index));
+  SINTER_LET(tensor, session_->state(index));
   copy_to(to, tensor.bytes);
   return {};
 }

@@ -71,9 +71,9 @@ class CallSession {
 
   std::shared_ptr<const LoadedPlan> plan_;
   std::vector<std::optional<int64_t>> symbols_;  // of each symbol that a state has
-  std::unique_ptr<HostSession> host_;            // on the CPU
   CudaStream stream_;                            // on a GPU; outlives the memory below
-  std::unique_ptr<CudaSession> cuda_;
+  std::unique_ptr<Session> session_;
+  CudaSession* cuda_ = nullptr;         // on a GPU: the session
   std::shared_ptr<CallMemory> memory_;  // on a GPU
 };
 

@@ -39,7 +39,7 @@ const std::string* only_tensor(const Weight& weight) {
 
 }  // namespace
 
-Result<std::unique_ptr<GivenTensors>> GivenTensors::create(const CallDevice& device,
+Result<std::unique_ptr<GivenTensors>> GivenTensors::create(const Device& device,
                                                            const Program& program,
                                                            const LoadPlanOptions& options) {
   std::unique_ptr<GivenTensors> tensors(new GivenTensors(options));

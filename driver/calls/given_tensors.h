@@ -12,8 +12,7 @@ namespace sinter {
 class GivenTensors final : public TensorSource {
  public:
   /// Borrows `options`. Errors: as LoadedPlan::load about tensors.
-  static Result<std::unique_ptr<GivenTensors>> create(const CallDevice& device,
-                                                      const Program& program,
+  static Result<std::unique_ptr<GivenTensors>> create(const Device& device, const Program& program,
                                                       const LoadPlanOptions& options);
 
   std::optional<TensorType> find(std::string_view name) const override;

@@ -3,11 +3,10 @@
 
 #include <map>
 
-#include "driver/calls/device.h"
 #include "driver/calls/tensor_view.h"
+#include "driver/device.h"
 #include "ir/tensor_source.h"
-#include "runtime/cuda/executor.h"
-#include "runtime/host/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 
@@ -36,29 +35,25 @@ class LoadedPlan {
   /// The program has passed check(). Errors name the tensor: one that no weight is made of or that
   /// is missing, of another type, given twice, or strided in device memory. Also: a device that is
   /// too old for the plan, no memory, a loading that `progress` ended.
-  static Result<std::shared_ptr<const LoadedPlan>> load(std::shared_ptr<CallDevice> device,
+  static Result<std::shared_ptr<const LoadedPlan>> load(std::shared_ptr<Device> device,
                                                         std::shared_ptr<const Program> program,
                                                         const LoadPlanOptions& options);
   ~LoadedPlan();
   LoadedPlan(const LoadedPlan&) = delete;
   LoadedPlan& operator=(const LoadedPlan&) = delete;
 
-  const Program& program() const { return *program_; }
-  const CallDevice& device() const { return *device_; }
-  const HostModel& on_host() const { return *host_; }                       // on the CPU
-  const std::shared_ptr<const CudaModel>& on_gpu() const { return cuda_; }  // on a GPU
+  const Program& program() const { return executable_->program(); }
+  const Device& device() const { return *device_; }
+  const Executable& executable() const { return *executable_; }
   /// Computes the plan's matrix products in `stream`, and must not be used in another stream at the
   /// same time; null if the plan has no products.
   Result<std::shared_ptr<CudaGemm>> products_in(CudaApi::Stream stream) const;
 
  private:
   LoadedPlan() = default;
-  Status load_on_gpu(const LoadPlanOptions& options);
 
-  std::shared_ptr<CallDevice> device_;
-  std::shared_ptr<const Program> program_;
-  std::optional<HostModel> host_;
-  std::shared_ptr<const CudaModel> cuda_;
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<const Executable> executable_;
   MachineCodeByText machine_code_;
   GemmRecord record_;
   GemmPolicy products_ = GemmPolicy::first;

@@ -10,7 +10,7 @@
 namespace sinter {
 namespace {
 
-Status check_texts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> texts,
+Status check_texts(const Model& model, llvm::ArrayRef<std::vector<int32_t>> texts,
                    const Pooling& pooling) {
   const int64_t most = most_tokens(*model.spec, pooling);
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -50,11 +50,13 @@ struct Together {
   size_t count = 0;
   int64_t arena_bytes = 0;
 };
-Result<Together> fitting(const ModelSpec& spec, const Program& program,
+Result<Together> fitting(const ModelSpec& spec, const Executable& executable,
                          llvm::ArrayRef<std::vector<int32_t>> texts, size_t number,
                          const EmbedOptions& options) {
   const int64_t activation_bytes = options.activation_bytes;
-  const int64_t shared_tokens = options.shared_tokens.value_or(spec.max_positions);
+  const int64_t shared_tokens =
+      options.shared_tokens.value_or(executable.on_cuda() ? spec.max_positions : kHostSharedTokens);
+  const Program& program = executable.program();
   SINTER_LET(entry, encode_entry(program));
   Together together;
   int64_t tokens = 0;
@@ -81,7 +83,7 @@ Result<Together> fitting(const ModelSpec& spec, const Program& program,
 
 }  // namespace
 
-Status require_encoder(const LoadedModel& model) {
+Status require_encoder(const Model& model) {
   if (model.spec && model.spec->encoder) return {};
   return fail("embeddings need an encoder, such as BERT", model.origin, "give another model",
               ExitCode::usage);
@@ -91,7 +93,7 @@ int64_t most_tokens(const ModelSpec& spec, const Pooling& pooling) {
   return std::min(spec.max_positions, pooling.max_tokens.value_or(spec.max_positions));
 }
 
-Result<EmbedCalls> embed(const LoadedModel& model, const ReadyModel& ready,
+Result<EmbedCalls> embed(const Model& model, const ReadyPlan& ready,
                          llvm::ArrayRef<std::vector<int32_t>> texts, const EmbedOptions& options,
                          const TakeVector& take) {
   SINTER_TRY(check_texts(model, texts, options.pooling));
@@ -103,7 +105,7 @@ Result<EmbedCalls> embed(const LoadedModel& model, const ReadyModel& ready,
   EmbedCalls result;
   for (size_t at = 0; at < texts.size(); at += calls.back().count) {
     SINTER_LET(call,
-               fitting(*model.spec, ready.model->program(), texts.drop_front(at), at + 1, options));
+               fitting(*model.spec, *ready.executable, texts.drop_front(at), at + 1, options));
     calls.push_back(call);
     result.arena_bytes = std::max(result.arena_bytes, call.arena_bytes);
   }
@@ -111,7 +113,7 @@ Result<EmbedCalls> embed(const LoadedModel& model, const ReadyModel& ready,
   for (const Together& call : calls) {
     const auto together = texts.take_front(call.count);
     texts = texts.drop_front(call.count);
-    SINTER_LET(run, encode(*model.spec, *ready.model, together));
+    SINTER_LET(run, encode(*model.spec, *ready.executable, together));
     const std::vector<double> hidden = to_doubles(run.outputs[0]);
     const double* rows = hidden.data();
     for (const auto& text : together) {

@@ -75,13 +75,13 @@ Result<const EntryPlan*> encode_entry(const Program& program) {
   return fail("the plan has no entry encode", program.name, "give an encoder, such as BERT");
 }
 
-Result<RunResult> encode(const ModelSpec& spec, const Model& model,
+Result<RunResult> encode(const ModelSpec& spec, const Executable& executable,
                          llvm::ArrayRef<std::vector<int32_t>> tokens, const CallOptions& options) {
-  const Program& program = model.program();
+  const Program& program = executable.program();
   SINTER_TRY(encode_entry(program));
   const DecoderCall call = pack_texts(spec, program.symbols, tokens, program.invariant);
   SINTER_TRY(check_symbol_values(program.symbols, call.symbol_values));
-  SINTER_LET(session, model.new_session(call.symbol_values));
+  SINTER_LET(session, executable.new_session(call.symbol_values));
   SINTER_LET(result,
              session->run("encode", call.symbol_values, addresses_of(call.inputs), options));
   if (program.invariant) leave_texts(result.outputs[0], tokens);

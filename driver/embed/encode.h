@@ -26,7 +26,7 @@ Result<const EntryPlan*> encode_entry(const Program& program);
 /// One call; its first output is last_hidden_state [tokens in all, hidden], without rows between
 /// texts. The tokens must be in the vocabulary; an error if the call has more rows than the model
 /// has positions, or none.
-Result<RunResult> encode(const ModelSpec& spec, const Model& model,
+Result<RunResult> encode(const ModelSpec& spec, const Executable& executable,
                          llvm::ArrayRef<std::vector<int32_t>> tokens,
                          const CallOptions& options = {});
 

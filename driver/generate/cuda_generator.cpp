@@ -9,7 +9,7 @@
 #include "driver/generate/cuda_generator.h"
 
 #include "driver/generate/finite_logits.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 #include "runtime/input_ranges.h"
 
 namespace sinter {
@@ -17,11 +17,11 @@ namespace {
 
 class CudaGenerator final : public RecordedGenerator {
  public:
-  static Result<std::unique_ptr<RecordedGenerator>> create(std::shared_ptr<const Model> model,
-                                                           Started state, int64_t most) {
-    SINTER_LET(first, choose_tokens(*model, state));
+  static Result<std::unique_ptr<RecordedGenerator>> create(
+      std::shared_ptr<const Executable> executable, Started state, int64_t most) {
+    SINTER_LET(first, choose_tokens(*executable, state));
     auto generator = std::make_unique<CudaGenerator>();
-    generator->model_ = std::move(model);
+    generator->executable_ = std::move(executable);
     generator->state_ = std::move(state);
     generator->tokens_ = std::move(first);
     generator->most_ = most;
@@ -65,7 +65,7 @@ class CudaGenerator final : public RecordedGenerator {
     CudaEvent done;
   };
 
-  const CudaSession& session() const { return static_cast<const CudaSession&>(*state_.session); }
+  CudaSession& session() const { return *state_.session->on_cuda(); }
   int64_t steps() const { return most_ - 1; }
   /// From which step `step` (0 chooses the second token) reads.
   static size_t block_of(int64_t step) { return static_cast<size_t>(step % kBlocks); }
@@ -133,7 +133,7 @@ class CudaGenerator final : public RecordedGenerator {
   Status check_rows(const Arrival& arrival) const {
     const auto* values = reinterpret_cast<const int32_t*>(arrival.rows.data());
     for (const char* name : kStepEntries) {
-      const EntryPlan& entry = *model_->program().find_entry(name);
+      const EntryPlan& entry = *executable_->program().find_entry(name);
       for (size_t i = 0; i < entry.row_checks.size(); ++i) {
         const size_t count = row_check_bytes(entry, entry.row_checks[i]) / sizeof(int32_t);
         SINTER_TRY(check_computed_rows(entry, i, state_.symbol_values, {values, count}));
@@ -162,8 +162,8 @@ class CudaGenerator final : public RecordedGenerator {
 
   /// Gives every input its place: carried ones in all blocks, the others in the first.
   Status lay_out() {
-    const CudaDevicePtr& device = session().model().cuda_device();
-    const EntryPlan& sample = *model_->program().find_entry("sample");
+    const CudaDevicePtr& device = session().executable().cuda_device();
+    const EntryPlan& sample = *executable_->program().find_entry("sample");
     for (const auto& [name, tensor] : state_.inputs) {
       offsets_[name] = {block_bytes_, false};
       block_bytes_ += aligned_bytes(tensor.bytes.size());
@@ -182,7 +182,7 @@ class CudaGenerator final : public RecordedGenerator {
     }
     size_t row_bytes = 0;
     for (const char* name : kStepEntries) {
-      const EntryPlan& entry = *model_->program().find_entry(name);
+      const EntryPlan& entry = *executable_->program().find_entry(name);
       for (const RowCheck& check : entry.row_checks) row_bytes += row_check_bytes(entry, check);
     }
     for (Arrival& arrival : arrivals_) {
@@ -195,7 +195,7 @@ class CudaGenerator final : public RecordedGenerator {
       arrival.rows = std::move(rows);
     }
     SINTER_TRY(upload());
-    static_cast<CudaSession&>(*state_.session).free_arena();  // the prompts' may be large
+    session().free_arena();  // the prompts' may be large
     SINTER_LET(decode_bytes, session().arena_bytes("decode", state_.symbol_values));
     SINTER_LET(sample_bytes, session().arena_bytes("sample", state_.symbol_values));
     sample_arena_ = aligned_bytes(decode_bytes);
@@ -222,7 +222,7 @@ class CudaGenerator final : public RecordedGenerator {
 
   Result<CudaCall> place(std::string_view entry_name, int64_t step, CudaAddress arena,
                          CudaAddress logits) const {
-    const EntryPlan& entry = *model_->program().find_entry(entry_name);
+    const EntryPlan& entry = *executable_->program().find_entry(entry_name);
     std::vector<CudaAddress> inputs, outputs;
     for (uint32_t id : entry.inputs) {
       const std::string& name = entry.buffers[id].value;
@@ -240,7 +240,7 @@ class CudaGenerator final : public RecordedGenerator {
     bool carried = false;  // from step to step
   };
 
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const Executable> executable_;
   Started state_;
   std::vector<int32_t> tokens_;  // the first of each sequence
   int64_t most_ = 0, launched_ = 0, taken_ = 0;
@@ -255,9 +255,9 @@ class CudaGenerator final : public RecordedGenerator {
 
 }  // namespace
 
-Result<std::unique_ptr<RecordedGenerator>> record_generation(std::shared_ptr<const Model> model,
-                                                             Started state, int64_t most) {
-  return CudaGenerator::create(std::move(model), std::move(state), most);
+Result<std::unique_ptr<RecordedGenerator>> record_generation(
+    std::shared_ptr<const Executable> executable, Started state, int64_t most) {
+  return CudaGenerator::create(std::move(executable), std::move(state), most);
 }
 
 }  // namespace sinter

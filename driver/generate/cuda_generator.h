@@ -22,8 +22,8 @@ class RecordedGenerator : public Generator {
   virtual const CudaStream& stream() const = 0;
 };
 
-/// The generator for a CudaModel, at most `most` tokens.
-Result<std::unique_ptr<RecordedGenerator>> record_generation(std::shared_ptr<const Model> model,
-                                                             Started state, int64_t most);
+/// The generator for a CudaExecutable, at most `most` tokens.
+Result<std::unique_ptr<RecordedGenerator>> record_generation(
+    std::shared_ptr<const Executable> executable, Started state, int64_t most);
 
 }  // namespace sinter

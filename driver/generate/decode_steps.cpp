@@ -1,6 +1,6 @@
 #include "driver/generate/decode_steps.h"
 
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 namespace {
@@ -25,11 +25,11 @@ std::vector<int32_t> ids_of(const HostTensor& tensor) {
 
 class SessionSteps final : public DecodeSteps {
  public:
-  SessionSteps(std::shared_ptr<const Model> model, Session& session, int64_t rows)
-      : model_(std::move(model)), session_(session), rows_(rows) {}
+  SessionSteps(std::shared_ptr<const Executable> executable, Session& session, int64_t rows)
+      : executable_(std::move(executable)), session_(session), rows_(rows) {}
 
   Result<std::vector<int32_t>> run(llvm::ArrayRef<StepRow> rows) override {
-    const Program& program = model_->program();
+    const Program& program = executable_->program();
     const std::vector<int64_t> values = step_values(program, rows_, rows.size());
     const StepInputs inputs = step_inputs(rows);
     SINTER_LET(tensors, in_order(entry_for(program, "decode", values), inputs, nullptr));
@@ -38,7 +38,7 @@ class SessionSteps final : public DecodeSteps {
   }
 
  private:
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const Executable> executable_;
   Session& session_;
   int64_t rows_;
 };
@@ -46,8 +46,8 @@ class SessionSteps final : public DecodeSteps {
 /// Both entries are enqueued one after the other; a step waits for its tokens alone.
 class CudaSteps final : public DecodeSteps {
  public:
-  CudaSteps(std::shared_ptr<const Model> model, CudaSession& session, int64_t rows)
-      : model_(std::move(model)), session_(session), rows_(rows) {}
+  CudaSteps(std::shared_ptr<const Executable> executable, CudaSession& session, int64_t rows)
+      : executable_(std::move(executable)), session_(session), rows_(rows) {}
 
   ~CudaSteps() override { (void)session_.stream().synchronize("the last step"); }
 
@@ -61,7 +61,7 @@ class CudaSteps final : public DecodeSteps {
     }
     tokens_at_ = bytes;
     bytes += aligned_bytes(static_cast<size_t>(most) * sizeof(int32_t));
-    const CudaDevicePtr& device = session_.model().cuda_device();
+    const CudaDevicePtr& device = session_.executable().cuda_device();
     SINTER_LET(block, CudaMemory::allocate(device, bytes, "the inputs of steps"));
     block_ = std::move(block);
     SINTER_LET(staged, PinnedMemory::allocate(device, bytes));
@@ -70,7 +70,7 @@ class CudaSteps final : public DecodeSteps {
   }
 
   Result<std::vector<int32_t>> run(llvm::ArrayRef<StepRow> rows) override {
-    const std::vector<int64_t> values = step_values(model_->program(), rows_, rows.size());
+    const std::vector<int64_t> values = step_values(executable_->program(), rows_, rows.size());
     SINTER_TRY(stage(rows));
     SINTER_TRY(make_room(values));
     SINTER_LET(decode, place("decode", values, arena_.address(), 0));
@@ -105,14 +105,15 @@ class CudaSteps final : public DecodeSteps {
     if (bytes <= arena_.bytes()) return {};
     SINTER_TRY(session_.stream().synchronize("the steps before"));
     arena_ = CudaMemory();
-    SINTER_LET(arena, CudaMemory::allocate(session_.model().cuda_device(), bytes, "the arena"));
+    SINTER_LET(arena,
+               CudaMemory::allocate(session_.executable().cuda_device(), bytes, "the arena"));
     arena_ = std::move(arena);
     return {};
   }
 
   Result<CudaCall> place(std::string_view name, llvm::ArrayRef<int64_t> values, CudaAddress arena,
                          CudaAddress logits) const {
-    const EntryPlan& entry = entry_for(model_->program(), name, values);
+    const EntryPlan& entry = entry_for(executable_->program(), name, values);
     std::vector<CudaAddress> inputs, outputs(entry.outputs.size(), 0);
     for (uint32_t id : entry.inputs) {
       const std::string& input = entry.buffers[id].value;
@@ -123,7 +124,7 @@ class CudaSteps final : public DecodeSteps {
     return session_.place(name, values, inputs, arena, outputs);
   }
 
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const Executable> executable_;
   CudaSession& session_;
   int64_t rows_;
   std::map<std::string, size_t, std::less<>> offsets_;  // of the inputs in the block
@@ -195,13 +196,12 @@ Result<std::vector<int32_t>> sample_tokens(const Program& program, Session& sess
   return fail("entry sample has no output next.tokens", program.name);
 }
 
-Result<std::unique_ptr<DecodeSteps>> DecodeSteps::create(std::shared_ptr<const Model> model,
-                                                         Session& session, int64_t rows,
-                                                         int64_t most) {
-  auto* cuda = dynamic_cast<CudaSession*>(&session);
-  if (cuda == nullptr || computes_rows(model->program()))
-    return std::make_unique<SessionSteps>(std::move(model), session, rows);
-  auto steps = std::make_unique<CudaSteps>(std::move(model), *cuda, rows);
+Result<std::unique_ptr<DecodeSteps>> DecodeSteps::create(
+    std::shared_ptr<const Executable> executable, Session& session, int64_t rows, int64_t most) {
+  CudaSession* cuda = session.on_cuda();
+  if (cuda == nullptr || computes_rows(executable->program()))
+    return std::make_unique<SessionSteps>(std::move(executable), session, rows);
+  auto steps = std::make_unique<CudaSteps>(std::move(executable), *cuda, rows);
   SINTER_TRY(steps->lay_out(most));
   return steps;
 }

@@ -20,9 +20,9 @@ struct StepRow {
 /// Runs steps on a session. On a GPU logits stay in its memory.
 class DecodeSteps {
  public:
-  /// For at most `most` sequences. The session, of `model`, must outlive this; its values of R are
-  /// `rows`.
-  static Result<std::unique_ptr<DecodeSteps>> create(std::shared_ptr<const Model> model,
+  /// For at most `most` sequences. The session, of `executable`, must outlive this; its values of R
+  /// are `rows`.
+  static Result<std::unique_ptr<DecodeSteps>> create(std::shared_ptr<const Executable> executable,
                                                      Session& session, int64_t rows, int64_t most);
   virtual ~DecodeSteps() = default;
 

@@ -104,16 +104,16 @@ DecoderCall pack_sequences(std::string_view entry, llvm::ArrayRef<Symbol> symbol
   return call;
 }
 
-Result<Decoder> Decoder::create(std::shared_ptr<const Model> model, int64_t sequences,
+Result<Decoder> Decoder::create(std::shared_ptr<const Executable> executable, int64_t sequences,
                                 int64_t capacity) {
-  const llvm::ArrayRef<Symbol> symbols = model->program().symbols;
-  SINTER_TRY(require_decoder_symbols(model->program()));
+  const llvm::ArrayRef<Symbol> symbols = executable->program().symbols;
+  SINTER_TRY(require_decoder_symbols(executable->program()));
   capacity = rounded_up(capacity, symbols[find_symbol(symbols, "R")]);
   const int64_t rows = sequence_rows(symbols, sequences, capacity);
   std::vector<int64_t> values = min_symbol_values(symbols);
   values[find_symbol(symbols, "R")] = sequences * rows;
-  SINTER_LET(session, model->new_session(values));
-  return Decoder(std::move(model), std::move(session), sequences, capacity, rows);
+  SINTER_LET(session, executable->new_session(values));
+  return Decoder(std::move(executable), std::move(session), sequences, capacity, rows);
 }
 
 Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vector<int32_t>> tokens,
@@ -129,7 +129,7 @@ Result<RunResult> Decoder::run(std::string_view entry, llvm::ArrayRef<std::vecto
                               counted(static_cast<uint64_t>(length), "token"), capacity_));
   }
   const DecoderCall call =
-      pack_sequences(entry, model_->program().symbols, tokens, lengths_, rows_, wanted);
+      pack_sequences(entry, executable_->program().symbols, tokens, lengths_, rows_, wanted);
   SINTER_LET(result, session_->run(entry, call.symbol_values, addresses_of(call.inputs), options));
   for (size_t s = 0; s < tokens.size(); ++s) lengths_[s] += static_cast<int64_t>(tokens[s].size());
   return std::move(result);

@@ -1,7 +1,7 @@
 // A decoder-only language model on any device: sequences of tokens in, logits out.
 #pragma once
 
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 
@@ -40,7 +40,7 @@ class Decoder {
  public:
   /// A decoder for `sequences` sequences of up to `capacity` tokens (rounded up to what the plan's
   /// symbols allow). An error if the program lacks the entries or has no room for these sequences.
-  static Result<Decoder> create(std::shared_ptr<const Model> model, int64_t sequences,
+  static Result<Decoder> create(std::shared_ptr<const Executable> executable, int64_t sequences,
                                 int64_t capacity);
 
   /// Appends tokens to every sequence (one list per sequence, none empty) and returns the logits of
@@ -61,15 +61,15 @@ class Decoder {
   llvm::ArrayRef<int64_t> lengths() const { return lengths_; }
 
  private:
-  Decoder(std::shared_ptr<const Model> model, std::unique_ptr<Session> session, int64_t sequences,
-          int64_t capacity, int64_t rows)
-      : model_(std::move(model)),
+  Decoder(std::shared_ptr<const Executable> executable, std::unique_ptr<Session> session,
+          int64_t sequences, int64_t capacity, int64_t rows)
+      : executable_(std::move(executable)),
         session_(std::move(session)),
         capacity_(capacity),
         rows_(rows),
         lengths_(sequences, 0) {}
 
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const Executable> executable_;
   std::unique_ptr<Session> session_;
   int64_t capacity_, rows_;       // of each sequence
   std::vector<int64_t> lengths_;  // of the sequences so far

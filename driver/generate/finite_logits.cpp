@@ -80,7 +80,7 @@ Result<std::optional<BadElement>> first_infinite(const TensorSource& source,
   return std::nullopt;
 }
 
-Result<std::optional<BadElement>> first_infinite_weight(const LoadedModel& model) {
+Result<std::optional<BadElement>> first_infinite_weight(const Model& model) {
   if (!model.tensors) return std::nullopt;
   for (const Weight& weight : model.module.weights)
     for (const Op& op : weight.init.ops()) {
@@ -109,7 +109,7 @@ Status check_chosen(llvm::ArrayRef<int32_t> tokens, llvm::ArrayRef<int32_t> befo
   return {};
 }
 
-Error with_cause(Error error, const LoadedModel& model) {
+Error with_cause(Error error, const Model& model) {
   if (error.code != ExitCode::check_failed || !error.hint.empty()) return error;
   error.where = model.origin;
   const auto bad = first_infinite_weight(model);

@@ -14,11 +14,11 @@ Status check_chosen(llvm::ArrayRef<int32_t> tokens, llvm::ArrayRef<int32_t> befo
 
 /// The error of check_chosen with its cause: the first weight that is not finite in the type in
 /// which the model computes, for which it reads the weights; other errors as they are.
-Error with_cause(Error error, const LoadedModel& model);
+Error with_cause(Error error, const Model& model);
 
 /// A result whose error has its cause.
 template <typename T>
-Result<T> explained(Result<T> result, const LoadedModel& model) {
+Result<T> explained(Result<T> result, const Model& model) {
   if (!result) return tl::make_unexpected(with_cause(std::move(result.error()), model));
   return result;
 }

@@ -25,13 +25,13 @@ Result<Sampling> to_sampling(const SamplingOptions& options) {
   return sampling;
 }
 
-bool is_end_token(const LoadedModel& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
+bool is_end_token(const Model& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
                   int32_t token) {
   return llvm::is_contained(more, token) ||
          (stop_at_eos && llvm::is_contained(model.spec->eos, token));
 }
 
-Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+Status check_prompts(const Model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                      int64_t count) {
   for (size_t i = 0; i < prompts.size(); ++i) {
     SINTER_TRY(check_tokens(model, prompts[i]));
@@ -56,7 +56,7 @@ Result<Generation> generate(const OpenedModel& model, llvm::ArrayRef<std::vector
 
 namespace {
 
-Result<Generation> run(const LoadedModel& model, const ReadyModel& ready,
+Result<Generation> run(const Model& model, const ReadyPlan& ready,
                        llvm::ArrayRef<std::vector<int32_t>> prompts,
                        const GenerateOptions& options) {
   Generation result;
@@ -65,8 +65,9 @@ Result<Generation> run(const LoadedModel& model, const ReadyModel& ready,
   if (options.count <= 0) return result;
 
   const Clock::time_point begin = Clock::now();
-  SINTER_LET(generator, Generator::create(ready.model, prompts, options.count, options.sampling,
-                                          model.spec->streaming, options.prefill));
+  SINTER_LET(generator,
+             Generator::create(ready.executable, prompts, options.count, options.sampling,
+                               model.spec->streaming, options.prefill));
   result.prefill = generator->prefill();
   std::vector<uint8_t> ended(prompts.size(), 0);
   Clock::time_point first = begin;
@@ -92,7 +93,7 @@ Result<Generation> run(const LoadedModel& model, const ReadyModel& ready,
 
 }  // namespace
 
-Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
+Result<Generation> generate(const Model& model, const ReadyPlan& ready,
                             llvm::ArrayRef<std::vector<int32_t>> prompts,
                             const GenerateOptions& options) {
   return explained(run(model, ready, prompts, options), model);

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "driver/generate/generator.h"
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 
 namespace sinter {
 
@@ -45,16 +45,16 @@ struct Generation {
 };
 
 /// Whether a token ends a sequence: one of `more`, or, where `stop_at_eos`, one of the model's.
-bool is_end_token(const LoadedModel& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
+bool is_end_token(const Model& model, bool stop_at_eos, llvm::ArrayRef<int32_t> more,
                   int32_t token);
 
 /// An error for tokens outside the vocabulary, and for texts that are longer than the model allows.
-Status check_prompts(const LoadedModel& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+Status check_prompts(const Model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
                      int64_t count);
 
 /// Generates with a model that is loaded; options.compile and options.backend are not read. The
 /// prompts have passed check_prompts.
-Result<Generation> generate(const LoadedModel& model, const ReadyModel& ready,
+Result<Generation> generate(const Model& model, const ReadyPlan& ready,
                             llvm::ArrayRef<std::vector<int32_t>> prompts,
                             const GenerateOptions& options);
 /// Compiles, loads and generates. `model` was loaded with the streaming cache, if one is wanted.

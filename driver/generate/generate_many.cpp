@@ -7,7 +7,7 @@
 #include "driver/memory_use.h"
 #include "driver/text_table.h"
 #include "runtime/clock.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 namespace {
@@ -15,10 +15,10 @@ namespace {
 // Caches and activations together take this share of the free memory at most.
 constexpr double kUsableShare = 0.9;
 
-/// Bytes that are free on the model's device; nothing where the system does not tell.
-Result<std::optional<int64_t>> free_bytes(const Model& model) {
-  const auto* cuda = dynamic_cast<const CudaModel*>(&model);
-  if (cuda == nullptr) return available_memory();
+/// Bytes that are free on the executable's device; nothing where the system does not tell.
+Result<std::optional<int64_t>> free_bytes(const Executable& executable) {
+  const std::shared_ptr<const CudaExecutable> cuda = executable.on_cuda();
+  if (!cuda) return available_memory();
   SINTER_LET(memory, cuda->cuda_device()->memory());
   return std::optional(static_cast<int64_t>(memory.free));
 }
@@ -31,7 +31,7 @@ int64_t sequences_together(const Program& program) {
 
 class ManyPrompts {
  public:
-  ManyPrompts(const LoadedModel& model, SequenceBatch& batch,
+  ManyPrompts(const Model& model, SequenceBatch& batch,
               llvm::ArrayRef<std::vector<int32_t>> prompts, const ManyOptions& options,
               ManyGeneration& result)
       : model_(model), batch_(batch), prompts_(prompts), options_(options), result_(result) {}
@@ -77,7 +77,7 @@ class ManyPrompts {
     return {};
   }
 
-  const LoadedModel& model_;
+  const Model& model_;
   SequenceBatch& batch_;
   llvm::ArrayRef<std::vector<int32_t>> prompts_;
   const ManyOptions& options_;
@@ -89,27 +89,27 @@ class ManyPrompts {
 
 }  // namespace
 
-Result<int64_t> places_that_fit(const Model& model, int64_t wanted, int64_t capacity,
+Result<int64_t> places_that_fit(const Executable& executable, int64_t wanted, int64_t capacity,
                                 const PrefillOptions& prefill) {
-  wanted = std::min(wanted, sequences_together(model.program()));
-  SINTER_LET(free, free_bytes(model));
+  wanted = std::min(wanted, sequences_together(executable.program()));
+  SINTER_LET(free, free_bytes(executable));
   if (!free) return wanted;
   const auto usable =
       static_cast<int64_t>(kUsableShare * static_cast<double>(*free)) - prefill.activation_bytes;
-  const int64_t place = SequenceBatch::cache_bytes(model.program(), wanted, capacity) / wanted;
+  const int64_t place = SequenceBatch::cache_bytes(executable.program(), wanted, capacity) / wanted;
   if (place == 0 || usable / place >= wanted) return wanted;
   if (usable / place > 1) return usable / place;
-  const int64_t one = SequenceBatch::cache_bytes(model.program(), 1, capacity);
+  const int64_t one = SequenceBatch::cache_bytes(executable.program(), 1, capacity);
   if (usable < one)
     return fail(fmt::format("the caches of one sequence take {}, {} are free",
                             with_unit(static_cast<double>(one), "B"),
                             with_unit(static_cast<double>(*free), "B")),
-                model.device(), "ask for shorter texts, or set --activation-memory lower",
+                executable.device(), "ask for shorter texts, or set --activation-memory lower",
                 ExitCode::out_of_memory);
   return 1;
 }
 
-Result<ManyGeneration> generate_many(const LoadedModel& model, const ReadyModel& ready,
+Result<ManyGeneration> generate_many(const Model& model, const ReadyPlan& ready,
                                      llvm::ArrayRef<std::vector<int32_t>> prompts,
                                      const ManyOptions& options) {
   ManyGeneration result;
@@ -118,13 +118,13 @@ Result<ManyGeneration> generate_many(const LoadedModel& model, const ReadyModel&
   int64_t capacity = 0;
   for (const auto& prompt : prompts)
     capacity = std::max(capacity, text_tokens(prompt.size(), options.count));
-  SINTER_LET(places, places_that_fit(*ready.model,
+  SINTER_LET(places, places_that_fit(*ready.executable,
                                      std::min(options.places, static_cast<int64_t>(prompts.size())),
                                      capacity, options.prefill));
   result.places = places;
-  result.cache_bytes = SequenceBatch::cache_bytes(ready.model->program(), places, capacity);
+  result.cache_bytes = SequenceBatch::cache_bytes(ready.executable->program(), places, capacity);
   if (options.on_places) options.on_places(places, result.cache_bytes);
-  SINTER_LET(batch, SequenceBatch::create(ready.model, places, capacity, options.prefill));
+  SINTER_LET(batch, SequenceBatch::create(ready.executable, places, capacity, options.prefill));
   SINTER_TRY(explained(ManyPrompts(model, *batch, prompts, options, result).run(), model));
   result.seconds = seconds_since(begin);
   return result;

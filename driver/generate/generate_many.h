@@ -29,11 +29,11 @@ struct ManyGeneration {
 
 /// The most places, at most `wanted` and as many as the plan decodes together, whose caches fit the
 /// memory of the model's device beside the activations of a prompt; an error if not even one does.
-Result<int64_t> places_that_fit(const Model& model, int64_t wanted, int64_t capacity,
+Result<int64_t> places_that_fit(const Executable& executable, int64_t wanted, int64_t capacity,
                                 const PrefillOptions& prefill);
 
 /// Continues every prompt. The prompts have passed check_prompts.
-Result<ManyGeneration> generate_many(const LoadedModel& model, const ReadyModel& ready,
+Result<ManyGeneration> generate_many(const Model& model, const ReadyPlan& ready,
                                      llvm::ArrayRef<std::vector<int32_t>> prompts,
                                      const ManyOptions& options);
 

@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-/// A model that has run its prompts, before the first token is chosen.
+/// An executable that has run its prompts, before the first token is chosen.
 struct Started {
   std::unique_ptr<Session> session;
   PrefillChunk chunk;                                     // by which the prompts were fed
@@ -18,19 +18,20 @@ struct Started {
 };
 
 /// Symbol values leave room for `most` tokens after each prompt.
-Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
-                                 int64_t most, const Sampling& sampling,
+Result<Started> start_generation(const Executable& executable,
+                                 llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t most,
+                                 const Sampling& sampling,
                                  const std::optional<StreamingCache>& streaming,
                                  const PrefillOptions& prefill = {});
 
 /// Chooses tokens: runs `sample` on `logits` and the inputs, and moves the inputs one step on.
 /// Returns the tokens, which are an input too now.
-Result<std::vector<int32_t>> choose_tokens(const Model& model, Started& state);
+Result<std::vector<int32_t>> choose_tokens(const Executable& executable, Started& state);
 
 /// Runs `decode` on the inputs.
-Status decode_step(const Model& model, Started& state);
+Status decode_step(const Executable& executable, Started& state);
 /// One step with a given token instead of a chosen one (one sequence).
-Status force_token(const Model& model, Started& state, int32_t token);
+Status force_token(const Executable& executable, Started& state, int32_t token);
 
 /// "X" of output "next.X"; empty for other outputs.
 std::string_view carried_input(std::string_view output);

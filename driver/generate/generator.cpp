@@ -9,7 +9,7 @@
 #include "driver/generate/finite_logits.h"
 #include "driver/text_table.h"
 #include "frontends/load_model.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 namespace {
@@ -57,20 +57,23 @@ Status check_generation(const Program& program, llvm::ArrayRef<std::vector<int32
 /// Runs decode and sample one after the other, on any device.
 class SteppedGenerator final : public Generator {
  public:
-  SteppedGenerator(std::shared_ptr<const Model> model, Started state, std::vector<int32_t> first,
-                   int64_t most)
-      : model_(std::move(model)), state_(std::move(state)), first_(std::move(first)), left_(most) {}
+  SteppedGenerator(std::shared_ptr<const Executable> executable, Started state,
+                   std::vector<int32_t> first, int64_t most)
+      : executable_(std::move(executable)),
+        state_(std::move(state)),
+        first_(std::move(first)),
+        left_(most) {}
 
   Result<std::vector<int32_t>> next() override {
     SINTER_CHECK(left_ > 0, "more tokens than announced");
     --left_;
     if (first_) return *std::exchange(first_, std::nullopt);
-    SINTER_TRY(decode_step(*model_, state_));
-    return choose_tokens(*model_, state_);
+    SINTER_TRY(decode_step(*executable_, state_));
+    return choose_tokens(*executable_, state_);
   }
 
  private:
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const Executable> executable_;
   Started state_;
   std::optional<std::vector<int32_t>> first_;
   int64_t left_;
@@ -96,11 +99,12 @@ std::string_view carried_input(std::string_view output) {
   return output.starts_with(kPrefix) ? output.substr(kPrefix.size()) : std::string_view();
 }
 
-Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<int32_t>> prompts,
-                                 int64_t most, const Sampling& sampling,
+Result<Started> start_generation(const Executable& executable,
+                                 llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t most,
+                                 const Sampling& sampling,
                                  const std::optional<StreamingCache>& streaming,
                                  const PrefillOptions& prefill) {
-  const Program& program = model.program();
+  const Program& program = executable.program();
   SINTER_TRY(check_generation(program, prompts, most, streaming));
   int64_t longest = 0;
   for (const auto& prompt : prompts)
@@ -120,7 +124,7 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   for (const auto& [name, value] : {std::pair("R", static_cast<int64_t>(heads.size()) * capacity),
                                     {"B", static_cast<int64_t>(heads.size())}})
     state.symbol_values[static_cast<size_t>(find_symbol(program.symbols, name))] = value;
-  SINTER_LET(session, model.new_session(state.symbol_values));
+  SINTER_LET(session, executable.new_session(state.symbol_values));
   state.session = std::move(session);
   SINTER_LET(logits, feed_prompts(*state.session, program, heads, capacity, chunk.tokens, prefill));
   state.logits = std::move(logits);
@@ -142,25 +146,26 @@ Result<Started> start_generation(const Model& model, llvm::ArrayRef<std::vector<
   state.inputs["seed"] = seeds(sampling.seed, heads.size());
   // Prompt tokens that a streaming cache cannot take at once are fed one by one.
   for (size_t i = heads[0].size(); i < prompts[0].size(); ++i)
-    SINTER_TRY(force_token(model, state, prompts[0][i]));
+    SINTER_TRY(force_token(executable, state, prompts[0][i]));
   return state;
 }
 
-Status decode_step(const Model& model, Started& state) {
-  SINTER_LET(inputs, in_order(*model.program().find_entry("decode"), state.inputs, &state.logits));
+Status decode_step(const Executable& executable, Started& state) {
+  SINTER_LET(inputs,
+             in_order(*executable.program().find_entry("decode"), state.inputs, &state.logits));
   SINTER_LET(result, state.session->run("decode", state.symbol_values, inputs));
   state.logits = std::move(result.outputs[0]);
   return {};
 }
 
-Status force_token(const Model& model, Started& state, int32_t token) {
-  SINTER_TRY(choose_tokens(model, state));
+Status force_token(const Executable& executable, Started& state, int32_t token) {
+  SINTER_TRY(choose_tokens(executable, state));
   state.inputs["tokens"] = i32_tensor({token});
-  return decode_step(model, state);
+  return decode_step(executable, state);
 }
 
-Result<std::vector<int32_t>> choose_tokens(const Model& model, Started& state) {
-  const EntryPlan& sample = *model.program().find_entry("sample");
+Result<std::vector<int32_t>> choose_tokens(const Executable& executable, Started& state) {
+  const EntryPlan& sample = *executable.program().find_entry("sample");
   SINTER_LET(inputs, in_order(sample, state.inputs, &state.logits));
   SINTER_LET(result, state.session->run("sample", state.symbol_values, inputs));
   const std::vector<int32_t> fed = state.inputs["pos"].elements<int32_t>().vec();
@@ -172,21 +177,21 @@ Result<std::vector<int32_t>> choose_tokens(const Model& model, Started& state) {
   return tokens.vec();
 }
 
-Result<std::unique_ptr<Generator>> Generator::create(std::shared_ptr<const Model> model,
+Result<std::unique_ptr<Generator>> Generator::create(std::shared_ptr<const Executable> executable,
                                                      llvm::ArrayRef<std::vector<int32_t>> prompts,
                                                      int64_t most, const Sampling& sampling,
                                                      const std::optional<StreamingCache>& streaming,
                                                      const PrefillOptions& prefill) {
   SINTER_CHECK(most >= 1, "{} tokens", most);
-  SINTER_LET(state, start_generation(*model, prompts, most, sampling, streaming, prefill));
+  SINTER_LET(state, start_generation(*executable, prompts, most, sampling, streaming, prefill));
   const PrefillChunk chunk = state.chunk;
   std::unique_ptr<Generator> generator;
-  if (dynamic_cast<const CudaModel*>(model.get())) {
-    SINTER_LET(recorded, record_generation(std::move(model), std::move(state), most));
+  if (executable->on_cuda()) {
+    SINTER_LET(recorded, record_generation(std::move(executable), std::move(state), most));
     generator = std::move(recorded);
   } else {
-    SINTER_LET(first, choose_tokens(*model, state));
-    generator = std::make_unique<SteppedGenerator>(std::move(model), std::move(state),
+    SINTER_LET(first, choose_tokens(*executable, state));
+    generator = std::make_unique<SteppedGenerator>(std::move(executable), std::move(state),
                                                    std::move(first), most);
   }
   generator->prefill_ = chunk;

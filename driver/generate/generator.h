@@ -23,8 +23,8 @@ int32_t sequence_seed(int32_t seed, size_t index);
 
 /// Continues sequences of unequal length by one token each per step. On a GPU a few steps are one
 /// recorded graph: tokens, positions and lengths stay in device memory, only chosen tokens leave
-/// it. A model on a GPU serves one generator at a time: a step is always under way, and products
-/// share their workspace.
+/// it. An executable on a GPU serves one generator at a time: a step is always under way, and
+/// products share their workspace.
 class Generator {
  public:
   /// `streaming`: the cache that the model was built with; one prompt then, of any length.
@@ -32,7 +32,7 @@ class Generator {
   /// calls of as many tokens as `prefill` says. At most `most` tokens will be asked for, at least
   /// 1; they decide how large the caches are.
   static Result<std::unique_ptr<Generator>> create(
-      std::shared_ptr<const Model> model, llvm::ArrayRef<std::vector<int32_t>> prompts,
+      std::shared_ptr<const Executable> executable, llvm::ArrayRef<std::vector<int32_t>> prompts,
       int64_t most, const Sampling& sampling, const std::optional<StreamingCache>& streaming = {},
       const PrefillOptions& prefill = {});
   virtual ~Generator() = default;

@@ -31,18 +31,18 @@ Status add_rows(const HostTensor& logits, llvm::ArrayRef<int32_t> tokens, Perple
   return {};
 }
 
-Result<PrefillChunk> chunk_of(const Model& model, int64_t length, Wanted wanted,
+Result<PrefillChunk> chunk_of(const Executable& executable, int64_t length, Wanted wanted,
                               const PrefillOptions& options) {
-  return choose_chunk(model.program(), {length, 1, length, length, wanted}, options);
+  return choose_chunk(executable.program(), {length, 1, length, length, wanted}, options);
 }
 
-Status add_pieces(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens,
-                  size_t window, Perplexity& result) {
+Status add_pieces(const std::shared_ptr<const Executable>& executable,
+                  llvm::ArrayRef<int32_t> tokens, size_t window, Perplexity& result) {
   const auto chunk = static_cast<size_t>(result.prefill.tokens);
   for (size_t begin = 0; begin + 1 < tokens.size(); begin += window) {
     const llvm::ArrayRef<int32_t> text =
         tokens.slice(begin, std::min(window, tokens.size() - begin));
-    SINTER_LET(decoder, Decoder::create(model, 1, static_cast<int64_t>(text.size())));
+    SINTER_LET(decoder, Decoder::create(executable, 1, static_cast<int64_t>(text.size())));
     for (size_t at = 0; at < text.size(); at += chunk) {
       const llvm::ArrayRef<int32_t> call = text.slice(at, std::min(chunk, text.size() - at));
       SINTER_LET(run, decoder.prefill({call.vec()}));
@@ -52,12 +52,12 @@ Status add_pieces(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int3
   return {};
 }
 
-Status add_recomputed(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> tokens,
-                      size_t window, Perplexity& result) {
+Status add_recomputed(const std::shared_ptr<const Executable>& executable,
+                      llvm::ArrayRef<int32_t> tokens, size_t window, Perplexity& result) {
   const auto chunk = static_cast<size_t>(result.prefill.tokens);
   for (size_t at = 1; at < tokens.size(); ++at) {
     const llvm::ArrayRef<int32_t> seen = tokens.take_front(at).take_back(std::min(at, window));
-    SINTER_LET(decoder, Decoder::create(model, 1, static_cast<int64_t>(seen.size())));
+    SINTER_LET(decoder, Decoder::create(executable, 1, static_cast<int64_t>(seen.size())));
     RunResult last;
     for (size_t from = 0; from < seen.size(); from += chunk) {
       SINTER_LET(run, decoder.prefill({seen.slice(from, std::min(chunk, seen.size() - from)).vec()},
@@ -69,14 +69,14 @@ Status add_recomputed(const std::shared_ptr<const Model>& model, llvm::ArrayRef<
   return {};
 }
 
-Status add_streamed(const Model& model, llvm::ArrayRef<int32_t> tokens, const StreamingCache& cache,
-                    Perplexity& result) {
-  SINTER_LET(state, start_generation(model, {{tokens.front()}}, 1, {}, cache));
+Status add_streamed(const Executable& executable, llvm::ArrayRef<int32_t> tokens,
+                    const StreamingCache& cache, Perplexity& result) {
+  SINTER_LET(state, start_generation(executable, {{tokens.front()}}, 1, {}, cache));
   result.prefill = state.chunk;
   for (size_t at = 1;; ++at) {
     SINTER_TRY(add_rows(state.logits, tokens.slice(at, 1), result));
     if (at + 1 == tokens.size()) return {};
-    SINTER_TRY(force_token(model, state, tokens[at]));
+    SINTER_TRY(force_token(executable, state, tokens[at]));
   }
 }
 
@@ -112,16 +112,16 @@ Result<Perplexity> perplexity(const OpenedModel& model, llvm::ArrayRef<int32_t> 
   Perplexity result;
   if (model.spec->streaming) {
     SINTER_TRY(
-        explained(add_streamed(*ready.model, tokens, *model.spec->streaming, result), model));
+        explained(add_streamed(*ready.executable, tokens, *model.spec->streaming, result), model));
     return result;
   }
   const int64_t longest = std::min(window, static_cast<int64_t>(tokens.size()));
   SINTER_LET(chunk,
-             chunk_of(*ready.model, longest, options.recompute ? Wanted::last_of_each : Wanted::all,
-                      options.prefill));
+             chunk_of(*ready.executable, longest,
+                      options.recompute ? Wanted::last_of_each : Wanted::all, options.prefill));
   result.prefill = chunk;
   const auto add = options.recompute ? add_recomputed : add_pieces;
-  SINTER_TRY(explained(add(ready.model, tokens, static_cast<size_t>(window), result), model));
+  SINTER_TRY(explained(add(ready.executable, tokens, static_cast<size_t>(window), result), model));
   return result;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/generate/prefill_chunk.h"
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 #include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {

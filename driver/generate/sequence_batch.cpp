@@ -39,10 +39,10 @@ int64_t SequenceBatch::cache_bytes(const Program& program, int64_t places, int64
   return bytes;
 }
 
-Result<std::unique_ptr<SequenceBatch>> SequenceBatch::create(std::shared_ptr<const Model> model,
-                                                             int64_t places, int64_t capacity,
-                                                             const PrefillOptions& prefill) {
-  const Program& program = model->program();
+Result<std::unique_ptr<SequenceBatch>> SequenceBatch::create(
+    std::shared_ptr<const Executable> executable, int64_t places, int64_t capacity,
+    const PrefillOptions& prefill) {
+  const Program& program = executable->program();
   SINTER_TRY(require_generation(program));
   const int64_t place_rows = sequence_rows(program.symbols, places, capacity);
   capacity = rounded_up(capacity, symbol_of(program, "R"));
@@ -50,9 +50,9 @@ Result<std::unique_ptr<SequenceBatch>> SequenceBatch::create(std::shared_ptr<con
   SINTER_TRY(check_sizes(program, places, rows));
   std::vector<int64_t> values = min_symbol_values(program.symbols);
   values[static_cast<size_t>(find_symbol(program.symbols, "R"))] = rows;
-  SINTER_LET(session, model->new_session(values));
-  SINTER_LET(steps, DecodeSteps::create(model, *session, rows, places));
-  std::unique_ptr<SequenceBatch> batch(new SequenceBatch(std::move(model), std::move(session),
+  SINTER_LET(session, executable->new_session(values));
+  SINTER_LET(steps, DecodeSteps::create(executable, *session, rows, places));
+  std::unique_ptr<SequenceBatch> batch(new SequenceBatch(std::move(executable), std::move(session),
                                                          places, capacity, place_rows, prefill));
   batch->steps_ = std::move(steps);
   return batch;
@@ -60,7 +60,7 @@ Result<std::unique_ptr<SequenceBatch>> SequenceBatch::create(std::shared_ptr<con
 
 /// The logits [1, vocabulary] of the prompt's last token.
 Result<HostTensor> SequenceBatch::feed(llvm::ArrayRef<int32_t> prompt, size_t place) {
-  const Program& program = model_->program();
+  const Program& program = executable_->program();
   const auto count = static_cast<int64_t>(prompt.size());
   SINTER_LET(chunk, choose_chunk(program,
                                  {.tokens = count,
@@ -89,7 +89,7 @@ Result<HostTensor> SequenceBatch::feed(llvm::ArrayRef<int32_t> prompt, size_t pl
 
 Result<SequenceBatch::Id> SequenceBatch::add(llvm::ArrayRef<int32_t> prompt,
                                              const Sampling& sampling) {
-  const Program& program = model_->program();
+  const Program& program = executable_->program();
   const auto count = static_cast<int64_t>(prompt.size());
   if (count == 0) return fail("a prompt has no tokens", program.name, "give at least one");
   if (count > capacity_)
@@ -121,7 +121,7 @@ Result<SequenceBatch::Id> SequenceBatch::add(llvm::ArrayRef<int32_t> prompt,
 Status SequenceBatch::remove(Id id) {
   const auto at = llvm::find_if(sequences_, [&](const Sequence& one) { return one.id == id; });
   if (at == sequences_.end())
-    return fail(fmt::format("no sequence {}", id), model_->program().name,
+    return fail(fmt::format("no sequence {}", id), executable_->program().name,
                 "add gives a sequence its number");
   taken_[at->place] = false;
   sequences_.erase(at);
@@ -135,7 +135,7 @@ Result<std::vector<SequenceBatch::Token>> SequenceBatch::step() {
     if (one.length == capacity_)
       return fail(fmt::format("sequence {} fills its place of {}", one.id,
                               counted(static_cast<uint64_t>(capacity_), "token")),
-                  model_->program().name, "remove it");
+                  executable_->program().name, "remove it");
     StepRow row = one.row;
     ++row.pos, ++row.slot, ++row.step;
     rows.push_back(row);

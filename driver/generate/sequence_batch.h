@@ -20,7 +20,7 @@ class SequenceBatch {
 
   /// `places` sequences at a time, each of up to `capacity` tokens, prompt and continuation
   /// (rounded up to what the plan allows). An error if the plan has no room for these sequences.
-  static Result<std::unique_ptr<SequenceBatch>> create(std::shared_ptr<const Model> model,
+  static Result<std::unique_ptr<SequenceBatch>> create(std::shared_ptr<const Executable> executable,
                                                        int64_t places, int64_t capacity,
                                                        const PrefillOptions& prefill = {});
   /// Bytes of the caches for all places.
@@ -50,9 +50,9 @@ class SequenceBatch {
     bool is_new;     // its first token is chosen already, and not given yet
   };
 
-  SequenceBatch(std::shared_ptr<const Model> model, std::unique_ptr<Session> session,
+  SequenceBatch(std::shared_ptr<const Executable> executable, std::unique_ptr<Session> session,
                 int64_t places, int64_t capacity, int64_t place_rows, const PrefillOptions& prefill)
-      : model_(std::move(model)),
+      : executable_(std::move(executable)),
         session_(std::move(session)),
         capacity_(capacity),
         place_rows_(place_rows),
@@ -61,7 +61,7 @@ class SequenceBatch {
 
   Result<HostTensor> feed(llvm::ArrayRef<int32_t> prompt, size_t place);
 
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const Executable> executable_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<DecodeSteps> steps_;
   int64_t capacity_;    // tokens of a sequence, at most

@@ -4,17 +4,17 @@
 
 namespace sinter {
 
-Result<DecodeRuns> DecodeRuns::create(std::shared_ptr<const CudaModel> model,
+Result<DecodeRuns> DecodeRuns::create(std::shared_ptr<const CudaExecutable> executable,
                                       llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count) {
   // Token 0 comes from the prompt; step i makes token i + 1.
   const int64_t most = 1 + kWarmSteps + count;
   DecodeRuns runs;
   runs.count_ = count;
-  SINTER_LET(watch, Stopwatch::create(model->cuda_device()));
+  SINTER_LET(watch, Stopwatch::create(executable->cuda_device()));
   runs.watch_ = std::move(watch);
-  SINTER_LET(state, start_generation(*model, prompts, most, Sampling{}, std::nullopt));
+  SINTER_LET(state, start_generation(*executable, prompts, most, Sampling{}, std::nullopt));
   runs.symbol_values_ = state.symbol_values;
-  SINTER_LET(generator, record_generation(std::move(model), std::move(state), most));
+  SINTER_LET(generator, record_generation(std::move(executable), std::move(state), most));
   runs.generator_ = std::move(generator);
   return runs;
 }

@@ -20,7 +20,7 @@ struct DecodeRun {
 /// the same context: a prompt of `decode_prompt` tokens and the untimed steps' make it.
 class DecodeRuns {
  public:
-  static Result<DecodeRuns> create(std::shared_ptr<const CudaModel> model,
+  static Result<DecodeRuns> create(std::shared_ptr<const CudaExecutable> executable,
                                    llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t count);
   Result<DecodeRun> run();
   /// The symbol values of the entries decode and sample.

@@ -52,7 +52,7 @@ ResidentCall resident_call(const Program& program, std::string entry,
 Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned,
                                             const std::vector<ResidentCall>& calls) {
   ResidentCalls result;
-  SINTER_CHECK(dynamic_cast<const CudaSession*>(owned.get()), "calls reside on a GPU");
+  SINTER_CHECK(owned->on_cuda(), "calls reside on a GPU");
   result.session_ = std::move(owned);
   const CudaSession& session = result.session();
   std::vector<const EntryPlan*> entries;
@@ -61,7 +61,7 @@ Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned,
   size_t inputs_bytes = 0, largest = 0, all = 0;
   for (const ResidentCall& call : calls) {
     entries.push_back(
-        variant_for(session.model().program().entries, call.entry, call.symbol_values));
+        variant_for(session.executable().program().entries, call.entry, call.symbol_values));
     SINTER_CHECK(entries.back(), "no entry {}", call.entry);
     apart |= llvm::any_of(entries.back()->inputs, [&](uint32_t id) {
       return !call.inputs.contains(entries.back()->buffers[id].value);
@@ -73,7 +73,7 @@ Result<ResidentCalls> ResidentCalls::create(std::unique_ptr<Session> owned,
     all += arenas.back();
   }
   const size_t arena_bytes = apart ? all : largest;
-  SINTER_LET(memory, CudaMemory::allocate(session.model().cuda_device(),
+  SINTER_LET(memory, CudaMemory::allocate(session.executable().cuda_device(),
                                           std::max<size_t>(arena_bytes + inputs_bytes, 1),
                                           "inputs and arenas"));
   result.memory_ = std::move(memory);
@@ -102,7 +102,7 @@ size_t ResidentCalls::steps() const {
 }
 
 Status ResidentCalls::enqueue_step(size_t index) const {
-  SINTER_TRY(session().model().cuda_device()->make_current());
+  SINTER_TRY(session().executable().cuda_device()->make_current());
   for (const CudaCall& call : calls_) {
     if (index < call.entry->steps.size())
       return in_step(session().enqueue_step(call, index, stream()), *call.entry, index);

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 
@@ -24,11 +24,11 @@ ResidentCall resident_call(const Program& program, std::string entry,
 /// a state is written, writes the same rows.
 class ResidentCalls {
  public:
-  /// `session` is one of a CudaModel.
+  /// `session` is one of a CudaExecutable.
   static Result<ResidentCalls> create(std::unique_ptr<Session> session,
                                       const std::vector<ResidentCall>& calls);
 
-  const CudaSession& session() const { return static_cast<const CudaSession&>(*session_); }
+  const CudaSession& session() const { return *session_->on_cuda(); }
   const CudaStream& stream() const { return session().stream(); }
   const std::vector<CudaCall>& calls() const { return calls_; }
   /// All calls' steps, in order.

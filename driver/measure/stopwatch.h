@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/clock.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 

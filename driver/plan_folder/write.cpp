@@ -116,7 +116,7 @@ Status write_headers(PlanFolderWriter& folder, const std::string& target) {
 
 /// Where the plan's weights are; those to embed are written.
 Result<StoredWeights> store_weights(PlanFolderWriter& folder, const FolderRequest& request) {
-  const LoadedModel& model = request.built.model;
+  const Model& model = request.built.model;
   if (request.embed) {
     SINTER_TRY(folder.folder(kWeightFiles));
     SINTER_LET(embedded, write_embedded(request.built.weights, model.tensors.get(),

@@ -31,7 +31,7 @@ Result<ProfileCeilings> measure_ceilings(const CudaDevicePtr& device, DType dtyp
 }
 
 /// The type that most of the weights have: the models', or of a module without floats bf16.
-DType main_dtype(const LoadedModel& model) {
+DType main_dtype(const Model& model) {
   if (model.spec) return model.spec->dtype;
   for (const Weight& weight : model.module.weights)
     if (is_float(weight.type.dtype)) return weight.type.dtype;
@@ -104,15 +104,15 @@ bool match(const ProfileRun& stepped, ProfileRun& recorded) {
 }
 
 /// The plan with the forms that make a decoded token fastest; of other phases, the plan as it is.
-Status tune_decode(const LoadedModel& model, ReadyModel& ready, const ProfileOptions& options) {
+Status tune_decode(const Model& model, ReadyPlan& ready, const ProfileOptions& options) {
   SINTER_LET(phase, chosen_phase(model, options.phase));
   if (phase != "decode" || !is_language_model(model)) return {};
   SINTER_LET(prompts, decode_prompts(model, options, kWarmTokens + options.count));
-  const auto loaded = std::dynamic_pointer_cast<const CudaModel>(ready.model);
+  const std::shared_ptr<const CudaExecutable> loaded = ready.executable->on_cuda();
   SINTER_LET(tuning,
              tune_forms({{&ready.compiled, options_for(options.compile, *options.backend), loaded}},
                         prompts, options.count, {}));
-  ready.model = tuning.models[0];
+  ready.executable = tuning.executables[0];
   return {};
 }
 
@@ -146,10 +146,9 @@ Result<Profile> profile(const OpenedModel& model, const ProfileOptions& options)
   return profile(routed, ready, options);
 }
 
-Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready,
-                        const ProfileOptions& options) {
-  const auto* loaded = dynamic_cast<const CudaModel*>(ready.model.get());
-  SINTER_CHECK(loaded, "a model on a GPU that is no CudaModel");
+Result<Profile> profile(const Model& model, const ReadyPlan& ready, const ProfileOptions& options) {
+  const std::shared_ptr<const CudaExecutable> loaded = ready.executable->on_cuda();
+  SINTER_CHECK(loaded, "a profile of an executable on the host");
   const CudaDevice& device = *loaded->cuda_device();
   SINTER_LET(work, make_workload(model, ready, options, kWarmTokens + options.count));
 

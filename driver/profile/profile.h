@@ -4,7 +4,7 @@
 
 #include "driver/backend.h"
 #include "driver/profile/rows.h"
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 #include "driver/routing.h"
 
 namespace sinter {
@@ -61,7 +61,6 @@ struct Profile {
 /// (ExitCode::device); a phase or sizes that the model does not have.
 Result<Profile> profile(const OpenedModel& model, const ProfileOptions& options);
 /// The same of a model that is compiled and loaded already.
-Result<Profile> profile(const LoadedModel& model, const ReadyModel& ready,
-                        const ProfileOptions& options);
+Result<Profile> profile(const Model& model, const ReadyPlan& ready, const ProfileOptions& options);
 
 }  // namespace sinter

@@ -16,7 +16,7 @@ constexpr int64_t kUsualPrompt = 512;
 
 /// A size from the options, or the usual one as far as it fits: 0 .. most.
 Result<int64_t> chosen_size(std::optional<int64_t> given, int64_t usual, int64_t least,
-                            int64_t most, const LoadedModel& model, std::string_view what) {
+                            int64_t most, const Model& model, std::string_view what) {
   const int64_t size = given.value_or(std::min(usual, most));
   if (size < least || size > most)
     return fail(fmt::format("{} {}: the model's positions leave {} to {}", size, what, least, most),
@@ -47,7 +47,7 @@ void record_repeated(Workload& work) {
 
 }  // namespace
 
-Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model,
+Result<std::vector<std::vector<int32_t>>> decode_prompts(const Model& model,
                                                          const ProfileOptions& options,
                                                          int64_t most) {
   // One more: the first token is the prefill's.
@@ -59,7 +59,7 @@ Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& mode
 
 namespace {
 
-Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& ready,
+Result<Workload> decode_workload(const Model& model, const ReadyPlan& ready,
                                  const ProfileOptions& options, int64_t most) {
   SINTER_LET(prompts, decode_prompts(model, options, most));
   const auto context = static_cast<int64_t>(prompts[0].size());
@@ -70,7 +70,7 @@ Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& rea
   work.visible = {context + 1, options.batch};
   work.grows = true;
   work.tokens = options.batch;
-  const std::shared_ptr<const Model> loaded = ready.model;
+  const std::shared_ptr<const Executable> loaded = ready.executable;
   work.resident = [loaded, prompts, most]() -> Result<ResidentCalls> {
     SINTER_LET(state, start_generation(*loaded, prompts, most + 1, {}, {}));
     SINTER_TRY(choose_tokens(*loaded, state));
@@ -93,7 +93,7 @@ Result<Workload> decode_workload(const LoadedModel& model, const ReadyModel& rea
   return work;
 }
 
-Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& ready,
+Result<Workload> prefill_workload(const Model& model, const ReadyPlan& ready,
                                   const ProfileOptions& options) {
   const int64_t positions = model.spec->max_positions;
   SINTER_LET(context,
@@ -108,7 +108,7 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
   work.sizes = {{"prompt", prompt}, {"context", context}};
   work.visible.each = context + prompt;
   work.tokens = prompt;
-  const std::shared_ptr<const Model> loaded = ready.model;
+  const std::shared_ptr<const Executable> loaded = ready.executable;
   work.resident = [loaded, tokens, context]() -> Result<ResidentCalls> {
     const Program& program = loaded->program();
     const auto capacity = static_cast<int64_t>(tokens.size());
@@ -132,7 +132,7 @@ Result<Workload> prefill_workload(const LoadedModel& model, const ReadyModel& re
 }
 
 /// Values of a module's symbols: the usual values, overridden by the options.
-Result<std::vector<int64_t>> module_sizes(const LoadedModel& model, llvm::ArrayRef<Symbol> symbols,
+Result<std::vector<int64_t>> module_sizes(const Model& model, llvm::ArrayRef<Symbol> symbols,
                                           const ProfileOptions& options) {
   std::vector<int64_t> sizes = usual_sizes(symbols);
   for (const auto& [name, value] : options.symbols) {
@@ -146,19 +146,20 @@ Result<std::vector<int64_t>> module_sizes(const LoadedModel& model, llvm::ArrayR
   return sizes;
 }
 
-Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& ready,
+Result<Workload> entry_workload(const Model& model, const ReadyPlan& ready,
                                 const ProfileOptions& options, const std::string& name) {
   const Module& module = ready.compiled.module;
   SINTER_LET(sizes, module_sizes(model, module.symbols, options));
   const Entry* entry = variant_for(module.entries, name, sizes);
   SINTER_CHECK(entry, "no entry {}", name);
   SINTER_LET(inputs, random_inputs(entry->graph, module.symbols, sizes, options.seed));
-  const ResidentCall call = resident_call(ready.model->program(), name, sizes, std::move(inputs));
+  const ResidentCall call =
+      resident_call(ready.executable->program(), name, sizes, std::move(inputs));
   Workload work;
   work.phase = entry_title(name, entry->range, module.symbols);
   for (size_t i = 0; i < sizes.size(); ++i)
     work.sizes.emplace_back(module.symbols[i].name, sizes[i]);
-  const std::shared_ptr<const Model> loaded = ready.model;
+  const std::shared_ptr<const Executable> loaded = ready.executable;
   work.resident = [loaded, call]() -> Result<ResidentCalls> {
     SINTER_LET(session, loaded->new_session(call.symbol_values));
     return ResidentCalls::create(std::move(session), {call});
@@ -169,9 +170,9 @@ Result<Workload> entry_workload(const LoadedModel& model, const ReadyModel& read
 
 }  // namespace
 
-bool is_language_model(const LoadedModel& model) { return model.spec && !model.spec->encoder; }
+bool is_language_model(const Model& model) { return model.spec && !model.spec->encoder; }
 
-Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked) {
+Result<std::string> chosen_phase(const Model& model, const std::string& asked) {
   if (is_language_model(model)) {
     if (asked.empty() || asked == "decode") return "decode";
     if (asked == "prefill") return asked;
@@ -186,7 +187,7 @@ Result<std::string> chosen_phase(const LoadedModel& model, const std::string& as
   return asked;
 }
 
-Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready,
+Result<Workload> make_workload(const Model& model, const ReadyPlan& ready,
                                const ProfileOptions& options, int64_t most) {
   SINTER_LET(phase, chosen_phase(model, options.phase));
   if (options.batch != 1 && (phase != "decode" || !is_language_model(model)))

@@ -26,18 +26,18 @@ struct Workload {
 };
 
 /// An encoder's entry is profiled as a module's is.
-bool is_language_model(const LoadedModel& model);
+bool is_language_model(const Model& model);
 
 /// The phase to profile, as ProfileOptions::phase says. An error if the model has no such phase.
-Result<std::string> chosen_phase(const LoadedModel& model, const std::string& asked);
+Result<std::string> chosen_phase(const Model& model, const std::string& asked);
 
 /// The prompts that stand in the cache when a language model decodes; `most` tokens follow each.
-Result<std::vector<std::vector<int32_t>>> decode_prompts(const LoadedModel& model,
+Result<std::vector<std::vector<int32_t>>> decode_prompts(const Model& model,
                                                          const ProfileOptions& options,
                                                          int64_t most);
 
 /// `most`: tokens that record() will be asked for. `ready` must outlive the workload.
-Result<Workload> make_workload(const LoadedModel& model, const ReadyModel& ready,
+Result<Workload> make_workload(const Model& model, const ReadyPlan& ready,
                                const ProfileOptions& options, int64_t most);
 
 }  // namespace sinter

@@ -20,7 +20,7 @@ std::string names_of(const Module& module) {
   return names;
 }
 
-Result<std::vector<const Entry*>> find_entries(const LoadedModel& model,
+Result<std::vector<const Entry*>> find_entries(const Model& model,
                                                const std::vector<std::string>& names) {
   std::vector<const Entry*> entries;
   for (const std::string& name : names) {
@@ -108,7 +108,7 @@ Status refuse_unknown_tensors(const TensorFile& file, const Module& module) {
   return {};
 }
 
-Result<EntryCalls> EntryCalls::open(const LoadedModel& model, const CallsOptions& options) {
+Result<EntryCalls> EntryCalls::open(const Model& model, const CallsOptions& options) {
   EntryCalls calls(model.module);
   calls.repeat_ = static_cast<size_t>(options.repeat);
   calls.seed_ = options.seed.value_or(1);

@@ -38,7 +38,7 @@ class EntryCalls {
   };
 
   /// Borrows the model's module. Errors name the file, the tensor, the entry or the symbol.
-  static Result<EntryCalls> open(const LoadedModel& model, const CallsOptions& options);
+  static Result<EntryCalls> open(const Model& model, const CallsOptions& options);
 
   /// Calls of the session: the list of entries, as often as it is repeated.
   size_t count() const { return list_.size() * repeat_; }
@@ -47,7 +47,7 @@ class EntryCalls {
   const Call& operator[](size_t number) const { return list_[number % list_.size()]; }
   /// Whether the list is at its last repetition.
   bool is_last(size_t number) const { return number + list_.size() >= count(); }
-  /// For Model::new_session: every call has these values for the symbols of states.
+  /// For Executable::new_session: every call has these values for the symbols of states.
   llvm::ArrayRef<int64_t> session_values() const { return list_.front().symbol_values; }
   /// One tensor per input. Random inputs differ from call to call.
   Result<std::vector<HostTensor>> inputs(size_t number) const;

@@ -73,7 +73,7 @@ Result<TokenRun> run_tokens(const OpenedModel& model, const std::vector<int32_t>
   SINTER_LET(loaded, make_ready(model, options.compile, *options.backend));
   const EntryPlan& entry = *loaded.compiled.program->find_entry("prefill");
   SINTER_TRY(check_keep({&entry}, options.keep, entry.name));
-  SINTER_LET(decoder, Decoder::create(loaded.model, 1, length));
+  SINTER_LET(decoder, Decoder::create(loaded.executable, 1, length));
   SINTER_LET(first, decoder.prefill({tokens}, {.keep = kept_by(entry, options.keep)}));
   TokenRun run;
   HostTensor logits = first.outputs[0];
@@ -99,7 +99,7 @@ Result<std::vector<NamedHostTensor>> run_inputs(const OpenedModel& model,
                                 calls[i].symbol_values));
   SINTER_TRY(check_keep(plans, run.keep, plans.front()->name));
 
-  SINTER_LET(session, loaded.model->new_session(calls.session_values()));
+  SINTER_LET(session, loaded.executable->new_session(calls.session_values()));
   std::map<const EntryPlan*, RunResult> last;
   for (size_t i = 0; i < calls.count(); ++i) {
     const EntryPlan& plan = *plans[i % plans.size()];

@@ -1,7 +1,7 @@
 // One forward pass: tensors or tokens in, tensors out.
 #pragma once
 
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 #include "driver/run/entry_calls.h"
 
 namespace sinter {

@@ -42,8 +42,8 @@ namespace sinter {
 struct WeightFiles {
   std::vector<std::string> paths;         // absolute, in the order of TensorSource::files()
   std::vector<std::string> fingerprints;  // one for each path (fingerprint.h)
-  std::optional<std::pair<std::string, std::string>> tied;  // LoadedModel::tied_tensors
-  std::string quantization;                                 // LoadedModel::quantization
+  std::optional<std::pair<std::string, std::string>> tied;  // Model::tied_tensors
+  std::string quantization;                                 // Model::quantization
 };
 /// Tensors in the folder `weights` of the plan, one for each weight that is made of files, under
 /// the weight's name and in its type.

@@ -22,7 +22,7 @@
 #include "ir/text.h"
 #include "plan/plan_file.h"
 #include "runtime/cuda/kernel_resources.h"
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 namespace {

@@ -46,13 +46,13 @@ class FormTuner {
       : plans_(plans),
         prompts_(prompts),
         tokens_(std::min(tokens, kTimedSteps)),
-        kernels_(plans[0].model->cuda_device(), kernel_library(), KernelCache::of_user()) {}
+        kernels_(plans[0].executable->cuda_device(), kernel_library(), KernelCache::of_user()) {}
 
   /// The kernels without a form, and of their candidates those that fit all plans. Their kernels
   /// are compiled at once.
   Result<std::vector<FormQuestion>> questions() {
     SINTER_LET(device, find_device(plans_[0].options.target));
-    std::vector<FormQuestion> all = questions_of_decode(plans_[0].model->program(), device);
+    std::vector<FormQuestion> all = questions_of_decode(plans_[0].executable->program(), device);
     llvm::erase_if(all, [&](const FormQuestion& question) {
       const auto decided = plans_[0].options.forms.find(question.family);
       return question.candidates.size() < 2 ||
@@ -88,14 +88,15 @@ class FormTuner {
     return run.times.device_s / static_cast<double>(tokens_);
   }
 
-  Result<std::shared_ptr<const CudaModel>> model_of(size_t plan, const TunedForms& forms) {
-    if (forms.empty()) return plans_[plan].model;
-    auto& model = models_[{plan, name_of(forms)}];
-    if (model) return model;
+  Result<std::shared_ptr<const CudaExecutable>> executable_of(size_t plan,
+                                                              const TunedForms& forms) {
+    if (forms.empty()) return plans_[plan].executable;
+    auto& executable = executables_[{plan, name_of(forms)}];
+    if (executable) return executable;
     SINTER_LET(program, plan_with(plan, forms));
-    SINTER_LET(made, plans_[plan].model->with_program(std::move(program), kernels_));
-    model = std::move(made);
-    return model;
+    SINTER_LET(made, plans_[plan].executable->with_program(std::move(program), kernels_));
+    executable = std::move(made);
+    return executable;
   }
 
  private:
@@ -105,8 +106,8 @@ class FormTuner {
     const auto kept = llvm::find_if(runs_, [&](const auto& runs) { return runs.first == name; });
     if (kept == runs_.end()) {
       if (runs_.size() == 2) runs_.erase(runs_.begin());
-      SINTER_LET(model, model_of(0, forms));
-      SINTER_LET(runs, DecodeRuns::create(std::move(model), prompts_, tokens_));
+      SINTER_LET(executable, executable_of(0, forms));
+      SINTER_LET(runs, DecodeRuns::create(std::move(executable), prompts_, tokens_));
       runs_.emplace_back(name, std::move(runs));
       SINTER_TRY(runs_.back().second.run());  // what comes just after a prompt is slower
     } else {
@@ -147,7 +148,7 @@ class FormTuner {
   llvm::ArrayRef<std::vector<int32_t>> prompts_;
   int64_t tokens_;
   CudaKernels kernels_;
-  std::map<std::pair<size_t, std::string>, std::shared_ptr<const CudaModel>> models_;
+  std::map<std::pair<size_t, std::string>, std::shared_ptr<const CudaExecutable>> executables_;
   std::vector<std::pair<std::string, DecodeRuns>> runs_;  // by forms, the last used last
   std::vector<int32_t> expected_;                         // tokens of every run
 };
@@ -158,7 +159,7 @@ Result<FormTuning> tune_forms(llvm::ArrayRef<TunedPlan> plans,
                               llvm::ArrayRef<std::vector<int32_t>> prompts, int64_t tokens,
                               const std::function<void(const std::string&)>& on_stage) {
   const auto begin = Clock::now();
-  const CudaGemm& gemm = plans[0].model->gemm();
+  const CudaGemm& gemm = plans[0].executable->gemm();
   FormTuning tuning;
   tuning.products_s = -gemm.tuning_seconds();
   FormTuner tuner(plans, prompts, tokens);
@@ -174,9 +175,9 @@ Result<FormTuning> tune_forms(llvm::ArrayRef<TunedPlan> plans,
   }
   const TunedForms chosen = forms_of(tuning.search.decisions);
   for (size_t i = 0; i < plans.size(); ++i) {
-    SINTER_LET(model, tuner.model_of(i, chosen));
-    plans[i].compiled->program = {model, &model->program()};
-    tuning.models.push_back(std::move(model));
+    SINTER_LET(executable, tuner.executable_of(i, chosen));
+    plans[i].compiled->program = {executable, &executable->program()};
+    tuning.executables.push_back(std::move(executable));
   }
   tuning.products_s += gemm.tuning_seconds();
   tuning.seconds = seconds_since(begin) - tuning.products_s;

@@ -4,7 +4,7 @@
 
 #include "driver/compile/compile.h"
 #include "driver/tune/form_search.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 
@@ -12,13 +12,13 @@ namespace sinter {
 struct TunedPlan {
   Compiled* compiled = nullptr;  // its program becomes the one with the chosen forms
   CompileOptions options;
-  std::shared_ptr<const CudaModel> model;
+  std::shared_ptr<const CudaExecutable> executable;
 };
 
 struct FormTuning {
   FormSearch search;
   // With the chosen forms, in the order of the plans given.
-  std::vector<std::shared_ptr<const CudaModel>> models;
+  std::vector<std::shared_ptr<const CudaExecutable>> executables;
   double seconds = 0;     // that it took, without
   double products_s = 0;  // what the library's products took that were tuned on the way
 };

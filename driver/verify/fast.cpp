@@ -4,7 +4,7 @@
 
 #include "driver/embed/encode.h"
 #include "driver/verify/parts.h"
-#include "driver/verify/precise_model.h"
+#include "driver/verify/precise_session.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter {
@@ -16,7 +16,8 @@ constexpr int64_t kMaxSteps = 4;  // of decoding, for each seed
 /// The three runs of one seed: fused and unfused plan, and float64.
 class FastCheck {
  public:
-  FastCheck(const Plans& plans, PreciseModel& precise, const CallOptions& run, DTypeReport& report)
+  FastCheck(const Plans& plans, PreciseSession& precise, const CallOptions& run,
+            DTypeReport& report)
       : plans_(plans), precise_(precise), run_(run), report_(report) {}
 
   Status decoder(llvm::ArrayRef<std::vector<int32_t>> tokens, llvm::ArrayRef<int32_t> next) {
@@ -95,14 +96,14 @@ class FastCheck {
   }
 
   const Plans& plans_;
-  PreciseModel& precise_;
+  PreciseSession& precise_;
   const CallOptions& run_;
   DTypeReport& report_;
 };
 
 }  // namespace
 
-Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
+Status verify_fast(const Plans& plans, const Model& model, const VerifyOptions& options,
                    DTypeReport& report) {
   const CallOptions run{
       .poison_freed = true, .keep = {}, .check_kernels = options.backend->on_gpu()};
@@ -114,7 +115,7 @@ Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOpt
         model.module.name,
         "check a smaller one of its kind: a spec with --random-weights, or strict numerics",
         ExitCode::bad_input);
-  SINTER_LET(precise, PreciseModel::create(plans.module, *plans.unfused));
+  SINTER_LET(precise, PreciseSession::create(plans.module, *plans.unfused));
   FastCheck check(plans, precise, run, report);
   const uint64_t first = options.calls.seed.value_or(options.seed);
   for (uint64_t seed = first; seed - first < kSeeds; ++seed) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 #include "driver/verify/invariant_parts.h"
 #include "runtime/clock.h"
 #include "runtime/compare.h"
@@ -70,16 +70,17 @@ Status compare_rows(const HostTensor& result, int64_t row, const HostTensor& alo
   return {};
 }
 
-Result<InvariantReport> check_invariance(const Model& model, const ModelSpec& spec,
+Result<InvariantReport> check_invariance(const Executable& executable, const ModelSpec& spec,
                                          const SelfOptions& options, const SelfLimits& limits) {
   InvariantReport report;
   report.dtype = spec.dtype;
-  report.device = model.device();
+  report.device = executable.device();
   const Clock::time_point begin = Clock::now();
-  InvarianceCheck check{model, spec, options, report, kGpuTokens, 0, std::mt19937_64(options.seed)};
+  InvarianceCheck check{
+      executable, spec, options, report, kGpuTokens, 0, std::mt19937_64(options.seed)};
   if (!check.on_gpu()) check.most_tokens = limits.invariant_tokens;
   check.work = check.on_gpu() ? int64_t{1} << 40
-                              : affordable_tokens(model.program(), limits.invariant_products);
+                              : affordable_tokens(executable.program(), limits.invariant_products);
   SINTER_TRY(spec.encoder ? check_encoder_ways(check) : check_decoder_ways(check));
   report.seconds = seconds_since(begin);
   return report;
@@ -97,7 +98,7 @@ Result<InvariantReport> verify_invariance(const std::string& path, const SelfOpt
                 "compile the model with it, or give the model itself", ExitCode::usage);
   options.stage("compiling");
   SINTER_LET(ready, make_ready(model, options.compile, *options.backend));
-  return check_invariance(*ready.model, *model.spec, options);
+  return check_invariance(*ready.executable, *model.spec, options);
 }
 
 }  // namespace sinter

@@ -26,7 +26,7 @@ struct InvariantReport {
 
 /// The check alone, of a language model or an encoder. Tokens are seeded. A broken promise is no
 /// Error but a report that has not `passed`; results that are not finite are an Error.
-Result<InvariantReport> check_invariance(const Model& model, const ModelSpec& spec,
+Result<InvariantReport> check_invariance(const Executable& executable, const ModelSpec& spec,
                                          const SelfOptions& options, const SelfLimits& limits = {});
 
 /// Loads and compiles the model, or takes an invariant plan. Errors: a module, another plan.

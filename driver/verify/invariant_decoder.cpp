@@ -113,7 +113,7 @@ class DecoderWays {
     const int64_t rows = sequence_rows(symbols, sequences, static_cast<int64_t>(text_.size()));
     std::vector<int64_t> values = min_symbol_values(symbols);
     set(values, "R", sequences * rows);
-    SINTER_LET(session, check_.model.new_session(values));
+    SINTER_LET(session, check_.executable.new_session(values));
     if (reading.used) {
       Texts others;
       const int64_t each =

@@ -29,7 +29,7 @@ Status check_orders(InvarianceCheck& check, const Lengths& lengths) {
   std::vector<HostTensor> alone;
   for (const int64_t length : lengths) {
     texts.push_back(check.text(length));
-    SINTER_LET(result, encode(check.spec, check.model, {texts.back()}, check.poisoned()));
+    SINTER_LET(result, encode(check.spec, check.executable, {texts.back()}, check.poisoned()));
     SINTER_TRY(check.check_finite(result.outputs[0]));
     alone.push_back(std::move(result.outputs[0]));
   }
@@ -43,7 +43,7 @@ Status check_orders(InvarianceCheck& check, const Lengths& lengths) {
       sizes.push_back(lengths[text]);
     }
     if (packed_rows(sizes, check.program().invariant) > check.spec.max_positions) continue;
-    SINTER_LET(result, encode(check.spec, check.model, packed, check.poisoned()));
+    SINTER_LET(result, encode(check.spec, check.executable, packed, check.poisoned()));
     int64_t row = 0;
     for (size_t i = 0; i < order.size(); ++i) {
       InvariantWay& way = check.way(i == 0                 ? "packed first"

@@ -9,7 +9,7 @@ namespace sinter {
 
 /// The state that the ways of a model share.
 struct InvarianceCheck {
-  const Model& model;
+  const Executable& executable;
   const ModelSpec& spec;
   const SelfOptions& options;
   InvariantReport& report;
@@ -17,7 +17,7 @@ struct InvarianceCheck {
   int64_t work = 0;         // tokens that are worth waiting for
   std::mt19937_64 bits;
 
-  const Program& program() const { return model.program(); }
+  const Program& program() const { return executable.program(); }
   /// The options of every call: freed memory is filled with NaN.
   static CallOptions poisoned() { return {.poison_freed = true, .keep = {}}; }
   bool on_gpu() const { return options.backend->on_gpu(); }

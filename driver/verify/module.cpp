@@ -2,7 +2,7 @@
 // where that takes no time, beside float64.
 #include "driver/verify/error_bound.h"
 #include "driver/verify/parts.h"
-#include "driver/verify/precise_model.h"
+#include "driver/verify/precise_session.h"
 #include "ir/op_flops.h"
 
 namespace sinter {
@@ -32,7 +32,7 @@ class ModuleCheck {
     fused_ = std::move(fused);
     unfused_ = std::move(unfused);
     if (!is_small(calls_, plans_.module.symbols)) return {};
-    SINTER_LET(precise, PreciseModel::create(plans_.module, *plans_.unfused));
+    SINTER_LET(precise, PreciseSession::create(plans_.module, *plans_.unfused));
     precise_.emplace(std::move(precise));
     return {};
   }
@@ -79,7 +79,7 @@ class ModuleCheck {
   DTypeReport& report_;
   bool check_kernels_ = false;
   std::unique_ptr<Session> fused_, unfused_;
-  std::optional<PreciseModel> precise_;
+  std::optional<PreciseSession> precise_;
   std::vector<ErrorBound> errors_;
 };
 
@@ -93,7 +93,7 @@ std::set<std::string> output_names(const EntryCalls& calls) {
 
 }  // namespace
 
-Status verify_module(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
+Status verify_module(const Plans& plans, const Model& model, const VerifyOptions& options,
                      DTypeReport& report) {
   SINTER_LET(calls, module_calls(model, options));
   std::optional<TensorFile> reference;
@@ -119,7 +119,7 @@ Status verify_module(const Plans& plans, const LoadedModel& model, const VerifyO
   return {};
 }
 
-Result<EntryCalls> module_calls(const LoadedModel& model, const VerifyOptions& options) {
+Result<EntryCalls> module_calls(const Model& model, const VerifyOptions& options) {
   CallsOptions calls = options.calls;
   if (!calls.seed) calls.seed = options.seed;
   return EntryCalls::open(model, calls);

@@ -8,14 +8,14 @@
 #include "driver/verify/text_calls.h"
 #include "driver/verify/verify.h"
 #include "frontends/files/tensor_file.h"
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 
 /// The fused and the unfused plan of one frozen module, with weights.
 struct Plans {
   Module module;  // frozen
-  std::shared_ptr<const Model> fused, unfused;
+  std::shared_ptr<const Executable> fused, unfused;
 
   /// Values that both plans store in buffers of an entry, in its order; of one with variants, of
   /// all of them.
@@ -46,11 +46,11 @@ std::vector<std::vector<int32_t>> random_tokens(const ModelSpec& spec, uint64_t 
 bool is_small(const Plans& plans, TextList texts);
 
 /// The session of a module's entries that the options ask for.
-Result<EntryCalls> module_calls(const LoadedModel& model, const VerifyOptions& options);
+Result<EntryCalls> module_calls(const Model& model, const VerifyOptions& options);
 
 /// All calls of a module's session, fused beside unfused, beside float64 and a reference. Errors: a
 /// reference file that has a tensor of no value, or none of an output.
-Status verify_module(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
+Status verify_module(const Plans& plans, const Model& model, const VerifyOptions& options,
                      DTypeReport& report);
 
 /// Compares those outputs of an entry that the file has tensors of (tensor_of), by name. f32 may
@@ -61,7 +61,7 @@ Status compare_outputs(const TensorFile& file, const Entry& entry,
                        DTypeReport& report);
 
 /// Fills report.bounds. Errors: a model that is too large for float64 on the host.
-Status verify_fast(const Plans& plans, const LoadedModel& model, const VerifyOptions& options,
+Status verify_fast(const Plans& plans, const Model& model, const VerifyOptions& options,
                    DTypeReport& report);
 
 /// Reference tensors of a model: input_ids [S, T], logits [S, T, V] or last_hidden_state [S, T, D],

@@ -1,7 +1,7 @@
 #include "driver/generate/decoder.h"
 #include "driver/run/run.h"
 #include "driver/verify/parts.h"
-#include "driver/verify/precise_model.h"
+#include "driver/verify/precise_session.h"
 #include "ir/variants.h"
 
 namespace sinter {
@@ -42,8 +42,8 @@ Result<Plans> make_plans(const OpenedModel& model, const CompileOptions& compili
   options.fusion.enabled = false;
   options.fusion.numerics = numerics;
   SINTER_LET(unfused, compile(module, options));
-  SINTER_LET(models, backend.load({fused.program, unfused.program}, model.tensors.get()));
-  return Plans{std::move(module), models[0], models[1]};
+  SINTER_LET(executables, backend.load({fused.program, unfused.program}, model.tensors.get()));
+  return Plans{std::move(module), executables[0], executables[1]};
 }
 
 Status compare_runs(std::string_view entry, const RunResult& fused, const RunResult& unfused,
@@ -71,7 +71,7 @@ Status compare_states(const Session& fused, const Session& unfused, const Progra
 Status measure_float64(const Plans& plans, std::string_view entry,
                        llvm::ArrayRef<DecoderCall> calls, llvm::ArrayRef<RunResult> fused,
                        llvm::ArrayRef<RunResult> unfused, DTypeReport& report) {
-  SINTER_LET(precise, PreciseModel::create(plans.module, *plans.unfused));
+  SINTER_LET(precise, PreciseSession::create(plans.module, *plans.unfused));
   std::vector<double> reference;
   for (const DecoderCall& call : calls) {
     precise.restart();

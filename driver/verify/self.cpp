@@ -11,7 +11,7 @@
 #include "driver/text.h"
 #include "driver/text_table.h"
 #include "driver/verify/loss_bound.h"
-#include "driver/verify/precise_model.h"
+#include "driver/verify/precise_session.h"
 #include "driver/verify/self_encoder.h"
 #include "driver/verify/self_text.h"
 #include "ir/sym_expr.h"
@@ -109,8 +109,8 @@ class SelfCheck {
     text = text.take_front(static_cast<size_t>(count));
     const DecoderCall call =
         pack_sequences("prefill", plans_.module.symbols, {text.vec()}, {0}, (count + 7) / 8 * 8);
-    SINTER_LET(model, PreciseModel::create(plans_.module, *plans_.unfused));
-    SINTER_LET(outputs, model.run("prefill", call.symbol_values, call.inputs));
+    SINTER_LET(session, PreciseSession::create(plans_.module, *plans_.unfused));
+    SINTER_LET(outputs, session.run("prefill", call.symbol_values, call.inputs));
     const std::vector<double> losses = prediction_losses(outputs[0], text.drop_front());
     PreciseLoss& precise = report_.precise.emplace();
     precise.predictions = count - 1;
@@ -132,8 +132,9 @@ class SelfCheck {
                                             {report_.tokens - piece}, (report_.tokens + 7) / 8 * 8);
     for (const State& state : program().states)
       report_.state_bytes += storage_bytes(state.type).evaluate(call.symbol_values).value_or(0);
-    const auto arena = [&](const Model& model) {
-      const auto layout = arena_layout(*model.program().find_entry("prefill"), call.symbol_values);
+    const auto arena = [&](const Executable& executable) {
+      const auto layout =
+          arena_layout(*executable.program().find_entry("prefill"), call.symbol_values);
       return layout ? layout->bytes : 0;
     };
     report_.fused.arena_bytes = arena(*plans_.fused);
@@ -183,9 +184,10 @@ class SelfCheck {
     return std::move(result);
   }
 
-  Status generate_with(const std::shared_ptr<const Model>& model, llvm::ArrayRef<int32_t> prompt,
-                       int64_t most, SelfRun& run) const {
-    SINTER_LET(generator, Generator::create(model, {prompt.vec()}, most, {}, {}, options_.prefill));
+  Status generate_with(const std::shared_ptr<const Executable>& executable,
+                       llvm::ArrayRef<int32_t> prompt, int64_t most, SelfRun& run) const {
+    SINTER_LET(generator,
+               Generator::create(executable, {prompt.vec()}, most, {}, {}, options_.prefill));
     Clock::time_point begin = Clock::now();
     for (int64_t i = 0; i < most; ++i) {
       SINTER_LET(next, generator->next());

@@ -7,7 +7,7 @@
 #include "driver/memory_use.h"
 #include "driver/text_table.h"
 #include "driver/verify/loss_bound.h"
-#include "driver/verify/precise_model.h"
+#include "driver/verify/precise_session.h"
 #include "ir/sym_expr.h"
 #include "runtime/clock.h"
 
@@ -58,20 +58,20 @@ class EncoderCheck {
 
   /// Every call, fused beside unfused, and, as far as the work allows, beside float64.
   Status run() {
-    std::optional<PreciseModel> precise;
+    std::optional<PreciseSession> precise;
     int64_t left = affordable_tokens(fused(), limits_.precise_products);
     report_.not_precise = why_not_precise(fused(), std::min(left, total(report_.calls.back())),
                                           spec_.hidden, 1, limits_);
     if (report_.not_precise.empty()) {
-      SINTER_LET(made, PreciseModel::create(plans_.module, *plans_.unfused));
+      SINTER_LET(made, PreciseSession::create(plans_.module, *plans_.unfused));
       precise.emplace(std::move(made));
     } else if (!report_.strict) {
       return fail("fast numerics are compared with float64 alone, and " + report_.not_precise,
                   plans_.module.name, "check strict numerics, or a smaller model of its kind");
     }
     // The first call of a process also starts threads and fills caches: one is made beforehand.
-    for (const Model* model : {plans_.fused.get(), plans_.unfused.get()})
-      SINTER_TRY(encode(spec_, *model, std::vector{std::vector{text_[0]}}));
+    for (const Executable* executable : {plans_.fused.get(), plans_.unfused.get()})
+      SINTER_TRY(encode(spec_, *executable, std::vector{std::vector{text_[0]}}));
     for (const Lengths& lengths : report_.calls) {
       options_.stage(fmt::format("call {} of {}, {} tokens", report_.comparison.calls + 1,
                                  report_.calls.size(), total(lengths)));
@@ -96,8 +96,8 @@ class EncoderCheck {
   const Program& fused() const { return plans_.fused->program(); }
 
   /// Bytes for the intermediate values of a call of `encode` with `tokens` tokens.
-  static int64_t arena_bytes(const Model& model, int64_t tokens) {
-    const Program& program = model.program();
+  static int64_t arena_bytes(const Executable& executable, int64_t tokens) {
+    const Program& program = executable.program();
     std::vector<int64_t> values = min_symbol_values(program.symbols);
     values[static_cast<size_t>(find_symbol(program.symbols, "N"))] = tokens;
     const auto layout = arena_layout(*program.find_entry("encode"), values);
@@ -114,15 +114,15 @@ class EncoderCheck {
     return texts;
   }
 
-  Result<RunResult> timed(const Model& model, const Texts& texts, const CallOptions& options,
-                          double& seconds) const {
+  Result<RunResult> timed(const Executable& executable, const Texts& texts,
+                          const CallOptions& options, double& seconds) const {
     const Clock::time_point begin = Clock::now();
-    SINTER_LET(result, encode(spec_, model, texts, options));
+    SINTER_LET(result, encode(spec_, executable, texts, options));
     seconds += seconds_since(begin);
     return std::move(result);
   }
 
-  Status call(const Texts& texts, PreciseModel* precise) {
+  Status call(const Texts& texts, PreciseSession* precise) {
     const CallOptions options{.poison_freed = true, .keep = plans_.common_values("encode")};
     SINTER_LET(fused, timed(*plans_.fused, texts, options, report_.fused_s));
     SINTER_LET(unfused, timed(*plans_.unfused, texts, options, report_.unfused_s));
@@ -133,10 +133,10 @@ class EncoderCheck {
   }
 
   Status compare_with_float64(const Texts& texts, const HostTensor& fused,
-                              const HostTensor& unfused, PreciseModel& model) {
+                              const HostTensor& unfused, PreciseSession& precise) {
     const Clock::time_point begin = Clock::now();
     const DecoderCall call = pack_texts(spec_, plans_.module.symbols, texts);
-    SINTER_LET(outputs, model.run("encode", call.symbol_values, call.inputs));
+    SINTER_LET(outputs, precise.run("encode", call.symbol_values, call.inputs));
     const std::vector<double> exact = to_doubles(outputs[0]);
     SINTER_LET(fused_error, accuracy(fused, exact));
     SINTER_LET(unfused_error, accuracy(unfused, exact));

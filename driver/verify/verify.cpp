@@ -59,7 +59,7 @@ Result<std::vector<Decoder>> new_decoders(const Plans& plans, int64_t sequences,
 
 /// Prefill of all sequences, in these calls, then greedy decoding of the first, fused beside
 /// unfused.
-Status verify_decoder(const Plans& plans, const LoadedModel& model, const ReferenceFile* reference,
+Status verify_decoder(const Plans& plans, const Model& model, const ReferenceFile* reference,
                       llvm::ArrayRef<TextList> calls, bool small, const VerifyOptions& options,
                       DTypeReport& report) {
   int64_t longest = 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "ir/op_roles.h"
 #include "runtime/compare.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/input_ranges.h"
 
@@ -58,7 +58,7 @@ class CudaRun {
     if (!options_.poison_freed && kept_.empty() && !options_.check_kernels) {
       SINTER_TRY(repeated_.enqueue(session_, call_));
     } else {
-      SINTER_TRY(session_.model().cuda_device()->make_current());
+      SINTER_TRY(session_.executable().cuda_device()->make_current());
       for (uint32_t i = 0; i < entry_.steps.size(); ++i) SINTER_TRY(in_step(step(i), entry_, i));
     }
     for (uint32_t output : entry_.outputs) {
@@ -110,7 +110,7 @@ class CudaRun {
   }
 
   Status step(uint32_t i) {
-    const StepFacts facts = step_facts(session_.model().program(), entry_.steps[i]);
+    const StepFacts facts = step_facts(session_.executable().program(), entry_.steps[i]);
     const bool checked =
         options_.check_kernels && facts.kernel != nullptr &&
         (follows_stated_order(*facts.kernel, call_.symbol_values) || host_tolerance(*facts.kernel));
@@ -134,7 +134,7 @@ class CudaRun {
   /// The kernel's results against the host's evaluation of its group on the same operands.
   Status check_kernel(const StepFacts& step, const std::vector<HostTensor>& read) const {
     const Kernel& kernel = *step.kernel;
-    SINTER_LET(expected, evaluate(kernel.group, session_.model().program().symbols,
+    SINTER_LET(expected, evaluate(kernel.group, session_.executable().program().symbols,
                                   call_.symbol_values, addresses_of(read)));
     for (size_t i = 0; i < step.writes.size(); ++i) {
       SINTER_LET(given, copy_out(step.writes[i]));
@@ -183,7 +183,7 @@ class CudaRun {
 
 Result<std::optional<int64_t>> CudaSession::wide_number(const CudaCall& call, size_t check,
                                                         size_t i) const {
-  const auto input = wide_input(model_->program(), *call.entry, check);
+  const auto input = wide_input(executable_->program(), *call.entry, check);
   if (!input) return std::nullopt;
   int64_t number = 0;
   const CudaAddress at = call.addresses[call.entry->inputs[*input]] + i * sizeof number;
@@ -196,7 +196,8 @@ Result<RunResult> CudaSession::run(std::string_view entry_name,
                                    llvm::ArrayRef<int64_t> symbol_values,
                                    llvm::ArrayRef<const HostTensor*> inputs,
                                    const CallOptions& options) {
-  const Program& program = model_->program();
+  SINTER_CHECK(options.states.empty(), "states in host memory");
+  const Program& program = executable_->program();
   SINTER_LET(entry, find_call(program, entry_name, symbol_values, symbol_values_));
   SINTER_TRY(check_call_inputs(program, *entry, symbol_values, inputs));
   SINTER_TRY(check_input_ranges(program, *entry, symbol_values, inputs));
@@ -207,7 +208,7 @@ Result<RunResult> CudaSession::run(std::string_view entry_name,
     needed += aligned_bytes(std::max<size_t>(input->bytes.size(), 1));
   if (arena_.bytes() < needed) {
     free_arena();
-    SINTER_LET(memory, CudaMemory::allocate(model_->cuda_device(), needed, "the arena"));
+    SINTER_LET(memory, CudaMemory::allocate(executable_->cuda_device(), needed, "the arena"));
     arena_ = std::move(memory);
   }
   std::vector<CudaAddress> addresses;

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "runtime/cuda/memory.h"
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 
 class TensorSource;
 
-/// One allocation, and memory of others; immutable, shared by the models that need the same
+/// One allocation, and memory of others; immutable, shared by the executables that need the same
 /// weights.
 class CudaWeights {
  public:

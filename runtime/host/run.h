@@ -1,7 +1,7 @@
 // One call of one entry on the host: buffers, steps, results.
 #pragma once
 
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 #include "runtime/host/kernel.h"
 
 namespace sinter {

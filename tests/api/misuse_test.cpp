@@ -70,6 +70,18 @@ TEST_CASE("a null handle has no name, no items and no error") {
   sinter_kernel_evaluation(nullptr, nullptr, nullptr, 0);
 }
 
+TEST_CASE("no other devices have names") {
+  for (const std::string name : {"gpu", "cuda:", "cuda:-1", "cuda:99999999999"}) {
+    sinter_device* device = nullptr;
+    sinter_error* error = sinter_device_open(name.c_str(), &device);
+    CHECK(device == nullptr);
+    CHECK(sinter_error_code(error) == SINTER_CODE_USAGE);
+    CHECK(sinter_error_message(error) ==
+          "device: no device is called \"" + name + "\"; give auto, cpu, cuda or cuda:N");
+    sinter_error_free(error);
+  }
+}
+
 TEST_CASE("a decision of the plan's stays where it is when somebody frees it") {
   const Handles handles;
   size_t count = 0;

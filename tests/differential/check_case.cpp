@@ -11,7 +11,7 @@
 #include "kernels/registry.h"
 #include "passes/passes.h"
 #include "runtime/compare.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 #include "runtime/host/run.h"
 
 namespace sinter {
@@ -175,7 +175,7 @@ const EntryPlan& called_entry(const Program& program, const Case& test, int call
 
 /// A plan, its session, and what the last call gave.
 struct Runner {
-  HostModel model;
+  HostExecutable model;
   HostSession session;
   RunResult result;
   const Program* program;
@@ -183,7 +183,7 @@ struct Runner {
 
   static Result<Runner> load(const Compiled& compiled, const Case& test, const CaseData& data) {
     const CaseFiles files(data);
-    SINTER_LET(model, HostModel::load(compiled.program, &files));
+    SINTER_LET(model, HostExecutable::load(compiled.program, &files));
     SINTER_LET(session, HostSession::create(model, test.symbol_values));
     return Runner{std::move(model), std::move(session), {}, compiled.program.get()};
   }
@@ -213,7 +213,7 @@ std::vector<std::string> read_values(const Program& program, const EntryPlan& en
 }
 
 std::vector<CheckedCase::Launch> launches(const Program& program, const EntryPlan& entry,
-                                          const HostModel& model, const CaseData& data,
+                                          const HostExecutable& model, const CaseData& data,
                                           const RunResult& result) {
   const auto contents = [&](const Buffer& buffer) -> const HostTensor& {
     if (buffer.place == Buffer::Place::input) return data.inputs[buffer.index];

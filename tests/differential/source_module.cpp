@@ -5,7 +5,7 @@
 #include "ir/op_roles.h"
 #include "ir/row_numbers.h"
 #include "runtime/evaluate/evaluate.h"
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 namespace {

@@ -14,17 +14,17 @@
 namespace sinter::bench_test {
 namespace {
 
-LoadedModel sample(const std::string& name) {
+Model sample(const std::string& name) {
   LoadOptions options;
   options.dtype = DType::f16;
   return value(load_model(SINTER_SAMPLES_DIR "/" + name, options));
 }
 
-Module frozen(const LoadedModel& model) { return value(freeze(model.module, {})); }
+Module frozen(const Model& model) { return value(freeze(model.module, {})); }
 
 TEST_CASE(
     "a decode step reads the weights it multiplies by, looked-up rows and visible cache rows") {
-  const LoadedModel llama = sample("llama-2-7b.json");
+  const Model llama = sample("llama-2-7b.json");
   const double multiplied = 32.0 * (4 * 4096 * 4096 + 3 * 4096 * 11008) + 32000 * 4096 + 65 * 4096;
   const double frequencies = 64 * 4, cache_row = 32 * 2 * 4096 * 2;
   for (double sequences : {1, 4}) {
@@ -34,14 +34,14 @@ TEST_CASE(
           expected);
   }
   // The output projection is the table of tokens: all of it is read. Of the positions' one row is.
-  const LoadedModel gpt2 = sample("gpt2-124m.json");
+  const Model gpt2 = sample("gpt2-124m.json");
   const double parameters = 124439808, positions = 1024 * 768;
   CHECK(decode_bytes(frozen(gpt2), *gpt2.spec, 1, 100) ==
         2 * (parameters - positions + 768) + 100 * 12 * 2 * 768 * 2);
 }
 
 TEST_CASE("a decode step reads the matrices of the experts that its tokens choose") {
-  const LoadedModel qwen = sample("qwen3-30b-a3b.json");
+  const Model qwen = sample("qwen3-30b-a3b.json");
   const Module module = frozen(qwen);
   const double expert = 2.0 * 3 * 2048 * 768;
   CHECK(decode_bytes(module, *qwen.spec, 1, 0, 8) - decode_bytes(module, *qwen.spec, 1, 0, 0) ==
@@ -49,7 +49,7 @@ TEST_CASE("a decode step reads the matrices of the experts that its tokens choos
 }
 
 TEST_CASE("a window bounds the cache rows and the keys of a query") {
-  LoadedModel model = sample("gpt2-124m.json");
+  Model model = sample("gpt2-124m.json");
   const Module module = frozen(model);
   const double without = decode_bytes(module, *model.spec, 1, 0),
                full = prefill_operations(module, *model.spec, 1, 8);
@@ -61,7 +61,7 @@ TEST_CASE("a window bounds the cache rows and the keys of a query") {
 
 TEST_CASE(
     "a prefill multiplies every token by the layers and the last ones by the output projection") {
-  const LoadedModel llama = sample("llama-2-7b.json");
+  const Model llama = sample("llama-2-7b.json");
   const double layers = 32.0 * (4 * 4096 * 4096 + 3 * 4096 * 11008), output = 32000 * 4096;
   const double attention = 4.0 * 32 * 4096 * (512 * 513 / 2);
   for (double sequences : {1, 3})

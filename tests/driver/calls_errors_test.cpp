@@ -11,9 +11,9 @@ namespace {
 
 const std::map<std::string, int64_t> kSymbols = {{"R", kCallRows}};
 
-std::shared_ptr<CallDevice> device_of(bool on_gpu) {
+std::shared_ptr<Device> device_of(bool on_gpu) {
   fake();
-  return on_gpu ? value(CallDevice::gpu({})) : CallDevice::cpu();
+  return on_gpu ? value(Device::gpu({})) : Device::cpu();
 }
 
 struct Weighted {
@@ -71,11 +71,12 @@ TEST_CASE("weights come from host memory, from device memory, in place or comput
     };
     const auto plan = value(given.load(true));
     CHECK(total == kCallWidth * sizeof(float));
-    CHECK(plan->on_gpu()->weights().address(0) == reinterpret_cast<CudaAddress>(table.view().data));
+    CHECK(plan->executable().on_cuda()->weights().address(0) ==
+          reinterpret_cast<CudaAddress>(table.view().data));
     CHECK(rows_of(plan, {0, 5, 18}, &rows) == "fine");
     CHECK(rows.bytes == expected.bytes);
-    const HostTensor on_device = value(plan->on_gpu()->read_weight(1));
-    CHECK(on_device.bytes == value(value(host.load(false))->on_host().read_weight(1)).bytes);
+    const HostTensor on_device = value(plan->executable().read_weight(1));
+    CHECK(on_device.bytes == value(value(host.load(false))->executable().read_weight(1)).bytes);
   }
   {
     // At an address that kernels cannot read, the table is copied.
@@ -90,7 +91,8 @@ TEST_CASE("weights come from host memory, from device memory, in place or comput
     given.options.host_weights.erase("model.table");
     given.options.device_weights = {{"model.table", view}};
     const auto plan = value(given.load(true));
-    CHECK(plan->on_gpu()->weights().address(0) != reinterpret_cast<CudaAddress>(view.data));
+    CHECK(plan->executable().on_cuda()->weights().address(0) !=
+          reinterpret_cast<CudaAddress>(view.data));
     CHECK(rows_of(plan, {0, 5, 18}, &rows) == "fine");
     CHECK(rows.bytes == expected.bytes);
   }
@@ -110,10 +112,8 @@ TEST_CASE("host weights with strides of every sign are read in their order") {
   view.strides = {-1, 20};
   given.options.host_weights["model.table"] = view;
   for (const bool on_gpu : {false, true})
-    CHECK(on_gpu ? value(value(given.load(true))->on_gpu()->read_weight(0)).bytes ==
-                       given.weights.table.bytes
-                 : value(value(given.load(false))->on_host().read_weight(0)).bytes ==
-                       given.weights.table.bytes);
+    CHECK(value(value(given.load(on_gpu))->executable().read_weight(0)).bytes ==
+          given.weights.table.bytes);
 }
 
 TEST_CASE("weights that do not belong to the plan are refused, and named") {
@@ -626,23 +626,23 @@ TEST_CASE("bad devices are refused") {
   fake();
   GpuOptions options;
   options.ordinal = 7;
-  CHECK(said(CallDevice::gpu(options)).find("no CUDA device 7: the driver shows 1") !=
+  CHECK(said(Device::gpu(options)).find("no CUDA device 7: the driver shows 1") !=
         std::string::npos);
   options.ordinal = 0;
   options.allocate = [](size_t, void*) -> void* { return nullptr; };
-  CHECK(said(CallDevice::gpu(options)) ==
+  CHECK(said(Device::gpu(options)) ==
         "the device's options: an allocator without release and with allocate; give both functions "
         "or none");
   options.allocate = {};
   options.context = fake().make_context(1);
-  CHECK(said(CallDevice::gpu(options)) ==
+  CHECK(said(Device::gpu(options)) ==
         "device 0 (Fake GPU 0): the context is one of device 1, not of device 0; give the ordinal "
         "of the context's device");
   const auto device = device_of(true);
   CHECK(device->name() == "cuda:0 (Fake GPU 0)");
   CHECK(device->target() == device->cuda()->arch());
-  CHECK(CallDevice::cpu()->name() == "cpu");
-  CHECK(CallDevice::cpu()->target().empty());
+  CHECK(Device::cpu()->name() == "cpu");
+  CHECK(Device::cpu()->target().empty());
 }
 
 }  // namespace

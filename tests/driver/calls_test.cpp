@@ -25,12 +25,12 @@ LoadPlanOptions host_weights(const CallWeights& weights) {
   return options;
 }
 
-std::shared_ptr<CallDevice> gpu(const GpuOptions& options = {}) {
+std::shared_ptr<Device> gpu(const GpuOptions& options = {}) {
   fake();
-  return value(CallDevice::gpu(options));
+  return value(Device::gpu(options));
 }
 
-std::shared_ptr<const LoadedPlan> plan_on(std::shared_ptr<CallDevice> device) {
+std::shared_ptr<const LoadedPlan> plan_on(std::shared_ptr<Device> device) {
   const CallWeights weights = CallWeights::random();
   return value(LoadedPlan::load(std::move(device), calls_program(), host_weights(weights)));
 }
@@ -113,7 +113,7 @@ std::vector<std::byte> left_by(const std::shared_ptr<CallSession>& session, int6
 
 const std::vector<std::byte>& expected() {
   static const auto bytes =
-      left_by(value(CallSession::create(plan_on(CallDevice::cpu()), kRows, {})), 4);
+      left_by(value(CallSession::create(plan_on(Device::cpu()), kRows, {})), 4);
   return bytes;
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("calls on a device leave the host's bits, in outputs of every kind and
 
 TEST_CASE("outputs are a value, an input, a weight and a state, in the caller's memory") {
   const CallWeights weights = CallWeights::random();
-  for (const auto& device : {CallDevice::cpu(), gpu()}) {
+  for (const auto& device : {Device::cpu(), gpu()}) {
     const auto session = value(CallSession::create(plan_on(device), kRows, {}));
     Called step(session, "step", step_inputs(1));
     require(step.call->run());
@@ -169,7 +169,7 @@ TEST_CASE("outputs that no step computes in their memory are copied, within the 
   add(entry.outputs[0], "again");
   const CallWeights weights = CallWeights::random();
   std::vector<std::byte> on_host;
-  for (const auto& device : {CallDevice::cpu(), gpu()}) {
+  for (const auto& device : {Device::cpu(), gpu()}) {
     const auto plan = value(LoadedPlan::load(device, program, host_weights(weights)));
     const auto session = value(CallSession::create(plan, kRows, {}));
     Called step(session, "step", step_inputs(1));
@@ -259,7 +259,7 @@ struct MovedCall {
 };
 
 TEST_CASE("a prepared call moves to other memory and only launches, with outputs of every kind") {
-  for (const auto& device : {CallDevice::cpu(), gpu()}) {
+  for (const auto& device : {Device::cpu(), gpu()}) {
     CAPTURE(device->on_gpu());
     const auto session = value(CallSession::create(plan_on(device), kRows, {}));
     const EntryPlan& entry = *session->plan().program().find_entry("step");
@@ -269,7 +269,7 @@ TEST_CASE("a prepared call moves to other memory and only launches, with outputs
     const std::vector<std::byte> before = step.outputs();
     for (const int64_t seed : {2, 5}) {
       const auto given = step_inputs(seed);
-      const auto own = value(CallSession::create(plan_on(CallDevice::cpu()), kRows, {}));
+      const auto own = value(CallSession::create(plan_on(Device::cpu()), kRows, {}));
       require(own->clear_states());
       Called reference(own, "step", given);
       require(reference.call->run());
@@ -323,7 +323,7 @@ TEST_CASE("a call is captured on the caller's stream and replayed on new inputs"
     const auto device = gpu();
     const CudaStream stream = value(CudaStream::create(device->cuda()));
     const auto plan = plan_on(device);
-    const auto on_host = value(CallSession::create(plan_on(CallDevice::cpu()), kRows, {}));
+    const auto on_host = value(CallSession::create(plan_on(Device::cpu()), kRows, {}));
     const auto session = value(CallSession::create(plan, kRows, stream.handle()));
     CHECK(session->stream() == static_cast<void*>(stream.handle()));
     Called step(session, "step", step_inputs(1)), wide(session, "wide", wide_inputs(100));
@@ -438,7 +438,7 @@ TEST_CASE("the caller's context is used, and the thread's current one stays what
     fake().take_calls();
     GpuOptions options;
     options.context = own;
-    auto device = value(CallDevice::gpu(options));
+    auto device = value(Device::gpu(options));
     same();
     auto plan = value(LoadedPlan::load(device, calls_program(), host_weights(weights)));
     same();
@@ -491,7 +491,7 @@ TEST_CASE("the caller's context is used, and the thread's current one stays what
 /// a graph.
 void check_shared_memory(bool captured) {
   Allocator allocator;
-  const auto device = value(CallDevice::gpu(allocator.options()));
+  const auto device = value(Device::gpu(allocator.options()));
   const CallWeights weights = CallWeights::random();
   const auto plan = value(LoadedPlan::load(device, calls_program(), host_weights(weights)));
   const CudaStream stream = value(CudaStream::create(device->cuda()));
@@ -517,8 +517,7 @@ void check_shared_memory(bool captured) {
   require(step.call->run());  // in the memory of the larger call
   require(first->synchronize());
 
-  const auto host =
-      value(LoadedPlan::load(CallDevice::cpu(), calls_program(), host_weights(weights)));
+  const auto host = value(LoadedPlan::load(Device::cpu(), calls_program(), host_weights(weights)));
   const auto reference = value(CallSession::create(host, kRows, {}));
   Called again(reference, "step", step_inputs(1));
   for (int run = 0; run < 2; ++run) require(again.call->run());
@@ -531,7 +530,7 @@ TEST_CASE("sessions in one stream share their memory, and graphs keep what they 
   const size_t before = fake().handles();
   for (const bool captured : {false, true}) check_shared_memory(captured);
   CHECK(fake().handles() == before);
-  const auto on_host = value(CallSession::create(plan_on(CallDevice::cpu()), kRows, {}));
+  const auto on_host = value(CallSession::create(plan_on(Device::cpu()), kRows, {}));
   const auto apart = CallSession::create_beside(*on_host, plan_on(gpu()), kRows);
   REQUIRE_FALSE(apart);
   CHECK(apart.error().what == "the other session's plan is on another device");
@@ -539,7 +538,7 @@ TEST_CASE("sessions in one stream share their memory, and graphs keep what they 
 
 /// All that a host program does once; `made`: the allocator's memory alone is used.
 Status call_once(const GpuOptions& options, const CallWeights& weights) {
-  SINTER_LET(device, CallDevice::gpu(options));
+  SINTER_LET(device, Device::gpu(options));
   LoadPlanOptions load = host_weights(weights);
   const CallerMemory table(weights.table);
   load.host_weights.erase("model.table");
@@ -640,7 +639,7 @@ std::map<std::string, std::vector<std::byte>> left_by_groups(
 }
 
 TEST_CASE("steps in groups leave the bits of a run, while memory comes and goes between them") {
-  const auto session_on = [](const std::shared_ptr<CallDevice>& device) {
+  const auto session_on = [](const std::shared_ptr<Device>& device) {
     return value(CallSession::create(plan_on(device), kRows, {}));
   };
   for (const auto& [entry, inputs] : {std::pair(std::string("step"), step_inputs(3)),
@@ -653,7 +652,7 @@ TEST_CASE("steps in groups leave the bits of a run, while memory comes and goes 
     require(whole.call->run());
     require(whole.call->check());
     for (const auto& [name, memory] : whole.taken) expected[name] = memory.read().bytes;
-    for (const auto& device : {CallDevice::cpu(), gpu()})
+    for (const auto& device : {Device::cpu(), gpu()})
       for (const size_t at_once : {1, 2, 100}) {
         CAPTURE(at_once);
         const auto session = session_on(device);
@@ -670,7 +669,7 @@ TEST_CASE("steps in groups leave the bits of a run, while memory comes and goes 
 TEST_CASE("states in the caller's memory are written in place, and the session's are left alone") {
   const HostTensor zeros = value(make_tensor(DType::f32, {kCallRows, kCallWidth}));
   Allocator allocator;
-  for (const auto& device : {CallDevice::cpu(), gpu(allocator.options())}) {
+  for (const auto& device : {Device::cpu(), gpu(allocator.options())}) {
     const auto session = value(CallSession::create(plan_on(device), kRows, {}));
     const size_t before = allocator.calls;
     CallerMemory keys(zeros), values(zeros), other_keys(zeros);

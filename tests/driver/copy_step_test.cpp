@@ -58,8 +58,8 @@ TEST_CASE("a copy runs between the kernels, of the bytes of its value") {
 
 TEST_CASE("a copy is recorded in a graph and replayed with it") {
   const auto made = on_gpu();
-  const auto& session = static_cast<const CudaSession&>(*made);
-  const CudaDevicePtr device = session.model().cuda_device();
+  const auto& session = *made->on_cuda();
+  const CudaDevicePtr device = session.executable().cuda_device();
   const CudaMemory in = value(CudaMemory::allocate(device, kBytes, "x"));
   const CudaMemory out = value(CudaMemory::allocate(device, kBytes, "y"));
   const CudaMemory arena = value(

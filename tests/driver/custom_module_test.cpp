@@ -12,7 +12,7 @@
 #include "driver/verify/report.h"
 #include "driver/verify/verify.h"
 #include "ir/text.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 #include "support/custom_ops.h"
 #include "support/result.h"
 
@@ -156,7 +156,8 @@ TEST_CASE("a host evaluation that fails is an error of the run, with the op's na
 )",
                                      "fails.sir"));
   const auto program = value(compile(value(freeze(std::move(module), {})), {})).program;
-  const auto model = std::make_shared<HostModel>(value(HostModel::load(program, nullptr)));
+  const auto model =
+      std::make_shared<HostExecutable>(value(HostExecutable::load(program, nullptr)));
   const HostTensor x{DType::f32, {2, 8}, std::vector<std::byte>(64)},
       w{DType::f32, {8}, std::vector<std::byte>(32)};
   const auto result = value(model->new_session({}))->run("f", {}, {&x, &w}, {});

@@ -44,7 +44,7 @@ struct Embeddings : EmbedCalls {
 
 Result<Embeddings> embed_by_bert(const Texts& texts, const EmbedOptions& options) {
   const OpenedModel model = load_golden("bert_post_ln", DType::f32);
-  const ReadyModel ready = value(make_ready(model, {}, *cpu()));
+  const ReadyPlan ready = value(make_ready(model, {}, *cpu()));
   Embeddings result;
   SINTER_LET(calls, embed(model, ready, texts, options, [&](llvm::ArrayRef<double> vector) {
                result.vectors.push_back(vector.vec());

@@ -17,7 +17,7 @@
 #include "ir/text.h"
 #include "plan/plan_file.h"
 #include "runtime/fake_cublaslt.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 #include "runtime/temporary_directory.h"
 #include "support/result.h"
 
@@ -88,18 +88,18 @@ std::shared_ptr<const Program> program() {
   return compiled;
 }
 
-std::shared_ptr<const Model> on_gpu() {
+std::shared_ptr<const Executable> on_gpu() {
   driver();
   return value(load_on_fake(program(), nullptr));
 }
 
-std::shared_ptr<const Model> on_host() {
-  return std::make_shared<HostModel>(value(HostModel::load(program(), nullptr)));
+std::shared_ptr<const Executable> on_host() {
+  return std::make_shared<HostExecutable>(value(HostExecutable::load(program(), nullptr)));
 }
 
 /// One generation and its tokens so far, all sequences of a step after one another.
 struct Run {
-  Run(std::shared_ptr<const Model> model, const std::vector<Tokens>& prompts, int64_t most)
+  Run(std::shared_ptr<const Executable> model, const std::vector<Tokens>& prompts, int64_t most)
       : left(most),
         generator(value(Generator::create(std::move(model), prompts, most,
                                           {.temperature = 1.5f, .top_k = 20, .seed = 4}))) {}
@@ -287,7 +287,7 @@ TEST_CASE("a row number that a decode step computes, and that names no row, ends
   const auto few = computing_program();
   driver();
   const size_t before = driver().handles();
-  const auto generate = [&](std::shared_ptr<const Model> model, int64_t most, Tokens& tokens) {
+  const auto generate = [&](std::shared_ptr<const Executable> model, int64_t most, Tokens& tokens) {
     auto generator = value(Generator::create(std::move(model), {{3, 4, 5, 6}}, most,
                                              {.temperature = 1.5f, .top_k = 20, .seed = 4}));
     for (int64_t step = 0; step < most; ++step) {
@@ -297,9 +297,9 @@ TEST_CASE("a row number that a decode step computes, and that names no row, ends
     }
     return std::string("fine");
   };
-  const auto on_host = std::make_shared<HostModel>(value(HostModel::load(few, nullptr)));
+  const auto on_host = std::make_shared<HostExecutable>(value(HostExecutable::load(few, nullptr)));
   {
-    const std::shared_ptr<const Model> on_gpu = value(load_on_fake(few, nullptr));
+    const std::shared_ptr<const Executable> on_gpu = value(load_on_fake(few, nullptr));
     // The prompt has positions 0 .. 3; a decode step at position p reads row p + 1, the last is 11.
     // So seven steps can be made, which choose the tokens 2 .. 8.
     for (const int64_t most : {8, 9, 12, 30}) {
@@ -423,10 +423,10 @@ TEST_CASE("a launch of 2^31 - 1 blocks is made, of one more it is an error") {
   const auto device = value(CudaDevice::open(0));
   auto weights = value(CudaWeights::load(device, *wide, nullptr));
   auto library = std::make_shared<const CudaLibrary>(value(CudaLibrary::load(device, "code", "k")));
-  const auto model = value(CudaModel::assemble(wide, device, nullptr, std::move(weights), {library},
-                                               {value(library->kernel("k"))}));
+  const auto model = value(CudaExecutable::assemble(wide, device, nullptr, std::move(weights),
+                                                    {library}, {value(library->kernel("k"))}));
   const auto made = value(model->new_session({1, 1}));
-  const auto& session = static_cast<const CudaSession&>(*made);
+  const auto& session = *made->on_cuda();
   const auto launched = [&](int64_t rows) -> Status {
     driver().take_launches();
     SINTER_LET(call, session.place("main", {rows, per_block}, {CudaAddress{256}}, 256));
@@ -461,8 +461,8 @@ TEST_CASE("machine code that is there is loaded, and nothing is compiled") {
   // As a plan is read: without text.
   Program read = value(read_plan(write_plan(*program())));
   const auto load = [&](const Program& plan) {
-    return CudaModel::load(std::make_shared<const Program>(plan), device, nullptr, weights, {},
-                           cache, code);
+    return CudaExecutable::load(std::make_shared<const Program>(plan), device, nullptr, weights, {},
+                                cache, code);
   };
   const auto model = load(read);
   REQUIRE_MESSAGE(model.has_value(), (model ? "" : model.error().message()));

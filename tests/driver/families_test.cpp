@@ -92,7 +92,7 @@ TEST_CASE("windows: texts of unequal length in one batch go on as each alone") {
   for (const char* name : {"mistral_window", "gemma2", "gemma3_text", "phi3", "qwen2_mixed_windows",
                            "qwen3_bias_windows"}) {
     CAPTURE(name);
-    const LoadedModel model = load_golden(name, DType::f32);
+    const Model model = load_golden(name, DType::f32);
     GenerateOptions options;
     options.backend = cpu();
     options.count = 12;
@@ -107,7 +107,7 @@ TEST_CASE("a window: tokens that have left it change nothing, in prefill and dec
   // Through three layers with windows of eight a token sees 21 tokens back.
   for (const char* name : {"mistral_window", "gemma2"}) {
     CAPTURE(name);
-    LoadedModel model = load_golden(name, DType::f32);
+    Model model = load_golden(name, DType::f32);
     const std::vector<int32_t> text = some_tokens(30, 4);
     std::vector<int32_t> other = text;
     for (size_t i = 0; i < 6; ++i) other[i] ^= 1;

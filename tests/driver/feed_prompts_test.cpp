@@ -51,14 +51,14 @@ TEST_CASE("calls take the tokens of all prompts in order, each once") {
 }
 
 /// The model with at most eight tokens in a call of prefill.
-std::shared_ptr<const Model> of_eight_tokens(LoadedModel model) {
+std::shared_ptr<const Executable> of_eight_tokens(Model model) {
   for (Symbol& symbol : model.module.symbols)
     if (symbol.name == "N" || symbol.name == "M") symbol.high = 8;
   return ready(model);
 }
 
 /// The values after the prompts are fed: logits of each, and all caches.
-std::vector<HostTensor> fed(const Model& model, const Prompts& prompts, int64_t capacity,
+std::vector<HostTensor> fed(const Executable& model, const Prompts& prompts, int64_t capacity,
                             int64_t chunk) {
   const Program& program = model.program();
   std::vector<int64_t> values = min_symbol_values(program.symbols);
@@ -83,7 +83,7 @@ void check_same_bits(const std::vector<HostTensor>& a, const std::vector<HostTen
 // Windows of golden models are 5 to 9 tokens.
 Prompts unequal() { return {some_tokens(21, 1), some_tokens(1, 2), some_tokens(9, 3)}; }
 
-bool has_library_products(const Model& model) {
+bool has_library_products(const Executable& model) {
   return llvm::any_of(model.program().find_entry("prefill")->steps, [&](const Step& step) {
     return step_facts(model.program(), step).kind == "gemm";
   });
@@ -139,8 +139,7 @@ TEST_CASE("library products: chunks differ from one call by roundings alone") {
   }
 }
 
-Generation generated(const LoadedModel& model, const Prompts& prompts,
-                     std::optional<int64_t> chunk) {
+Generation generated(const Model& model, const Prompts& prompts, std::optional<int64_t> chunk) {
   GenerateOptions options;
   options.backend = cpu();
   options.count = 12;
@@ -152,7 +151,7 @@ Generation generated(const LoadedModel& model, const Prompts& prompts,
 TEST_CASE("texts go on alike, however their prompts were fed") {
   for (const std::string name : kGoldenDecoders) {
     CAPTURE(name);
-    const LoadedModel model = load_golden(name, DType::f32);
+    const Model model = load_golden(name, DType::f32);
     const Generation whole = generated(model, unequal(), {});
     CHECK(whole.prefill.calls == 1);
     CHECK(whole.prefill.tokens == 31);
@@ -169,7 +168,7 @@ TEST_CASE("a streaming cache: a text longer than the cache goes on alike") {
   const StreamingCache cache{.sink = 3, .window = 9};
   for (const std::string name : {"llama", "gpt_neox_sequential", "phi"}) {
     CAPTURE(name);
-    const LoadedModel model = load_golden(name, DType::f32, cache);
+    const Model model = load_golden(name, DType::f32, cache);
     for (int64_t length : {1, 8, 12, 13, 40}) {
       const Prompts prompt = {some_tokens(length, 7)};
       const Generation whole = generated(model, prompt, {});
@@ -179,7 +178,7 @@ TEST_CASE("a streaming cache: a text longer than the cache goes on alike") {
 }
 
 TEST_CASE("a text is predicted alike, however it is fed") {
-  const LoadedModel model = load_one_layer(DType::f32);
+  const Model model = load_one_layer(DType::f32);
   const Tokens text = some_tokens(100, 2);
   for (bool recompute : {false, true}) {
     PerplexityOptions options;
@@ -230,9 +229,9 @@ TEST_CASE("prompts that are cancelled half-way leave the model as it was") {
 }
 
 TEST_CASE("a generation that its reader ends leaves nothing behind") {
-  const LoadedModel loaded = load_golden("llama", DType::f32);
+  const Model loaded = load_golden("llama", DType::f32);
   const OpenedModel model(loaded);
-  const ReadyModel ready = value(make_ready(model, {}, *cpu()));
+  const ReadyPlan ready = value(make_ready(model, {}, *cpu()));
   GenerateOptions options;
   options.count = 12;
   options.stop_at_eos = false;
@@ -282,7 +281,7 @@ TEST_CASE("more prompts than a text may have tokens are fed in several calls") {
 }
 
 TEST_CASE("prompts longer than the context are refused by their number") {
-  const LoadedModel model = load_golden("llama", DType::f32);  // 128 positions
+  const Model model = load_golden("llama", DType::f32);  // 128 positions
   const auto refused = [&](const Prompts& prompts) {
     const auto status = check_prompts(model, prompts, 4);
     REQUIRE_FALSE(status);

@@ -11,7 +11,7 @@ using Tokens = std::vector<int32_t>;
 constexpr int64_t kSteps = 12;
 
 /// The tokens that a generator gives for each prompt.
-std::vector<Tokens> generated(const std::shared_ptr<const Model>& model,
+std::vector<Tokens> generated(const std::shared_ptr<const Executable>& model,
                               const std::vector<Tokens>& prompts, int64_t steps,
                               const Sampling& sampling = {}) {
   const auto generator = value(Generator::create(model, prompts, steps, sampling));
@@ -25,7 +25,7 @@ std::vector<Tokens> generated(const std::shared_ptr<const Model>& model,
 }
 
 /// The likeliest token again and again.
-Tokens decoded(const std::shared_ptr<const Model>& model, const Tokens& prompt) {
+Tokens decoded(const std::shared_ptr<const Executable>& model, const Tokens& prompt) {
   Decoder decoder = value(Decoder::create(model, 1, static_cast<int64_t>(prompt.size()) + kSteps));
   Tokens result = {
       greedy_token(value(decoder.prefill({prompt}, {}, Wanted::last_of_each)).outputs[0], 0)};
@@ -75,7 +75,7 @@ TEST_CASE("sampled tokens follow the seed") {
 }
 
 /// The error of generating from prompts, and the tokens that came before it.
-std::pair<Error, Tokens> failed(const LoadedModel& model, const std::vector<Tokens>& prompts,
+std::pair<Error, Tokens> failed(const Model& model, const std::vector<Tokens>& prompts,
                                 float temperature = 0) {
   GenerateOptions options;
   options.backend = cpu();
@@ -111,9 +111,9 @@ TEST_CASE("logits that are not finite end a generation and name the weight") {
 }
 
 TEST_CASE("logits that are not finite by finite weights say what that may mean") {
-  LoadedModel model = load_golden("llama", DType::f32);
+  Model model = load_golden("llama", DType::f32);
   const auto with = [&](float value) {
-    LoadedModel changed = model;
+    Model changed = model;
     changed.tensors =
         std::make_shared<ReplacedElement>(model.tensors, "model.norm.weight", 5, value);
     return failed(changed, {some_tokens(3, 1)}).first;

@@ -58,13 +58,13 @@ MachineCodeByText host_machine_code(const std::shared_ptr<const Program>& progra
   return code;
 }
 
-Result<std::shared_ptr<const Model>> load_on_fake(std::shared_ptr<const Program> program,
-                                                  const TensorSource* source) {
+Result<std::shared_ptr<const Executable>> load_on_fake(std::shared_ptr<const Program> program,
+                                                       const TensorSource* source) {
   SINTER_LET(device, CudaDevice::open(0));
   SINTER_LET(weights, CudaWeights::load(device, *program, source));
   const MachineCodeByText code = host_machine_code(program);
-  SINTER_LET(model, CudaModel::load(std::move(program), std::move(device), nullptr,
-                                    std::move(weights), {}, KernelCache(std::string()), code));
+  SINTER_LET(model, CudaExecutable::load(std::move(program), std::move(device), nullptr,
+                                         std::move(weights), {}, KernelCache(std::string()), code));
   return std::move(model);
 }
 

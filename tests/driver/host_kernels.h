@@ -2,7 +2,7 @@
 // what runs on a device is tried without one, all but the kernels' text.
 #pragma once
 
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 #include "runtime/fake_driver.h"
 
 namespace sinter {
@@ -12,7 +12,7 @@ namespace sinter {
 MachineCodeByText host_machine_code(const std::shared_ptr<const Program>& program);
 
 /// The program on device 0 of the fake driver, which must be loaded. No matrix products.
-Result<std::shared_ptr<const Model>> load_on_fake(std::shared_ptr<const Program> program,
-                                                  const TensorSource* source);
+Result<std::shared_ptr<const Executable>> load_on_fake(std::shared_ptr<const Program> program,
+                                                       const TensorSource* source);
 
 }  // namespace sinter

@@ -22,9 +22,9 @@ CompileOptions invariant() {
   return options;
 }
 
-InvariantReport report_of(const LoadedModel& model, const CompileOptions& options) {
-  const ReadyModel ready = value(make_ready(model, options, *cpu()));
-  return value(check_invariance(*ready.model, *model.spec, self_on_cpu()));
+InvariantReport report_of(const Model& model, const CompileOptions& options) {
+  const ReadyPlan ready = value(make_ready(model, options, *cpu()));
+  return value(check_invariance(*ready.executable, *model.spec, self_on_cpu()));
 }
 
 const InvariantWay& way_of(const InvariantReport& report, std::string_view name) {
@@ -60,13 +60,13 @@ TEST_CASE("a text of several segments of keys keeps the promise") {
              "layers": 1, "heads": 1, "kv_heads": 1, "ffn": 24, "max_positions": 1024,
              "norm": "rms_norm", "norm_eps": 1e-5, "rope": {"theta": 10000},
              "activation": "silu", "gated": true})";
-  const LoadedModel model = value(load_model(folder.path() + "/long.json",
-                                             {.dtype = {}, .random_weights = 5, .streaming = {}}));
-  const ReadyModel ready = value(make_ready(model, invariant(), *cpu()));
+  const Model model = value(load_model(folder.path() + "/long.json",
+                                       {.dtype = {}, .random_weights = 5, .streaming = {}}));
+  const ReadyPlan ready = value(make_ready(model, invariant(), *cpu()));
   SelfLimits limits;
   limits.invariant_tokens = 560;  // segments have 512
   const InvariantReport report =
-      value(check_invariance(*ready.model, *model.spec, self_on_cpu(), limits));
+      value(check_invariance(*ready.executable, *model.spec, self_on_cpu(), limits));
   CHECK_MESSAGE(report.passed(), invariant_text(report));
   CHECK(report.texts == std::vector<int64_t>{560});
 }
@@ -88,7 +88,7 @@ TEST_CASE("a usual plan is found: few tokens have another order than many") {
 }
 
 /// An encoder of 512 positions with random weights, whose attention has tiles of 128 keys.
-LoadedModel long_encoder(DType dtype) {
+Model long_encoder(DType dtype) {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/long.json";
   std::ofstream(path)
@@ -108,19 +108,19 @@ TEST_CASE("a usual plan of an encoder is found: texts begin anywhere in a tile o
 }
 
 TEST_CASE("results that are not finite are no proof") {
-  const LoadedModel model = load_with_nan(7);
-  const ReadyModel ready = value(make_ready(model, invariant(), *cpu()));
-  const auto report = check_invariance(*ready.model, *model.spec, self_on_cpu());
+  const Model model = load_with_nan(7);
+  const ReadyPlan ready = value(make_ready(model, invariant(), *cpu()));
+  const auto report = check_invariance(*ready.executable, *model.spec, self_on_cpu());
   REQUIRE_FALSE(report.has_value());
   CHECK(contains(report.error().message(), "not finite"));
 }
 
 TEST_CASE("many sequences are left out where they are too much work, and the report says so") {
-  const LoadedModel model = load_golden("llama", DType::bf16);
-  const ReadyModel ready = value(make_ready(model, invariant(), *cpu()));
-  const double tokens = weight_elements(ready.model->program()) * 100;
+  const Model model = load_golden("llama", DType::bf16);
+  const ReadyPlan ready = value(make_ready(model, invariant(), *cpu()));
+  const double tokens = weight_elements(ready.executable->program()) * 100;
   const InvariantReport report = value(check_invariance(
-      *ready.model, *model.spec, self_on_cpu(), {.invariant_products = tokens, .memory = {}}));
+      *ready.executable, *model.spec, self_on_cpu(), {.invariant_products = tokens, .memory = {}}));
   CHECK(report.passed());
   CHECK(report.texts == std::vector<int64_t>{24});
   CHECK(report.ways.size() == 4);
@@ -152,13 +152,14 @@ TEST_CASE("what cannot be invariant is refused by name") {
 
 TEST_CASE("a text has the same hidden states in each of six orders of three texts") {
   for (const DType dtype : {DType::bf16, DType::f32}) {
-    const LoadedModel model = long_encoder(dtype);
-    const ReadyModel ready = value(make_ready(model, invariant(), *cpu()));
+    const Model model = long_encoder(dtype);
+    const ReadyPlan ready = value(make_ready(model, invariant(), *cpu()));
     std::vector<std::vector<int32_t>> texts;
     std::vector<std::vector<std::byte>> alone;
     for (const int64_t length : {5, 70, 130}) {
       texts.push_back(some_tokens(length, static_cast<uint64_t>(length)));
-      alone.push_back(value(encode(*model.spec, *ready.model, {texts.back()})).outputs[0].bytes);
+      alone.push_back(
+          value(encode(*model.spec, *ready.executable, {texts.back()})).outputs[0].bytes);
     }
     std::vector<size_t> order = {0, 1, 2};
     do {
@@ -169,7 +170,7 @@ TEST_CASE("a text has the same hidden states in each of six orders of three text
         expected.insert(expected.end(), alone[text].begin(), alone[text].end());
       }
       const RunResult result =
-          value(encode(*model.spec, *ready.model, packed, {.poison_freed = true, .keep = {}}));
+          value(encode(*model.spec, *ready.executable, packed, {.poison_freed = true, .keep = {}}));
       CHECK(result.outputs[0].bytes == expected);
     } while (std::next_permutation(order.begin(), order.end()));
   }
@@ -186,7 +187,7 @@ TEST_CASE("texts of invariant plans begin at steps of keys, and long ones at til
   CHECK(packed_rows({130, 5, 70}, true) == 326);
   CHECK(packed_rows({5, 70, 130}, false) == 205);
   // Rows between texts see themselves, and nothing else.
-  const LoadedModel model = load_golden("distilbert", DType::bf16);
+  const Model model = load_golden("distilbert", DType::bf16);
   const DecoderCall call = pack_texts(*model.spec, model.module.symbols, {{7, 8, 9}, {4}}, true);
   CHECK(call.symbol_values == std::vector<int64_t>{17});
   const auto* first = call.inputs[2].data<int32_t>();

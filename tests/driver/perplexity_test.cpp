@@ -14,7 +14,7 @@ using Tokens = std::vector<int32_t>;
 // Sums of float32 in other orders, in logits of the order of 1.
 constexpr double kAllowed = 1e-5;  // of a mean
 
-Perplexity measured(const LoadedModel& model, const Tokens& tokens, int64_t window = 0,
+Perplexity measured(const Model& model, const Tokens& tokens, int64_t window = 0,
                     bool recompute = false) {
   PerplexityOptions options;
   options.backend = cpu();
@@ -24,7 +24,7 @@ Perplexity measured(const LoadedModel& model, const Tokens& tokens, int64_t wind
 }
 
 /// -log p(tokens[i + 1] | tokens[0 .. i]) for every i, from one prefill.
-std::vector<double> losses(const std::shared_ptr<const Model>& model,
+std::vector<double> losses(const std::shared_ptr<const Executable>& model,
                            llvm::ArrayRef<int32_t> tokens) {
   Decoder decoder = value(Decoder::create(model, 1, static_cast<int64_t>(tokens.size())));
   const HostTensor logits = value(decoder.prefill({tokens.vec()})).outputs[0];
@@ -55,17 +55,17 @@ TEST_CASE("a text that fits is predicted as a whole") {
   const Tokens tokens = some_tokens(40, 1);
   for (const std::string& name : kGoldenModels) {
     CAPTURE(name);
-    const LoadedModel model = load_golden(name, DType::f32);
+    const Model model = load_golden(name, DType::f32);
     check_sum(measured(model, tokens), sum(losses(ready(model), tokens)), 39);
   }
   // Longer than one call takes.
-  const LoadedModel model = load_one_layer(DType::f32);
+  const Model model = load_one_layer(DType::f32);
   const Tokens longer = some_tokens(300, 2);
   check_sum(measured(model, longer), sum(losses(ready(model), longer)), 299);
 }
 
 TEST_CASE("a longer text is cut, and every piece predicted from its own beginning") {
-  const LoadedModel model = load_golden("llama", DType::f32);
+  const Model model = load_golden("llama", DType::f32);
   const auto plain = ready(model);
   const Tokens tokens = some_tokens(40, 1);
   double expected = 0;
@@ -75,7 +75,7 @@ TEST_CASE("a longer text is cut, and every piece predicted from its own beginnin
 }
 
 TEST_CASE("recomputed predictions see the last tokens of the window") {
-  const LoadedModel model = load_golden("llama", DType::f32);
+  const Model model = load_golden("llama", DType::f32);
   const auto plain = ready(model);
   const Tokens tokens = some_tokens(20, 1);
   double expected = 0;
@@ -105,7 +105,7 @@ TEST_CASE("logits that are not finite predict nothing") {
 }
 
 TEST_CASE("what cannot be measured is an error") {
-  const LoadedModel model = load_golden("llama", DType::f32);
+  const Model model = load_golden("llama", DType::f32);
   PerplexityOptions options;
   options.backend = cpu();
   const auto error = [&](const Tokens& tokens) {

@@ -21,7 +21,7 @@
 #include "ir/variants.h"
 #include "plan/plan_file.h"
 #include "plan/program_builder.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 #include "runtime/random_inputs.h"
 #include "support/guarded_memory.h"
 #include "support/plan_mutator.h"
@@ -137,7 +137,7 @@ Result<GuardedRun> run_guarded(const std::shared_ptr<const Program>& program,
   const GuardedAllocations guarded(
       std::byte{static_cast<unsigned char>(poison ? kPoison : 0x3C)},
       poison ? GuardedSide::begins_at_guard : GuardedSide::ends_at_guard);
-  SINTER_LET(model, HostModel::load(program, &source));
+  SINTER_LET(model, HostExecutable::load(program, &source));
   std::vector<ReadOnly> weights;
   for (size_t i = 0; i < program->weights.size(); ++i)
     weights.emplace_back(model.weight(i).bytes.data());

@@ -4,7 +4,7 @@
 #include "driver/compile/plan_summary.h"
 #include "driver/generate/decoder.h"
 #include "driver/profile/costs.h"
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 #include "driver/step_class.h"
 #include "ir/text.h"
 

@@ -115,8 +115,8 @@ TEST_CASE("no kernel more: the addition joins that of the softmax") {
   const OpenedModel plain(load_golden("qwen3_moe", DType::bf16));
   OpenedModel routed = plain;
   REQUIRE(set_routing(routed, ExpertRouting::skewed, 1).has_value());
-  const ReadyModel before = value(make_ready(plain, {}, *cpu())),
-                   after = value(make_ready(routed, {}, *cpu()));
+  const ReadyPlan before = value(make_ready(plain, {}, *cpu())),
+                  after = value(make_ready(routed, {}, *cpu()));
   for (const char* entry : {"prefill", "decode"})
     CHECK(after.compiled.program->find_entry(entry)->steps.size() ==
           before.compiled.program->find_entry(entry)->steps.size());

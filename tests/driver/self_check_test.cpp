@@ -18,7 +18,7 @@ const std::string kTinyLlama = SINTER_SAMPLES_DIR "/tiny-llama";
 
 /// A small model with a given epsilon in its norms, and random weights that are always the same.
 struct SmallModel {
-  LoadedModel model;
+  Model model;
   Plans plans;
 };
 SmallModel with_epsilon(double epsilon) {
@@ -30,12 +30,12 @@ SmallModel with_epsilon(double epsilon) {
       "norm": "rms_norm", "norm_eps": {}, "rope": {{"theta": 10000}}, "activation": "silu",
       "gated": true}})",
       epsilon);
-  LoadedModel model = value(load_model(path, {.dtype = {}, .random_weights = 5, .streaming = {}}));
+  Model model = value(load_model(path, {.dtype = {}, .random_weights = 5, .streaming = {}}));
   Plans plans = value(make_plans(model, {}, *cpu()));
   return {std::move(model), std::move(plans)};
 }
 
-SelfReport check(const Plans& plans, const LoadedModel& model, const SelfLimits& limits = {}) {
+SelfReport check(const Plans& plans, const Model& model, const SelfLimits& limits = {}) {
   return value(check_self(plans, *model.spec, some_tokens(200, 3), self_on_cpu(), limits));
 }
 
@@ -70,7 +70,7 @@ TEST_CASE(
 }
 
 TEST_CASE("its perplexity and tokens are those of the other commands") {
-  const LoadedModel model = value(load_model(kTinyLlama));
+  const Model model = value(load_model(kTinyLlama));
   std::vector<int32_t> text = value(tokenize(kTinyLlama, self_check_text()));
   text.resize(512);
   const SelfReport& report = own_report();
@@ -160,7 +160,7 @@ TEST_CASE("fast numerics may have other bits, and are nothing without float64") 
   CHECK_FALSE(report.strict);
   CHECK_FALSE(report.comparison.difference.empty());
   CHECK(report.passed());
-  const LoadedModel model = value(load_model(kTinyLlama));
+  const Model model = value(load_model(kTinyLlama));
   const Plans plans = value(make_plans(model, options.compile, *cpu()));
   const auto refused = check_self(plans, *model.spec, some_tokens(20, 1), options,
                                   {.precise_products = 1, .memory = {}});

@@ -21,7 +21,7 @@ EncoderReport encoder_report(const std::string& path, const SelfOptions& options
 
 /// A small encoder with a given epsilon in its norms, and random weights that are always the same.
 struct SmallEncoder {
-  LoadedModel model;
+  Model model;
   Plans plans;
 };
 SmallEncoder encoder_with_epsilon(double epsilon) {
@@ -33,13 +33,12 @@ SmallEncoder encoder_with_epsilon(double epsilon) {
       "norm_eps": {}, "norm_place": "after", "final_norm": false, "rope": null,
       "activation": "gelu", "gated": false}})",
       epsilon);
-  LoadedModel model = value(load_model(path, {.dtype = {}, .random_weights = 5, .streaming = {}}));
+  Model model = value(load_model(path, {.dtype = {}, .random_weights = 5, .streaming = {}}));
   Plans plans = value(make_plans(model, {}, *cpu()));
   return {std::move(model), std::move(plans)};
 }
 
-EncoderReport check_encoder(const Plans& plans, const LoadedModel& model,
-                            const SelfLimits& limits = {},
+EncoderReport check_encoder(const Plans& plans, const Model& model, const SelfLimits& limits = {},
                             const SelfOptions& options = self_on_cpu()) {
   return value(check_self_encoder(plans, *model.spec, some_tokens(100, 3), options, limits));
 }
@@ -143,7 +142,7 @@ TEST_CASE("fast numerics of an encoder are compared with float64 alone") {
   CAPTURE(text);
   CHECK_FALSE(report.strict);
   CHECK(report.passed());
-  const LoadedModel model = load_golden("bert_post_ln", DType::bf16);
+  const Model model = load_golden("bert_post_ln", DType::bf16);
   const Plans plans = value(make_plans(model, options.compile, *cpu()));
   const auto refused = check_self_encoder(plans, *model.spec, some_tokens(20, 1), options,
                                           {.precise_products = 1, .memory = {}});

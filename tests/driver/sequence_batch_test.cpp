@@ -15,7 +15,7 @@ namespace {
 
 using Tokens = std::vector<int32_t>;
 
-Tokens alone(const std::shared_ptr<const Model>& model, const Tokens& prompt, int64_t count,
+Tokens alone(const std::shared_ptr<const Executable>& model, const Tokens& prompt, int64_t count,
              const Sampling& sampling = {}) {
   const auto generator = value(Generator::create(model, {prompt}, count, sampling));
   Tokens tokens;
@@ -114,7 +114,7 @@ TEST_CASE("several sequences begin at whole steps, where the caches have room") 
 
 /// The logits of a sequence at `place` of `places`: of its prompt's last token, and of `next`,
 /// which it decodes beside sequences of other tokens in all other places.
-std::vector<HostTensor> logits_at(const Model& model, const Tokens& prompt, const Tokens& next,
+std::vector<HostTensor> logits_at(const Executable& model, const Tokens& prompt, const Tokens& next,
                                   int64_t places, int64_t place, int64_t capacity) {
   const Program& program = model.program();
   const int64_t rows = sequence_rows(program.symbols, places, capacity);
@@ -230,8 +230,8 @@ TEST_CASE("what a batch cannot take is an error, and changes nothing") {
 }
 
 TEST_CASE("many prompts give what each gives alone, and end at end tokens") {
-  LoadedModel loaded = load_golden("llama", DType::f32);
-  const ReadyModel made = value(make_ready(loaded, {}, *cpu()));
+  Model loaded = load_golden("llama", DType::f32);
+  const ReadyPlan made = value(make_ready(loaded, {}, *cpu()));
   std::vector<Tokens> prompts;
   for (uint64_t i = 0; i < 30; ++i)
     prompts.push_back(some_tokens(static_cast<int64_t>(1 + i * 7 % 13), i));
@@ -252,13 +252,13 @@ TEST_CASE("many prompts give what each gives alone, and end at end tokens") {
   };
   const ManyGeneration done = value(generate_many(loaded, made, prompts, options));
   CHECK(told == done.cache_bytes);
-  CHECK(told == SequenceBatch::cache_bytes(made.model->program(), 5, 18));
+  CHECK(told == SequenceBatch::cache_bytes(made.executable->program(), 5, 18));
   REQUIRE(texts.size() == prompts.size());
   int64_t tokens = 0, ended = 0;
   for (size_t i = 0; i < prompts.size(); ++i) {
     Sampling sampling = options.sampling;
     sampling.seed = sequence_seed(3, i);
-    Tokens expected = alone(made.model, prompts[i], options.count, sampling);
+    Tokens expected = alone(made.executable, prompts[i], options.count, sampling);
     const auto end = llvm::find_if(expected, [&](int32_t token) {
       return llvm::is_contained(options.ends, token) || llvm::is_contained(loaded.spec->eos, token);
     });

@@ -17,7 +17,7 @@ std::string one_layer_spec(int64_t positions) {
       positions);
 }
 
-LoadedModel load_one_layer(DType dtype, std::optional<StreamingCache> streaming) {
+Model load_one_layer(DType dtype, std::optional<StreamingCache> streaming) {
   const TemporaryDirectory folder;
   const std::string path = folder.path() + "/one_layer.json";
   std::ofstream(path) << one_layer_spec(512);
@@ -28,8 +28,8 @@ std::shared_ptr<Backend> cpu() {
   return value(Backend::open({.device = "cpu", .record = {}, .progress = {}}));
 }
 
-std::shared_ptr<const Model> ready(const LoadedModel& model) {
-  return value(make_ready(model, {}, *cpu())).model;
+std::shared_ptr<const Executable> ready(const Model& model) {
+  return value(make_ready(model, {}, *cpu())).executable;
 }
 
 std::string repeated_reference(const std::string& path, int64_t times, const std::string& folder,

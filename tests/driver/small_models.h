@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "driver/generate/decoder.h"
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 #include "support/result.h"
 
 namespace sinter {
@@ -15,8 +15,8 @@ namespace sinter {
 inline const std::vector<std::string> kGoldenModels = {"gpt2", "llama", "llama3_gqa_scaled_rope",
                                                        "gpt_neox_parallel", "gpt_neox_sequential"};
 
-inline LoadedModel load_golden(const std::string& name, DType dtype,
-                               std::optional<StreamingCache> streaming = {}) {
+inline Model load_golden(const std::string& name, DType dtype,
+                         std::optional<StreamingCache> streaming = {}) {
   return value(load_model(SINTER_TESTS_DIR "/golden/" + name,
                           {.dtype = dtype, .random_weights = {}, .streaming = streaming}));
 }
@@ -46,9 +46,9 @@ class ReplacedElement final : public TensorSource {
 
 /// The golden Llama in which the embedding of one token has a NaN; `tests`: the folder of the
 /// tests.
-inline LoadedModel load_with_nan(int32_t token, const std::string& tests = SINTER_TESTS_DIR) {
-  LoadedModel model = value(load_model(
-      tests + "/golden/llama", {.dtype = DType::f32, .random_weights = {}, .streaming = {}}));
+inline Model load_with_nan(int32_t token, const std::string& tests = SINTER_TESTS_DIR) {
+  Model model = value(load_model(tests + "/golden/llama",
+                                 {.dtype = DType::f32, .random_weights = {}, .streaming = {}}));
   model.tensors =
       std::make_shared<ReplacedElement>(std::move(model.tensors), "model.embed_tokens.weight",
                                         static_cast<size_t>(token) * 64 + 3, NAN);
@@ -58,10 +58,10 @@ inline LoadedModel load_with_nan(int32_t token, const std::string& tests = SINTE
 /// The spec of a Llama of one layer, as a file has it.
 std::string one_layer_spec(int64_t positions);
 /// It with random weights and 512 positions.
-LoadedModel load_one_layer(DType dtype, std::optional<StreamingCache> streaming = {});
+Model load_one_layer(DType dtype, std::optional<StreamingCache> streaming = {});
 
 std::shared_ptr<Backend> cpu();
-std::shared_ptr<const Model> ready(const LoadedModel& model);
+std::shared_ptr<const Executable> ready(const Model& model);
 
 /// A copy, in `folder`, of a model's reference tensors that has its texts `times` times. `error` is
 /// added to the last element of its results.

@@ -9,8 +9,8 @@ namespace {
 
 using Tokens = std::vector<int32_t>;
 
-Tokens generated(const std::shared_ptr<const Model>& model, const Tokens& prompt, int64_t steps,
-                 const std::optional<StreamingCache>& streaming) {
+Tokens generated(const std::shared_ptr<const Executable>& model, const Tokens& prompt,
+                 int64_t steps, const std::optional<StreamingCache>& streaming) {
   const auto generator = value(Generator::create(model, {prompt}, steps, {}, streaming));
   Tokens result;
   for (int64_t step = 0; step < steps; ++step) result.push_back(value(generator->next())[0]);
@@ -30,7 +30,7 @@ TEST_CASE("a text shorter than the cache is continued as without one") {
 }
 
 /// Logits after each of the tokens, as they go through the cache.
-std::vector<HostTensor> streamed(const Model& model, const Tokens& tokens, int64_t prompt,
+std::vector<HostTensor> streamed(const Executable& model, const Tokens& tokens, int64_t prompt,
                                  const StreamingCache& cache) {
   Started state = value(
       start_generation(model, {Tokens(tokens.begin(), tokens.begin() + prompt)}, 1, {}, cache));

@@ -28,7 +28,7 @@ std::string golden(const std::string& name) {
   return fmt::format("{}/golden/gguf/{}", SINTER_TESTS_DIR, name);
 }
 
-LoadedModel loaded(const std::string& path) {
+Model loaded(const std::string& path) {
   LoadOptions options;
   options.dtype = DType::f32;
   auto model = load_model(path, options);
@@ -36,7 +36,7 @@ LoadedModel loaded(const std::string& path) {
   return std::move(*model);
 }
 
-std::vector<std::byte> value_of(const LoadedModel& model, const Weight& weight) {
+std::vector<std::byte> value_of(const Model& model, const Weight& weight) {
   Graph graph = weight.init;
   for (const Op& op : std::vector<Op>(graph.ops().begin(), graph.ops().end()))
     if (op.kind == OpKind::pack_codes)
@@ -65,8 +65,8 @@ TEST_CASE("a GGUF file is the model of its folder, in every field and every bit 
   for (const auto& entry : fs::directory_iterator(golden(""))) {
     if (!entry.is_directory()) continue;
     INFO(entry.path().filename().string());
-    LoadedModel folder = loaded(entry.path().string());
-    LoadedModel file = loaded((entry.path() / "model.gguf").string());
+    Model folder = loaded(entry.path().string());
+    Model file = loaded((entry.path() / "model.gguf").string());
     ++models;
     file.spec->name = folder.spec->name;
     if (folder.spec->encoder) file.spec->eos = folder.spec->eos;

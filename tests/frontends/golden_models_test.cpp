@@ -97,7 +97,7 @@ class HostModel {
   const ModelSpec& spec() const { return *model_.spec; }
 
  private:
-  LoadedModel model_;
+  Model model_;
   std::optional<TensorFile> reference_;
   std::map<std::string, HostTensor> leaves_;
 };

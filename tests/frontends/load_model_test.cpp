@@ -98,7 +98,7 @@ TEST_CASE("fused projections are cut without holes or overlaps") {
   // Rows that q, k and v take of the fused tensor, by following the weight functions.
   for (const char* name : {"gpt2", "gpt_neox_parallel"}) {
     CAPTURE(name);
-    const LoadedModel model = *load_model((kGolden / name).string());
+    const Model model = *load_model((kGolden / name).string());
     const int64_t rows = 3 * model.spec->hidden;
     std::vector<int> taken(static_cast<size_t>(rows));
     for (const char* which : {"l1.q.bias", "l1.k.bias", "l1.v.bias"}) {
@@ -161,7 +161,7 @@ TEST_CASE("a checkpoint without an output projection is tied") {
 }
 
 /// The message from reading the embedding table.
-std::string read_table(const LoadedModel& model) {
+std::string read_table(const Model& model) {
   const char* name = "model.embed_tokens.weight";
   const TensorType type = *model.tensors->find(name);
   std::vector<std::byte> out(static_cast<size_t>(storage_bytes(type).upper_bound({})));
@@ -324,7 +324,7 @@ TEST_CASE("experts: the tensors of more than 64 experts are stacked in blocks") 
       testing::with(testing::with(testing::experts_config("qwen3_moe"), "num_experts", "100"),
                     "moe_intermediate_size", "6");
   const ScratchFolder folder = renamed(config, [](const std::string& name) { return name; });
-  const LoadedModel model = *load_model(folder.path().string());
+  const Model model = *load_model(folder.path().string());
   const Weight& weight = *model.module.find_weight("l0.experts.gate_up.weight");
   CHECK(weight.type == TensorType{DType::bf16, {100, 12, 16}});
   std::vector<std::string> order;
@@ -443,7 +443,7 @@ TEST_CASE("the last token of a text is not fed") {
   const std::string folder = (kGolden / "phi3_longrope_short").string();
   LoadOptions options;
   options.context = 49;
-  const LoadedModel model = *load_model(folder, options);
+  const Model model = *load_model(folder, options);
   CHECK(context_note(model, 48) == "");
   CHECK(context_note(model, 49) == "a text of 49 tokens exceeds 48: long factors for all of them");
 }
@@ -484,7 +484,7 @@ TEST_CASE("buffers are ignored, other tensors refused") {
 
 TEST_CASE("a module in text form") {
   ScratchFolder folder;
-  const LoadedModel model = *load_model((kGolden / "llama").string());
+  const Model model = *load_model((kGolden / "llama").string());
   folder.write("llama.sir", print_module(model.module));
   auto loaded = load_model((folder.path() / "llama.sir").string());
   REQUIRE_MESSAGE(loaded, message_of(loaded));

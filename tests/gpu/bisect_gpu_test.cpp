@@ -28,7 +28,7 @@ OpenedModel layers() {
         x, fmt::format("l{}", i), i + 1 == kLayers ? "y" : fmt::format("x{}", i + 1));
     x = fmt::format("x{}", i + 1);
   }
-  LoadedModel model;
+  Model model;
   model.module = value(parse_module(text + "  }\n}\n", "layers.sir"));
   model.origin = "layers.sir";
   return OpenedModel(std::move(model));

@@ -63,8 +63,8 @@ Result<CaseRunner::Plan> CaseRunner::load(const std::shared_ptr<const Program>& 
     SINTER_LET(uploaded, CudaWeights::load(device_, *program, &files));
     weights = std::move(uploaded);
   }
-  SINTER_LET(model, CudaModel::assemble(program, device_, gemm_, weights, std::move(libraries),
-                                        std::move(kernels)));
+  SINTER_LET(model, CudaExecutable::assemble(program, device_, gemm_, weights, std::move(libraries),
+                                             std::move(kernels)));
   SINTER_LET(session, model->new_session(test.symbol_values));
   return Plan{program == test.fused ? "fused plan" : "unfused plan", std::move(session), {}};
 }

@@ -3,7 +3,7 @@
 
 #include "gpu/kernel_store.h"
 #include "gpu/planned_case.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 

@@ -39,7 +39,7 @@ constexpr std::string_view kModule = R"(module @mlp {
 }
 )";
 
-LoadedModel model_of(DType dtype) {
+Model model_of(DType dtype) {
   std::string text;
   for (size_t i = 0; i < kModule.size(); ++i)
     text +=
@@ -50,7 +50,7 @@ LoadedModel model_of(DType dtype) {
           .origin = "mlp"};
 }
 
-std::vector<std::vector<std::byte>> run_all(const Model& model, DType dtype) {
+std::vector<std::vector<std::byte>> run_all(const Executable& model, DType dtype) {
   std::vector<std::vector<std::byte>> results;
   for (int64_t tokens = 1; tokens <= 8; ++tokens) {
     const HostTensor x = value(random_tensor(dtype, {tokens, 2312}, 7));
@@ -64,15 +64,15 @@ TEST_CASE("no form of a pipeline changes a bit") {
   const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     CAPTURE(to_string(dtype));
-    const LoadedModel model = model_of(dtype);
-    const ReadyModel usual = value(make_ready(model, {}, *backend));
+    const Model model = model_of(dtype);
+    const ReadyPlan usual = value(make_ready(model, {}, *backend));
     std::vector<GemvProduct> products;
     for (const Kernel& kernel : usual.compiled.program->kernels)
       for (const Op& op : kernel.group.ops())
         if (order_of(op) == Order::gemv)
           products.push_back(gemv_product(kernel.group, op, usual.compiled.module.symbols));
     REQUIRE(products.size() == 2);
-    const auto expected = run_all(*usual.model, dtype);
+    const auto expected = run_all(*usual.executable, dtype);
     const DeviceDescription device = value(find_device(usual.compiled.program->target));
     size_t most = 1;
     for (size_t i = 1; i < most || i == 1; ++i) {
@@ -85,8 +85,8 @@ TEST_CASE("no form of a pipeline changes a bit") {
       }
       CAPTURE(i);
       backend->add_forms(recorded);
-      const ReadyModel other = value(make_ready(model, {}, *backend));
-      CHECK(run_all(*other.model, dtype) == expected);
+      const ReadyPlan other = value(make_ready(model, {}, *backend));
+      CHECK(run_all(*other.executable, dtype) == expected);
     }
   }
 }

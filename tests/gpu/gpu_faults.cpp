@@ -8,7 +8,7 @@
 #include "driver/compile/compile.h"
 #include "ir/text.h"
 #include "kernels/library.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 namespace {
@@ -61,8 +61,8 @@ Status run(const Planted& planted) {
   SINTER_LET(program, plan(planted, device->arch()));
   SINTER_LET(gemm, CudaGemm::create(device, kernel_library(), {}, GemmPolicy::first));
   SINTER_LET(weights, CudaWeights::load(device, *program, nullptr));
-  SINTER_LET(model,
-             CudaModel::load(program, device, gemm, weights, kernel_library(), KernelCache("")));
+  SINTER_LET(model, CudaExecutable::load(program, device, gemm, weights, kernel_library(),
+                                         KernelCache("")));
   SINTER_LET(session, model->new_session({}));
   SINTER_LET(x, make_tensor(DType::f32, {kThreads}));
   for (int64_t i = 0; i < kThreads; ++i) x.data<float>()[i] = static_cast<float>(i);

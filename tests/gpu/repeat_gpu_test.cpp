@@ -21,7 +21,7 @@ std::string tests_folder() {
 }
 
 /// Prefill and decoding of given tokens in a session of its own; all logits.
-std::vector<HostTensor> run_once(const std::shared_ptr<const Model>& model,
+std::vector<HostTensor> run_once(const std::shared_ptr<const Executable>& model,
                                  const CallOptions& options) {
   Decoder decoder = value(Decoder::create(model, static_cast<int64_t>(kPrompts.size()), 16));
   std::vector<HostTensor> logits = {value(decoder.prefill(kPrompts, options)).outputs[0]};
@@ -39,7 +39,7 @@ std::vector<int32_t> take(Generator& generator, int64_t steps) {
   return tokens;
 }
 
-std::vector<int32_t> sample_once(const std::shared_ptr<const Model>& model) {
+std::vector<int32_t> sample_once(const std::shared_ptr<const Executable>& model) {
   constexpr int64_t kSampled = 14;  // three graphs and a rest
   return take(*value(Generator::create(model, kPrompts, kSampled, kSampling)), kSampled);
 }
@@ -52,18 +52,18 @@ TEST_CASE("a hundred runs give the same bits") {
       CAPTURE(to_string(dtype));
       LoadOptions load;
       load.dtype = dtype;
-      const LoadedModel model = value(load_model(tests_folder() + "/golden/" + name, load));
-      const ReadyModel ready = value(make_ready(model, {}, *backend));
-      const std::vector<HostTensor> first = run_once(ready.model, {});
-      const std::vector<int32_t> sampled = sample_once(ready.model);
+      const Model model = value(load_model(tests_folder() + "/golden/" + name, load));
+      const ReadyPlan ready = value(make_ready(model, {}, *backend));
+      const std::vector<HostTensor> first = run_once(ready.executable, {});
+      const std::vector<int32_t> sampled = sample_once(ready.executable);
       for (int run = 1; run < kRuns; ++run) {
         CAPTURE(run);
         // Values that earlier runs left in memory must not matter.
         CallOptions options;
         options.poison_freed = run % 2 == 1;
-        const std::vector<HostTensor> again = run_once(ready.model, options);
+        const std::vector<HostTensor> again = run_once(ready.executable, options);
         for (size_t i = 0; i < first.size(); ++i) REQUIRE(again[i].bytes == first[i].bytes);
-        REQUIRE(sample_once(ready.model) == sampled);
+        REQUIRE(sample_once(ready.executable) == sampled);
       }
     }
 }
@@ -73,7 +73,7 @@ TEST_CASE(
   constexpr int64_t kMost = 14;
   const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
   const std::vector<int32_t>& prompt = kPrompts[0];
-  const auto clean = value(make_ready(load_with_nan(210, tests_folder()), {}, *backend)).model;
+  const auto clean = value(make_ready(load_with_nan(210, tests_folder()), {}, *backend)).executable;
   const auto whole = take(*value(Generator::create(clean, {prompt}, kMost, {})), kMost);
   for (const size_t step : {0, 1, 4, 6, 9}) {
     CAPTURE(step);
@@ -81,7 +81,8 @@ TEST_CASE(
     if (llvm::is_contained(prompt, token) ||
         llvm::find(whole, token) - whole.begin() != static_cast<ptrdiff_t>(step))
       continue;
-    const auto model = value(make_ready(load_with_nan(token, tests_folder()), {}, *backend)).model;
+    const auto model =
+        value(make_ready(load_with_nan(token, tests_folder()), {}, *backend)).executable;
     const auto generator = value(Generator::create(model, {prompt}, kMost, {}));
     CHECK(take(*generator, static_cast<int64_t>(step) + 1) ==
           std::vector<int32_t>(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(step) + 1));
@@ -97,8 +98,8 @@ TEST_CASE("a generation that begins again gives the same tokens") {
   const auto backend = value(Backend::open({.device = "cuda", .record = {}, .progress = {}}));
   for (const std::string& name : kGoldenModels) {
     CAPTURE(name);
-    const LoadedModel loaded = value(load_model(tests_folder() + "/golden/" + name, {}));
-    const auto model = value(make_ready(loaded, {}, *backend)).model;
+    const Model loaded = value(load_model(tests_folder() + "/golden/" + name, {}));
+    const auto model = value(make_ready(loaded, {}, *backend)).executable;
     for (const int64_t most : {1, 2, 9, 14}) {
       CAPTURE(most);
       const auto expected = take(*value(Generator::create(model, kPrompts, most, kSampling)), most);
@@ -128,7 +129,7 @@ std::vector<int32_t> counting(int64_t count) {
 
 class Generation {
  public:
-  Generation(const std::shared_ptr<const Model>& model, const Shape& shape)
+  Generation(const std::shared_ptr<const Executable>& model, const Shape& shape)
       : left_(shape.steps),
         generator_(value(Generator::create(model, shape.prompts, shape.steps, kSampling))) {}
   /// False when nothing is left.
@@ -157,15 +158,15 @@ TEST_CASE("sessions of other shapes, before, between and after, change nothing")
       CAPTURE(to_string(dtype));
       LoadOptions load;
       load.dtype = dtype;
-      const LoadedModel model = value(load_model(tests_folder() + "/golden/" + name, load));
+      const Model model = value(load_model(tests_folder() + "/golden/" + name, load));
       std::vector<std::vector<int32_t>> expected;  // each of a model that has run nothing else
       for (const Shape& shape : shapes) {
-        Generation fresh(value(make_ready(model, {}, *backend)).model, shape);
+        Generation fresh(value(make_ready(model, {}, *backend)).executable, shape);
         while (fresh.take(1)) {
         }
         expected.push_back(fresh.tokens);
       }
-      const auto shared = value(make_ready(model, {}, *backend)).model;
+      const auto shared = value(make_ready(model, {}, *backend)).executable;
       for (const size_t i : {0, 1, 0, 3, 2, 1, 0}) {
         CAPTURE(i);
         Generation(shared, shapes[(i + 1) % shapes.size()]).take(4);  // left half-way

@@ -12,7 +12,7 @@
 #include "ir/scalar_math.h"
 #include "ir/text.h"
 #include "kernels/library.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 namespace sinter {
 namespace {
@@ -47,8 +47,8 @@ Result<std::unique_ptr<Session>> open_session() {
   SINTER_LET(compiled, compile(std::move(frozen), options));
   SINTER_LET(gemm, CudaGemm::create(device, kernel_library(), {}, GemmPolicy::first));
   SINTER_LET(weights, CudaWeights::load(device, *compiled.program, nullptr));
-  SINTER_LET(model, CudaModel::load(compiled.program, device, gemm, weights, kernel_library(),
-                                    KernelCache("")));
+  SINTER_LET(model, CudaExecutable::load(compiled.program, device, gemm, weights, kernel_library(),
+                                         KernelCache("")));
   return model->new_session({});
 }
 

@@ -33,16 +33,16 @@ constexpr const char* kModels[] = {"bert_post_ln",
                                    "qwen2_moe",
                                    "qwen3"};
 
-LoadedModel load(const std::string& name) {
+Model load(const std::string& name) {
   return value(load_model(fmt::format("{}/golden/{}", SINTER_TESTS_DIR, name)));
 }
 
-std::shared_ptr<const Program> plan_of(const LoadedModel& model, const std::string& entry) {
+std::shared_ptr<const Program> plan_of(const Model& model, const std::string& entry) {
   return value(compile(value(freeze(model.module, {entry})), {})).program;
 }
 
 std::string kernels_of(const std::string& name) {
-  const LoadedModel model = load(name);
+  const Model model = load(name);
   const std::string entry = model.spec->encoder ? "encode" : "decode";
   std::string text = fmt::format("{}, {}\n", name, entry);
   const auto program = plan_of(model, entry);

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kSamples[] = {"gpt2-124m.json", "llama-2-7b.json", "llama-3.2-1b.json",
                                     "pythia-2.8b.json", "small-llama"};
 
-LoadedModel load_sample(const std::string& name) {
+Model load_sample(const std::string& name) {
   return value(load_model(fmt::format("{}/{}", SINTER_SAMPLES_DIR, name)));
 }
 
@@ -43,7 +43,7 @@ Counts count(const Compiled& compiled) {
 TEST_CASE("kernels and launches of the samples") {
   std::string text = "// sample, entry, plan: launches of kernels, matrix products, kernels\n";
   for (const char* name : kSamples) {
-    const LoadedModel model = load_sample(name);
+    const Model model = load_sample(name);
     for (const char* entry : {"prefill", "decode", "sample"})
       for (bool fuse : {true, false}) {
         const Counts counts = count(compile_entry(model.module, entry, fuse));
@@ -73,7 +73,7 @@ TEST_CASE("the number of kernels does not grow with depth") {
 }
 
 TEST_CASE("a Llama layer's decode plan has these five kernels and no call of a library") {
-  const LoadedModel model = load_sample("llama-3.2-1b.json");
+  const Model model = load_sample("llama-3.2-1b.json");
   const Compiled compiled = compile_entry(model.module, "decode", true);
   std::vector<std::string> kernels;
   for (const Step& step : compiled.program->entries[0].steps) {

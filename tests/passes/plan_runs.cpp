@@ -7,7 +7,7 @@
 #include "ir/op_roles.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter::test {
@@ -78,7 +78,7 @@ class Reference {
 
 Result<HostSession> session_of(const Compiled& compiled, const TensorSource& source,
                                llvm::ArrayRef<int64_t> symbol_values) {
-  SINTER_LET(model, HostModel::load(compiled.program, &source));
+  SINTER_LET(model, HostExecutable::load(compiled.program, &source));
   return HostSession::create(std::move(model), symbol_values);
 }
 

@@ -6,7 +6,7 @@
 
 #include "plan/expect_refused.h"
 #include "plan/program_builder.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 
 namespace sinter::in_place_test {
 namespace {
@@ -250,7 +250,7 @@ TEST_CASE("the host writes in place, with what is freed poisoned") {
   REQUIRE(layout);
   CHECK(layout->offsets[in_place.a] == layout->offsets[in_place.b]);
   CHECK(layout->bytes == 2 * 64 * 64 * 4);
-  const auto model = HostModel::load(program, nullptr);
+  const auto model = HostExecutable::load(program, nullptr);
   REQUIRE(model);
   auto session = HostSession::create(*model, {});
   REQUIRE(session);

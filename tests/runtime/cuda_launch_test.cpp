@@ -9,7 +9,7 @@
 
 #include "device/device.h"
 #include "ir/text.h"
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/tensor_map.h"
 #include "runtime/fake_driver.h"
@@ -61,13 +61,13 @@ std::shared_ptr<Program> one_kernel(const Launch& launch, uint32_t minimum_arch,
   return program;
 }
 
-Result<std::shared_ptr<const CudaModel>> load(const std::shared_ptr<Program>& program,
-                                              const CudaDevicePtr& on) {
+Result<std::shared_ptr<const CudaExecutable>> load(const std::shared_ptr<Program>& program,
+                                                   const CudaDevicePtr& on) {
   SINTER_LET(weights, CudaWeights::load(on, *program, nullptr));
   SINTER_LET(library, CudaLibrary::load(on, "code", "neg_1"));
   SINTER_LET(kernel, library.kernel("neg_1"));
   auto shared = std::make_shared<const CudaLibrary>(std::move(library));
-  return CudaModel::assemble(program, on, nullptr, std::move(weights), {shared}, {kernel});
+  return CudaExecutable::assemble(program, on, nullptr, std::move(weights), {shared}, {kernel});
 }
 
 Launch wide_launch() {
@@ -83,7 +83,7 @@ Launch wide_launch() {
 FakeLaunch launched(const std::shared_ptr<Program>& program, const CudaDevicePtr& on) {
   const auto model = value(load(program, on));
   const auto made = value(model->new_session({}));
-  const auto& session = static_cast<const CudaSession&>(*made);
+  const auto& session = *made->on_cuda();
   const CudaCall call = value(session.place("main", {}, {CudaAddress{256}}, 256));
   driver().take_launches();
   REQUIRE(session.enqueue(call, session.stream()));

@@ -9,7 +9,7 @@
 #include "plan/program_builder.h"
 #include "runtime/compare.h"
 #include "runtime/evaluate/evaluate.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 #include "runtime/random_inputs.h"
 
 namespace sinter::host_executor_test {
@@ -44,7 +44,7 @@ HostTensor ids(std::vector<int32_t> values) {
 
 struct Sample {
   explicit Sample(Program program = sample_program())
-      : model(*HostModel::load(std::make_shared<Program>(std::move(program)), &source)),
+      : model(*HostExecutable::load(std::make_shared<Program>(std::move(program)), &source)),
         session(*HostSession::create(model, symbols)) {}
 
   Result<RunResult> run(const CallOptions& options = {}) {
@@ -55,7 +55,7 @@ struct Sample {
   std::vector<int64_t> symbols = {5, 16};
   HostTensor x = *random_tensor(DType::f32, {5, 64}, 2);
   HostTensor slots = ids({3, 0, 9, 15, 4});
-  HostModel model;
+  HostExecutable model;
   HostSession session;
 };
 
@@ -216,7 +216,8 @@ TEST_CASE("an id outside its table names the input") {
     return std::vector{g.op(OpKind::embedding, {in[0], in[1]})};
   });
   p.output(row);
-  const HostModel model = *HostModel::load(std::make_shared<Program>(p.finish()), nullptr);
+  const HostExecutable model =
+      *HostExecutable::load(std::make_shared<Program>(p.finish()), nullptr);
   HostSession session = *HostSession::create(model, {});
   const HostTensor rows = *random_tensor(DType::f32, {4, 8}, 1);
   const HostTensor good = ids({3, 0}), bad = ids({3, 4});
@@ -227,7 +228,7 @@ TEST_CASE("an id outside its table names the input") {
 
 TEST_CASE("weights") {
   const auto program = std::make_shared<Program>(sample_program());
-  const Result<HostModel> without = HostModel::load(program, nullptr);
+  const Result<HostExecutable> without = HostExecutable::load(program, nullptr);
   REQUIRE_FALSE(without);
   CHECK(without.error().message().find("\"w\"") != std::string::npos);
   const Sample sample;
@@ -250,7 +251,7 @@ TEST_CASE("a kernel that appends and reads the new version") {
   const Program program = p.finish();
   if (const Status safe = check(program); !safe) FAIL(safe.error().message());
   HostSession session =
-      *HostSession::create(*HostModel::load(std::make_shared<Program>(program), nullptr), {});
+      *HostSession::create(*HostExecutable::load(std::make_shared<Program>(program), nullptr), {});
   const HostTensor rows = *random_tensor(DType::f16, {2, 8}, 1), slots = ids({2, 1});
   const auto got = session.run("forward", {}, {&rows, &slots}, {true, {}});
   if (!got) FAIL(got.error().message());
@@ -262,7 +263,7 @@ TEST_CASE("a kernel that appends and reads the new version") {
 
 TEST_CASE("a copy has the bytes of what it copies") {
   const auto program = std::make_shared<Program>(test::copying_program());
-  HostSession session = *HostSession::create(*HostModel::load(program, nullptr), {{3}});
+  HostSession session = *HostSession::create(*HostExecutable::load(program, nullptr), {{3}});
   const HostTensor x = *random_tensor(DType::f32, {3, 64}, 1);
   for (const bool poison : {false, true}) {
     const auto got = session.run("forward", {3}, {&x}, {poison, {"b", "a"}});
@@ -289,8 +290,8 @@ TEST_CASE("gemm over heads that stand inside the rows") {
   p.output(c);
   const Program program = p.finish();
   if (const Status safe = check(program); !safe) FAIL(safe.error().message());
-  HostSession session =
-      *HostSession::create(*HostModel::load(std::make_shared<Program>(program), nullptr), {{1}});
+  HostSession session = *HostSession::create(
+      *HostExecutable::load(std::make_shared<Program>(program), nullptr), {{1}});
   Graph graph;
   Builder builder(graph, program.symbols);
   const ValueId x = builder.leaf(OpKind::input, program.entries[0].buffers[0].type, "a");

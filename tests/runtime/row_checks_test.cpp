@@ -10,7 +10,7 @@
 #include "ir/text.h"
 #include "plan/checker.h"
 #include "plan/plan_file.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 #include "runtime/random_inputs.h"
 #include "support/result.h"
 
@@ -67,10 +67,10 @@ std::string said_of(const Module& module, const std::vector<int32_t>& n, int32_t
       CAPTURE(fuse);
       CAPTURE(on_device);
       const Compiled plan = compiled(module, fuse);
-      const std::shared_ptr<const Model> model =
-          on_device
-              ? value(load_on_fake(plan.program, nullptr))
-              : std::make_shared<const HostModel>(value(HostModel::load(plan.program, nullptr)));
+      const std::shared_ptr<const Executable> model =
+          on_device ? value(load_on_fake(plan.program, nullptr))
+                    : std::make_shared<const HostExecutable>(
+                          value(HostExecutable::load(plan.program, nullptr)));
       const auto session = value(model->new_session(symbols));
       const EntryPlan& entry = plan.program->entries[0];
       std::vector<const HostTensor*> given;
@@ -159,7 +159,7 @@ TEST_CASE("ends of runs that a module computes are looked at after the call") {
   for (const bool fuse : {true, false}) {
     const Compiled plan = compiled(module, fuse);
     const auto model =
-        std::make_shared<const HostModel>(value(HostModel::load(plan.program, nullptr)));
+        std::make_shared<const HostExecutable>(value(HostExecutable::load(plan.program, nullptr)));
     const auto said = [&](const std::vector<int32_t>& lengths) {
       const std::vector<int64_t> symbols = {5};
       const HostTensor x = value(random_tensor(DType::bf16, {5, 16}, 1)), l = i32_tensor(lengths);
@@ -279,10 +279,10 @@ module @wide {
         CAPTURE(fuse);
         CAPTURE(on_device);
         const Compiled plan = compiled(module, fuse);
-        const std::shared_ptr<const Model> model =
-            on_device
-                ? value(load_on_fake(plan.program, nullptr))
-                : std::make_shared<const HostModel>(value(HostModel::load(plan.program, nullptr)));
+        const std::shared_ptr<const Executable> model =
+            on_device ? value(load_on_fake(plan.program, nullptr))
+                      : std::make_shared<const HostExecutable>(
+                            value(HostExecutable::load(plan.program, nullptr)));
         const auto session = value(model->new_session({kTokens}));
         HostTensor ids = value(make_tensor(DType::i64, {kTokens}));
         std::copy_n(std::array{int64_t{9}, id, int64_t{0}}.begin(), kTokens, ids.data<int64_t>());
@@ -343,7 +343,7 @@ TEST_CASE("attention of many tokens: a range that is computed and leaves the row
     REQUIRE(checks.size() == 2);
     CHECK(plan.program->entries[0].buffers[checks[0].buffer].value == "z");
     CHECK(plan.program->entries[0].buffers[checks[1].buffer].value == "l");
-    auto model = value(HostModel::load(plan.program, nullptr));
+    auto model = value(HostExecutable::load(plan.program, nullptr));
     auto session = value(model.new_session({kTokens, 12, kRows}));
     const HostTensor q = value(random_tensor(DType::f32, {12, 16}, 2));
     const auto run = [&](int32_t m) {

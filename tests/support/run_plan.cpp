@@ -6,7 +6,7 @@
 #include "frontends/check_tensors.h"
 #include "frontends/files/random_tensors.h"
 #include "plan/plan_file.h"
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 
 namespace sinter::test {
 namespace {
@@ -74,7 +74,7 @@ std::string run_entries(const std::shared_ptr<const Program>& program,
                         llvm::ArrayRef<int64_t> sizes) {
   const Module tables{program->name, program->symbols, program->weights, {}, {}};
   const RandomTensorSource source(1, file_tensors(tables));
-  const auto model = HostModel::load(program, &source);
+  const auto model = HostExecutable::load(program, &source);
   if (!model) return model.error().message();
   std::string outcome;
   for (const EntryPlan& entry : program->entries) {

@@ -1,4 +1,4 @@
 // The two executors do not see each other.
 #include "runtime/cuda/run.h"
 
-#include "runtime/executor.h"
+#include "runtime/executable.h"

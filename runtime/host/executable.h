@@ -2,19 +2,20 @@
 // errors of the planner show as wrong results.
 #pragma once
 
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 
 class TensorSource;
 
 /// Copies share everything, between threads too.
-class HostModel final : public Model {
+class HostExecutable final : public Executable {
  public:
   /// Evaluates the weight functions; `source` has the tensors of their `file` ops (may be null if
   /// there are none) and is not used afterwards. The program must have passed check().
-  static Result<HostModel> load(std::shared_ptr<const Program> program, const TensorSource* source,
-                                const WeightProgress& progress = {});
+  static Result<HostExecutable> load(std::shared_ptr<const Program> program,
+                                     const TensorSource* source,
+                                     const WeightProgress& progress = {});
 
   const Program& program() const override;
   std::string device() const override { return "cpu"; }
@@ -31,21 +32,20 @@ class HostModel final : public Model {
 
 class HostSession final : public Session {
  public:
-  static Result<HostSession> create(HostModel model, llvm::ArrayRef<int64_t> symbol_values);
+  static Result<HostSession> create(HostExecutable executable,
+                                    llvm::ArrayRef<int64_t> symbol_values);
 
   Result<RunResult> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                         llvm::ArrayRef<const HostTensor*> inputs,
                         const CallOptions& options = {}) override;
   Result<HostTensor> state(size_t index) const override { return states_[index]; }
+  Status clear_states() override;
 
   /// One per state of the program.
   llvm::ArrayRef<HostTensor> states() const { return states_; }
-  void clear_states();
-  /// Exchanges a state with a tensor of its type and extents.
-  void swap_state(size_t index, HostTensor& tensor) { std::swap(states_[index], tensor); }
 
  private:
-  HostModel model_;
+  HostExecutable executable_;
   std::vector<int64_t> symbol_values_;  // of create()
   std::vector<HostTensor> states_;
 };

@@ -10,26 +10,27 @@
 #include "runtime/cuda/kernels.h"
 #include "runtime/cuda/repeated_calls.h"
 #include "runtime/cuda/weights.h"
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 
 /// A program on a device. Sessions share it.
-class CudaModel final : public Model, public std::enable_shared_from_this<CudaModel> {
+class CudaExecutable final : public Executable,
+                             public std::enable_shared_from_this<CudaExecutable> {
  public:
   /// Loads the kernels: takes their machine code from `ready` and compiles the rest for the
   /// device's architecture, from the cache where it can. `gemm` and `weights` live on the same
   /// device; without `gemm`, sessions of a program with products have their own; `weights` serve
   /// the program. A device that is too old for a kernel, or has too little shared memory for it, is
   /// an error.
-  static Result<std::shared_ptr<const CudaModel>> load(
+  static Result<std::shared_ptr<const CudaExecutable>> load(
       std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
       std::shared_ptr<const CudaWeights> weights, llvm::ArrayRef<EmbeddedHeader> headers,
       const KernelCache& cache, const MachineCodeByText& ready = {});
 
   /// The same with kernels that are loaded already, one per kernel of the program; `libraries` keep
   /// them.
-  static Result<std::shared_ptr<const CudaModel>> assemble(
+  static Result<std::shared_ptr<const CudaExecutable>> assemble(
       std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
       std::shared_ptr<const CudaWeights> weights,
       std::vector<std::shared_ptr<const CudaLibrary>> libraries,
@@ -37,14 +38,15 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
 
   /// Another plan of the same module on the same device, with the same products and weights; what
   /// `kernels` lack is compiled and added.
-  Result<std::shared_ptr<const CudaModel>> with_program(std::shared_ptr<const Program> program,
-                                                        CudaKernels& kernels) const;
+  Result<std::shared_ptr<const CudaExecutable>> with_program(std::shared_ptr<const Program> program,
+                                                             CudaKernels& kernels) const;
 
   const Program& program() const override { return *program_; }
   std::string device() const override;
   Result<std::unique_ptr<Session>> new_session(
       llvm::ArrayRef<int64_t> symbol_values) const override;
   Result<HostTensor> read_weight(size_t index) const override;
+  std::shared_ptr<const CudaExecutable> on_cuda() const override { return shared_from_this(); }
 
   const CudaDevicePtr& cuda_device() const { return device_; }
   CudaGemm& gemm() const { return *gemm_; }
@@ -54,13 +56,11 @@ class CudaModel final : public Model, public std::enable_shared_from_this<CudaMo
 
  private:
   friend class CudaSession;
-  static Result<std::shared_ptr<const CudaModel>> load(std::shared_ptr<const Program> program,
-                                                       CudaDevicePtr device,
-                                                       std::shared_ptr<CudaGemm> gemm,
-                                                       std::shared_ptr<const CudaWeights> weights,
-                                                       CudaKernels& known,
-                                                       const MachineCodeByText& ready = {});
-  static Result<std::shared_ptr<CudaModel>> make(
+  static Result<std::shared_ptr<const CudaExecutable>> load(
+      std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+      std::shared_ptr<const CudaWeights> weights, CudaKernels& known,
+      const MachineCodeByText& ready = {});
+  static Result<std::shared_ptr<CudaExecutable>> make(
       std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
       std::shared_ptr<const CudaWeights> weights,
       std::vector<std::shared_ptr<const CudaLibrary>> libraries,
@@ -104,7 +104,8 @@ struct CudaSessionOptions {
   /// The stream that its work goes to, which must outlive the session; null is the default stream.
   /// Nothing: a stream of its own.
   std::optional<CudaApi::Stream> stream;
-  /// Computes the session's products, so that it runs beside other sessions. Null: the model's.
+  /// Computes the session's products, so that it runs beside other sessions. Null: the
+  /// executable's.
   std::shared_ptr<CudaGemm> gemm;
   /// The session has no memory for states until allocate_states().
   bool states_later = false;
@@ -119,14 +120,16 @@ enum class CallBegin : uint8_t {
 /// States on the device; one thread at a time.
 class CudaSession final : public Session {
  public:
-  static Result<std::unique_ptr<CudaSession>> create(std::shared_ptr<const CudaModel> model,
-                                                     llvm::ArrayRef<int64_t> symbol_values,
-                                                     CudaSessionOptions options = {});
+  static Result<std::unique_ptr<CudaSession>> create(
+      std::shared_ptr<const CudaExecutable> executable, llvm::ArrayRef<int64_t> symbol_values,
+      CudaSessionOptions options = {});
 
   Result<RunResult> run(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
                         llvm::ArrayRef<const HostTensor*> inputs,
                         const CallOptions& options = {}) override;
   Result<HostTensor> state(size_t index) const override;
+  Status clear_states() override;
+  CudaSession* on_cuda() override { return this; }
 
   /// The call with its inputs at `inputs`, its arena at `arena` (0: not yet known), and outputs at
   /// `outputs` instead of the arena where that is not 0. If every output has an address, or with
@@ -150,8 +153,6 @@ class CudaSession final : public Session {
   /// Memory for all states, zeros; nothing if it is there. May wait. Calls that were placed before
   /// have no states.
   Status allocate_states();
-  /// Enqueues zeros for all states.
-  Status clear_states() const;
 
   /// After a call: element `i` of the i64 input whose elements the numbers of row check `check` are
   /// casts of, read where it is bound; nothing: there is none. Waits.
@@ -164,7 +165,7 @@ class CudaSession final : public Session {
   }
 
   const CudaStream& stream() const { return stream_; }
-  const CudaModel& model() const { return *model_; }
+  const CudaExecutable& executable() const { return *executable_; }
   /// Bytes of the entry's arena for these symbol values. `shared`: as of place(); empty: outputs
   /// lie in the arena.
   Result<size_t> arena_bytes(std::string_view entry, llvm::ArrayRef<int64_t> symbol_values,
@@ -177,12 +178,12 @@ class CudaSession final : public Session {
   Status enqueue(const CudaCall& call, const KernelStep& run, const CudaStream& stream,
                  CallBegin& begin) const;
   Status enqueue(const CudaCall& call, const CopyStep& copy, const CudaStream& stream) const;
-  CudaGemm& gemm() const { return gemm_ ? *gemm_ : model_->gemm(); }
+  CudaGemm& gemm() const { return gemm_ ? *gemm_ : executable_->gemm(); }
 
-  std::shared_ptr<const CudaModel> model_;
+  std::shared_ptr<const CudaExecutable> executable_;
   std::vector<int64_t> symbol_values_;  // of create()
   CudaStream stream_;                   // outlives the memory that is used in its order
-  std::shared_ptr<CudaGemm> gemm_;      // its own; null: the model's
+  std::shared_ptr<CudaGemm> gemm_;      // its own; null: the executable's
   std::vector<CudaMemory> states_;      // empty until they are allocated
   CudaMemory arena_;                    // of run(), grown when a call needs more
   RepeatedCalls repeated_;              // of run(), at addresses in the arena

@@ -1,4 +1,4 @@
-#include "driver/ready_model.h"
+#include "driver/ready_plan.h"
 
 #include "frontends/files/shards.h"
 #include "runtime/cuda/nvrtc_library.h"
@@ -47,7 +47,7 @@ Status require_tunable(const OpenedModel& model) {
               "tune the model and compile it with --record, or give --recompile", ExitCode::usage);
 }
 
-Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
+Status check_tokens(const Model& model, llvm::ArrayRef<int32_t> tokens) {
   if (!model.spec)
     return fail("tokens need a language model, got a module", model.origin,
                 "give its inputs with --inputs", ExitCode::usage);
@@ -57,7 +57,7 @@ Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
   return check_vocabulary(model, tokens);
 }
 
-Status check_vocabulary(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens) {
+Status check_vocabulary(const Model& model, llvm::ArrayRef<int32_t> tokens) {
   for (int32_t id : tokens)
     if (id < 0 || id >= model.spec->vocabulary)
       return fail(
@@ -79,8 +79,8 @@ Result<Compiled> plan_for(const OpenedModel& model, Module frozen, const Compile
   return Compiled{std::move(frozen), {}, std::move(program), {}};
 }
 
-Result<ReadyModel> make_ready(const OpenedModel& model, const CompileOptions& options,
-                              Backend& backend) {
+Result<ReadyPlan> make_ready(const OpenedModel& model, const CompileOptions& options,
+                             Backend& backend) {
   SINTER_TRY(require_runnable(model));
   CompileOptions whole = options;
   whole.entries.clear();
@@ -88,8 +88,8 @@ Result<ReadyModel> make_ready(const OpenedModel& model, const CompileOptions& op
   SINTER_LET(frozen, model.plan ? Result<Module>(model.module) : frozen_module(model, whole));
   SINTER_LET(compiled, plan_for(model, std::move(frozen),
                                 options_for(compile_options(model, options), backend), backend));
-  SINTER_LET(models, backend.load({compiled.program}, model.tensors.get()));
-  return ReadyModel{std::move(compiled), models[0]};
+  SINTER_LET(executables, backend.load({compiled.program}, model.tensors.get()));
+  return ReadyPlan{std::move(compiled), executables[0]};
 }
 
 }  // namespace sinter

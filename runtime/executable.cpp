@@ -1,4 +1,4 @@
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 #include <llvm/ADT/STLExtras.h>
 

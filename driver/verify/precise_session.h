@@ -2,15 +2,15 @@
 // measured against.
 #pragma once
 
-#include "runtime/executor.h"
+#include "runtime/executable.h"
 
 namespace sinter {
 
-class PreciseModel {
+class PreciseSession {
  public:
-  /// `module`, frozen, outlives this. Weights are those that `model`, a plan of the module, runs
-  /// with.
-  static Result<PreciseModel> create(const Module& module, const Model& model);
+  /// `module`, frozen, outlives this. Weights are those that `executable`, a plan of the module,
+  /// runs with.
+  static Result<PreciseSession> create(const Module& module, const Executable& executable);
 
   /// The entry's outputs; floats are given as f32. States, zeros at first, are kept between calls
   /// in f32; the first call after creation or restart() sets their sizes.
@@ -22,7 +22,7 @@ class PreciseModel {
   llvm::ArrayRef<HostTensor> states() const { return states_; }
 
  private:
-  explicit PreciseModel(const Module& module) : module_(module) {}
+  explicit PreciseSession(const Module& module) : module_(module) {}
 
   const Module& module_;
   std::vector<HostTensor> weights_, states_;

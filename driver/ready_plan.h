@@ -1,4 +1,4 @@
-// A model compiled and loaded on a device, ready to run.
+// A plan and its executable on a device, ready to run.
 #pragma once
 
 #include "driver/backend.h"
@@ -12,9 +12,9 @@ namespace sinter {
 Result<Compiled> plan_for(const OpenedModel& model, Module frozen, const CompileOptions& options,
                           Backend& backend);
 
-struct ReadyModel {
+struct ReadyPlan {
   Compiled compiled;
-  std::shared_ptr<const Model> model;
+  std::shared_ptr<const Executable> executable;
 };
 
 /// The options with the backend's device for their target, and the forms of its record.
@@ -23,8 +23,8 @@ CompileOptions options_for(CompileOptions options, const Backend& backend);
 /// Compiles for the backend's device, or takes the plan that was opened, and loads the weights,
 /// which must be there. Of a plan, Compiled::module is the one before the passes, and there are no
 /// Compiled::fusions.
-Result<ReadyModel> make_ready(const OpenedModel& model, const CompileOptions& options,
-                              Backend& backend);
+Result<ReadyPlan> make_ready(const OpenedModel& model, const CompileOptions& options,
+                             Backend& backend);
 
 /// An error where the model's weights come from files that are not there, or where a language
 /// model's plan lacks entries.
@@ -34,8 +34,8 @@ Status require_runnable(const OpenedModel& model);
 Status require_tunable(const OpenedModel& model);
 
 /// An error where the model is no language model or a token is outside its vocabulary.
-Status check_tokens(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens);
+Status check_tokens(const Model& model, llvm::ArrayRef<int32_t> tokens);
 /// An error where a token is outside the vocabulary of a model that has a spec.
-Status check_vocabulary(const LoadedModel& model, llvm::ArrayRef<int32_t> tokens);
+Status check_vocabulary(const Model& model, llvm::ArrayRef<int32_t> tokens);
 
 }  // namespace sinter

@@ -1,4 +1,4 @@
-#include "driver/verify/precise_model.h"
+#include "driver/verify/precise_session.h"
 
 #include <algorithm>
 
@@ -18,18 +18,18 @@ size_t index_of(const std::vector<T>& items, std::string_view name) {
 
 }  // namespace
 
-Result<PreciseModel> PreciseModel::create(const Module& module, const Model& model) {
-  PreciseModel precise(module);
+Result<PreciseSession> PreciseSession::create(const Module& module, const Executable& executable) {
+  PreciseSession precise(module);
   for (const Weight& weight : module.weights) {
-    SINTER_LET(tensor, model.read_weight(index_of(model.program().weights, weight.name)));
+    SINTER_LET(tensor, executable.read_weight(index_of(executable.program().weights, weight.name)));
     precise.weights_.push_back(std::move(tensor));
   }
   return precise;
 }
 
-Result<std::vector<HostTensor>> PreciseModel::run(std::string_view entry,
-                                                  llvm::ArrayRef<int64_t> symbol_values,
-                                                  llvm::ArrayRef<HostTensor> inputs) {
+Result<std::vector<HostTensor>> PreciseSession::run(std::string_view entry,
+                                                    llvm::ArrayRef<int64_t> symbol_values,
+                                                    llvm::ArrayRef<HostTensor> inputs) {
   for (size_t i = states_.size(); i < module_.states.size(); ++i) {
     const TensorType& type = module_.states[i].type;
     SINTER_LET(zeros, make_tensor(type.dtype, concrete_dims(type, symbol_values)));

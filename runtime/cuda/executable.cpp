@@ -1,4 +1,4 @@
-#include "runtime/cuda/executor.h"
+#include "runtime/cuda/executable.h"
 
 #include "plan/shared_outputs.h"
 #include "runtime/clock.h"
@@ -30,7 +30,7 @@ Status check_device(const Program& program, const CudaDevice& device) {
 
 }  // namespace
 
-Result<std::shared_ptr<const CudaModel>> CudaModel::load(
+Result<std::shared_ptr<const CudaExecutable>> CudaExecutable::load(
     std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
     std::shared_ptr<const CudaWeights> weights, llvm::ArrayRef<EmbeddedHeader> headers,
     const KernelCache& cache, const MachineCodeByText& ready) {
@@ -39,17 +39,15 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(
               ready);
 }
 
-Result<std::shared_ptr<const CudaModel>> CudaModel::with_program(
+Result<std::shared_ptr<const CudaExecutable>> CudaExecutable::with_program(
     std::shared_ptr<const Program> program, CudaKernels& kernels) const {
   return load(std::move(program), device_, gemm_, weights_, kernels);
 }
 
-Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const Program> program,
-                                                         CudaDevicePtr device,
-                                                         std::shared_ptr<CudaGemm> gemm,
-                                                         std::shared_ptr<const CudaWeights> weights,
-                                                         CudaKernels& known,
-                                                         const MachineCodeByText& ready) {
+Result<std::shared_ptr<const CudaExecutable>> CudaExecutable::load(
+    std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
+    std::shared_ptr<const CudaWeights> weights, CudaKernels& known,
+    const MachineCodeByText& ready) {
   const auto begin = Clock::now();
   SINTER_TRY(check_device(*program, *device));
   if (program->invariant) SINTER_TRY(known.check_orders());
@@ -62,24 +60,24 @@ Result<std::shared_ptr<const CudaModel>> CudaModel::load(std::shared_ptr<const P
     libraries.push_back(known[*kernel].library);
     kernels.push_back(known[*kernel].kernel);
   }
-  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights),
-                         std::move(libraries), std::move(kernels)));
-  model->compile_seconds_ = seconds_since(begin);
-  return std::move(model);
+  SINTER_LET(executable, make(std::move(program), std::move(device), std::move(gemm),
+                              std::move(weights), std::move(libraries), std::move(kernels)));
+  executable->compile_seconds_ = seconds_since(begin);
+  return std::move(executable);
 }
 
-Result<std::shared_ptr<const CudaModel>> CudaModel::assemble(
+Result<std::shared_ptr<const CudaExecutable>> CudaExecutable::assemble(
     std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
     std::shared_ptr<const CudaWeights> weights,
     std::vector<std::shared_ptr<const CudaLibrary>> libraries,
     std::vector<CudaApi::Kernel> kernels) {
   SINTER_TRY(check_device(*program, *device));
-  SINTER_LET(model, make(std::move(program), std::move(device), std::move(gemm), std::move(weights),
-                         std::move(libraries), std::move(kernels)));
-  return std::move(model);
+  SINTER_LET(executable, make(std::move(program), std::move(device), std::move(gemm),
+                              std::move(weights), std::move(libraries), std::move(kernels)));
+  return std::move(executable);
 }
 
-Result<std::shared_ptr<CudaModel>> CudaModel::make(
+Result<std::shared_ptr<CudaExecutable>> CudaExecutable::make(
     std::shared_ptr<const Program> program, CudaDevicePtr device, std::shared_ptr<CudaGemm> gemm,
     std::shared_ptr<const CudaWeights> weights,
     std::vector<std::shared_ptr<const CudaLibrary>> libraries,
@@ -89,26 +87,26 @@ Result<std::shared_ptr<CudaModel>> CudaModel::make(
   for (size_t i = 0; i < kernels.size(); ++i)
     SINTER_TRY(allow_shared_bytes(kernels[i], program->kernels[i].name,
                                   program->kernels[i].launch.shared_bytes, *device));
-  auto model = std::make_shared<CudaModel>();
-  model->program_ = std::move(program);
-  model->device_ = std::move(device);
-  model->gemm_ = std::move(gemm);
-  model->weights_ = std::move(weights);
-  model->libraries_ = std::move(libraries);
-  model->kernels_ = std::move(kernels);
-  return model;
+  auto executable = std::make_shared<CudaExecutable>();
+  executable->program_ = std::move(program);
+  executable->device_ = std::move(device);
+  executable->gemm_ = std::move(gemm);
+  executable->weights_ = std::move(weights);
+  executable->libraries_ = std::move(libraries);
+  executable->kernels_ = std::move(kernels);
+  return executable;
 }
 
-std::string CudaModel::device() const {
+std::string CudaExecutable::device() const {
   return fmt::format("cuda:{} ({})", device_->ordinal(), device_->name());
 }
 
-Result<std::unique_ptr<Session>> CudaModel::new_session(
+Result<std::unique_ptr<Session>> CudaExecutable::new_session(
     llvm::ArrayRef<int64_t> symbol_values) const {
   return CudaSession::create(shared_from_this(), symbol_values);
 }
 
-Result<HostTensor> CudaModel::read_weight(size_t index) const {
+Result<HostTensor> CudaExecutable::read_weight(size_t index) const {
   SINTER_LET(tensor, make_tensor(program_->weights[index].type.dtype,
                                  concrete_dims(program_->weights[index].type, {})));
   SINTER_LET(stream, CudaStream::create(device_));
@@ -117,29 +115,29 @@ Result<HostTensor> CudaModel::read_weight(size_t index) const {
   return std::move(tensor);
 }
 
-Result<std::unique_ptr<CudaSession>> CudaSession::create(std::shared_ptr<const CudaModel> model,
-                                                         llvm::ArrayRef<int64_t> symbol_values,
-                                                         CudaSessionOptions options) {
-  const Program& program = model->program();
+Result<std::unique_ptr<CudaSession>> CudaSession::create(
+    std::shared_ptr<const CudaExecutable> executable, llvm::ArrayRef<int64_t> symbol_values,
+    CudaSessionOptions options) {
+  const Program& program = executable->program();
   if (symbol_values.size() != program.symbols.size())
     return fail(fmt::format("{} symbol values for a plan with {} symbols", symbol_values.size(),
                             program.symbols.size()));
   auto session = std::make_unique<CudaSession>();
   if (options.stream) {
-    session->stream_ = CudaStream::borrow(model->cuda_device(), *options.stream);
+    session->stream_ = CudaStream::borrow(executable->cuda_device(), *options.stream);
   } else {
-    SINTER_LET(stream, CudaStream::create(model->cuda_device()));
+    SINTER_LET(stream, CudaStream::create(executable->cuda_device()));
     session->stream_ = std::move(stream);
   }
   session->gemm_ = std::move(options.gemm);
   session->symbol_values_.assign(symbol_values.begin(), symbol_values.end());
-  session->model_ = std::move(model);
+  session->executable_ = std::move(executable);
   if (!options.states_later) SINTER_TRY(session->allocate_states());
   return session;
 }
 
 Status CudaSession::allocate_states() {
-  const Program& program = model_->program();
+  const Program& program = executable_->program();
   if (states_.size() == program.states.size()) return {};
   std::vector<CudaMemory> states;
   for (const State& state : program.states) {
@@ -149,7 +147,7 @@ Status CudaSession::allocate_states() {
                                       symbol_values_[dim.symbol().index]));
     const auto bytes = storage_bytes(state.type).evaluate(symbol_values_);
     if (!bytes) return fail("a state's size exceeds 63 bits", "state " + printable(state.name));
-    SINTER_LET(memory, CudaMemory::allocate(model_->cuda_device(), static_cast<size_t>(*bytes),
+    SINTER_LET(memory, CudaMemory::allocate(executable_->cuda_device(), static_cast<size_t>(*bytes),
                                             "state " + printable(state.name), stream_.handle()));
     states.push_back(std::move(memory));
   }
@@ -158,14 +156,14 @@ Status CudaSession::allocate_states() {
   return stream_.synchronize("clearing the states");
 }
 
-Status CudaSession::clear_states() const {
+Status CudaSession::clear_states() {
   for (const CudaMemory& state : states_)
     SINTER_TRY(stream_.fill(state.address(), 0, state.bytes()));
   return {};
 }
 
 Result<HostTensor> CudaSession::state(size_t index) const {
-  const TensorType& type = model_->program().states[index].type;
+  const TensorType& type = executable_->program().states[index].type;
   SINTER_LET(tensor, make_tensor(type.dtype, concrete_dims(type, symbol_values_)));
   SINTER_TRY(stream_.copy_to_host(tensor.bytes, states_[index].address()));
   SINTER_TRY(stream_.synchronize("reading a state"));
@@ -187,7 +185,7 @@ Result<ArenaLayout> layout_of(const EntryPlan& entry, llvm::ArrayRef<int64_t> sy
 Result<size_t> CudaSession::arena_bytes(std::string_view entry,
                                         llvm::ArrayRef<int64_t> symbol_values,
                                         const std::vector<bool>& shared) const {
-  SINTER_LET(plan, find_call(model_->program(), entry, symbol_values, symbol_values_));
+  SINTER_LET(plan, find_call(executable_->program(), entry, symbol_values, symbol_values_));
   SINTER_LET(layout, layout_of(*plan, symbol_values, false, shared));
   return static_cast<size_t>(layout.bytes);
 }
@@ -198,7 +196,7 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
                                     llvm::ArrayRef<CudaAddress> outputs,
                                     const std::vector<bool>& shared) const {
   CudaCall call;
-  SINTER_LET(entry, find_call(model_->program(), entry_name, symbol_values, symbol_values_));
+  SINTER_LET(entry, find_call(executable_->program(), entry_name, symbol_values, symbol_values_));
   const bool outputs_apart =
       outputs.size() == entry->outputs.size() && !llvm::is_contained(outputs, CudaAddress{0});
   SINTER_LET(layout, layout_of(*entry, symbol_values, outputs_apart, shared));
@@ -227,7 +225,7 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
       case Buffer::Place::input:
         break;
       case Buffer::Place::weight:
-        address = model_->weights().address(buffer.index);
+        address = executable_->weights().address(buffer.index);
         break;
       case Buffer::Place::state:
         if (!states_.empty()) address = states_[buffer.index].address();
@@ -278,8 +276,8 @@ Status CudaSession::prepare(const CudaCall& call) const {
     Status prepared = visit(
         call.entry->steps[i], [](const KernelStep&) { return Status(); },
         [&](const GemmStep& gemm) {
-          return this->gemm().prepare(gemm, gemm_operands(call, i, gemm), model_->program().symbols,
-                                      call.symbol_values);
+          return this->gemm().prepare(gemm, gemm_operands(call, i, gemm),
+                                      executable_->program().symbols, call.symbol_values);
         },
         [](const CopyStep&) { return Status(); });
     SINTER_TRY(in_step(std::move(prepared), *call.entry, i));
@@ -300,8 +298,9 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
   return visit(
       step, [&](const KernelStep& run) { return enqueue(call, run, stream, begin); },
       [&](const GemmStep& gemm) {
-        return this->gemm().run(gemm, gemm_operands(call, index, gemm), model_->program().symbols,
-                                call.symbol_values, stream, begin == CallBegin::overlapped);
+        return this->gemm().run(gemm, gemm_operands(call, index, gemm),
+                                executable_->program().symbols, call.symbol_values, stream,
+                                begin == CallBegin::overlapped);
       },
       [&](const CopyStep& copy) { return enqueue(call, copy, stream); });
 }
@@ -318,7 +317,7 @@ Status CudaSession::enqueue(const CudaCall& call, const CopyStep& copy,
 
 Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run, const CudaStream& stream,
                             CallBegin& begin) const {
-  const Kernel& kernel = model_->program().kernels[run.kernel];
+  const Kernel& kernel = executable_->program().kernels[run.kernel];
   const auto grid = grid_of(kernel.launch, call.symbol_values);
   const auto shared = shared_bytes(kernel.launch, call.symbol_values);
   if (!grid || !shared) return fail("the size of a launch exceeds 63 bits");
@@ -338,14 +337,14 @@ Status CudaSession::enqueue(const CudaCall& call, const KernelStep& run, const C
   llvm::SmallVector<EncodedTensorMap, 2> maps;
   for (const TensorMap& map : kernel.tensor_maps) {
     const DType dtype = kernel.group[kernel.group.inputs[map.input]].type.dtype;
-    SINTER_LET(encoded,
-               encode(map, dtype, pointers[map.input], call.symbol_values, *model_->cuda_device()));
+    SINTER_LET(encoded, encode(map, dtype, pointers[map.input], call.symbol_values,
+                               *executable_->cuda_device()));
     maps.push_back(encoded);
   }
   for (EncodedTensorMap& map : maps) parameters.push_back(&map);
   const bool overlaps = kernel.overlap.waits && begin == CallBegin::overlapped;
   begin = CallBegin::overlapped;
-  return launch({.kernel = model_->kernels_[run.kernel],
+  return launch({.kernel = executable_->kernels_[run.kernel],
                  .name = kernel.name,
                  .blocks = static_cast<unsigned>(grid->blocks),
                  .threads = static_cast<unsigned>(kernel.launch.threads),
@@ -361,7 +360,7 @@ Status CudaSession::enqueue(const CudaCall& call, const CudaStream& stream, Call
 
 Status CudaSession::enqueue(const CudaCall& call, size_t first, size_t last,
                             const CudaStream& stream, CallBegin begin) const {
-  SINTER_TRY(model_->cuda_device()->make_current());
+  SINTER_TRY(executable_->cuda_device()->make_current());
   for (size_t i = first; i < last; ++i)
     SINTER_TRY(in_step(enqueue_step(call, i, stream, begin), *call.entry, i));
   return {};

@@ -1,4 +1,4 @@
-#include "runtime/host/executor.h"
+#include "runtime/host/executable.h"
 
 #include <algorithm>
 
@@ -6,14 +6,15 @@
 
 namespace sinter {
 
-struct HostModel::Data {
+struct HostExecutable::Data {
   std::shared_ptr<const Program> program;
   std::vector<HostTensor> weights;
   std::vector<HostKernel> kernels;
 };
 
-Result<HostModel> HostModel::load(std::shared_ptr<const Program> program,
-                                  const TensorSource* source, const WeightProgress& progress) {
+Result<HostExecutable> HostExecutable::load(std::shared_ptr<const Program> program,
+                                            const TensorSource* source,
+                                            const WeightProgress& progress) {
   auto data = std::make_shared<Data>();
   size_t done = 0, total = 0;
   for (const Weight& weight : program->weights)
@@ -27,22 +28,23 @@ Result<HostModel> HostModel::load(std::shared_ptr<const Program> program,
   for (const Kernel& kernel : program->kernels)
     data->kernels.push_back(make_host_kernel(kernel, program->symbols));
   data->program = std::move(program);
-  HostModel model;
-  model.data_ = std::move(data);
-  return model;
+  HostExecutable executable;
+  executable.data_ = std::move(data);
+  return executable;
 }
 
-const Program& HostModel::program() const { return *data_->program; }
-const HostTensor& HostModel::weight(size_t index) const { return data_->weights[index]; }
+const Program& HostExecutable::program() const { return *data_->program; }
+const HostTensor& HostExecutable::weight(size_t index) const { return data_->weights[index]; }
 
-Result<std::unique_ptr<Session>> HostModel::new_session(
+Result<std::unique_ptr<Session>> HostExecutable::new_session(
     llvm::ArrayRef<int64_t> symbol_values) const {
   SINTER_LET(session, HostSession::create(*this, symbol_values));
   return std::make_unique<HostSession>(std::move(session));
 }
 
-Result<HostSession> HostSession::create(HostModel model, llvm::ArrayRef<int64_t> symbol_values) {
-  const Program& program = model.program();
+Result<HostSession> HostSession::create(HostExecutable executable,
+                                        llvm::ArrayRef<int64_t> symbol_values) {
+  const Program& program = executable.program();
   HostSession session;
   if (symbol_values.size() != program.symbols.size())
     return fail(fmt::format("{} symbol values for a plan with {} symbols", symbol_values.size(),
@@ -55,24 +57,31 @@ Result<HostSession> HostSession::create(HostModel model, llvm::ArrayRef<int64_t>
     SINTER_LET(tensor, make_tensor(state.type.dtype, concrete_dims(state.type, symbol_values)));
     session.states_.push_back(std::move(tensor));
   }
-  session.clear_states();
+  SINTER_TRY(session.clear_states());
   session.symbol_values_.assign(symbol_values.begin(), symbol_values.end());
-  session.model_ = std::move(model);
+  session.executable_ = std::move(executable);
   return session;
 }
 
-void HostSession::clear_states() {
+Status HostSession::clear_states() {
   for (HostTensor& state : states_) std::fill(state.bytes.begin(), state.bytes.end(), std::byte{0});
+  return {};
 }
 
 Result<RunResult> HostSession::run(std::string_view entry_name,
                                    llvm::ArrayRef<int64_t> symbol_values,
                                    llvm::ArrayRef<const HostTensor*> inputs,
                                    const CallOptions& options) {
-  const Program& program = model_.program();
+  const Program& program = executable_.program();
   SINTER_LET(entry, find_call(program, entry_name, symbol_values, symbol_values_));
-  return run_entry({program, *entry, model_.data_->kernels, model_.data_->weights, states_,
-                    symbol_values, inputs, options});
+  const auto exchange_states = [&] {
+    for (const auto& [index, tensor] : options.states) std::swap(states_[index], *tensor);
+  };
+  exchange_states();
+  auto result = run_entry({program, *entry, executable_.data_->kernels, executable_.data_->weights,
+                           states_, symbol_values, inputs, options});
+  exchange_states();
+  return result;
 }
 
 }  // namespace sinter

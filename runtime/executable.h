@@ -1,5 +1,5 @@
-// Running a Program: a Model holds what calls share, a Session what one user's calls leave behind.
-// The host (host/executor.h) and CUDA (cuda/executor.h) implement both.
+// Running a Program: an Executable holds what calls share, a Session what one user's calls leave
+// behind. The host (host/executable.h) and CUDA (cuda/executable.h) implement both.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,9 @@
 #include "runtime/evaluate/host_tensor.h"
 
 namespace sinter {
+
+class CudaExecutable;
+class CudaSession;
 
 /// The byte that fills memory without a value if that is requested: NaNs in every float type.
 inline constexpr unsigned char kPoison = 0xFF;
@@ -30,6 +33,9 @@ struct CallOptions {
   /// results bit for bit, or by its tolerance for an inexact caller's op; a difference is an error
   /// (ExitCode::check_failed) that names the kernel.
   bool check_kernels = false;
+  /// Host: tensors that take the place of states, by number, of their type and extents; the call
+  /// reads and writes them.
+  std::vector<std::pair<size_t, HostTensor*>> states = {};
 };
 
 struct RunResult {
@@ -37,7 +43,7 @@ struct RunResult {
   std::vector<std::pair<std::string, HostTensor>> kept;  // in the order of CallOptions::keep
 };
 
-/// The states of one user of a model, zeros at first. One call at a time.
+/// The states of one user of an executable, zeros at first. One call at a time.
 class Session {
  public:
   virtual ~Session() = default;
@@ -51,12 +57,16 @@ class Session {
 
   /// State `index` of the program, copied out.
   virtual Result<HostTensor> state(size_t index) const = 0;
+  /// All states are zeros again; on a GPU in the order of its stream, without a wait.
+  virtual Status clear_states() = 0;
+  /// The session whose calls stay on a GPU; null: the host's.
+  virtual CudaSession* on_cuda() { return nullptr; }
 };
 
 /// A program with its weights, immutable. Sessions keep what they need of it.
-class Model {
+class Executable {
  public:
-  virtual ~Model() = default;
+  virtual ~Executable() = default;
 
   virtual const Program& program() const = 0;
   /// "cpu", "cuda:0 (NVIDIA H200)"
@@ -67,6 +77,8 @@ class Model {
       llvm::ArrayRef<int64_t> symbol_values) const = 0;
   /// Weight `index` of the program, copied out.
   virtual Result<HostTensor> read_weight(size_t index) const = 0;
+  /// The executable whose sessions stay on a GPU; null: the host's.
+  virtual std::shared_ptr<const CudaExecutable> on_cuda() const { return nullptr; }
 };
 
 /// Index of the symbol, or -1.
