@@ -1,9 +1,8 @@
 // An entry of a session with its tensors bound: prepared once, then run often.
 #pragma once
 
-#include "driver/calls/call_session.h"
+#include "driver/calls/call_on_device.h"
 #include "driver/calls/call_symbols.h"
-#include "plan/lifetimes.h"
 
 namespace sinter {
 
@@ -22,8 +21,7 @@ class BoundCall {
   /// there (CompileOptions::device_inputs).
   static Result<std::unique_ptr<BoundCall>> create(std::shared_ptr<CallSession> session,
                                                    std::string_view entry);
-  ~BoundCall();
-  BoundCall(const BoundCall&) = delete;
+  BoundCall(const BoundCall&) = delete;  // its entry is borrowed
   BoundCall& operator=(const BoundCall&) = delete;
 
   /// A symbol that the shapes of inputs do not give. The symbols of states have the session's
@@ -76,83 +74,35 @@ class BoundCall {
   Status check();
 
  private:
-  struct Tensor {
-    std::string name;
-    std::string place;    // of errors: "entry main, input x"
-    uint32_t buffer = 0;  // of the first variant
-    size_t index = 0;     // among the entry's inputs or outputs, or the program's states
-    std::optional<TensorView> view;
-    size_t bytes = 0;  // of the view
-  };
-  struct OutputCopy {
-    CudaAddress to = 0, from = 0;
-    size_t bytes = 0;
-  };
-  struct Range {
-    CudaAddress begin = 0, end = 0;
-  };
-  using Addresses = llvm::SmallVector<CudaAddress, 16>;
-
-  static CudaAddress address_of(const TensorView& view) {
-    return reinterpret_cast<CudaAddress>(view.data);
-  }
-
   BoundCall(std::shared_ptr<CallSession> session, llvm::ArrayRef<EntryPlan> variants);
-  const Program& program() const { return session_->plan().program(); }
-  bool on_gpu() const { return session_->plan().device().on_gpu(); }
-  const TensorType& type_of(const Tensor& tensor) const {
-    return entry_.buffers[tensor.buffer].type;
-  }
-  Status bind(Tensor& tensor, const TensorView& view);
-  Status check_type(const Tensor& tensor, const TensorView& view) const;
+  void add_tensors();
+  const Program& program() const { return entry_.program; }
+  Status bind(BoundTensor& tensor, const TensorView& view);
+  Status check_type(const BoundTensor& tensor, const TensorView& view) const;
   /// Checks of a tensor whose memory is written.
-  Status check_strides(const Tensor& tensor, const TensorView& view) const;
-  Status check_place(const Tensor& tensor, const TensorView& view) const;
-  Status check_address(const Tensor& tensor, const TensorView& view, CudaAddress address) const;
+  Status check_strides(const BoundTensor& tensor, const TensorView& view) const;
   Result<CallSymbols> known_symbols() const;
   Status check_shapes(const CallSymbols& symbols) const;
-  Status check_new_address(const Tensor& tensor, const void* address) const;
+  Status check_new_address(const BoundTensor& tensor, const void* address) const;
   /// run_steps()' conditions.
   Status check_order(size_t first, size_t last, size_t count) const;
   Status check_memory_of_steps(size_t first, size_t last, size_t count);
   /// At these addresses, which the tensors need not have yet. Returns by output of the entry
   /// whether no other value may lie in its memory: it is an input's, or steps run in groups.
-  Result<std::vector<bool>> check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
-                                           llvm::ArrayRef<CudaAddress> outputs) const;
+  Result<std::vector<bool>> check_overlaps(llvm::ArrayRef<TensorAddress> inputs,
+                                           llvm::ArrayRef<TensorAddress> outputs) const;
   /// may_share_memory() of all variants.
-  bool may_share(const Tensor& output, const Tensor& input) const;
-  Status prepare_on_gpu();
-  Status place_on_gpu();
-  /// Places the call anew where the session's memory has moved since.
-  Status follow_memory();
-  Status place_rows(CudaCall& call);
-  /// The call's inputs and outputs where their tensors are now, and the copies that this takes.
-  Addresses output_addresses() const;
-  void move_to_tensors();
-  Status enqueue_steps(size_t first, size_t last);
-  Status run_on_cpu();
+  bool may_share(const BoundTensor& output, const BoundTensor& input) const;
+  Status run_prepared(size_t first, size_t last);
 
   std::shared_ptr<CallSession> session_;
-  llvm::ArrayRef<EntryPlan> variants_;   // of the entry
-  const EntryPlan& entry_;               // the first of them; all have the same interface
-  const EntryPlan* prepared_ = nullptr;  // the one whose range has the symbol's value
+  BoundEntry entry_;
+  std::unique_ptr<CallOnDevice> on_device_;
   std::map<size_t, int64_t> set_symbols_;
-  std::vector<Tensor> inputs_, outputs_;  // in the entry's order; an output named twice, once
-  std::vector<Tensor> states_;            // of the entry; without a view: the session's
-  std::vector<Range> weights_;            // on a GPU
-  bool is_prepared_ = false, has_run_ = false, has_groups_ = false;
-  size_t next_step_ = 0;                // of run_steps()
-  uint64_t number_ = 0;                 // of the run, among all of the session's memory
-  std::optional<Lifetimes> lifetimes_;  // when prepared
-  bool is_rebound_ = false;             // since the last run
-  std::vector<int64_t> symbol_values_;  // when prepared
-  CudaCall call_;                       // on a GPU, when prepared
-  uint64_t memory_version_ = 0;         // of the session's memory, in which it was placed
-  std::vector<bool> shared_;            // by output: no other value lies in its memory
+  bool is_prepared_ = false, has_groups_ = false;
+  size_t next_step_ = 0;                                         // of run_steps()
+  std::optional<Lifetimes> lifetimes_;                           // when prepared
   mutable std::map<std::pair<size_t, size_t>, bool> may_share_;  // by output and input
-  std::vector<OutputCopy> copies_;
-  // Row numbers that calls compute, which other calls of the session leave alone; ascending sizes.
-  std::vector<CudaMemory> rows_;
 };
 
 }  // namespace sinter

@@ -4,8 +4,8 @@
 
 namespace sinter {
 
-Status BoundCall::check_type(const Tensor& tensor, const TensorView& view) const {
-  const TensorType& type = type_of(tensor);
+Status BoundCall::check_type(const BoundTensor& tensor, const TensorView& view) const {
+  const TensorType& type = entry_.type_of(tensor);
   bool fits = view.dtype == type.dtype && view.dims.size() == type.rank();
   for (size_t i = 0; fits && i < view.dims.size(); ++i)
     fits = !type.dims[i].is_constant() || type.dims[i].constant() == view.dims[i];
@@ -15,62 +15,46 @@ Status BoundCall::check_type(const Tensor& tensor, const TensorView& view) const
       tensor.place, "check the tensor's type", ExitCode::usage);
 }
 
-Status BoundCall::check_strides(const Tensor& tensor, const TensorView& view) const {
+Status BoundCall::check_strides(const BoundTensor& tensor, const TensorView& view) const {
   if (!may_overlap_itself(view)) return {};
   return fail(fmt::format("strides [{}] put several elements of {} at one address",
                           fmt::join(view.strides, ", "), to_string(view)),
               tensor.place, "check the strides", ExitCode::usage);
 }
 
-Status BoundCall::check_place(const Tensor& tensor, const TensorView& view) const {
-  if (!on_gpu()) return {};
-  if (!is_dense(view))
-    return fail(fmt::format("strides [{}] of {}, device memory must be dense",
-                            fmt::join(view.strides, ", "), to_string(view)),
-                tensor.place, "copy the tensor", ExitCode::usage);
-  return check_address(tensor, view, address_of(view));
-}
-
-Status BoundCall::check_address(const Tensor& tensor, const TensorView& view,
-                                CudaAddress address) const {
-  if (!on_gpu() || address % kPointerAlignment == 0 || volume(view) == 0) return {};
-  return fail(fmt::format("address {:#x} is aligned to {} bytes, kernels need {}", address,
-                          address & -address, kPointerAlignment),
-              tensor.place, "copy the tensor to memory of its own", ExitCode::usage);
-}
-
-Status BoundCall::check_new_address(const Tensor& tensor, const void* address) const {
+Status BoundCall::check_new_address(const BoundTensor& tensor, const void* address) const {
   if (!tensor.view)
     return fail("no tensor is bound yet, and an address has no extents", tensor.place,
                 "bind a tensor first", ExitCode::usage);
   if (!address && !has_groups_ && tensor.bytes != 0)
     return fail(fmt::format("{} has no memory", to_string(*tensor.view)), tensor.place,
                 "give its address", ExitCode::usage);
-  return check_address(tensor, *tensor.view, reinterpret_cast<CudaAddress>(address));
+  return on_device_->check_memory(tensor, *tensor.view, reinterpret_cast<TensorAddress>(address));
 }
 
 Status BoundCall::check_shapes(const CallSymbols& symbols) const {
-  for (const auto* list : {&inputs_, &outputs_, &states_})
-    for (const Tensor& tensor : *list) {
-      if (!tensor.view && list == &states_) continue;
+  for (const auto* list : {&entry_.inputs, &entry_.outputs, &entry_.states})
+    for (const BoundTensor& tensor : *list) {
+      if (!tensor.view && list == &entry_.states) continue;
       if (!tensor.view)
         return fail(fmt::format("no tensor is bound, {} is wanted",
-                                to_string(type_of(tensor), program().symbols)),
+                                to_string(entry_.type_of(tensor), program().symbols)),
                     tensor.place, "bind one", ExitCode::usage);
-      SINTER_LET(dims, symbols.dims(type_of(tensor)));
+      SINTER_LET(dims, symbols.dims(entry_.type_of(tensor)));
       if (dims == tensor.view->dims) continue;
-      const TensorView wanted{nullptr, type_of(tensor).dtype, dims, {}};
-      return fail(fmt::format("{} is given, {} is wanted, that is {}", to_string(*tensor.view),
-                              to_string(wanted), to_string(type_of(tensor), program().symbols)),
-                  tensor.place, "check the tensor's shape", ExitCode::usage);
+      const TensorView wanted{nullptr, entry_.type_of(tensor).dtype, dims, {}};
+      return fail(
+          fmt::format("{} is given, {} is wanted, that is {}", to_string(*tensor.view),
+                      to_string(wanted), to_string(entry_.type_of(tensor), program().symbols)),
+          tensor.place, "check the tensor's shape", ExitCode::usage);
     }
   return {};
 }
 
-bool BoundCall::may_share(const Tensor& output, const Tensor& input) const {
+bool BoundCall::may_share(const BoundTensor& output, const BoundTensor& input) const {
   const auto [known, is_new] = may_share_.try_emplace({output.index, input.index}, false);
   if (is_new)
-    known->second = llvm::all_of(variants_, [&](const EntryPlan& entry) {
+    known->second = llvm::all_of(entry_.variants, [&](const EntryPlan& entry) {
       return may_share_memory(program(), entry, output.index, input.index);
     });
   return known->second;
@@ -83,7 +67,7 @@ namespace {
 struct Placed {
   enum class Kind : uint8_t { output, state, input, weight } kind;
   size_t number = 0;
-  CudaAddress begin = 0, end = 0;
+  TensorAddress begin = 0, end = 0;
 
   bool is_written() const { return kind <= Kind::state; }
 };
@@ -112,32 +96,35 @@ std::vector<std::pair<Placed, Placed>> overlapping(std::vector<Placed> places) {
 
 }  // namespace
 
-Result<std::vector<bool>> BoundCall::check_overlaps(llvm::ArrayRef<CudaAddress> inputs,
-                                                    llvm::ArrayRef<CudaAddress> outputs) const {
+Result<std::vector<bool>> BoundCall::check_overlaps(llvm::ArrayRef<TensorAddress> inputs,
+                                                    llvm::ArrayRef<TensorAddress> outputs) const {
   using Kind = Placed::Kind;
+  const auto& [own_inputs, own_outputs, own_states] =
+      std::tie(entry_.inputs, entry_.outputs, entry_.states);
   std::vector<Placed> places;
-  const auto add = [&](Kind kind, size_t number, const Tensor& tensor, CudaAddress address) {
+  const auto add = [&](Kind kind, size_t number, const BoundTensor& tensor, TensorAddress address) {
     if (address != 0 && tensor.bytes != 0 && is_dense(*tensor.view))
       places.push_back({kind, number, address, address + tensor.bytes});
   };
-  for (size_t i = 0; i < outputs_.size(); ++i) add(Kind::output, i, outputs_[i], outputs[i]);
-  for (size_t i = 0; i < states_.size(); ++i)
-    if (states_[i].view)
-      add(Kind::state, outputs_.size() + i, states_[i], address_of(*states_[i].view));
-  if (on_gpu())
-    for (size_t i = 0; i < inputs_.size(); ++i) add(Kind::input, i, inputs_[i], inputs[i]);
-  for (size_t i = 0; i < weights_.size(); ++i)
-    if (weights_[i].begin != weights_[i].end)
-      places.push_back({Kind::weight, i, weights_[i].begin, weights_[i].end});
+  for (size_t i = 0; i < own_outputs.size(); ++i) add(Kind::output, i, own_outputs[i], outputs[i]);
+  for (size_t i = 0; i < own_states.size(); ++i)
+    if (own_states[i].view)
+      add(Kind::state, own_outputs.size() + i, own_states[i], own_states[i].address());
+  if (on_device_->reads_in_place())
+    for (size_t i = 0; i < own_inputs.size(); ++i) add(Kind::input, i, own_inputs[i], inputs[i]);
+  const auto weights = on_device_->weights();
+  for (size_t i = 0; i < weights.size(); ++i)
+    if (weights[i].begin != weights[i].end)
+      places.push_back({Kind::weight, i, weights[i].begin, weights[i].end});
 
-  std::vector<bool> shared(entry_.outputs.size(), has_groups_);
-  const auto tensor_of = [&](const Placed& place) -> const Tensor& {
-    return place.kind == Kind::output  ? outputs_[place.number]
-           : place.kind == Kind::state ? states_[place.number - outputs_.size()]
-                                       : inputs_[place.number];
+  std::vector<bool> shared(entry_.first().outputs.size(), has_groups_);
+  const auto tensor_of = [&](const Placed& place) -> const BoundTensor& {
+    return place.kind == Kind::output  ? own_outputs[place.number]
+           : place.kind == Kind::state ? own_states[place.number - own_outputs.size()]
+                                       : own_inputs[place.number];
   };
   for (const auto& [written, other] : overlapping(std::move(places))) {
-    const Tensor& tensor = tensor_of(written);
+    const BoundTensor& tensor = tensor_of(written);
     const bool is_same = written.begin == other.begin && written.end == other.end;
     if (written.kind == Kind::output && other.kind == Kind::input && is_same &&
         may_share(tensor, tensor_of(other))) {

@@ -5,8 +5,6 @@
 
 namespace sinter {
 
-class BoundCall;
-
 /// On a GPU: the memory of intermediate values of calls in one stream, which run one after the
 /// other. It grows to what the largest call needs.
 class CallMemory {
@@ -62,9 +60,12 @@ class CallSession {
   const LoadedPlan& plan() const { return *plan_; }
   /// The value of symbol `index`, if a state has the symbol.
   std::optional<int64_t> state_symbol(size_t index) const { return symbols_[index]; }
+  /// What its calls run in. Null on the host: cuda(); there is no memory() then.
+  Session& session() const { return *session_; }
+  CudaSession* cuda() const { return cuda_; }
+  CallMemory& memory() const { return *memory_; }
 
  private:
-  friend class BoundCall;
   CallSession() = default;
   Status bind_symbols(const std::map<std::string, int64_t>& values);
   Status start_on_gpu(std::optional<void*> stream);

@@ -1,6 +1,5 @@
 // Calls whose steps run in groups, between which memory changes hands.
 #include "driver/calls/bound_call.h"
-#include "plan/shared_outputs.h"
 
 namespace sinter {
 
@@ -11,18 +10,14 @@ void BoundCall::allow_groups() {
 
 Result<size_t> BoundCall::step_count() {
   SINTER_TRY(prepare());
-  return on_gpu() ? prepared_->steps.size() : 1;
+  return on_device_->step_count();
 }
 
 Result<const Lifetimes*> BoundCall::lifetimes() {
   SINTER_TRY(prepare());
-  if (!lifetimes_ && !on_gpu())
-    lifetimes_ = Lifetimes{std::vector<size_t>(entry_.inputs.size(), 1),
-                           std::vector<size_t>(entry_.outputs.size(), 0)};
   if (!lifetimes_) {
-    const auto layout = arena_layout(*prepared_, symbol_values_, shared_);
-    if (!layout) return fail("the arena's size exceeds 63 bits", "entry " + printable(entry_.name));
-    lifetimes_ = sinter::lifetimes(program(), *prepared_, *layout);
+    SINTER_LET(found, on_device_->lifetimes());
+    lifetimes_ = std::move(found);
   }
   return &*lifetimes_;
 }
@@ -33,13 +28,13 @@ Status BoundCall::run_steps(size_t first, size_t last) {
   SINTER_TRY(check_order(first, last, count));
   SINTER_TRY(check_memory_of_steps(first, last, count));
   next_step_ = 0;  // where an error ends the call
-  SINTER_TRY(on_gpu() ? enqueue_steps(first, last) : run_on_cpu());
+  SINTER_TRY(run_prepared(first, last));
   next_step_ = last == count ? 0 : last;
   return {};
 }
 
 Status BoundCall::check_order(size_t first, size_t last, size_t count) const {
-  const std::string place = "entry " + printable(entry_.name);
+  const std::string place = entry_.place();
   if (!has_groups_)
     return fail("the call does not run in groups of steps", place,
                 "allow groups before its tensors are bound", ExitCode::usage);
@@ -51,11 +46,7 @@ Status BoundCall::check_order(size_t first, size_t last, size_t count) const {
     return fail(
         fmt::format("steps {} to {} are asked for, the next one is {}", first, last, next_step_),
         place, "run the groups of a call in their order", ExitCode::usage);
-  const auto has_values = [&] {
-    const CallMemory& memory = *session_->memory_;
-    return memory.version() == memory_version_ && memory.last_call() == number_;
-  };
-  if (first != 0 && !has_values())
+  if (first != 0 && !on_device_->has_values())
     return fail("another call has run between two groups of steps", place,
                 "let no other call of the session come between", ExitCode::usage);
   return {};
@@ -63,15 +54,15 @@ Status BoundCall::check_order(size_t first, size_t last, size_t count) const {
 
 Status BoundCall::check_memory_of_steps(size_t first, size_t last, size_t count) {
   SINTER_LET(used, lifetimes());
-  const auto check = [&](const Tensor& tensor, bool is_used) -> Status {
+  const auto check = [&](const BoundTensor& tensor, bool is_used) -> Status {
     if (!is_used || tensor.view->data != nullptr || tensor.bytes == 0) return {};
     return fail(fmt::format("{} has no memory, and steps {} to {} need it", to_string(*tensor.view),
                             first, last),
                 tensor.place, "give its address", ExitCode::usage);
   };
-  for (const Tensor& input : inputs_)
+  for (const BoundTensor& input : entry_.inputs)
     SINTER_TRY(check(input, used->input_ends[input.index] > first));
-  for (const Tensor& output : outputs_)
+  for (const BoundTensor& output : entry_.outputs)
     SINTER_TRY(check(output, used->output_begins[output.index] < last || last == count));
   return {};
 }
