@@ -15,7 +15,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import sinter  # noqa: E402
-from sinter.onnx import importer  # noqa: E402
+from sinter.onnx import nodes as onnx_nodes  # noqa: E402
 
 MATRIX = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -319,7 +319,7 @@ def test_what_takes_more_than_its_file_is_refused(monkeypatch: pytest.MonkeyPatc
              helper.make_node("Add", ["t", "x"], ["y"])]
     inputs, outputs = ([tensor(name, 1, kind=TensorProto.INT64)] for name in "xy")
     sinter_or_error(model(nodes, inputs, outputs, wide))
-    monkeypatch.setattr(importer, "MAX_NODES", 1000)
+    monkeypatch.setattr(onnx_nodes, "MAX_NODES", 1000)
     functions = []
     for i in range(6):
         call = helper.make_node(f"f{i + 1}" if i < 5 else "Relu", ["x"], ["x1"], domain="own" if i < 5 else "")
