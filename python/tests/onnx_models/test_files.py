@@ -399,3 +399,13 @@ def test_dynamic_dims_are_padded_and_turned_around() -> None:
         x = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2)
         (y,) = imported.run(None, {"x": x}, device="cpu")
         np.testing.assert_array_equal(y, np.pad(x, ((1, 2), (0, 0)))[::-1])
+
+
+def test_a_convolution_has_a_dynamic_batch() -> None:
+    conv = helper.make_node("Conv", ["x", "w"], ["y"], strides=[2], pads=[1, 1], dilations=[2])
+    weight = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    made = sinter.from_onnx(model([conv], [tensor("x", "n", 2, 8)], [tensor("y", "n", 2, 3)], {"w": weight}))
+    x = np.arange(48, dtype=np.float32).reshape(3, 2, 8) - 20
+    inside = np.pad(x, ((0, 0), (0, 0), (1, 1)))
+    expected = sum(np.einsum("ncl,mc->nml", inside[:, :, 2 * k:2 * k + 5:2], weight[:, :, k]) for k in range(3))
+    np.testing.assert_array_equal(made.run(None, {"x": x}, device="cpu")[0], expected)

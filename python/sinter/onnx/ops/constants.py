@@ -126,12 +126,6 @@ def remainder(c: Node, a: Any, b: Any) -> Any:
     return a - truncated(c, a, b) * b if c.integer("fmod") else a % b
 
 
-def is_equal(c: Node, a: Any, b: Any) -> bool:
-    difference = a - b
-    low, high = c.extents.bounds(difference)
-    return False if low > 0 or high < 0 else sign(c, difference) == 0
-
-
 FOLDED: dict[str, Callable[..., Any]] = {
     "Add": lambda c, a, b: a + b,
     "Sub": lambda c, a, b: a - b,
@@ -140,7 +134,7 @@ FOLDED: dict[str, Callable[..., Any]] = {
     "Mod": remainder,
     "Neg": lambda c, a: -a,
     "Abs": lambda c, a: a if sign(c, a) >= 0 else -a,
-    "Equal": is_equal,
+    "Equal": lambda c, a, b: sign(c, a - b) == 0,
     "Less": lambda c, a, b: sign(c, a - b) < 0,
     "LessOrEqual": lambda c, a, b: sign(c, a - b) <= 0,
     "Greater": lambda c, a, b: sign(c, a - b) > 0,
