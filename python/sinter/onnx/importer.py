@@ -92,8 +92,7 @@ class Importer:
             listed = [f"  {printable(text, 200)}" for text in list(lacks.values())[:MAX_REFUSED]]
             raise usage(
                 "ops that have no conversion:\n" + "\n".join(listed),
-                self.imported.module.name,
-                "docs/onnx.md lists the ops; export the model with others",
+                hint="docs/onnx.md lists the ops; export the model with others",
             )
 
     # ---- entries

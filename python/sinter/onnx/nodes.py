@@ -168,9 +168,7 @@ class NodeConverter:
 
     def _branch(self, node: Any, condition: Value | None, frame: Frame) -> Sequence[Value | None]:
         if not isinstance(condition, Known) or condition.has_sizes or condition.array.size != 1:
-            raise Unsupported(
-                "a branch whose condition is known only when the model runs; export it without"
-            )
+            raise Unsupported("a branch whose condition is known only when the model runs")
         wanted = "then_branch" if condition.array.item() else "else_branch"
         graph = next(one.g for one in node.attribute if one.name == wanted)
         for tensor in graph.initializer:

@@ -178,6 +178,9 @@ def test_refusals_say_what_to_do() -> None:
         'node "h"',
         "docs/onnx.md",
     )
+    with pytest.raises(sinter.SinterError) as info:
+        sinter.from_onnx(made(helper.make_node("Hardmax", ["x"], ["y"])), name="m")
+    assert info.value.where == "m"
     refused(
         made(helper.make_node("Neg", ["x"], ["y"]), [tensor("x", 4, kind=TensorProto.DOUBLE)]),
         "float64",

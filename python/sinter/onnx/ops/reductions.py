@@ -90,6 +90,14 @@ reduction("ReduceL2", lambda x, axes, keep: total(x * x, axes, keep).apply("sqrt
 reduction("ReduceLogSum", lambda x, axes, keep: total(x, axes, keep).apply("log"), True)
 
 
+@converts("GlobalMaxPool", "GlobalAveragePool")
+def pool_all(c: Node) -> Tensor:
+    """Over all axes behind batch and channels."""
+    c.need_real(c[0])
+    over = maximum if c.op == "GlobalMaxPool" else mean
+    return over(c[0].f32(), list(range(2, c[0].rank)), True).to(c[0].dtype)
+
+
 @converts("ArgMax", "ArgMin")
 def position(c: Node) -> Tensor:
     """The first place of the largest or smallest element along an axis, or the last one."""
