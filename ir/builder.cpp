@@ -38,6 +38,7 @@ ValueId Builder::cast(ValueId x, DType dtype, std::string name) {
 }
 
 ValueId Builder::reshape(ValueId x, DimsRef dims, std::string name) {
+  if (DimsRef(type(x).dims) == dims) return x;
   return op(OpKind::reshape, {x}, Attributes().set(AttrName::dims, Dims(dims)), std::move(name));
 }
 

@@ -17,8 +17,8 @@ class Builder {
              std::string name = {});
 
   ValueId constant(double value, DType dtype, DimsRef dims = {});
-  ValueId cast(ValueId x, DType dtype, std::string name = {});  // x itself if it has that type
-  ValueId reshape(ValueId x, DimsRef dims, std::string name = {});
+  ValueId cast(ValueId x, DType dtype, std::string name = {});      // x itself if it has that type
+  ValueId reshape(ValueId x, DimsRef dims, std::string name = {});  // x itself if it has those dims
   ValueId slice(ValueId x, int64_t axis, int64_t begin, Dim size, std::string name = {});
   ValueId transpose(ValueId x, std::vector<int64_t> axes, std::string name = {});
   ValueId broadcast(ValueId x, DimsRef dims,

@@ -34,11 +34,11 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 auto scalar(float& bound) { return match::behind_views(match::number(bound)); }
 
 /// The value with two axes exchanged: the one that `behind` others follow, and the next.
-ValueId with_exchanged_axes(Builder& b, ValueId x, size_t behind) {
+ValueId with_exchanged_axes(Builder& b, ValueId x, size_t behind, std::string name = {}) {
   std::vector<int64_t> axes(b.type(x).rank());
   std::iota(axes.begin(), axes.end(), 0);
   std::swap(axes[axes.size() - 1 - behind], axes[axes.size() - behind]);
-  return b.transpose(x, axes);
+  return b.transpose(x, axes, std::move(name));
 }
 
 /// The einsum is a product of matrices, repeated along leading axes that both operands have first:
@@ -106,8 +106,11 @@ class AttentionInPrimitives {
     if (softcap_) attrs.set(AttrName::softcap, *softcap_);
     if (empty_zero_) attrs.set(AttrName::empty_zero, int64_t{1});
     const ValueId rows = b.op(OpKind::attention, operands, attrs, last.name + ".attention");
-    const Dims apart = with_batch({tokens, Dim(heads()), last.type.dims.back()});
-    return b.reshape(with_exchanged_axes(b, b.reshape(rows, apart), 2), last.type.dims, last.name);
+    const Dim count(heads()), width = last.type.dims.back();
+    const bool is_last = with_batch({count, tokens, width}) == last.type.dims;
+    const ValueId apart = b.reshape(rows, with_batch({tokens, count, width}));
+    const ValueId turned = with_exchanged_axes(b, apart, 2, is_last ? last.name : "");
+    return b.reshape(turned, last.type.dims, last.name);
   }
 
  private:

@@ -171,8 +171,7 @@ class RunSums : RewriteRule {
     const ValueId total =
         builder_.reduce(OpKind::reduce_sum, padded, {0, 1}, same ? sum.name : sum.name + ".joined");
     if (same) return total;
-    const ValueId shaped =
-        sum.type.dims == builder_.type(total).dims ? total : builder_.reshape(total, sum.type.dims);
+    const ValueId shaped = builder_.reshape(total, sum.type.dims);
     // No view: an output has a place in memory of its own.
     return sum.type.dtype == DType::f32 ? builder_.op(OpKind::copy, {shaped}, {}, sum.name)
                                         : builder_.cast(shaped, sum.type.dtype, sum.name);

@@ -158,8 +158,7 @@ class MovedTransposes : Reread<Axes> {
     const DimsRef dims = from_[id].type.dims;
     Dims all(order.size() - dims.size(), Dim(1));  // axes that broadcast
     all.append(dims.begin(), dims.end());
-    const ValueId x = rewriter_[id];
-    return builder_.transpose(DimsRef(all) == dims ? x : builder_.reshape(x, all), order);
+    return builder_.transpose(builder_.reshape(rewriter_[id], all), order);
   }
 
   const std::vector<llvm::SmallVector<ValueId, 2>> readers_;

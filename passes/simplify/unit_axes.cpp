@@ -50,7 +50,7 @@ class UnitAxes : RewriteRule {
     ValueId& small = small_[id.index];
     if (!outputs_.contains(id.index)) small = without_unit_axes(from_[id]);
     if (!small.valid() || op_class(op) == OpClass::view) return std::nullopt;
-    return fit(small, op.type.dims);
+    return builder_.reshape(small, op.type.dims);
   }
 
  private:
@@ -133,7 +133,7 @@ class UnitAxes : RewriteRule {
     if (llvm::is_sorted(axes)) return of(op.operands[0], result);
     if (result.size() == op.type.rank()) return {};
     const ValueId x = of(op.operands[0], chosen(dims, wide, dims.size()));
-    return fit(builder_.transpose(x, std::move(axes)), result);
+    return builder_.reshape(builder_.transpose(x, std::move(axes)), result);
   }
 
   /// For each of these axes that is kept, which of the kept ones it is.
@@ -148,11 +148,7 @@ class UnitAxes : RewriteRule {
   /// The value that stands for one of the old graph, with these dims.
   ValueId of(ValueId id, DimsRef dims) {
     const ValueId small = small_[id.index];
-    return fit(small.valid() ? small : rewriter_[id], dims);
-  }
-
-  ValueId fit(ValueId x, DimsRef dims) {
-    return DimsRef(builder_.type(x).dims) == dims ? x : builder_.reshape(x, dims);
+    return builder_.reshape(small.valid() ? small : rewriter_[id], dims);
   }
 
   std::vector<ValueId> small_;  // by old value

@@ -313,9 +313,9 @@ TEST_CASE("V14 what an op writes as a state") {
   breaks(input.module, 14, "entry @e, %bad", "writes %other, which is of kind input");
   Sample view;
   Builder more = view.builder();
-  const ValueId same = more.reshape(view.next, kCache.dims, "same");
+  const ValueId same = more.slice(view.next, 0, 0, kCache.dims[0], "same");
   more.op(OpKind::kv_append, {same, view.sum, view.slot}, {}, "bad");
-  breaks(view.module, 14, "entry @e, %bad", "writes %same, which is of kind reshape");
+  breaks(view.module, 14, "entry @e, %bad", "writes %same, which is of kind slice");
   Sample value;
   Builder stores = value.builder();
   const ValueId twice = stores.add(value.next, value.next);

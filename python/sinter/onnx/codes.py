@@ -14,25 +14,11 @@ from ..importing.code_format import SCALES, CodeFormat, largest_group
 from ..importing.tensor import Tensor
 
 # By the name of NumPy's type: the smallest and the largest code.
-RANGES = {
-    "int8": (-128, 127),
-    "uint8": (0, 255),
-    "int16": (-(2**15), 2**15 - 1),
-    "uint16": (0, 2**16 - 1),
-    "int4": (-8, 7),
-    "uint4": (0, 15),
-    "int2": (-2, 1),
-    "uint2": (0, 3),
-}
+RANGES = {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (2, 4, 8, 16)}
+RANGES |= {f"uint{n}": (0, 2**n - 1) for n in (2, 4, 8, 16)}
 # Sinter's codes by the names of NumPy's types; signed ones by the types of codes less their middle.
-CODES = {
-    "int8": "int8",
-    "uint8": "uint8",
-    "int4": "int4",
-    "uint4": "uint4",
-    "float8_e4m3fn": "e4m3",
-    "float4_e2m1fn": "e2m1",
-}
+CODES = {name: name for name in ("int8", "uint8", "int4", "uint4")}
+CODES |= {"float8_e4m3fn": "e4m3", "float4_e2m1fn": "e2m1"}
 MIDDLES = {"uint8": ("int8", 128), "uint4": ("int4", 8)}
 SCALE_TYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 

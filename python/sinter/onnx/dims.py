@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Mapping
 
-import numpy as np
-
 from ..errors import printable, usage
+from .reader import AGAIN, dtype_name
 from .registry import DTYPES, MICROSOFT, plain_domain
 from .sizes import OnnxExtents, Size
 
@@ -63,10 +62,7 @@ class Dims:
                 "no tensor with a known number of axes", where, "export the model with shapes"
             )
         kind = value.type.tensor_type
-        try:
-            name = np.dtype(self._onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)).name
-        except (KeyError, TypeError):
-            name = f"type {kind.elem_type}"
+        name = dtype_name(self._onnx, kind.elem_type)
         if name not in DTYPES:
             raise usage(f"elements of {name}", where, f"the types are {', '.join(DTYPES)}")
         return DTYPES[name], [self._size(dim, where) for dim in dims_of(value)]
@@ -75,7 +71,7 @@ class Dims:
         if isinstance(dim, str):
             return self._named(dim, 0)
         if not 0 <= dim < 2**31:
-            raise usage(f"the size {dim}", where, "export the model anew")
+            raise usage(f"the size {dim}", where, AGAIN)
         return dim
 
     def _named(self, title: str, depth: int) -> Size | int:

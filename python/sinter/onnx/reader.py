@@ -14,6 +14,7 @@ from ..errors import bad_input, printable
 from ..extras import needed
 
 MAX_RANK = 32  # axes of a tensor in a file
+AGAIN, ITSELF = "export the model anew", "put the file itself beside the model"
 # Bits of the types that have several elements in a byte, the first in the low bits.
 PACKED = {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 
@@ -29,11 +30,9 @@ def read_model(path: str | os.PathLike[str]) -> Any:
     try:
         model.ParseFromString(data)
     except Exception as error:  # each implementation of protobuf has an exception of its own
-        raise bad_input(f"not an ONNX model: {error}", str(path), "export the model anew") from None
+        raise bad_input(f"not an ONNX model: {error}", str(path), AGAIN) from None
     if not model.HasField("graph") or not model.opset_import:
-        raise bad_input(
-            "not an ONNX model: it has no graph or no opset", str(path), "export the model anew"
-        )
+        raise bad_input("not an ONNX model: it has no graph or no opset", str(path), AGAIN)
     need_texts(model.graph, str(path))
     return model
 
@@ -41,7 +40,7 @@ def read_model(path: str | os.PathLike[str]) -> Any:
 def need_texts(graph: Any, where: str) -> None:
     """Refuses names that are no UTF-8, which protobuf gives as bytes."""
     values = [*graph.input, *graph.output, *graph.initializer]
-    names: list[Any] = [graph.name, *(value.name for value in values)]
+    names = [graph.name, *(value.name for value in values)]
     for node in graph.node:
         names += [node.name, node.op_type, node.domain, *node.input, *node.output]
         names += [one.name for one in node.attribute]
@@ -51,7 +50,7 @@ def need_texts(graph: Any, where: str) -> None:
     for value in (*graph.input, *graph.output):
         names += [dim.dim_param for dim in value.type.tensor_type.shape.dim]
     if not all(isinstance(name, str) for name in names):
-        raise bad_input("a name that is no text", where, "export the model anew")
+        raise bad_input("a name that is no text", where, AGAIN)
 
 
 class TensorReader:
@@ -65,16 +64,13 @@ class TensorReader:
         """The elements of a TensorProto; those beside the model are mapped, not read."""
         where = f'tensor "{printable(tensor.name, 200)}"'
         kinds = self.onnx.TensorProto
-        if tensor.data_type not in kinds.DataType.values() or tensor.data_type in (
-            kinds.UNDEFINED,
-            kinds.STRING,
-        ):
+        if tensor.data_type not in {*kinds.DataType.values()} - {kinds.UNDEFINED, kinds.STRING}:
             raise bad_input(
                 f"elements of type {tensor.data_type}", where, "numbers or truth values are wanted"
             )
         shape = tuple(tensor.dims)
         if len(shape) > MAX_RANK or any(not 0 <= size < 2**31 for size in shape):
-            raise bad_input(f"the shape {list(shape)[:MAX_RANK]}", where, "export the model anew")
+            raise bad_input(f"the shape {list(shape)[:MAX_RANK]}", where, AGAIN)
         dtype = np.dtype(self.onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
         bits = PACKED.get(kinds.DataType.Name(tensor.data_type), 0)
         if tensor.data_location == kinds.EXTERNAL or tensor.HasField("raw_data"):
@@ -96,34 +92,36 @@ class TensorReader:
         field = self.onnx.helper.tensor_dtype_to_field(tensor.data_type)
         given = len(getattr(tensor, field))
         if given != -(-math.prod(shape) // count):
-            raise bad_input(
-                f"{given} numbers for the shape {list(shape)}", where, "export the model anew"
-            )
+            raise bad_input(f"{given} numbers for the shape {list(shape)}", where, AGAIN)
         return np.asarray(self.onnx.numpy_helper.to_array(tensor))
 
     def _external(self, tensor: Any, dtype: Any, shape: tuple[int, ...], where: str) -> np.ndarray:
         entries = {entry.key: entry.value for entry in tensor.external_data}
         unknown = set(entries) - {"location", "offset", "length", "checksum", "basepath"}
         if "location" not in entries or unknown or len(entries) != len(tensor.external_data):
-            raise bad_input(
-                "external data without a location, or with entries twice or unknown", where
-            )
+            reason = "external data without a location, or with entries twice or unknown"
+            raise bad_input(reason, where)
         offset, length = (whole_number(entries, key, where) for key in ("offset", "length"))
         file = open_inside(self.folder, entries["location"], where)
         with os.fdopen(file, "rb") as data:
             size = os.fstat(data.fileno()).st_size
             length = size - offset if "length" not in entries else length
             if offset > size or length > size - offset:
-                raise bad_input(
-                    f"bytes {offset} .. {offset + length} of a file of {size} bytes",
-                    where,
-                    "export the model anew",
-                )
+                reason = f"bytes {offset} .. {offset + length} of a file of {size} bytes"
+                raise bad_input(reason, where, AGAIN)
             need_bytes(length, dtype, shape, where)
             if length == 0:
                 return np.zeros(shape, dtype)
             mapped = np.memmap(data, np.uint8, "r", offset, (length,))
         return np.frombuffer(mapped, dtype).reshape(shape)
+
+
+def dtype_name(onnx: Any, number: int) -> str:
+    """NumPy's name of an element type."""
+    try:
+        return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number)).name)
+    except (KeyError, TypeError):
+        return f"type {number}"
 
 
 def unpacked(data: np.ndarray, bits: int) -> np.ndarray:
@@ -142,49 +140,30 @@ def whole_number(entries: dict[str, str], key: str, where: str) -> int:
 def need_bytes(given: int, dtype: Any, shape: tuple[int, ...], where: str) -> None:
     wanted = math.prod(shape) * dtype.itemsize
     if given != wanted:
-        raise bad_input(
-            f"{given} bytes are given, {list(shape)} of {dtype.name} has {wanted}",
-            where,
-            "export the model anew",
-        )
+        reason = f"{given} bytes are given, {list(shape)} of {dtype.name} has {wanted}"
+        raise bad_input(reason, where, AGAIN)
 
 
 def open_inside(folder: Path | None, location: str, where: str) -> int:
     """Opens a regular file inside of a folder, whose path has no link."""
     path = PurePosixPath(location)
     if folder is None:
-        raise bad_input(
-            "the tensor is in another file, and the model was given without a folder", where
-        )
-    if (
-        path.is_absolute()
-        or "\\" in location
-        or "\0" in location
-        or ".." in path.parts
-        or not path.parts
-    ):
-        raise bad_input(
-            f"the location {location!r} leaves the model's folder",
-            where,
-            "put the file beside the model",
-        )
+        reason = "the tensor is in another file, and the model was given without a folder"
+        raise bad_input(reason, where)
+    leaves = path.is_absolute() or ".." in path.parts or not path.parts
+    if leaves or "\\" in location or "\0" in location:
+        reason = f"the location {location!r} leaves the model's folder"
+        raise bad_input(reason, where, "put the file beside the model")
     full = folder.joinpath(*path.parts)
     try:
         if Path(os.path.realpath(full)) != full:
-            raise bad_input(
-                f"the location {location!r} is a link",
-                where,
-                "put the file itself beside the model",
-            )
+            raise bad_input(f"the location {location!r} is a link", where, ITSELF)
         file = os.open(full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise bad_input(f"cannot read {location!r}: {error.strerror}", where) from None
     state = os.fstat(file)
     if not stat.S_ISREG(state.st_mode) or state.st_nlink != 1:
         os.close(file)
-        raise bad_input(
-            f"{location!r} is no file of its own: a link or a device",
-            where,
-            "put the file itself beside the model",
-        )
+        reason = f"{location!r} is no file of its own: a link or a device"
+        raise bad_input(reason, where, ITSELF)
     return file

@@ -29,6 +29,7 @@ DTYPES = {
     "int64": "i64",
     "bool": "i1",
 }
+NAMES = {own: name for name, own in DTYPES.items()}
 
 
 @dataclass(eq=False)
@@ -80,25 +81,20 @@ class ExpandBody(Exception):
     """Asks for the op's function body in place of its conversion."""
 
 
+@dataclass(eq=False)
 class Node:
     """A node that is being converted: inputs by number, attributes by name, the opset of its domain. note: tells the
     user what is computed in another way than the file says."""
 
-    def __init__(
-        self,
-        emitter: Emitter,
-        tensor_of: Callable[[Value], Tensor],
-        op: str,
-        opset: int,
-        inputs: Sequence[Value | None],
-        attributes: Mapping[str, Any],
-        outputs: Sequence[str],
-        origins: Origins,
-        note: Callable[[str], None],
-    ) -> None:
-        self.g, self.tensor_of, self.op, self.opset = emitter, tensor_of, op, opset
-        self.inputs, self.attributes, self.outputs = inputs, attributes, outputs
-        self.origins, self.note = origins, note
+    g: Emitter
+    tensor_of: Callable[[Value], Tensor]
+    op: str
+    opset: int
+    inputs: Sequence[Value | None]
+    attributes: Mapping[str, Any]
+    outputs: Sequence[str]
+    origins: Origins
+    note: Callable[[str], None]
 
     @property
     def extents(self) -> OnnxExtents:
@@ -132,6 +128,13 @@ class Node:
                 f"input {index} is known only when the model runs; a constant is wanted"
             )
         return value.array
+
+    def number(self, index: int) -> Any:
+        """The number that an input is; None: it has several, or only a call knows it."""
+        value = self.value(index)
+        if isinstance(value, Known) and not value.has_sizes and value.array.size == 1:
+            return value.array.item()
+        return None
 
     def ints(self, index: int, name: str = "") -> list[Any]:
         """Integers and sizes of a constant input; of an attribute in older opsets. None of them: []."""

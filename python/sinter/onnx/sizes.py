@@ -143,19 +143,14 @@ class OnnxExtents(Extents):
         counts = {term: Counter(term) for term in size.terms}
         shared = functools.reduce(operator.and_, counts.values())
         factors = tuple(shared.elements())
-        rest = Size(
-            {
-                tuple(sorted((counts[term] - shared).elements())): factor // common
-                for term, factor in size.terms.items()
-            }
-        )
+        left = {term: tuple(sorted((counts[term] - shared).elements())) for term in counts}
+        rest = Size({left[term]: factor // common for term, factor in size.terms.items()})
         name = next((one for one, total in self.sums.items() if total == rest), None)
         if name is None:
             low, high = self.bounds(rest)
             if low < 1 or high >= 2**31:
-                raise Unsupported(
-                    f"the size {size}, which is {low} .. {high} by the sizes of its dims"
-                )
+                text = f"the size {size}, which is {low} .. {high} by the sizes of its dims"
+                raise Unsupported(text)
             name = self.declare(re.sub(r"\W+", "_", str(rest).replace("+", "plus")), low, high)
             self.sums[name] = rest
         self.used.add(name)
@@ -163,12 +158,9 @@ class OnnxExtents(Extents):
 
     def size_of(self, product: Product) -> int | Size:
         """The size of an axis of a tensor, in symbols that are no sums."""
-        size = size_of(
-            {tuple(sorted(s for s in product.symbols if s not in self.sums)): product.number}
-        )
+        size: int | Size = product.number
         for symbol in product.symbols:
-            if symbol in self.sums:
-                size = size * self.sums[symbol]
+            size = self.sums.get(symbol, Size({(symbol,): 1})) * size
         return size
 
     def terms(self, size: Any) -> list[Product]:
@@ -183,11 +175,10 @@ class OnnxExtents(Extents):
         """The least and the largest value of a size."""
         low = high = 0
         for term, factor in terms_of(size):
-            ends = [
-                factor * math.prod(self.symbols[s].low for s in term),
-                factor * math.prod(self.symbols[s].high for s in term),
-            ]
-            low, high = low + min(ends), high + max(ends)
+            symbols = [self.symbols[one] for one in term]
+            least, most = math.prod(s.low for s in symbols), math.prod(s.high for s in symbols)
+            low += factor * (least if factor > 0 else most)
+            high += factor * (most if factor > 0 else least)
         return low, high
 
     def sign(self, size: Any) -> int | None:

@@ -103,6 +103,12 @@ class Constants:
             )
         return self.tensors[value]
 
+    def made(self, value: Value | None) -> Tensor | None:
+        """The tensor of a value; None: it has none yet."""
+        if isinstance(value, (Known, Coded)):
+            return self.tensors.get(value)
+        return value if isinstance(value, Tensor) else None
+
     def _matrix(self, value: Coded) -> Tensor:
         """The elements of codes, rounded to their type."""
         packed = self._g.weight(self._weights.packed(value))

@@ -15,7 +15,7 @@ onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import sinter  # noqa: E402
-from sinter.onnx import importer  # noqa: E402
+from sinter.onnx import nodes as onnx_nodes  # noqa: E402
 
 MATRIX = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -178,6 +178,9 @@ def test_refusals_say_what_to_do() -> None:
         'node "h"',
         "docs/onnx.md",
     )
+    with pytest.raises(sinter.SinterError) as info:
+        sinter.from_onnx(made(helper.make_node("Hardmax", ["x"], ["y"])), name="m")
+    assert info.value.where == "m"
     refused(
         made(helper.make_node("Neg", ["x"], ["y"]), [tensor("x", 4, kind=TensorProto.DOUBLE)]),
         "float64",
@@ -319,7 +322,7 @@ def test_what_takes_more_than_its_file_is_refused(monkeypatch: pytest.MonkeyPatc
              helper.make_node("Add", ["t", "x"], ["y"])]
     inputs, outputs = ([tensor(name, 1, kind=TensorProto.INT64)] for name in "xy")
     sinter_or_error(model(nodes, inputs, outputs, wide))
-    monkeypatch.setattr(importer, "MAX_NODES", 1000)
+    monkeypatch.setattr(onnx_nodes, "MAX_NODES", 1000)
     functions = []
     for i in range(6):
         call = helper.make_node(f"f{i + 1}" if i < 5 else "Relu", ["x"], ["x1"], domain="own" if i < 5 else "")
@@ -399,3 +402,13 @@ def test_dynamic_dims_are_padded_and_turned_around() -> None:
         x = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2)
         (y,) = imported.run(None, {"x": x}, device="cpu")
         np.testing.assert_array_equal(y, np.pad(x, ((1, 2), (0, 0)))[::-1])
+
+
+def test_a_convolution_has_a_dynamic_batch() -> None:
+    conv = helper.make_node("Conv", ["x", "w"], ["y"], strides=[2], pads=[1, 1], dilations=[2])
+    weight = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    made = sinter.from_onnx(model([conv], [tensor("x", "n", 2, 8)], [tensor("y", "n", 2, 3)], {"w": weight}))
+    x = np.arange(48, dtype=np.float32).reshape(3, 2, 8) - 20
+    inside = np.pad(x, ((0, 0), (0, 0), (1, 1)))
+    expected = sum(np.einsum("ncl,mc->nml", inside[:, :, 2 * k:2 * k + 5:2], weight[:, :, k]) for k in range(3))
+    np.testing.assert_array_equal(made.run(None, {"x": x}, device="cpu")[0], expected)

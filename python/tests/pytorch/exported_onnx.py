@@ -1,6 +1,6 @@
 """Models of transformers, written by torch.onnx, through `sinter.from_onnx`, beside eager and float64, on the CPU.
 
-    python exported_onnx.py [NAME ...] [--opsets 17,18,20,23] [--kinds forward,cache] [--runtime]
+    python exported_onnx.py [NAME ...] [--opsets 17,18,20,23,24] [--kinds forward,cache] [--runtime]
 
 A tiny model of random weights is exported with dynamic batch and length; opset 17 is TorchScript's exporter. Its results
 at several sizes are compared with eager's, both by their distance from eager in float64 (exported_models.py), and its
@@ -28,7 +28,7 @@ from torch import nn
 import sinter
 
 NAMES = ("llama", "qwen3", "gpt2", "bert", "gemma3", "t5", "vit", "whisper", "modernbert", "clip_text", "qwen3_moe")
-OPSETS = (17, 18, 20, 23)
+OPSETS = (17, 18, 20, 23, 24)
 TORCHSCRIPT = 17
 SIZES = {"batch": (1, 8), "length": (1, MOST), "target": (1, MOST), "past": (0, MOST)}
 

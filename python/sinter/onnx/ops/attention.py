@@ -121,15 +121,8 @@ def rotate(c: Node, x: Tensor, places: Tensor | None, cos: Tensor, sin: Tensor) 
     heads, axis = c.integer("num_heads"), 1
     is_flat = x.rank == 3
     if is_flat:
-        x, axis = (
-            x.unflatten(
-                2,
-                [heads, x.size(2) // heads]
-                if heads
-                else [-(-x.size(2) // (2 * cos.size(-1))), 2 * cos.size(-1)],
-            ),
-            2,
-        )
+        width = x.size(2) // heads if heads else 2 * cos.size(-1)
+        x, axis = x.unflatten(2, [-(-x.size(2) // width), width]), 2
     if places is not None:
         cos, sin = (take_rows(table, index_of(places), False) for table in (cos, sin))
     width = c.integer("rotary_embedding_dim") or x.size(3)
@@ -138,9 +131,7 @@ def rotate(c: Node, x: Tensor, places: Tensor | None, cos: Tensor, sin: Tensor) 
     return y.flatten(2, 3) if is_flat else y
 
 
-@converts("RotaryEmbedding", since=23)
-def rotary(c: Node) -> Tensor:
-    return rotate(c, c[0], c.get(3), c[1], c[2])
+converts("RotaryEmbedding", since=23)(lambda c: rotate(c, c[0], c.get(3), c[1], c[2]))
 
 
 @converts("RotaryEmbedding", domain=MICROSOFT)
@@ -192,12 +183,10 @@ def group_query(c: Node) -> list[Tensor | None]:
     tokens = shape_of(parts[0])[2]
     place = c.g.iota(tokens).unsqueeze(0)
     has_past = c.has(3) and shape_of(c[3])[2] != 0
-    begin = (
-        index_of(c[5]).reshape([shape_of(parts[0])[0], 1]) + 1 - parts[0].extent(2)
-        if has_past
-        else None
-    )
-    place = place if begin is None else place + begin
+    begin = None
+    if has_past:
+        begin = index_of(c[5]).reshape([shape_of(parts[0])[0], 1]) + 1 - parts[0].extent(2)
+        place = place + begin
     if c.integer("do_rotary"):
         places = index_of(c[9]) if c.has(9) else place.expand([shape_of(parts[0])[0], tokens])
         cos, sin = (take_rows(c[i], places, False).unsqueeze(1) for i in (7, 8))

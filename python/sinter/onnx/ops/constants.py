@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Callable, Sequence
 
@@ -39,11 +40,8 @@ def constant(c: Node) -> Known:
 def constant_of_shape(c: Node) -> Results:
     value, sizes = c.attributes.get("value"), c.ints(0)
     one = value if isinstance(value, Known) else Known(np.zeros(1, np.float32), "float32")
-    if (
-        all(isinstance(size, int) for size in sizes)
-        and count_of(sizes) <= MAX_FOLDED
-        and one.is_small
-    ):
+    is_known = all(isinstance(size, int) for size in sizes)
+    if is_known and count_of(sizes) <= MAX_FOLDED and one.is_small:
         return one.like(np.broadcast_to(one.array.reshape(()), sizes))
     return c.tensor_of(one).reshape([]).expand(sizes)
 
@@ -54,9 +52,7 @@ def shape(c: Node) -> Known:
     return known(sizes[slice(c.integer("start"), c.attributes.get("end"))])
 
 
-@converts("Size")
-def size(c: Node) -> Known:
-    return known(count_of(shape_of(c.value(0))))
+converts("Size")(lambda c: known(count_of(shape_of(c.value(0)))))
 
 
 @converts("Range")
@@ -75,14 +71,10 @@ def range_(c: Node) -> Results:
         if count <= MAX_FOLDED or not is_integer:
             return Known(np.arange(start, limit, delta).astype(np.dtype(dtype)), dtype)
     places = c.g.iota(count, "i32" if dtype == "int32" else "i64")
-    if delta == 1 and isinstance(start, int) and start == 0:
+    if delta == 1 and start == 0:
         c.origins.axes[places] = 0
     places = places if delta == 1 else places * int(delta)
-    return (
-        places
-        if isinstance(start, int) and start == 0
-        else places + c.g.scalar(start, places.dtype)
-    )
+    return places if start == 0 else places + c.g.scalar(start, places.dtype)
 
 
 # ---- folding
@@ -109,9 +101,7 @@ def need_few(sizes: Sequence[int]) -> None:
 
 
 def plain(number: Any) -> Any:
-    return (
-        number if isinstance(number, Size) else number.item() if hasattr(number, "item") else number
-    )
+    return number.item() if hasattr(number, "item") else number
 
 
 def sign(c: Node, size: Any) -> int:
@@ -136,12 +126,6 @@ def remainder(c: Node, a: Any, b: Any) -> Any:
     return a - truncated(c, a, b) * b if c.integer("fmod") else a % b
 
 
-def is_equal(c: Node, a: Any, b: Any) -> bool:
-    difference = a - b
-    low, high = c.extents.bounds(difference)
-    return False if low > 0 or high < 0 else sign(c, difference) == 0
-
-
 FOLDED: dict[str, Callable[..., Any]] = {
     "Add": lambda c, a, b: a + b,
     "Sub": lambda c, a, b: a - b,
@@ -150,7 +134,7 @@ FOLDED: dict[str, Callable[..., Any]] = {
     "Mod": remainder,
     "Neg": lambda c, a: -a,
     "Abs": lambda c, a: a if sign(c, a) >= 0 else -a,
-    "Equal": is_equal,
+    "Equal": lambda c, a, b: sign(c, a - b) == 0,
     "Less": lambda c, a, b: sign(c, a - b) < 0,
     "LessOrEqual": lambda c, a, b: sign(c, a - b) <= 0,
     "Greater": lambda c, a, b: sign(c, a - b) > 0,
@@ -166,10 +150,7 @@ FOLDED: dict[str, Callable[..., Any]] = {
 
 
 def extreme(c: Node, given: tuple[Any, ...], way: int) -> Any:
-    best = given[0]
-    for one in given[1:]:
-        best = one if sign(c, one - best) * way > 0 else best
-    return best
+    return functools.reduce(lambda a, b: b if sign(c, b - a) * way > 0 else a, given)
 
 
 for _name, _function in FOLDED.items():
@@ -178,16 +159,12 @@ for _name, _function in FOLDED.items():
 
 @folds("Cast")
 def fold_cast(c: Node) -> Known:
-    dtype = c.text("to")
-    source = c.value(0)
-    if c.array(0).dtype == object and dtype not in ("int32", "int64"):
+    array, dtype = c.array(0), c.text("to")
+    if array.dtype != object:
+        return Known(array.astype(np.dtype(dtype)), dtype, getattr(c.value(0), "name", ""))
+    if dtype not in ("int32", "int64"):
         raise Unsupported("sizes as other numbers")
-    array = c.array(0)
-    return Known(
-        array if array.dtype == object else array.astype(np.dtype(dtype)),
-        dtype,
-        source.name if isinstance(source, Known) else "",
-    )
+    return Known(array, dtype)
 
 
 @folds("Concat")
@@ -237,9 +214,8 @@ def fold_reduction(c: Node) -> Known:
     array = c.array(0)
     if array.ndim != 1 or c.has(1) and c.ints(1) not in ([0], [-1]):
         raise Unsupported("a reduction of constants along other axes")
-    total = (
-        count_of([plain(one) for one in array]) if c.op == "ReduceProd" else sum(map(plain, array))
-    )
+    combined = count_of if c.op == "ReduceProd" else sum
+    total = combined([plain(one) for one in array])
     return known([total] if c.integer("keepdims", 1) else total, c.value(0).dtype)
 
 

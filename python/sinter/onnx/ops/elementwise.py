@@ -11,64 +11,45 @@ from ...importing.tensor import Tensor
 from ...importing.types import is_integer, is_real
 from ...importing.unsupported import Unsupported
 from ..codes import Quantized
-from ..registry import DTYPES, MICROSOFT, Known, Node, converts
+from ..registry import DTYPES, MICROSOFT, Known, Node, converts, shape_of
 
 # ---- one operand
 
-UNARY = {
-    "Exp": "exp",
-    "Log": "log",
-    "Sqrt": "sqrt",
-    "Sigmoid": "sigmoid",
-    "Tanh": "tanh",
-    "Erf": "erf",
-    "Sin": "sin",
-    "Cos": "cos",
-    "Atan": "atan",
-    "Floor": "floor",
-    "Round": "round",
-}
+
+@converts("Exp", "Log", "Sqrt", "Sigmoid", "Tanh", "Erf", "Sin", "Cos", "Atan", "Floor", "Round")
+def unary(c: Node) -> Tensor:
+    c.need_real(c[0])
+    return c[0].apply(c.op.lower())
 
 
-def unary(op: str) -> Callable[[Node], Tensor]:
-    def convert(c: Node) -> Tensor:
-        c.need_real(c[0])
-        return c[0].apply(op)
-
-    return convert
-
-
-for _name, _op in UNARY.items():
-    converts(_name)(unary(_op))
 converts("Neg")(lambda c: -c[0])
 converts("Abs")(lambda c: c[0].apply("abs"))
 converts("Not")(lambda c: ~c[0])
 
 
-def formula(
-    *names: str, domain: str = "", since: int = 1
-) -> Callable[[Callable[[Node, Tensor], Tensor]], Callable[[Node], Tensor]]:
+def formula(op: str, function: Callable[[Node, Tensor], Tensor], domain: str = "") -> None:
     """Registers a formula in float32 of the first input, rounded once at the end."""
 
-    def register(function: Callable[[Node, Tensor], Tensor]) -> Callable[[Node], Tensor]:
-        def convert(c: Node) -> Tensor:
-            c.need_real(c[0])
-            return function(c, c[0].f32()).to(c[0].dtype)
+    def convert(c: Node) -> Tensor:
+        c.need_real(c[0])
+        return function(c, c[0].f32()).to(c[0].dtype)
 
-        converts(*names, domain=domain, since=since)(convert)
-        return convert
-
-    return register
+    converts(op, domain=domain)(convert)
 
 
-formula("Ceil")(lambda c, x: -((-x).apply("floor")))
-formula("Reciprocal")(lambda c, x: 1.0 / x)
-formula("Softplus")(lambda c, x: x.maximum(0.0) + x.apply("exp_neg_abs").apply("log1p"))
-formula("Swish")(lambda c, x: x * (x * c.real("alpha", 1.0)).apply("sigmoid"))
-formula("LeakyRelu")(lambda c, x: c.g.where(x.less(0.0), x * c.real("alpha", 0.01), x))
-formula("Elu")(lambda c, x: c.g.where(x.less(0.0), x.apply("expm1") * c.real("alpha", 1.0), x))
-formula("Celu")(lambda c, x: celu(x, c.real("alpha", 1.0)))
-formula("Tan")(lambda c, x: x.apply("sin") / x.apply("cos"))
+formula("Ceil", lambda c, x: -((-x).apply("floor")))
+formula("Reciprocal", lambda c, x: 1.0 / x)
+formula("Softplus", lambda c, x: x.maximum(0.0) + x.apply("exp_neg_abs").apply("log1p"))
+formula("Swish", lambda c, x: swish(x, c.real("alpha", 1.0)))
+formula("QuickGelu", lambda c, x: swish(x, c.real("alpha", 1.702)), MICROSOFT)
+formula("LeakyRelu", lambda c, x: c.g.where(x.less(0.0), x * c.real("alpha", 0.01), x))
+formula("Elu", lambda c, x: c.g.where(x.less(0.0), x.apply("expm1") * c.real("alpha", 1.0), x))
+formula("Celu", lambda c, x: celu(x, c.real("alpha", 1.0)))
+formula("Tan", lambda c, x: x.apply("sin") / x.apply("cos"))
+
+
+def swish(x: Tensor, alpha: float) -> Tensor:
+    return x * (x * alpha).apply("sigmoid")
 
 
 def celu(x: Tensor, alpha: float) -> Tensor:
@@ -87,24 +68,11 @@ def gelu(c: Node) -> Tensor:
     return c[0].apply("gelu_tanh" if c.text("approximate", "none") == "tanh" else "gelu")
 
 
-@converts("Gelu", domain=MICROSOFT)
-def exact_gelu(c: Node) -> Tensor:
-    return c[0].apply("gelu")
-
-
-@converts("FastGelu", domain=MICROSOFT)
-def fast_gelu(c: Node) -> Tensor:
-    return (c[0] + c[1] if c.has(1) else c[0]).apply("gelu_tanh")
-
-
-@converts("BiasGelu", domain=MICROSOFT)
-def bias_gelu(c: Node) -> Tensor:
-    return (c[0] + c[1]).apply("gelu")
-
-
-formula("QuickGelu", domain=MICROSOFT)(
-    lambda c, x: x * (x * c.real("alpha", 1.702)).apply("sigmoid")
-)
+@converts("Gelu", "FastGelu", "BiasGelu", domain=MICROSOFT)
+def gelu_of_runtime(c: Node) -> Tensor:
+    """With a bias as the second input."""
+    x = c[0] + c[1] if c.has(1) else c[0]
+    return x.apply("gelu_tanh" if c.op == "FastGelu" else "gelu")
 
 
 @converts("Sign")
@@ -123,14 +91,9 @@ def is_nan(c: Node) -> Tensor:
 @converts("IsInf")
 def is_inf(c: Node) -> Tensor:
     c.need_real(c[0])
-    ends = [
-        end
-        for end, name in ((math.inf, "detect_positive"), (-math.inf, "detect_negative"))
-        if c.integer(name, 1)
-    ]
-    if not ends:
-        return ~c[0].equals(c[0]) & c[0].equals(c[0])
-    return functools.reduce(Tensor.__or__, [c[0].equals(end) for end in ends])
+    ends = {"detect_positive": math.inf, "detect_negative": -math.inf}
+    found = [c[0].equals(end) for name, end in ends.items() if c.integer(name, 1)]
+    return functools.reduce(Tensor.__or__, found or [c[0].less(-math.inf)])
 
 
 @converts("Cast")
@@ -146,8 +109,7 @@ def cast(c: Node) -> Tensor:
 
 @converts("CastLike")
 def cast_like(c: Node) -> Tensor:
-    wanted = DTYPES.get(c.value(1).dtype, c.value(1).dtype)
-    return c[0].to(wanted)
+    return c[0].to(DTYPES.get(c.value(1).dtype, c.value(1).dtype))
 
 
 # ---- two operands and more
@@ -161,6 +123,9 @@ converts("LessOrEqual")(lambda c: c[0].less_equal(c[1]))
 converts("Greater")(lambda c: c[0].greater(c[1]))
 converts("GreaterOrEqual")(lambda c: c[0].greater_equal(c[1]))
 converts("Sum")(lambda c: functools.reduce(Tensor.__add__, c.tensors()))
+converts("Max")(lambda c: functools.reduce(Tensor.maximum, c.tensors()))
+converts("Min")(lambda c: functools.reduce(Tensor.minimum, c.tensors()))
+converts("Where")(lambda c: c.g.where(c[0], c[1], c[2]))
 
 
 @converts("Add")
@@ -178,16 +143,9 @@ def add(c: Node) -> Tensor:
 def mul(c: Node) -> Tensor:
     result = c[0] * c[1]
     for x, factor in ((0, 1), (1, 0)):
-        number = c.value(factor)
-        if (
-            isinstance(number, Known)
-            and not number.has_sizes
-            and number.array.size == 1
-            and isinstance(c.value(x), Tensor)
-            and is_real(c[x].dtype)
-            and c[x].rank == result.rank
-        ):
-            c.origins.factors[result] = c[x], float(number.array.reshape(()))
+        number, is_computed = c.number(factor), isinstance(c.value(x), Tensor)
+        if number is not None and is_computed and is_real(c[x].dtype) and c[x].rank == result.rank:
+            c.origins.factors[result] = c[x], float(number)
     return result
 
 
@@ -227,45 +185,20 @@ def mod(c: Node) -> Tensor:
 @converts("Pow")
 def power(c: Node) -> Tensor:
     """In the type of the base."""
-    x, exponent = c[0], c.value(1)
+    x = c[0]
     c.need_real(x)
-    number = (
-        float(exponent.array.reshape(-1)[0])
-        if isinstance(exponent, Known) and exponent.array.size == 1
-        else None
-    )
-    if number in (1.0, 2.0, 3.0) and exponent_is_scalar(c):
+    number = c.number(1) if len(shape_of(c.value(1))) <= x.rank else None
+    if number in (1, 2, 3):
         return functools.reduce(Tensor.__mul__, [x.f32()] * int(number)).to(x.dtype)
-    if number == 0.5 and exponent_is_scalar(c):
+    if number == 0.5:
         return x.apply("sqrt")
     return c.g.map("pow", x.f32(), c[1].f32()).to(x.dtype)
-
-
-def exponent_is_scalar(c: Node) -> bool:
-    """Whether the exponent adds no axes to the base."""
-    exponent = c.value(1)
-    return isinstance(exponent, Known) and exponent.array.ndim <= c[0].rank
-
-
-@converts("Max")
-def maximum(c: Node) -> Tensor:
-    return functools.reduce(Tensor.maximum, c.tensors())
-
-
-@converts("Min")
-def minimum(c: Node) -> Tensor:
-    return functools.reduce(Tensor.minimum, c.tensors())
 
 
 @converts("Mean")
 def mean(c: Node) -> Tensor:
     total = functools.reduce(Tensor.__add__, [x.f32() for x in c.tensors()])
     return (total / float(len(c.inputs))).to(c[0].dtype)
-
-
-@converts("Where")
-def where(c: Node) -> Tensor:
-    return c.g.where(c[0], c[1], c[2])
 
 
 @converts("Clip")

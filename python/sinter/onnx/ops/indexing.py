@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from typing import Any
@@ -40,14 +41,8 @@ def gather_(c: Node) -> Tensor:
 def gathered(c: Node, x: Tensor) -> Tensor:
     sizes, places = shape_of(x), shape_of(c.value(1))
     axis = c.axis(x.rank)
-    index = c.value(1)
-    if (
-        isinstance(index, Known)
-        and index.array.size == 1
-        and isinstance(sizes[axis], int)
-        and not index.has_sizes
-    ):
-        number = int(index.array.reshape(()))
+    number = c.number(1)
+    if number is not None and isinstance(sizes[axis], int):
         if not -sizes[axis] <= number < sizes[axis]:
             raise Unsupported(f"index {number} of an axis of {sizes[axis]} elements")
         return x.select(axis, number).reshape([*sizes[:axis], *places, *sizes[axis + 1 :]])
@@ -78,16 +73,13 @@ def joined_rows(c: Node, parts: list[Tensor], sizes: list[Any]) -> Tensor:
         raise Unsupported(f"indices into {rows} rows")
     if len(parts) == 1:
         return row_numbers(parts[0], c.extents.product(sizes[0]), from_end=True)
-    row: Tensor | None = None
-    inside: Tensor | None = None
-    for part, size in zip(parts, sizes):
-        number = checked_rows(part, c.extents.product(size), from_end=True)
-        extent = c.g.scalar(size, "i32") if isinstance(size, Size) else size
-        here = number.greater_equal(0) & number.less(extent)
-        row = number if row is None else row * extent + number
-        inside = here if inside is None else inside & here
-    assert row is not None and inside is not None
-    return row.g.where(inside, row, -1)
+    extents = [c.g.scalar(size, "i32") if isinstance(size, Size) else size for size in sizes]
+    numbers = [checked_rows(x, c.extents.product(n), from_end=True) for x, n in zip(parts, sizes)]
+    inside = [x.greater_equal(0) & x.less(extent) for x, extent in zip(numbers, extents)]
+    row = numbers[0]
+    for number, extent in zip(numbers[1:], extents[1:]):
+        row = row * extent + number
+    return c.g.where(functools.reduce(Tensor.__and__, inside), row, -1)
 
 
 def index_parts(index: Tensor) -> list[Tensor]:
@@ -170,14 +162,11 @@ def scatter_nd(c: Node) -> Tensor:
     need_sums(c, x)
     count, sizes = len(parts), shape_of(c[0])
     if count > 1 and any(isinstance(size, Size) for size in sizes[:count]):
-        raise Unsupported(
-            "indices along several axes whose sizes are known only when the model runs"
-        )
-    rows = (
-        joined_rows(c, parts, sizes[:count])
-        if count > 1
-        else checked_rows(parts[0], c.extents.product(sizes[0]), from_end=True)
-    )
+        raise Unsupported("indices along several axes of sizes that only a call knows")
+    if count > 1:
+        rows = joined_rows(c, parts, sizes[:count])
+    else:
+        rows = checked_rows(parts[0], c.extents.product(sizes[0]), from_end=True)
     table = x.flatten(0, count - 1) if count > 1 else x
     updates = c[2].flatten(0, rows.rank - 1) if rows.rank > 1 else c[2]
     written = scattered(c, table, 0, along(table, rows.flatten(), 0), updates)
@@ -205,8 +194,7 @@ def one_hot(c: Node) -> Results:
     index, depth, values = c[0], int(c.array(1).reshape(-1)[0]), c[2]
     rank = index.rank + 1
     axis = c.axis(rank, -1)
-    rows = row_numbers(
-        index.to("i32") if index.dtype in ("f32", "f16") else index, depth, True
-    ).unsqueeze(axis)
+    whole = index.to("i32") if index.dtype in ("f32", "f16") else index
+    rows = row_numbers(whole, depth, True).unsqueeze(axis)
     place = c.g.iota(depth).reshape([depth if i == axis else 1 for i in range(rank)])
     return c.g.where(rows.equals(place), values.select(0, 1), values.select(0, 0))

@@ -8,13 +8,10 @@ from ...importing.row_ops import gather
 from ...importing.tensor import Tensor
 from ...importing.unsupported import Unsupported
 from ..codes import Coded
-from ..registry import Known, Node, Results, Value, axis_in, converts, count_of, folds, shape_of
+from ..registry import Known, Node, Results, Value, axis_in, converts, count_of, shape_of
 from ..sizes import Size, quotient
 
-
-@converts("Identity")
-def identity(c: Node) -> Value:
-    return c.value(0)
+converts("Identity")(lambda c: c.value(0))
 
 
 @converts("Dropout")
@@ -40,16 +37,12 @@ def reshape(c: Node) -> Value:
     own, sizes = shape_of(c.value(0)), c.ints(1, "shape")
     if not c.integer("allowzero"):
         if any(size == 0 and i >= len(own) for i, size in enumerate(sizes)):
-            raise Unsupported(
-                f"a shape {sizes} with a 0 where the tensor of {len(own)} axes has none"
-            )
-        sizes = [
-            own[i] if isinstance(size, int) and size == 0 else size for i, size in enumerate(sizes)
-        ]
+            text = f"a shape {sizes} with a 0 where the tensor of {len(own)} axes has none"
+            raise Unsupported(text)
+        sizes = [own[i] if size == 0 else size for i, size in enumerate(sizes)]
     if -1 in sizes:
-        others = count_of([size for size in sizes if not isinstance(size, int) or size != -1])
-        rest = quotient(count_of(own), others)
-        sizes = [rest if isinstance(size, int) and size == -1 else size for size in sizes]
+        rest = quotient(count_of(own), count_of([size for size in sizes if size != -1]))
+        sizes = [rest if size == -1 else size for size in sizes]
     if count_of(sizes) != count_of(own):
         raise Unsupported(f"{count_of(own)} elements as a shape of {count_of(sizes)}")
     return reshaped(c, sizes)
@@ -68,9 +61,8 @@ def squeeze(c: Node) -> Value:
     sizes = shape_of(c.value(0))
     axes = c.axes(len(sizes)) or [i for i, size in enumerate(sizes) if size == 1]
     if any(sizes[axis] != 1 for axis in axes):
-        raise Unsupported(
-            f"to squeeze axes {axes} of a tensor of {len(sizes)} axes, not all of size 1"
-        )
+        text = f"to squeeze axes {axes} of a tensor of {len(sizes)} axes, not all of size 1"
+        raise Unsupported(text)
     return reshaped(c, [size for i, size in enumerate(sizes) if i not in axes])
 
 
@@ -92,17 +84,6 @@ def transpose(c: Node) -> Value:
     if isinstance(x, Known):
         return x.like(x.array.transpose(order))
     return x.permute(order) if isinstance(x, Coded) else c[0].permute(order)
-
-
-for _view, _op in (
-    (identity, "Identity"),
-    (reshape, "Reshape"),
-    (flatten, "Flatten"),
-    (squeeze, "Squeeze"),
-    (unsqueeze, "Unsqueeze"),
-    (transpose, "Transpose"),
-):
-    folds(_op)(_view)
 
 
 # ---- repetitions
@@ -173,11 +154,11 @@ def sliced(c: Node, x: Tensor, axis: int, begin: Any, end: Any, step: Any) -> Te
         raise Unsupported(f"a slice with steps of {step}")
     if all(isinstance(one, int) for one in (size, begin, end)):
         places = range(*slice(begin, None if step < 0 and end < -size else end, step).indices(size))
-        if step > 0:
-            return x.slice(axis, places.start, max(places.start, places.stop), step)
-        return (
-            at_places(x, axis, places.start, len(places), step) if places else x.slice(axis, 0, 0)
-        )
+        if not places:
+            return x.slice(axis, 0, 0)
+        if step < 0:
+            return at_places(x, axis, places.start, len(places), step)
+        return x.slice(axis, places.start, places.stop, step)
     most, is_known = c.extents.bounds(size)[1], isinstance(begin, int) and isinstance(end, int)
     if step == -1 and is_known and (begin == -1 or begin >= most - 1) and end < -most:
         return at_places(x, axis, size - 1, size, step)
@@ -217,8 +198,7 @@ def split(c: Node) -> list[Tensor]:
 @converts("Concat")
 def concat(c: Node) -> Tensor:
     parts = c.tensors()
-    axis = c.axis(parts[0].rank)
-    return joined(parts, axis)
+    return joined(parts, c.axis(parts[0].rank))
 
 
 def joined(parts: Sequence[Tensor], axis: int) -> Tensor:
@@ -229,9 +209,8 @@ def joined(parts: Sequence[Tensor], axis: int) -> Tensor:
         return g.concat(filled or parts[:1], axis)
     sizes = [shape_of(x)[axis] for x in filled]
     place, begin = g.iota(sum(sizes)), sizes[0]
-    result = gather(
-        filled[0], along(filled[0], place.minimum(filled[0].extent(axis) - 1), axis), axis
-    )
+    first = filled[0]
+    result = gather(first, along(first, place.minimum(first.extent(axis) - 1), axis), axis)
     for x, size in zip(filled[1:], sizes[1:]):
         own = place - g.scalar(begin, "i32")
         inside = own.maximum(0).minimum(x.extent(axis) - 1)
@@ -248,11 +227,10 @@ def pad(c: Node) -> Tensor:
     axes = c.axes(x.rank, 3) or list(range(x.rank))
     number = c[2].reshape([]) if c.has(2) else c.g.number(c.real("value"), x.dtype)
     for axis, before, behind in zip(axes, pads, pads[len(axes) :]):
-        x = (
-            padded(x, axis, before, behind, number)
-            if mode == "constant"
-            else moved_inside(x, axis, before, behind, mode)
-        )
+        if mode == "constant":
+            x = padded(x, axis, before, behind, number)
+        else:
+            x = moved_inside(x, axis, before, behind, mode)
     return x
 
 
@@ -273,8 +251,8 @@ def moved_inside(x: Tensor, axis: int, before: int, behind: int, mode: str) -> T
 def padded(x: Tensor, axis: int, before: int, behind: int, number: Tensor) -> Tensor:
     if before < 0 or behind < 0:
         x = x.slice(axis, max(0, -before), x.size(axis) - max(0, -behind))
-    parts = [x.filled(number, axis, count) if count > 0 else None for count in (before, behind)]
-    return joined([part for part in (parts[0], x, parts[1]) if part is not None], axis)
+    first, last = ([x.filled(number, axis, n)] if n > 0 else [] for n in (before, behind))
+    return joined([*first, x, *last], axis)
 
 
 @converts("Trilu")
@@ -290,9 +268,7 @@ def trilu(c: Node) -> Tensor:
 def depth(c: Node) -> Tensor:
     x, block = c[0], c.integer("blocksize")
     batch, channels, height, width = shape_of(x)
-    is_first = (
-        c.text("mode", "DCR") == "DCR"
-    )  # whether the places in a block come before the channels
+    is_first = c.text("mode", "DCR") == "DCR"  # the places in a block come before the channels
     if c.op == "SpaceToDepth":
         x = x.reshape([batch, channels, height // block, block, width // block, block])
         return x.permute([0, 3, 5, 1, 2, 4] if is_first else [0, 1, 3, 5, 2, 4]).reshape(

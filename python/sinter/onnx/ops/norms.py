@@ -39,19 +39,19 @@ def layer_norm(c: Node) -> list[Tensor | None]:
     own = [weight] if bias is None else [weight, bias]
     if not c.uses(1) and not c.uses(2) and all(fits_rows(x, axis, one) for one in own):
         rows = x.flatten(axis, -1) if axis < x.rank - 1 else x
-        flat = [one.flatten() for one in own]
-        return [
-            row_ops.layer_norm(rows, flat[0], flat[1] if bias is not None else None, eps).reshape(
-                shape_of(x)
-            )
-        ]
+        shift = None if bias is None else bias.flatten()
+        return [row_ops.layer_norm(rows, weight.flatten(), shift, eps).reshape(shape_of(x))]
     axes = list(range(axis, x.rank))
     average = x.f32().mean(axes, True)
     centered = x.f32() - average
-    scale = ((centered * centered).mean(axes, True) + eps).apply("rsqrt")
+    scale = inverse_deviation(centered, axes, eps)
     y = centered * scale * weight.f32()
     y = y if bias is None else y + bias.f32()
     return [y.to(x.dtype), average, scale]
+
+
+def inverse_deviation(centered: Tensor, axes: list[int], eps: float) -> Tensor:
+    return ((centered * centered).mean(axes, True) + eps).apply("rsqrt")
 
 
 def fits_rows(x: Tensor, axis: int, weight: Tensor) -> bool:
@@ -77,7 +77,7 @@ def rms_rows(x: Tensor, weight: Tensor, axis: int, eps: float) -> Tensor:
         rows = x.flatten(axis, -1) if axis < x.rank - 1 else x
         return row_ops.rms_norm(rows, weight.flatten(), eps).reshape(shape_of(x))
     wide = x.f32()
-    scale = ((wide * wide).mean(list(range(axis, x.rank)), True) + eps).apply("rsqrt")
+    scale = inverse_deviation(wide, list(range(axis, x.rank)), eps)
     return (wide * scale).to(weight.dtype) * weight
 
 
@@ -120,10 +120,8 @@ def sum_of_skip(c: Node, bias: int) -> Tensor:
 def group_norm(c: Node) -> Tensor:
     x, groups, sizes = c[0], c.integer("num_groups"), shape_of(c[0])
     rows = x.f32().reshape([sizes[0], groups, count_of(sizes[1:]) // groups])
-    average = rows.mean([2], True)
-    scale = (((rows - average) * (rows - average)).mean([2], True) + c.real("epsilon", 1e-5)).apply(
-        "rsqrt"
-    )
-    y = ((rows - average) * scale).reshape(sizes)
+    centered = rows - rows.mean([2], True)
+    scale = inverse_deviation(centered, [2], c.real("epsilon", 1e-5))
+    y = (centered * scale).reshape(sizes)
     weight, bias = (c[i].f32().reshape([sizes[1], *[1] * (len(sizes) - 2)]) for i in (1, 2))
     return (y * weight + bias).to(x.dtype)

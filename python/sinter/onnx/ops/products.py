@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections import Counter
 
 from ...facts import max_operands
 from ...importing import row_ops
@@ -33,19 +34,11 @@ def matmul(c: Node) -> Tensor:
         c.origins.linears[result] = a, matrix
     elif a in c.origins.factors and c[1] in c.origins.factors:
         (a, factor), (b, other) = c.origins.factors[a], c.origins.factors[c[1]]
-        result = (product(c, a, b, None if a.dtype == "f32" else "f32") * (factor * other)).to(
-            a.dtype
-        )
+        result = (wide_product(c, a, b) * (factor * other)).to(a.dtype)
     else:
         result = product(c, a, c[1].unsqueeze(1) if rank == 1 else c[1])
-    gone = [
-        axis
-        for axis, is_gone in (
-            (result.rank - 2, len(shape_of(c.value(0))) == 1),
-            (result.rank - 1, rank == 1),
-        )
-        if is_gone
-    ]
+    gone = [result.rank - 2] if len(shape_of(c.value(0))) == 1 else []
+    gone += [result.rank - 1] if rank == 1 else []
     return result.squeeze(gone) if gone else result
 
 
@@ -70,8 +63,7 @@ def product(c: Node, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
     """a [..., N, K] by b [..., K, M], whose leading axes broadcast; an axis of size 1 is left out."""
     rank = max(a.rank, b.rank) - 2
     letters = LETTERS[:rank]
-    names = []
-    parts = []
+    names, parts = [], []
     for x, other, rest in ((a, b, "nk"), (b, a, "km")):
         lead = rank - (x.rank - 2)
         gone = [
@@ -80,6 +72,11 @@ def product(c: Node, a: Tensor, b: Tensor, dtype: str | None = None) -> Tensor:
         names.append("".join(letters[lead + i] for i in range(x.rank - 2) if i not in gone) + rest)
         parts.append(x.squeeze(gone) if gone else x)
     return c.g.einsum(f"{names[0]},{names[1]}->{letters}nm", parts[0], parts[1], dtype)
+
+
+def wide_product(c: Node, a: Tensor, b: Tensor) -> Tensor:
+    """The same in float32."""
+    return product(c, a, b, None if a.dtype == "f32" else "f32")
 
 
 def is_one(x: Tensor, axis: int) -> bool:
@@ -99,7 +96,7 @@ def gemm(c: Node) -> Tensor:
         if matrix is not None:
             return row_ops.linear(a, matrix, bias)
     b = c[1].transpose() if c.integer("transB") else c[1]
-    result = product(c, a, b, None if a.dtype == "f32" else "f32")
+    result = wide_product(c, a, b)
     result = result if alpha == 1.0 else result * alpha
     if bias is not None and beta != 0.0:
         result = result + (bias.f32() if beta == 1.0 else bias.f32() * beta)
@@ -109,17 +106,10 @@ def gemm(c: Node) -> Tensor:
 @converts("Einsum")
 def einsum(c: Node) -> Tensor:
     spec = c.text("equation").replace(" ", "")
-    names = spec.split("->")[0].split(",")
-    fits = (
-        "->" in spec
-        and "." not in spec
-        and len(names) == 2
-        and all(len(set(name)) == len(name) for name in names)
-    )
-    result = spec.split("->")[-1]
-    if not fits or any(
-        (names[0] + names[1] + result).count(letter) < 2 for letter in spec if letter.isalpha()
-    ):
+    given, arrow, result = spec.partition("->")
+    names, counts = given.split(","), Counter(given + result)
+    fits = arrow and "." not in spec and len(names) == 2 and counts.pop(",") == 1
+    if not fits or min(counts.values()) < 2 or any(len(set(name)) < len(name) for name in names):
         raise Unsupported(
             f"the einsum {spec}; two operands whose letters stand in two places each are wanted"
         )
@@ -133,25 +123,18 @@ def conv(c: Node) -> Tensor:
     x, weight = c[0], c[1]
     kernel, groups = weight.sizes[2:], c.integer("group", 1)
     is_of_channels = groups == weight.size(0) == x.size(1) and groups > 1
-    if (
-        c.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID")
-        or groups != 1
-        and not is_of_channels
-        or math.prod(kernel) > max_operands("concat")
-    ):
-        raise Unsupported(
-            f"a convolution with a kernel of {kernel}, {groups} groups or automatic padding"
-        )
+    is_padded = c.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID")
+    fits = is_of_channels or groups == 1
+    if is_padded or not fits or math.prod(kernel) > max_operands("concat"):
+        text = f"a convolution with a kernel of {kernel}, {groups} groups or automatic padding"
+        raise Unsupported(text)
     parts = windows(c, x.f32() if is_of_channels else x, kernel)
     bias = c.get(2)
     if is_of_channels:
-        taps = weight.f32().flatten(1, -1)
-        terms = [
-            part * taps.select(1, i).reshape([groups, *[1] * len(kernel)])
-            for i, part in enumerate(parts)
-        ]
+        taps, channels = weight.f32().flatten(1, -1), [groups, *[1] * len(kernel)]
+        terms = [part * taps.select(1, i).reshape(channels) for i, part in enumerate(parts)]
         total = functools.reduce(Tensor.__add__, terms)
-        total = total if bias is None else total + bias.f32().reshape([groups, *[1] * len(kernel)])
+        total = total if bias is None else total + bias.f32().reshape(channels)
         return total.to(x.dtype)
     rows = c.g.concat([part.unsqueeze(2) for part in parts], 2).flatten(1, 2)
     rows = rows.permute([0, *range(2, rows.rank), 1])
@@ -169,13 +152,10 @@ def windows(c: Node, x: Tensor, kernel: list[int]) -> list[Tensor]:
     pads = [int(one) for one in c.attributes.get("pads") or [0] * (2 * rank)]
     for axis in range(rank):
         x = padded(x, axis + 2, pads[axis], pads[axis + rank], c.g.number(0, x.dtype))
-    spans = [
-        (x.size(axis + 2) - dilations[axis] * (kernel[axis] - 1) - 1)
-        // strides[axis]
-        * strides[axis]
-        + 1
-        for axis in range(rank)
-    ]
+    spans = []
+    for axis, (width, dilation, stride) in enumerate(zip(kernel, dilations, strides)):
+        places = (x.size(axis + 2) - dilation * (width - 1) - 1) // stride
+        spans.append(places * stride + 1)
     if min(spans) < 1:
         raise Unsupported(f"a kernel of {kernel} larger than its input {x}")
     parts = []

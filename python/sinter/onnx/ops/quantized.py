@@ -14,7 +14,18 @@ from ...importing.types import is_integer
 from ...importing.unsupported import Unsupported
 from ..codes import RANGES, Quantized, coded, dequantized, matrix_of, quantized, spread
 from ..reader import unpacked
-from ..registry import DTYPES, MICROSOFT, Known, Node, Results, Value, axis_in, converts, shape_of
+from ..registry import (
+    DTYPES,
+    MICROSOFT,
+    NAMES,
+    Known,
+    Node,
+    Results,
+    Value,
+    axis_in,
+    converts,
+    shape_of,
+)
 from .products import product
 
 MAX_TERMS = 256  # products of two differences of 8-bit codes whose sum float32 has exactly
@@ -54,7 +65,7 @@ def dequantize(c: Node) -> Results:
     """(code - zero) * scale, rounded once."""
     x = c.value(0)
     axis, dtype = place_of_scales(c, x), c.text("output_dtype") or c.value(1).dtype
-    dtype = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}.get(dtype, dtype)
+    dtype = NAMES.get(dtype, dtype)
     scale, zero = constant(c, 1), constant(c, 2)
     if isinstance(x, Known) and scale is not None and (zero is not None or not c.has(2)):
         return constant_of_codes(c, x, scale, zero, axis, dtype)
@@ -62,7 +73,7 @@ def dequantize(c: Node) -> Results:
     if c.has(2):
         wide = wide - operand(c, 2, x, axis)
     result = wide * operand(c, 1, x, axis)
-    return result.to({"float16": "f16", "bfloat16": "bf16"}.get(dtype, "f32"))
+    return result.to(DTYPES.get(dtype, "f32"))
 
 
 def constant_of_codes(
@@ -82,18 +93,16 @@ def constant_of_codes(
 def quantize(c: Node) -> Results:
     """round(x / scale) + zero, within the type of the codes; the quotient is rounded to the type of x."""
     x, zero = c.value(0), constant(c, 2)
-    named = c.text("output_dtype")
-    dtype = named if named else c.value(2).dtype if c.has(2) else "uint8"
+    dtype = c.text("output_dtype") or (c.value(2).dtype if c.has(2) else "uint8")
     if dtype not in RANGES:
         raise Unsupported(f"codes of {dtype}")
     axis, scale = place_of_scales(c, x), constant(c, 1)
     if isinstance(x, Known) and scale is not None and (zero is not None or not c.has(2)):
         codes = quantized(x.array, scale, zero, axis, c.integer("block_size"), dtype)
         return Known(codes, dtype, x.name, True)
-    ratio = (c[0].f32() / operand(c, 1, x, axis)).to(
-        c[0].dtype if not is_integer(c[0].dtype) else "f32"
-    )
-    return rounded(ratio.f32(), operand(c, 2, x, axis) if c.has(2) else None, dtype)
+    ratio = c[0].f32() / operand(c, 1, x, axis)
+    ratio = ratio if is_integer(c[0].dtype) else ratio.to(c[0].dtype).f32()
+    return rounded(ratio, operand(c, 2, x, axis) if c.has(2) else None, dtype)
 
 
 def rounded(x: Tensor, zero: Tensor | None, dtype: str) -> Quantized:
@@ -183,11 +192,8 @@ def matmul_of_bits(c: Node) -> Tensor:
 def rows_of_bits(c: Node) -> Tensor:
     """Inputs codes, row numbers, scales, zero points."""
     rows, width = c.array(0).shape
-    if (
-        c.value(0).dtype != "uint8"
-        or c.integer("gather_axis")
-        or c.integer("quantize_axis", 1) not in (1, -1)
-    ):
+    is_of_rows = c.integer("gather_axis") == 0 and c.integer("quantize_axis", 1) in (1, -1)
+    if c.value(0).dtype != "uint8" or not is_of_rows:
         raise Unsupported("codes that are no bytes, or columns of a table")
     matrix = matrix_of_bits(c, (0, 2, 3), rows, width * 8 // c.integer("bits", 4))
     numbers = row_numbers(c[1], rows, from_end=True)

@@ -15,22 +15,21 @@ from .movement import along, padded
 MAX_PLACES = 2**24  # float32 counts exactly below this
 
 
-def reduction(*ops: str) -> Callable[[Callable[[Tensor, list[int], bool], Tensor]], None]:
-    """Registers what a reduction computes over axes, which are an attribute or an input."""
+def reduction(
+    op: str, function: Callable[[Tensor, list[int], bool], Tensor], of_floats: bool = False
+) -> None:
+    """Registers what a reduction computes over axes, which are an attribute or an input. of_floats: alone."""
 
-    def register(function: Callable[[Tensor, list[int], bool], Tensor]) -> None:
-        def convert(c: Node) -> Tensor:
-            x = c[0]
-            axes = c.axes(x.rank)
-            if not axes:
-                axes = [] if c.integer("noop_with_empty_axes") else list(range(x.rank))
-            if is_real(x.dtype):
-                return function(x.f32(), axes, bool(c.integer("keepdims", 1))).to(x.dtype)
-            return function(x, axes, bool(c.integer("keepdims", 1)))
+    def convert(c: Node) -> Tensor:
+        x, keepdims = c[0], bool(c.integer("keepdims", 1))
+        axes = c.axes(x.rank)
+        if not axes and not c.integer("noop_with_empty_axes"):
+            axes = list(range(x.rank))
+        if of_floats:
+            c.need_real(x)
+        return function(x.f32() if is_real(x.dtype) else x, axes, keepdims).to(x.dtype)
 
-        converts(*ops)(convert)
-
-    return register
+    converts(op)(convert)
 
 
 def total(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
@@ -39,22 +38,6 @@ def total(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
     if x.dtype != "i64":
         return x.sum(axes, keepdims)
     return sums_of_i64(x, axes, lambda digits: digits.sum(axes, keepdims))
-
-
-reduction("ReduceSum")(total)
-
-
-def real(
-    function: Callable[[Tensor, list[int], bool], Tensor],
-) -> Callable[[Tensor, list[int], bool], Tensor]:
-    """A reduction of float elements alone."""
-
-    def checked(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
-        if not is_real(x.dtype):
-            raise Unsupported(f"the reduction of {x.dtype}")
-        return function(x, axes, keepdims)
-
-    return checked
 
 
 def mean(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
@@ -96,14 +79,23 @@ def log_sum_exp(x: Tensor, axes: list[int], keepdims: bool) -> Tensor:
     return result if keepdims else result.squeeze(axes)
 
 
-reduction("ReduceMean")(real(mean))
-reduction("ReduceMax")(maximum)
-reduction("ReduceMin")(minimum)
-reduction("ReduceLogSumExp")(real(log_sum_exp))
-reduction("ReduceSumSquare")(real(lambda x, axes, keep: total(x * x, axes, keep)))
-reduction("ReduceL1")(real(lambda x, axes, keep: total(x.apply("abs"), axes, keep)))
-reduction("ReduceL2")(real(lambda x, axes, keep: total(x * x, axes, keep).apply("sqrt")))
-reduction("ReduceLogSum")(real(lambda x, axes, keep: total(x, axes, keep).apply("log")))
+reduction("ReduceSum", total)
+reduction("ReduceMax", maximum)
+reduction("ReduceMin", minimum)
+reduction("ReduceMean", mean, True)
+reduction("ReduceLogSumExp", log_sum_exp, True)
+reduction("ReduceSumSquare", lambda x, axes, keep: total(x * x, axes, keep), True)
+reduction("ReduceL1", lambda x, axes, keep: total(x.apply("abs"), axes, keep), True)
+reduction("ReduceL2", lambda x, axes, keep: total(x * x, axes, keep).apply("sqrt"), True)
+reduction("ReduceLogSum", lambda x, axes, keep: total(x, axes, keep).apply("log"), True)
+
+
+@converts("GlobalMaxPool", "GlobalAveragePool")
+def pool_all(c: Node) -> Tensor:
+    """Over all axes behind batch and channels."""
+    c.need_real(c[0])
+    over = maximum if c.op == "GlobalMaxPool" else mean
+    return over(c[0].f32(), list(range(2, c[0].rank)), True).to(c[0].dtype)
 
 
 @converts("ArgMax", "ArgMin")
@@ -130,11 +122,10 @@ def cumsum(c: Node) -> Tensor:
         x = reversed_along(x, axis)
     if c.integer("exclusive"):
         x = padded(x.slice(axis, 0, x.size(axis) - 1), axis, 1, 0, c.g.number(0, x.dtype))
-    result = (
-        cumulative_sum(x, axis)
-        if x.dtype != "i64"
-        else sums_of_i64(x, [axis], lambda digits: cumulative_sum(digits, axis))
-    )
+    if x.dtype == "i64":
+        result = sums_of_i64(x, [axis], lambda digits: cumulative_sum(digits, axis))
+    else:
+        result = cumulative_sum(x, axis)
     return reversed_along(result, axis) if c.integer("reverse") else result
 
 
