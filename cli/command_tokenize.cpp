@@ -108,7 +108,7 @@ void add_tokenize(CLI::App& program, Action& action) {
   command
       .add_option("MODEL", options->model,
                   "folder or file beside which tokenizer.json, tokenizer.model, tokenizer.bin, "
-                  "vocab.txt or vocab.json lies, or one of these")
+                  "vocab.txt or vocab.json lies, one of these, or a .gguf")
       ->required();
   // The library makes no value of an empty text for an std::optional.
   command

@@ -1,5 +1,7 @@
 #include "frontends/gguf/gguf_tokenizer.h"
 
+#include <llvm/Support/Base64.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -79,8 +81,9 @@ class TokenizerMaker {
     if (kind == "gpt2") return byte_level();
     if (kind == "llama") return sentence_piece();
     if (kind == "bert") return word_piece();
+    if (kind == "t5") return unigram();
     return refuse(fmt::format("tokenizer.ggml.model \"{}\" is not supported", printable(kind, 40)),
-                  "supported: gpt2, llama, bert; give token ids");
+                  "supported: gpt2, llama, bert, t5; give token ids");
   }
 
   /// The text of the token whose id is at `key`; empty: there is none.
@@ -268,9 +271,17 @@ class TokenizerMaker {
     return merges;
   }
 
-  Result<std::optional<JsonDocument>> sentence_piece() const {
+  Result<const GgufNumbers*> scores_of_tokens() const {
     SINTER_LET(scores, numbers("tokenizer.ggml.scores", true));
     if (!scores) return refuse("the file has no tokenizer.ggml.scores");
+    for (size_t id = 0; id < tokens_->size(); ++id)
+      if (std::isnan(scores->real(id)))
+        return refuse(fmt::format("the score of token {} is not a number", id));
+    return scores;
+  }
+
+  Result<std::optional<JsonDocument>> sentence_piece() const {
+    SINTER_LET(scores, scores_of_tokens());
     const bool prefix = flag("add_space_prefix", true);
     SINTER_LET(frame, around(true, false));
     const std::string members = fmt::format(
@@ -296,8 +307,6 @@ class TokenizerMaker {
     std::vector<uint32_t> order;
     std::vector<Trie::Entry> symbols;
     for (uint32_t id = 0; id < tokens_->size(); ++id) {
-      if (std::isnan(scores.real(id)))
-        return refuse(fmt::format("the score of token {} is not a number", id));
       symbols.push_back({(*tokens_)[id], static_cast<int32_t>(id)});
       if (type_of(id) == Type::normal) order.push_back(id);
     }
@@ -348,6 +357,51 @@ class TokenizerMaker {
     const std::string name = unknown.substr(1, unknown.rfind(',') - 1);
     return finish(members, fmt::format(R"({{"type": "WordPiece", "unk_token": {}}})", name),
                   vocabulary(of_word_piece));
+  }
+
+  /// T5 and XLM-RoBERTa: SentencePiece's unigram model.
+  Result<std::optional<JsonDocument>> unigram() const {
+    SINTER_LET(scores, scores_of_tokens());
+    SINTER_LET(normalizers, unigram_normalizers());
+    SINTER_LET(frame, around(false, true));
+    const int64_t unknown = integer("tokenizer.ggml.unknown_token_id", 0);
+    if (unknown < 0 || static_cast<size_t>(unknown) >= tokens_->size())
+      return refuse(fmt::format("tokenizer.ggml.unknown_token_id is {}, and there are {} tokens",
+                                unknown, tokens_->size()));
+    const std::string spaces = fmt::format(
+        R"({{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "{}", "split": true}})",
+        flag("add_space_prefix", true) ? "always" : "never");
+    const std::string members = fmt::format(
+        R"({{"normalizer": {{"type": "Sequence", "normalizers": [{}]}},
+             "pre_tokenizer": {}, "post_processor": {}, "decoder": {}}})",
+        fmt::join(normalizers, ", "), spaces, frame, spaces);
+    JsonValue::Array vocabulary;
+    vocabulary.reserve(tokens_->size());
+    for (size_t id = 0; id < tokens_->size(); ++id)
+      vocabulary.push_back(JsonValue(
+          JsonValue::Array{JsonValue(std::string((*tokens_)[id])), JsonValue(scores->real(id))}));
+    return finish(
+        members,
+        fmt::format(R"({{"type": "Unigram", "byte_fallback": false, "unk_id": {}}})", unknown),
+        JsonValue(std::move(vocabulary)));
+  }
+
+  Result<std::vector<std::string>> unigram_normalizers() const {
+    std::vector<std::string> list;
+    if (const GgufValue* value = file_.find("tokenizer.ggml.precompiled_charsmap")) {
+      const auto* numbers = std::get_if<GgufNumbers>(value);
+      if (!numbers || numbers->type() != GgufValueType::u8)
+        return refuse(fmt::format("tokenizer.ggml.precompiled_charsmap is {}, expected bytes",
+                                  to_string(*value)));
+      std::string bytes(numbers->size(), '\0');
+      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(numbers->integer(i));
+      list.push_back(fmt::format(R"({{"type": "Precompiled", "precompiled_charsmap": "{}"}})",
+                                 llvm::encodeBase64(bytes)));
+    }
+    // A space at the end of a text stays, as in the tokenizer.json of such models.
+    if (flag("remove_extra_whitespaces", false))
+      list.push_back(R"({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})");
+    return list;
   }
 
   const GgufFile& file_;

@@ -9,8 +9,9 @@
 namespace sinter {
 
 /// The tokenizer.json; nothing where the file has no tokens. Read are the kinds "gpt2" (byte-level
-/// BPE), "llama" (SentencePiece's BPE by scores) and "bert" (WordPiece). Errors: another kind, a
-/// pre-tokenizer that is not known, arrays that do not fit one another.
+/// BPE), "llama" (SentencePiece's BPE by scores), "bert" (WordPiece) and "t5" (SentencePiece's
+/// unigram model). Errors: another kind, a pre-tokenizer that is not known, arrays that do not fit
+/// one another.
 Result<std::optional<JsonDocument>> gguf_tokenizer_json(const GgufFile& file);
 
 /// bos_token, eos_token and chat_template, as far as the file has them.

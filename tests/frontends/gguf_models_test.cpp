@@ -234,7 +234,16 @@ TEST_CASE("tokenizers that cannot be are refused by name") {
   const auto refused = [](const GgufBytes& bytes, std::initializer_list<std::string_view> parts) {
     check_error(tokenizer_of(bytes), parts);
   };
-  refused(tokenizer_bytes("t5", "default", {"a"}), {"tokenizer.ggml.model \"t5\""});
+  refused(tokenizer_bytes("rwkv", "default", {"a"}), {"tokenizer.ggml.model \"rwkv\""});
+  refused(tokenizer_bytes("t5", "default", {"a"})
+              .array("tokenizer.ggml.scores", kF32, 1, bytes_of_number<float>(0))
+              .string("tokenizer.ggml.precompiled_charsmap", "map"),
+          {"tokenizer.ggml.precompiled_charsmap is \"map\", expected bytes"});
+  refused(tokenizer_bytes("t5", "default", {"a"})
+              .array("tokenizer.ggml.scores", kF32, 1, bytes_of_number<float>(0))
+              .number<int32_t>("tokenizer.ggml.eos_token_id", kI32, 0)
+              .number<int32_t>("tokenizer.ggml.unknown_token_id", kI32, 1),
+          {"tokenizer.ggml.unknown_token_id is 1, and there are 1 tokens"});
   refused(tokenizer_bytes("gpt2", "new-words", {"a"}), {"tokenizer.ggml.pre \"new-words\""});
   refused(tokenizer_bytes("gpt2", "gpt-2", {"a"}), {"tokenizer.ggml.merges"});
   refused(tokenizer_bytes("gpt2", "gpt-2", {"a", "b", "a"}), {"tokens 0 and 2", "both \"a\""});

@@ -67,7 +67,7 @@ void check_gguf_cases(const std::string& name) {
 
 TEST_CASE("tokenizers of GGUF files give the ids and texts of their tokenizer.json") {
   for (const char* name :
-       {"bytelevel_gpt2", "split_llama3", "bytefallback_llama2", "wordpiece_bert"})
+       {"bytelevel_gpt2", "split_llama3", "bytefallback_llama2", "wordpiece_bert", "unigram_t5"})
     check_gguf_cases(name);
 }
 TEST_CASE("byte-level BPE, as in GPT-2") { check_cases("bytelevel_gpt2"); }

@@ -7,6 +7,7 @@ would make of them, GGUF files of the golden tokenizers, and blocks of all quant
 Weights are random and float32. The tests compare both forms bit for bit.
 """
 
+import base64
 import json
 import pathlib
 import re
@@ -370,7 +371,8 @@ def finish(writer):
 
 
 KINDS = {"bytelevel_gpt2": ("gpt2", "gpt-2"), "split_llama3": ("gpt2", "llama-bpe"),
-         "bytefallback_llama2": ("llama", "default"), "wordpiece_bert": ("bert", "default")}
+         "bytefallback_llama2": ("llama", "default"), "wordpiece_bert": ("bert", "default"),
+         "unigram_t5": ("t5", "default")}
 
 
 def token_type(text, added, kind):
@@ -385,7 +387,10 @@ def make_tokenizer(name):
     kind, pre = KINDS[name]
     source = json.loads((HERE / "tokenizers" / name / "tokenizer.json").read_text())
     added = {token["content"]: token for token in source["added_tokens"]}
-    vocabulary = source["model"]["vocab"] | {text: token["id"] for text, token in added.items()}
+    vocabulary = source["model"]["vocab"]
+    if kind == "t5":
+        vocabulary = {text: id for id, (text, _) in enumerate(vocabulary)}
+    vocabulary = vocabulary | {text: token["id"] for text, token in added.items()}
     texts = sorted(vocabulary, key=vocabulary.get)
     assert [vocabulary[text] for text in texts] == list(range(len(texts))), name
     types = [token_type(text, added, kind) for text in texts]
@@ -407,6 +412,13 @@ def make_tokenizer(name):
         scores = {merge.replace(" ", ""): -float(i) for i, merge in reversed(list(enumerate(merges)))}
         writer.add_token_scores([scores.get(text, -1e6) for text in texts])
         writer.add_unk_token_id(vocabulary["<unk>"])
+    if kind == "t5":
+        writer.add_token_scores([score for _, score in source["model"]["vocab"]])
+        writer.add_unk_token_id(source["model"]["unk_id"])
+        writer.add_add_space_prefix(True)
+        writer.add_remove_extra_whitespaces(True)
+        writer.add_precompiled_charsmap(
+            base64.b64decode(source["normalizer"]["normalizers"][0]["precompiled_charsmap"]))
     bos = next((text for text in ("<s>", "<|begin_of_text|>", "<|endoftext|>") if text in vocabulary), None)
     if bos:
         writer.add_bos_token_id(vocabulary[bos])
