@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kExperts = "_exps.weight";
 constexpr int64_t kMaxExpertTensors = 1024;
+constexpr int64_t kPieceBytes = int64_t{1} << 18;  // of a tensor, that are read at once
 
 /// The type of elements that have no blocks.
 std::optional<DType> plain_type(GgufType type) {
@@ -283,15 +284,29 @@ void GgufTensors::dequantize(const Part& part, std::span<const std::byte> stored
   }
 }
 
-Result<std::vector<std::byte>> GgufTensors::stored_rows(const Part& part) const {
+template <typename Take>
+Status GgufTensors::for_rows(const Part& part, Take&& take) const {
   const GgufTensor& tensor = *part.tensor;
-  std::vector<std::byte> stored(bytes_of(tensor.type, elements_of(part.dims)));
-  SINTER_TRY(file_.read(tensor, bytes_of(tensor.type, part.first_row * part.dims.back()), stored));
-  if (part.head == 0) return stored;
-  std::vector<std::byte> rows(stored.size());
-  deinterleave_rows(stored, part.head, stored.size() / static_cast<uint64_t>(part.dims.front()),
-                    rows);
-  return rows;
+  const uint64_t begin = bytes_of(tensor.type, part.first_row * part.dims.back());
+  const int64_t rows = part.dims.front();
+  const uint64_t row_bytes =
+      bytes_of(tensor.type, elements_of(part.dims)) / static_cast<uint64_t>(rows);
+  const int64_t step = part.head != 0
+                           ? part.head
+                           : std::max<int64_t>(1, kPieceBytes / static_cast<int64_t>(row_bytes));
+  std::vector<std::byte> stored, ordered;
+  for (int64_t row = 0; row < rows; row += step) {
+    const int64_t count = std::min(step, rows - row);
+    stored.resize(static_cast<uint64_t>(count) * row_bytes);
+    SINTER_TRY(file_.read(tensor, begin + static_cast<uint64_t>(row) * row_bytes, stored));
+    if (part.head != 0) {
+      ordered.resize(stored.size());
+      deinterleave_rows(stored, part.head, row_bytes, ordered);
+      stored.swap(ordered);
+    }
+    SINTER_TRY(take(stored, row, count));
+  }
+  return {};
 }
 
 Status GgufTensors::read(std::string_view name, std::span<std::byte> out) const {
@@ -303,21 +318,24 @@ Status GgufTensors::read(std::string_view name, std::span<std::byte> out) const 
   const bool plain = plain_type(type).has_value();
   if (plain && part.head == 0 && !part.minus_one)
     return file_.read(*part.tensor, bytes_of(type, part.first_row * part.dims.back()), out);
-  SINTER_LET(stored, stored_rows(part));
-  if (!plain) SINTER_TRY(check_scales(part, stored));
   if (coded) {
     const TensorType given = type_of_part(coded->first->second, coded->second);
     SINTER_CHECK(static_cast<int64_t>(out.size()) == storage_bytes(given).constant(), "{}", name);
-    copy_part(type, coded->second, stored, out);
-    return {};
   }
-  if (!plain) {
-    dequantize(part, stored, out);
+  const size_t row_bytes = out.size() / static_cast<size_t>(part.dims.front());
+  return for_rows(part, [&](std::vector<std::byte>& stored, int64_t row, int64_t rows) -> Status {
+    const auto to =
+        out.subspan(static_cast<size_t>(row) * row_bytes, static_cast<size_t>(rows) * row_bytes);
+    if (!plain) SINTER_TRY(check_scales(part, stored));
+    if (part.minus_one) subtract_one(stored);
+    if (coded)
+      copy_part(type, coded->second, stored, to);
+    else if (plain)
+      std::memcpy(to.data(), stored.data(), to.size());
+    else
+      dequantize(part, stored, to);
     return {};
-  }
-  if (part.minus_one) subtract_one(stored);
-  std::memcpy(out.data(), stored.data(), out.size());
-  return {};
+  });
 }
 
 }  // namespace sinter

@@ -54,8 +54,9 @@ class GgufTensors final : public TensorSource {
   /// Sets the rows of a head of q and k, which are interleaved.
   Status note_heads(Part& part) const;
   bool is_coded(const GgufTensor& tensor) const;
-  /// The bytes of a part, its rows in order.
-  Result<std::vector<std::byte>> stored_rows(const Part& part) const;
+  /// Calls take(bytes, first row, rows) for pieces of a part, its rows in order.
+  template <typename Take>
+  Status for_rows(const Part& part, Take&& take) const;
   Status check_scales(const Part& part, std::span<const std::byte> stored) const;
   void dequantize(const Part& part, std::span<const std::byte> stored,
                   std::span<std::byte> out) const;
