@@ -24,6 +24,34 @@ std::optional<int64_t> parse_group(std::string_view text) {
   return std::nullopt;
 }
 
+struct ScaleName {
+  std::string_view name;
+  DType type;
+  int part_bits;
+};
+constexpr ScaleName kScales[] = {{"f32", DType::f32, 0},
+                                 {"f16", DType::f16, 0},
+                                 {"bf16", DType::bf16, 0},
+                                 {"f16x6", DType::f16, 6},
+                                 {"f16x8", DType::f16, 8}};
+
+std::string_view scale_name(const CodeFormat& format) {
+  for (const ScaleName& scale : kScales)
+    if (scale.type == format.scale && scale.part_bits == format.part_bits) return scale.name;
+  SINTER_CHECK(false, "the type of a scale");
+}
+
+/// What is wrong with scales of parts; empty: nothing.
+std::string_view fault_of_parts(const CodeFormat& format) {
+  if (format.part_bits == 0) return {};
+  if (format.bits() == 8 || format.zeros)
+    return "scales of parts take codes of 4 to 6 bits, no zeros";
+  if (format.group != 16 && format.group != 32)
+    return "scales of parts take the groups g16 and g32";
+  if (format.part_bits == 8 && format.minima) return "only scales f16x6 have minima";
+  return {};
+}
+
 }  // namespace
 
 const CodeInfo& code_info(Code code) { return kCodes[static_cast<size_t>(code)]; }
@@ -43,14 +71,19 @@ Result<CodeFormat> parse_code_format(std::string_view text) {
   if (words.size() < 3) return reject("must be a code, a group and the type of a scale");
   CodeFormat format;
   const std::optional<Code> code = parse_code(view(words[0]));
-  if (!code) return reject("the code must be int8, uint8, int4, uint4, e4m3, e2m1 or iq4nl");
+  if (!code)
+    return reject(
+        "the code must be int8, uint8, int4, uint4, int5, uint5, int6, e4m3, e2m1 or "
+        "iq4nl");
   format.code = *code;
   const std::optional<int64_t> group = parse_group(view(words[1]));
   if (!group) return reject("the group must be row, g16, g32, g64 or g128");
   format.group = *group;
-  const std::optional<DType> scale = parse_dtype(view(words[2]));
-  if (!scale || !is_float(*scale)) return reject("a scale must be f32, f16 or bf16");
-  format.scale = *scale;
+  const auto* scale =
+      llvm::find_if(kScales, [&](const ScaleName& s) { return s.name == view(words[2]); });
+  if (scale == std::end(kScales)) return reject("a scale must be f32, f16, bf16, f16x6 or f16x8");
+  format.scale = scale->type;
+  format.part_bits = scale->part_bits;
   llvm::ArrayRef<llvm::StringRef> rest = llvm::ArrayRef(words).drop_front(3);
   format.zeros = !rest.empty() && rest.front() == "zeros";
   if (format.zeros) rest = rest.drop_front();
@@ -59,13 +92,14 @@ Result<CodeFormat> parse_code_format(std::string_view text) {
   if (!rest.empty()) return reject("after the scale may follow zeros, then minima");
   if (format.zeros && !code_info(format.code).integer)
     return reject("only codes of integers have zeros");
+  if (const std::string_view fault = fault_of_parts(format); !fault.empty()) return reject(fault);
   return format;
 }
 
 std::string to_string(const CodeFormat& format) {
   return fmt::format("{} {} {}{}{}", code_info(format.code).name,
                      format.group == 0 ? "row" : fmt::format("g{}", format.group),
-                     to_string(format.scale), format.zeros ? " zeros" : "",
+                     scale_name(format), format.zeros ? " zeros" : "",
                      format.minima ? " minima" : "");
 }
 
@@ -77,6 +111,11 @@ CodeFormat code_format(const Attributes& attrs) {
 
 int64_t code_groups(const CodeFormat& format, int64_t length) {
   return format.group == 0 ? 1 : ceil_div(length, format.group);
+}
+
+int64_t code_scales(const CodeFormat& format, int64_t length) {
+  return format.part_bits == 0 ? code_groups(format, length)
+                               : ceil_div(length, int64_t{kCodeRound});
 }
 
 int64_t code_words(const CodeFormat& format, int64_t length) {

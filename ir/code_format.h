@@ -2,10 +2,12 @@
 //
 //   "CODE GROUP SCALE [zeros] [minima]"
 //       CODE     a row of formats.def
-//       GROUP    "row": one scale a row; "g16", "g32", "g64", "g128": one for so many columns, of
-//       which
-//                the last group of a row may have fewer
+//       GROUP    "row": one scale a row; "g16", "g32", "g64", "g128": one for each run of this many
+//                columns; the last group of a row may have fewer
 //       SCALE    f32, f16 or bf16; minima have the same type
+//                f16x6, f16x8: a group has an integer of 6 or 8 bits, its part, which is
+//                multiplied by an f16 of kCodeRound columns. Parts of 8 bits are -128 .. 127, of 6
+//                bits -32 .. 31, or beside minima 0 .. 63; f16x6 has minima of such parts, too
 //       zeros    a zero point for each scale, an integer of 16 bits
 //       minima   a minimum for each scale
 #pragma once
@@ -38,11 +40,16 @@ struct CodeFormat {
   int64_t group = 0;  // columns of a scale: 16, 32, 64 or 128; 0: all of a row
   DType scale = DType::f32;
   bool zeros = false, minima = false;
+  int part_bits = 0;  // of the integers by which the f16 of kCodeRound columns is multiplied, or 0
 
   int64_t bits() const { return code_info(code).bits; }
   CodeLayout layout() const {
-    return {static_cast<int>(bits()), static_cast<int>(group),
-            static_cast<int>(dtype_info(scale).bits / 8), zeros, minima};
+    return {static_cast<int>(bits()),
+            static_cast<int>(group),
+            static_cast<int>(dtype_info(scale).bits / 8),
+            zeros,
+            minima,
+            part_bits};
   }
   friend bool operator==(const CodeFormat&, const CodeFormat&) = default;
 };
@@ -53,11 +60,19 @@ std::string to_string(const CodeFormat& format);
 /// The format of an op that has the attribute `codes`, and passed inference.
 CodeFormat code_format(const Attributes& attrs);
 
-/// Counts for a row of `length` codes: its scales, 32-bit words of its dense codes, words of the
-/// packed row.
+/// Counts for a row of `length` codes: its groups, its numbers of the type `scale` (a group's, or
+/// factors of parts), 32-bit words of its dense codes, words of the packed row.
 int64_t code_groups(const CodeFormat& format, int64_t length);
+int64_t code_scales(const CodeFormat& format, int64_t length);
 int64_t code_words(const CodeFormat& format, int64_t length);
 int64_t row_words(const CodeFormat& format, int64_t length);
+
+/// An element of the parts of pack_codes: the part of a scale in the lower 16 bits, the part of its
+/// minimum in the upper ones.
+inline int32_t join_parts(CodeParts parts) {
+  return static_cast<int32_t>((static_cast<uint32_t>(parts.scale) & 0xffffu) |
+                              static_cast<uint32_t>(parts.minimum) << 16);
+}
 
 /// The value of code `k` of a word.
 float code_value(Code code, uint32_t word, int k);

@@ -2,15 +2,26 @@
 //
 // A chunk is 8 neighbouring codes of a row, a round 32 chunks, one for each lane of a warp, and a
 // step the rounds of which a lane has 16 bytes of codes: 4 rounds of 4 bits, 2 of 8 bits. The last
-// step of a row has as many rounds as are left; codes behind the row's end are 0.
+// step of a row has as many rounds as are left; codes behind the row's end are 0. Codes of 5 and 6
+// bits stand in two planes: four bits of each as codes of 4 bits do, then their upper bits, of
+// which a chunk has 1 or 2 bytes.
 //
 //   row:   | step | step | ... | tail: one scale a row |
-//   step:  | codes of lane 0: round 0, 1, .. | of lane 1 | ... | scales | zeros | minima | padding
-//   |
+//   step:  | codes of lane 0: round 0, 1, .. | of lane 1 | ... | upper bits likewise |
+//          | scales | zeros | minima | padding |
 //
 // Scales of a step are sorted by place of the group in a round, then by round: a lane reads the
 // scales of its rounds at once. Zeros (16-bit integers) and minima (of the scale's type) are sorted
 // likewise. A step, a tail and so a row have a multiple of 16 bytes.
+//
+// Scales of parts: a group's scale is an integer, its part, times the factor of a round; its
+// minimum likewise. A step has in the place of scales
+//
+//   | lower bits of parts | upper bits of parts | of each round the factor, with minima a second |
+//
+// A part of 8 bits has lower bits alone. A part of 6 bits is 0 .. 63 beside a minimum, whose part
+// is the same; else it stands plus 32. Lower bits: four of the scale's part, then four of the
+// minimum's; upper bits: two of each. Both are sorted as scales are.
 #pragma once
 
 #include "ir/scalar_math.h"
@@ -27,14 +38,18 @@ constexpr int kCodeTail = 16;  // bytes: the scale at 0, the zero at 4, the mini
 struct CodeLayout {
   int bits;         // of a code
   int group;        // codes of a scale; 0: all of a row
-  int scale_bytes;  // of a scale and of a minimum
+  int scale_bytes;  // of a scale and of a minimum; of a factor
   bool zeros, minima;
+  int part_bits = 0;  // of a part; 0: scales have no parts
 
-  SINTER_DEVICE constexpr int step_rounds() const { return 16 / bits; }
+  /// Bits of a code in the first plane, and in the second.
+  SINTER_DEVICE constexpr int low_bits() const { return bits < 8 ? 4 : 8; }
+  SINTER_DEVICE constexpr int upper_bits() const { return bits - low_bits(); }
+  SINTER_DEVICE constexpr int step_rounds() const { return 16 / low_bits(); }
   SINTER_DEVICE constexpr int step_length() const { return step_rounds() * kCodeRound; }
-  /// Bytes of the codes of a step, and of a lane's codes in a round.
+  /// Bytes of the codes of a step, and of a lane's codes in a round, in the first plane.
   SINTER_DEVICE constexpr int code_bytes(int rounds) const { return kCodeLanes * bits * rounds; }
-  SINTER_DEVICE constexpr int lane_bytes() const { return bits; }
+  SINTER_DEVICE constexpr int lane_bytes() const { return low_bits(); }
   SINTER_DEVICE constexpr int round_groups() const { return group == 0 ? 0 : kCodeRound / group; }
 
   /// The index, among a step's scales, of the scale for a lane's round `round`.
@@ -42,6 +57,7 @@ struct CodeLayout {
     return lane * kCodeChunk / group * rounds + round;
   }
   /// Offsets in a step, in bytes.
+  SINTER_DEVICE constexpr int upper(int rounds) const { return kCodeLanes * low_bits() * rounds; }
   SINTER_DEVICE constexpr int scales(int rounds) const { return code_bytes(rounds); }
   SINTER_DEVICE constexpr int zeros_at(int rounds) const {
     return scales(rounds) + round_groups() * rounds * scale_bytes;
@@ -49,8 +65,21 @@ struct CodeLayout {
   SINTER_DEVICE constexpr int minima_at(int rounds) const {
     return zeros_at(rounds) + (zeros ? round_groups() * rounds * 2 : 0);
   }
+  /// Bits of a group's entry in the two planes of parts, where they begin, and the factors.
+  SINTER_DEVICE constexpr int part_low() const { return minima || part_bits == 8 ? 8 : 4; }
+  SINTER_DEVICE constexpr int part_upper() const { return part_bits == 8 ? 0 : minima ? 4 : 2; }
+  SINTER_DEVICE constexpr int upper_parts_at(int rounds) const {
+    return scales(rounds) + round_groups() * rounds * part_low() / 8;
+  }
+  SINTER_DEVICE constexpr int factors_at(int rounds) const {
+    return upper_parts_at(rounds) + round_groups() * rounds * part_upper() / 8;
+  }
+  SINTER_DEVICE constexpr int factor_bytes() const {
+    return minima ? 2 * scale_bytes : scale_bytes;
+  }
   SINTER_DEVICE constexpr int step_bytes(int rounds) const {
-    const int end = minima_at(rounds) + (minima ? round_groups() * rounds * scale_bytes : 0);
+    const int of_groups = minima_at(rounds) + (minima ? round_groups() * rounds * scale_bytes : 0);
+    const int end = part_bits == 0 ? of_groups : factors_at(rounds) + rounds * factor_bytes();
     return (end + 15) / 16 * 16;
   }
   SINTER_DEVICE constexpr int step_bytes() const { return step_bytes(step_rounds()); }
@@ -68,8 +97,44 @@ struct CodeLayout {
   }
 };
 
+/// The parts of a group: what its scale and its minimum are multiplied by.
+struct CodeParts {
+  int scale, minimum;
+};
+/// By the bits of a group's entry in both planes.
+SINTER_DEVICE constexpr CodeParts code_parts(const CodeLayout& layout, math::u32 low,
+                                             math::u32 upper) {
+  if (layout.part_bits == 8) return {static_cast<int>(low << 24) >> 24, 0};
+  const int scale = static_cast<int>((low & 15u) | (upper & 3u) << 4);
+  if (!layout.minima) return {scale - 32, 0};
+  return {scale, static_cast<int>(low >> 4 & 15u) | static_cast<int>(upper >> 2 & 3u) << 4};
+}
+
 /// The float32 value of code `k` of a 32-bit word; exact.
 namespace codes {
+
+/// Code `k` of `bits` bits, which stands in the word.
+template <int bits>
+SINTER_DEVICE int number(math::u32 word, int k) {
+  return static_cast<int>(word >> bits * k & ((1u << bits) - 1));
+}
+
+/// 0 .. 31; n - 16 and n - 32 for the bits n.
+struct uint5 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    return static_cast<float>(number<5>(word, k));
+  }
+};
+struct int5 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    return static_cast<float>(number<5>(word, k) - 16);
+  }
+};
+struct int6 {
+  static SINTER_DEVICE float value(math::u32 word, int k) {
+    return static_cast<float>(number<6>(word, k) - 32);
+  }
+};
 
 struct int8 {
   static SINTER_DEVICE float value(math::u32 word, int k) {

@@ -7,8 +7,9 @@ namespace sinter {
 std::string packed_matrix(const CodeFormat& format, int64_t length) {
   const std::string values =
       fmt::format("codes::{}, {}, {}", code_info(format.code).name, format.bits(), format.group);
-  return fmt::format("PackedMatrix<{}, {}, {}, {}, {}>", values, memory_type(format.scale),
-                     format.zeros, format.minima, length);
+  const std::string parts = format.part_bits == 0 ? "" : fmt::format(", {}", format.part_bits);
+  return fmt::format("PackedMatrix<{}, {}, {}, {}, {}{}>", values, memory_type(format.scale),
+                     format.zeros, format.minima, length, parts);
 }
 
 }  // namespace sinter

@@ -90,7 +90,8 @@ void fill_as(DType dtype, std::span<std::byte> out, uint64_t key, float (*value)
   }
 }
 
-/// Words of codes, all of whose bits are random but one of each byte: so no byte is a NaN of e4m3.
+/// Words of codes, or parts of scales, all of whose bits are random but one of each byte: so no
+/// byte is a NaN of e4m3.
 void fill_codes(std::span<std::byte> out, uint64_t key) {
   constexpr uint64_t kept = 0xF7F7F7F7F7F7F7F7u;
   for (size_t at = 0; at < out.size(); at += sizeof(uint64_t)) {
@@ -122,7 +123,7 @@ Status RandomTensorSource::read(std::string_view name, std::span<std::byte> out)
   auto at = types_.find(name);
   if (at == types_.end()) return tl::make_unexpected(missing(name));
   const uint64_t key = stream_key(seed_, name);
-  if (at->second.dtype == DType::i32 && name.ends_with(".codes"))
+  if (at->second.dtype == DType::i32 && (name.ends_with(".codes") || name.ends_with(".parts")))
     fill_codes(out, key);
   else
     fill_as(at->second.dtype, out, key,

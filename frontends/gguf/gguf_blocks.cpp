@@ -62,18 +62,17 @@ int five_bits(Bytes codes, uint32_t fifth, int i) {
   return nibble(codes, i) | static_cast<int>((fifth >> i) & 1) << 4;
 }
 
+int q5_0_code(Bytes b, int i) { return five_bits(b.from(6), b.number<uint32_t>(2), i); }
+int q5_1_code(Bytes b, int i) { return five_bits(b.from(8), b.number<uint32_t>(4), i); }
+
 void dequantize_q5_0(const std::byte* block, float* out) {
   const Bytes b(block);
-  const auto fifth = b.number<uint32_t>(2);
-  each(kGroup, out,
-       [&](int i) { return b.half(0) * number_of(five_bits(b.from(6), fifth, i) - 16); });
+  each(kGroup, out, [&](int i) { return b.half(0) * number_of(q5_0_code(b, i) - 16); });
 }
 
 void dequantize_q5_1(const std::byte* block, float* out) {
   const Bytes b(block);
-  const auto fifth = b.number<uint32_t>(4);
-  each(kGroup, out,
-       [&](int i) { return b.half(0) * number_of(five_bits(b.from(8), fifth, i)) + b.half(2); });
+  each(kGroup, out, [&](int i) { return b.half(0) * number_of(q5_1_code(b, i)) + b.half(2); });
 }
 
 void dequantize_q8_0(const std::byte* block, float* out) {
@@ -134,26 +133,32 @@ int k_nibble(Bytes codes, int i) {
   return i / 32 % 2 == 0 ? codes.low(at) : codes.high(at);
 }
 
+int q4_k_code(Bytes b, int i) { return k_nibble(b.from(16), i); }
+int q5_k_code(Bytes b, int i) {
+  return k_nibble(b.from(48), i) | (b[16 + i % 32] >> (i / 32) & 1) << 4;
+}
+
 void dequantize_q4_k(const std::byte* block, float* out) {
   const Bytes b(block);
-  dequantize_k(b, out, [&](int i) { return k_nibble(b.from(16), i); });
+  dequantize_k(b, out, [&](int i) { return q4_k_code(b, i); });
 }
 
 void dequantize_q5_k(const std::byte* block, float* out) {
   const Bytes b(block);
-  dequantize_k(b, out, [&](int i) {
-    return k_nibble(b.from(48), i) | (b[16 + i % 32] >> (i / 32) & 1) << 4;
-  });
+  dequantize_k(b, out, [&](int i) { return q5_k_code(b, i); });
+}
+
+int q6_k_code(Bytes b, int i) {
+  const int half = i / 128, run = i % 128 / 32, at = 64 * half + run % 2 * 32 + i % 32;
+  const int low = run < 2 ? b.low(at) : b.high(at);
+  return low | (b[128 + 32 * half + i % 32] >> (2 * run) & 3) << 4;
 }
 
 void dequantize_q6_k(const std::byte* block, float* out) {
   const Bytes b(block);
   const float scale = b.half(208);
   each(kSuperBlock, out, [&](int i) {
-    const int half = i / 128, run = i % 128 / 32, at = 64 * half + run % 2 * 32 + i % 32;
-    const int low = run < 2 ? b.low(at) : b.high(at);
-    const int high = b[128 + 32 * half + i % 32] >> (2 * run) & 3;
-    return scale * number_of(b.signed_at(192 + i / 16)) * number_of((low | high << 4) - 32);
+    return scale * number_of(b.signed_at(192 + i / 16)) * number_of(q6_k_code(b, i) - 32);
   });
 }
 
@@ -162,15 +167,17 @@ void dequantize_iq4_nl(const std::byte* block, float* out) {
   each(kGroup, out, [&](int i) { return b.half(0) * kIq4Values[nibble(b.from(2), i)]; });
 }
 
+int iq4_xs_scale(Bytes b, int group) {
+  const int low = group % 2 == 0 ? b.low(4 + group / 2) : b.high(4 + group / 2);
+  return (low | (b.number<uint16_t>(2) >> 2 * group & 3) << 4) - 32;
+}
+int iq4_xs_code(Bytes b, int i) { return nibble(b.from(8 + i / kGroup * 16), i % kGroup); }
+
 void dequantize_iq4_xs(const std::byte* block, float* out) {
   const Bytes b(block);
-  const auto high = b.number<uint16_t>(2);
-  for (int group = 0; group < kSuperBlock / kGroup; ++group) {
-    const int low = group % 2 == 0 ? b.low(4 + group / 2) : b.high(4 + group / 2);
-    const float scale = b.half(0) * number_of((low | (high >> 2 * group & 3) << 4) - 32);
-    each(kGroup, out + 32 * group,
-         [&](int i) { return scale * kIq4Values[nibble(b.from(8 + 16 * group), i)]; });
-  }
+  each(kSuperBlock, out, [&](int i) {
+    return b.half(0) * number_of(iq4_xs_scale(b, i / kGroup)) * kIq4Values[iq4_xs_code(b, i)];
+  });
 }
 
 void dequantize_mxfp4(const std::byte* block, float* out) {
@@ -196,7 +203,112 @@ constexpr Row kRows[] = {
     {GgufType::MXFP4, dequantize_mxfp4},
 };
 
+// Packed matrices. The numbers of a block, each of which becomes an element of an operand.
+
+template <int at>
+int nibble_code(Bytes b, int i) {
+  return nibble(b.from(at), i);
+}
+int q8_0_code(Bytes b, int i) { return b[2 + i]; }
+
+CodeParts q4_k_parts(Bytes b, int group) {
+  const auto [scale, minimum] = k_scale(b.from(4), group);
+  return {scale, minimum};
+}
+CodeParts q6_k_parts(Bytes b, int group) { return {b.signed_at(192 + group), 0}; }
+CodeParts iq4_xs_parts(Bytes b, int group) { return {iq4_xs_scale(b, group), 0}; }
+
+/// The codes of a block of `count`, densely.
+template <int count, int bits, int (*code)(Bytes, int)>
+void copy_block_codes(const std::byte* block, std::byte* out) {
+  const Bytes b(block);
+  for (int i = 0; i < count; i += kCodeChunk) {
+    uint64_t chunk = 0;
+    for (int k = 0; k < kCodeChunk; ++k) chunk |= static_cast<uint64_t>(code(b, i + k)) << bits * k;
+    std::memcpy(out + i / kCodeChunk * bits, &chunk, bits);
+  }
+}
+
+/// The bits of an f16 of a block.
+template <int at>
+uint16_t half_bits(Bytes b) {
+  return b.number<uint16_t>(at);
+}
+/// A minimum, where the block has what is added.
+uint16_t negative_half_bits(Bytes b) { return half_bits<2>(b) ^ 0x8000; }
+/// The bf16 of an exponent of two; the smallest is subnormal.
+uint16_t exponent_bits(Bytes b) { return static_cast<uint16_t>(b[0] == 0 ? 0x0040 : b[0] << 7); }
+
+struct PackedBlock {
+  GgufType type;
+  std::string_view format;
+  void (*copy_codes)(const std::byte* block, std::byte* out);
+  uint16_t (*scale)(Bytes b) = half_bits<0>;
+  uint16_t (*minimum)(Bytes b) = nullptr;
+  CodeParts (*parts)(Bytes b, int group) = nullptr;
+};
+constexpr PackedBlock kPackedBlocks[] = {
+    {GgufType::Q4_0, "int4 g32 f16", copy_block_codes<kGroup, 4, nibble_code<2>>},
+    {GgufType::Q4_1, "uint4 g32 f16 minima", copy_block_codes<kGroup, 4, nibble_code<4>>,
+     half_bits<0>, negative_half_bits},
+    {GgufType::Q5_0, "int5 g32 f16", copy_block_codes<kGroup, 5, q5_0_code>},
+    {GgufType::Q5_1, "uint5 g32 f16 minima", copy_block_codes<kGroup, 5, q5_1_code>, half_bits<0>,
+     negative_half_bits},
+    {GgufType::Q8_0, "int8 g32 f16", copy_block_codes<kGroup, 8, q8_0_code>},
+    {GgufType::Q4_K, "uint4 g32 f16x6 minima", copy_block_codes<kSuperBlock, 4, q4_k_code>,
+     half_bits<0>, half_bits<2>, q4_k_parts},
+    {GgufType::Q5_K, "uint5 g32 f16x6 minima", copy_block_codes<kSuperBlock, 5, q5_k_code>,
+     half_bits<0>, half_bits<2>, q4_k_parts},
+    {GgufType::Q6_K, "int6 g16 f16x8", copy_block_codes<kSuperBlock, 6, q6_k_code>, half_bits<208>,
+     nullptr, q6_k_parts},
+    {GgufType::IQ4_NL, "iq4nl g32 f16", copy_block_codes<kGroup, 4, nibble_code<2>>},
+    {GgufType::IQ4_XS, "iq4nl g32 f16x6", copy_block_codes<kSuperBlock, 4, iq4_xs_code>,
+     half_bits<0>, nullptr, iq4_xs_parts},
+    {GgufType::MXFP4, "e2m1 g32 bf16", copy_block_codes<kGroup, 4, nibble_code<1>>, exponent_bits},
+};
+
+const PackedBlock* packed_block(GgufType type) {
+  for (const PackedBlock& block : kPackedBlocks)
+    if (block.type == type) return &block;
+  return nullptr;
+}
+
+/// The numbers of a block in an operand, at `out`; `groups`: those of a block.
+void copy_block(const PackedBlock& packed, BlockPart part, const std::byte* block, size_t groups,
+                std::byte* out) {
+  const auto put = [](std::byte* to, auto number) { std::memcpy(to, &number, sizeof number); };
+  switch (part) {
+    case BlockPart::codes:
+      return packed.copy_codes(block, out);
+    case BlockPart::scales:
+      return put(out, packed.scale(Bytes(block)));
+    case BlockPart::minima:
+      return put(out, packed.minimum(Bytes(block)));
+    case BlockPart::parts:
+      for (size_t group = 0; group < groups; ++group)
+        put(out + group * sizeof(int32_t),
+            join_parts(packed.parts(Bytes(block), static_cast<int>(group))));
+  }
+}
+
 }  // namespace
+
+std::optional<CodeFormat> code_format_of(GgufType type) {
+  const PackedBlock* block = packed_block(type);
+  if (!block) return std::nullopt;
+  return *parse_code_format(block->format);
+}
+
+void copy_part(GgufType type, BlockPart part, std::span<const std::byte> blocks,
+               std::span<std::byte> out) {
+  const PackedBlock& packed = *packed_block(type);
+  const GgufTypeInfo& info = gguf_type_info(type);
+  const size_t count = blocks.size() / static_cast<size_t>(info.block_bytes);
+  const size_t bytes = out.size() / count;  // that a block fills
+  for (size_t n = 0; n < count; ++n)
+    copy_block(packed, part, blocks.data() + n * static_cast<size_t>(info.block_bytes),
+               bytes / sizeof(int32_t), out.data() + n * bytes);
+}
 
 Dequantize dequantize_of(GgufType type) {
   for (const Row& row : kRows)

@@ -1,9 +1,12 @@
-// Values of the elements of GGUF's blocks.
+// Values of the elements of GGUF's blocks, and what packed matrices have of them.
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <span>
 
 #include "frontends/gguf/gguf_file.h"
+#include "ir/code_format.h"
 
 namespace sinter {
 
@@ -18,5 +21,14 @@ std::string dequantized_types();
 
 /// Whether a block has a scale without a value: the exponent 255 of MXFP4.
 bool has_invalid_scale(GgufType type, const std::byte* block);
+
+/// How packed matrices have the elements of a type; nullopt: they do not.
+std::optional<CodeFormat> code_format_of(GgufType type);
+
+/// An operand of pack_codes for one row or several, as NAME of coded_tensor.h.
+enum class BlockPart : uint8_t { codes, scales, minima, parts };
+/// Fills `out` with an operand of the rows that have `blocks`, of a type with a format.
+void copy_part(GgufType type, BlockPart part, std::span<const std::byte> blocks,
+               std::span<std::byte> out);
 
 }  // namespace sinter

@@ -5,12 +5,14 @@
 
 #include "frontends/gguf/gguf_blocks.h"
 #include "frontends/gguf/gguf_metadata.h"
+#include "ir/sym_expr.h"
 
 namespace sinter {
 namespace {
 
 constexpr std::string_view kExperts = "_exps.weight";
 constexpr int64_t kMaxExpertTensors = 1024;
+constexpr int64_t kPieceBytes = int64_t{1} << 18;  // of a tensor, that are read at once
 
 /// The type of elements that have no blocks.
 std::optional<DType> plain_type(GgufType type) {
@@ -39,53 +41,41 @@ uint64_t bytes_of(GgufType type, int64_t elements) {
   return static_cast<uint64_t>(elements / info.block_elements * info.block_bytes);
 }
 
-/// Codes of a row of blocks as words, or its scales.
-void copy_codes(GgufType type, std::span<const std::byte> blocks, std::span<std::byte> out) {
-  constexpr size_t kScaleBytes = 2, kWords = 16;
-  const size_t bytes = static_cast<size_t>(gguf_type_info(type).block_bytes);
-  std::byte* to = out.data();
-  for (size_t at = 0; at < blocks.size(); at += bytes) {
-    const std::byte* codes = blocks.data() + at + kScaleBytes;
-    if (type == GgufType::Q8_0) {
-      std::memcpy(to, codes, bytes - kScaleBytes);
-      to += bytes - kScaleBytes;
-      continue;
-    }
-    // Low nibbles are the first 16 codes, and two codes that follow one another share a byte.
-    const auto code = [&](size_t i) {
-      return i < kWords ? codes[i] & std::byte{15} : codes[i - kWords] >> 4;
-    };
-    for (size_t i = 0; i < kWords; ++i) *to++ = code(2 * i) | code(2 * i + 1) << 4;
-  }
-}
-
-void copy_scales(GgufType type, std::span<const std::byte> blocks, std::span<std::byte> out) {
-  const size_t bytes = static_cast<size_t>(gguf_type_info(type).block_bytes);
-  for (size_t block = 0; block < out.size() / sizeof(uint16_t); ++block)
-    std::memcpy(out.data() + block * sizeof(uint16_t), blocks.data() + block * bytes,
-                sizeof(uint16_t));
-}
-
-/// Groups of 32 codes with a float16 scale. The four bits n of Q4_0 mean n - 8.
 CodedTensor coded_form(GgufType type, llvm::ArrayRef<int64_t> dims) {
   CodedTensor coded;
   coded.set_extents(dims);
-  const bool bytes = type == GgufType::Q8_0;
-  coded.scheme = {.layout = bytes ? WeightLayout::plain : WeightLayout::packed,
-                  .bits = bytes ? 8 : 4,
-                  .strategy = ScaleStrategy::group,
-                  .group = 32};
+  coded.blocks = code_format_of(type);
+  coded.scale = coded.blocks->scale;
   return coded;
 }
 
-/// The name of a matrix without the end of one of its parts, and whether that is the codes.
-std::optional<std::pair<std::string_view, bool>> coded_part(const CodedTensors& coded,
-                                                            std::string_view name) {
-  for (const bool codes : {true, false}) {
-    const std::string_view end = kCodedParts[codes ? 0 : 1];
+/// The parts of a matrix that a file has.
+struct PartName {
+  std::string_view end;
+  BlockPart part;
+};
+constexpr PartName kPartNames[] = {{".codes", BlockPart::codes},
+                                   {".scales", BlockPart::scales},
+                                   {".minima", BlockPart::minima},
+                                   {".parts", BlockPart::parts}};
+
+bool has_part(const CodedTensor& matrix, BlockPart part) {
+  return (part != BlockPart::minima || matrix.has_minima()) &&
+         (part != BlockPart::parts || matrix.has_parts());
+}
+
+TensorType type_of_part(const CodedTensor& matrix, BlockPart part) {
+  if (part == BlockPart::codes) return matrix.codes_type();
+  return part == BlockPart::parts ? matrix.parts_type() : matrix.scales_type();
+}
+
+/// A matrix by the name of one of its parts, and that part.
+std::optional<std::pair<const CodedTensors::value_type*, BlockPart>> coded_part(
+    const CodedTensors& coded, std::string_view name) {
+  for (const auto& [end, part] : kPartNames) {
     if (!name.ends_with(end)) continue;
-    const std::string_view matrix = name.substr(0, name.size() - end.size());
-    if (coded.contains(matrix)) return std::pair(matrix, codes);
+    const auto at = coded.find(name.substr(0, name.size() - end.size()));
+    if (at != coded.end() && has_part(at->second, part)) return std::pair(&*at, part);
   }
   return std::nullopt;
 }
@@ -184,7 +174,7 @@ Status GgufTensors::add_part(std::string name, Part part) {
 
 /// Gate and up of experts are one weight, which has one form.
 bool GgufTensors::is_coded(const GgufTensor& tensor) const {
-  if (tensor.type != GgufType::Q8_0 && tensor.type != GgufType::Q4_0) return false;
+  if (!code_format_of(tensor.type)) return false;
   const std::string_view name = tensor.name;
   const bool linear = name.find(".attn_") != name.npos || name.find(".ffn_") != name.npos;
   const bool table = name == "token_embd.weight" || name == "output.weight";
@@ -249,10 +239,8 @@ std::string GgufTensors::quantized_note(DType dtype) const {
 }
 
 std::optional<TensorType> GgufTensors::find(std::string_view name) const {
-  if (const auto part = coded_part(coded_, name)) {
-    const CodedTensor& matrix = coded_.find(part->first)->second;
-    return part->second ? matrix.codes_type() : matrix.scales_type();
-  }
+  if (const auto part = coded_part(coded_, name))
+    return type_of_part(part->first->second, part->second);
   const auto at = parts_.find(name);
   if (at == parts_.end() || coded_.contains(name)) return std::nullopt;
   TensorType type{given_type(*at->second.tensor), {}};
@@ -263,63 +251,91 @@ std::optional<TensorType> GgufTensors::find(std::string_view name) const {
 std::vector<std::string> GgufTensors::names() const {
   std::vector<std::string> names;
   for (const auto& [name, part] : parts_) {
-    if (!coded_.contains(name)) {
+    const auto matrix = coded_.find(name);
+    if (matrix == coded_.end()) {
       names.push_back(name);
       continue;
     }
-    for (const size_t part_end : {0, 1}) names.push_back(name + std::string(kCodedParts[part_end]));
+    for (const auto& [end, of_matrix] : kPartNames)
+      if (has_part(matrix->second, of_matrix)) names.push_back(name + std::string(end));
   }
   return names;
 }
 
-Status GgufTensors::dequantize(const Part& part, std::span<const std::byte> stored,
-                               std::span<std::byte> out) const {
+Status GgufTensors::check_scales(const Part& part, std::span<const std::byte> stored) const {
+  const GgufType type = part.tensor->type;
+  const auto bytes = static_cast<size_t>(gguf_type_info(type).block_bytes);
+  for (size_t at = 0; at < stored.size(); at += bytes)
+    if (has_invalid_scale(type, stored.data() + at))
+      return broken(*part.tensor, "has a scale that is not a number", "convert the model again");
+  return {};
+}
+
+void GgufTensors::dequantize(const Part& part, std::span<const std::byte> stored,
+                             std::span<std::byte> out) const {
   const GgufTypeInfo& info = gguf_type_info(part.tensor->type);
   const Dequantize dequantize = dequantize_of(part.tensor->type);
   std::vector<float> block(static_cast<size_t>(info.block_elements));
   std::byte* to = out.data();
   for (size_t at = 0; at < stored.size(); at += static_cast<size_t>(info.block_bytes)) {
-    if (has_invalid_scale(part.tensor->type, stored.data() + at))
-      return broken(*part.tensor, "has a scale that is not a number", "convert the model again");
     dequantize(stored.data() + at, block.data());
     std::memcpy(to, block.data(), block.size() * sizeof(float));
     to += block.size() * sizeof(float);
   }
-  return {};
 }
 
-Result<std::vector<std::byte>> GgufTensors::stored_rows(const Part& part) const {
+template <typename Take>
+Status GgufTensors::for_rows(const Part& part, Take&& take) const {
   const GgufTensor& tensor = *part.tensor;
-  std::vector<std::byte> stored(bytes_of(tensor.type, elements_of(part.dims)));
-  SINTER_TRY(file_.read(tensor, bytes_of(tensor.type, part.first_row * part.dims.back()), stored));
-  if (part.head == 0) return stored;
-  std::vector<std::byte> rows(stored.size());
-  deinterleave_rows(stored, part.head, stored.size() / static_cast<uint64_t>(part.dims.front()),
-                    rows);
-  return rows;
+  const uint64_t begin = bytes_of(tensor.type, part.first_row * part.dims.back());
+  const int64_t rows = part.dims.front();
+  const uint64_t row_bytes =
+      bytes_of(tensor.type, elements_of(part.dims)) / static_cast<uint64_t>(rows);
+  const int64_t step = part.head != 0
+                           ? part.head
+                           : std::max<int64_t>(1, kPieceBytes / static_cast<int64_t>(row_bytes));
+  std::vector<std::byte> stored, ordered;
+  for (int64_t row = 0; row < rows; row += step) {
+    const int64_t count = std::min(step, rows - row);
+    stored.resize(static_cast<uint64_t>(count) * row_bytes);
+    SINTER_TRY(file_.read(tensor, begin + static_cast<uint64_t>(row) * row_bytes, stored));
+    if (part.head != 0) {
+      ordered.resize(stored.size());
+      deinterleave_rows(stored, part.head, row_bytes, ordered);
+      stored.swap(ordered);
+    }
+    SINTER_TRY(take(stored, row, count));
+  }
+  return {};
 }
 
 Status GgufTensors::read(std::string_view name, std::span<std::byte> out) const {
   const auto coded = coded_part(coded_, name);
-  const auto at = parts_.find(coded ? coded->first : name);
+  const auto at = parts_.find(coded ? std::string_view(coded->first->first) : name);
   if (at == parts_.end()) return tl::make_unexpected(missing(name));
   const Part& part = at->second;
   const GgufType type = part.tensor->type;
   const bool plain = plain_type(type).has_value();
   if (plain && part.head == 0 && !part.minus_one)
     return file_.read(*part.tensor, bytes_of(type, part.first_row * part.dims.back()), out);
-  SINTER_LET(stored, stored_rows(part));
   if (coded) {
-    const size_t bytes = static_cast<size_t>(gguf_type_info(type).block_bytes);
-    const size_t own = coded->second ? bytes - sizeof(uint16_t) : sizeof(uint16_t);
-    SINTER_CHECK(out.size() == stored.size() / bytes * own, "{}", name);
-    (coded->second ? copy_codes : copy_scales)(type, stored, out);
-    return {};
+    const TensorType given = type_of_part(coded->first->second, coded->second);
+    SINTER_CHECK(static_cast<int64_t>(out.size()) == storage_bytes(given).constant(), "{}", name);
   }
-  if (!plain) return dequantize(part, stored, out);
-  if (part.minus_one) subtract_one(stored);
-  std::memcpy(out.data(), stored.data(), out.size());
-  return {};
+  const size_t row_bytes = out.size() / static_cast<size_t>(part.dims.front());
+  return for_rows(part, [&](std::vector<std::byte>& stored, int64_t row, int64_t rows) -> Status {
+    const auto to =
+        out.subspan(static_cast<size_t>(row) * row_bytes, static_cast<size_t>(rows) * row_bytes);
+    if (!plain) SINTER_TRY(check_scales(part, stored));
+    if (part.minus_one) subtract_one(stored);
+    if (coded)
+      copy_part(type, coded->second, stored, to);
+    else if (plain)
+      std::memcpy(to.data(), stored.data(), to.size());
+    else
+      dequantize(part, stored, to);
+    return {};
+  });
 }
 
 }  // namespace sinter

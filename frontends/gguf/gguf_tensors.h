@@ -1,7 +1,7 @@
 // The tensors of a GGUF model under their names in the file, with what the converter changed
 // undone: rows of q and k in the order of the halves of a head, norms without their 1 (the
 // subtraction is exact for weights of -0.5 and above; the converter's addition may have rounded).
-// Matrices of Q8_0 and Q4_0 are codes and scales
+// Matrices of the types that have a format of codes (code_format_of) are codes and scales
 // (quantized/coded_tensor.h); other quantized types are dequantized to float32 when they are read.
 // The matrices of experts are tensors of their own: "blk.0.ffn_up_exps.weight" [E, out, in] is
 // "blk.0.ffn_up_exps.{e}.weight" [out, in].
@@ -54,10 +54,12 @@ class GgufTensors final : public TensorSource {
   /// Sets the rows of a head of q and k, which are interleaved.
   Status note_heads(Part& part) const;
   bool is_coded(const GgufTensor& tensor) const;
-  /// The bytes of a part, its rows in order.
-  Result<std::vector<std::byte>> stored_rows(const Part& part) const;
-  Status dequantize(const Part& part, std::span<const std::byte> stored,
-                    std::span<std::byte> out) const;
+  /// Calls take(bytes, first row, rows) for pieces of a part, its rows in order.
+  template <typename Take>
+  Status for_rows(const Part& part, Take&& take) const;
+  Status check_scales(const Part& part, std::span<const std::byte> stored) const;
+  void dequantize(const Part& part, std::span<const std::byte> stored,
+                  std::span<std::byte> out) const;
   tl::unexpected<Error> broken(const GgufTensor& tensor, std::string_view what,
                                std::string hint) const;
 

@@ -197,9 +197,11 @@ Weight packed_weight(const LogicalWeight& weight, const TensorRule& rule,
     for (const SourceTensor& tensor : tensors) parts.push_back({tensor.name + end, type});
     return cut_rows(builder, stacked_rows(builder, parts, type.dtype), weight, rule);
   };
-  llvm::SmallVector<ValueId, 3> operands{part(".codes", coded.codes_type()),
+  llvm::SmallVector<ValueId, 4> operands{part(".codes", coded.codes_type()),
                                          part(".scales", coded.scales_type())};
   if (coded.has_zeros()) operands.push_back(part(".zeros", coded.zeros_type()));
+  if (coded.has_minima()) operands.push_back(part(".minima", coded.scales_type()));
+  if (coded.has_parts()) operands.push_back(part(".parts", coded.parts_type()));
   ValueId packed = builder.op(
       OpKind::pack_codes, operands,
       Attributes().set(AttrName::size, Dim(coded.in)).set(AttrName::codes, coded.format()));

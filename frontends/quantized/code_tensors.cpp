@@ -334,7 +334,7 @@ Result<std::shared_ptr<const CodeTensors>> CodeTensors::open(
 
 std::optional<std::pair<const CodedTensors::value_type*, CodeTensors::Part>> CodeTensors::part_of(
     std::string_view name) const {
-  for (const auto& [place, end] : llvm::enumerate(kCodedParts)) {
+  for (const auto& [place, end] : llvm::enumerate(llvm::ArrayRef(kCodedParts).take_front(4))) {
     if (!name.ends_with(end)) continue;
     const auto part = static_cast<Part>(place);
     const auto at = weights_.find(name.substr(0, name.size() - end.size()));

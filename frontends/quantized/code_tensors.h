@@ -32,7 +32,7 @@ class CodeTensors final : public TensorSource {
  private:
   explicit CodeTensors(std::shared_ptr<const FileTensors> files) : files_(std::move(files)) {}
   class Opener;
-  enum class Part : uint8_t { codes, scales, zeros, order };  // as kCodedParts has them
+  enum class Part : uint8_t { codes, scales, zeros, order };  // as kCodedParts begins
   /// A tensor of coded_tensor.h by its name.
   std::optional<std::pair<const CodedTensors::value_type*, Part>> part_of(
       std::string_view name) const;

@@ -15,6 +15,7 @@ bool CodedTensor::set_extents(llvm::ArrayRef<int64_t> extents) {
 }
 
 int64_t CodedTensor::group() const {
+  if (blocks) return blocks->group;
   switch (scheme.strategy) {
     case ScaleStrategy::group:
       return std::min(scheme.group, kLargestCodeGroup);
@@ -33,6 +34,7 @@ int64_t CodedTensor::groups() const {
 }
 
 std::string CodedTensor::format() const {
+  if (blocks) return to_string(*blocks);
   const std::string code = scheme.is_float
                                ? scheme.bits == 4 ? "e2m1" : "e4m3"
                                : fmt::format("{}int{}", unsigned_codes() ? "u" : "", scheme.bits);

@@ -6,6 +6,9 @@
 //   NAME.zeros   i32 [out, groups]  if there are zero points
 //   NAME.order   i32 [in]           if inputs are sorted by group: code i of a row belongs to input
 //                                   order[i]
+//   NAME.minima  as the scales      if there are minima (of GGUF files alone, as the next)
+//   NAME.parts   i32 [out, groups]  if scales have parts; scales and minima are then factors [out,
+//                                   ceil(in / 256)] (ir/code_format.h)
 #pragma once
 
 #include <map>
@@ -13,12 +16,14 @@
 #include <string_view>
 
 #include "frontends/quantized/scheme.h"
+#include "ir/code_format.h"
 #include "ir/types.h"
 
 namespace sinter {
 
 /// The ends of these names, in this order.
-inline constexpr std::string_view kCodedParts[] = {".codes", ".scales", ".zeros", ".order"};
+inline constexpr std::string_view kCodedParts[] = {".codes", ".scales", ".zeros",
+                                                   ".order", ".minima", ".parts"};
 
 /// Groups of codes that operands of the IR have at most; larger ones are several with one scale.
 inline constexpr int64_t kLargestCodeGroup = 128;
@@ -32,6 +37,8 @@ struct CodedTensor {
   DType scale = DType::f16;  // of the scales as they are given; layouts pairs and modelopt: f32,
                              // and bf16 of exponents
   float factor = 1;          // of all scales of layouts pairs and modelopt
+  /// The format of blocks of a GGUF file, which no scheme describes.
+  std::optional<CodeFormat> blocks = {};
   /// Name of the tensor with the order of the inputs; empty: they stand as they are. Weights with
   /// the same order share a tensor.
   std::string order = {};
@@ -47,7 +54,9 @@ struct CodedTensor {
   bool small_scales() const {
     return scheme.layout == WeightLayout::pairs || scheme.layout == WeightLayout::modelopt;
   }
-  int64_t words() const { return (in * scheme.bits + 31) / 32; }
+  bool has_minima() const { return blocks && blocks->minima; }
+  bool has_parts() const { return blocks && blocks->part_bits != 0; }
+  int64_t words() const { return (in * (blocks ? blocks->bits() : scheme.bits) + 31) / 32; }
   /// Codes that share a scale; 0: a row.
   int64_t group() const;
   int64_t groups() const;
@@ -63,7 +72,10 @@ struct CodedTensor {
   }
 
   TensorType codes_type() const { return {DType::i32, {out, words()}}; }
-  TensorType scales_type() const { return {scale, {out, groups()}}; }
+  TensorType scales_type() const {
+    return {scale, {out, has_parts() ? code_scales(*blocks, in) : groups()}};
+  }
+  TensorType parts_type() const { return {DType::i32, {out, groups()}}; }
   TensorType zeros_type() const { return {DType::i32, {out, groups()}}; }
   TensorType order_type() const { return {DType::i32, {in}}; }
 };

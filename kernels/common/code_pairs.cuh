@@ -30,13 +30,14 @@ SINTER_DEVICE unsigned nibble_base(const f16*) { return 0x64006400u; }
 SINTER_DEVICE unsigned nibble_base(const bf16*) { return 0x43004300u; }
 SINTER_DEVICE unsigned one_pair(const f16*) { return 0x3c003c00u; }
 SINTER_DEVICE unsigned one_pair(const bf16*) { return 0x3f803f80u; }
+// `upper`: the codes' upper bits, at bits 4 and 20.
 template <unsigned less, typename T>
-SINTER_DEVICE unsigned nibble_pair(const T* type, unsigned word, int k) {
+SINTER_DEVICE unsigned nibble_pair(const T* type, unsigned word, int k, unsigned upper = 0) {
   // Bytes 0 and 2 of `both` begin with the two codes.
   const unsigned byte = static_cast<unsigned>(k / 2);
   const unsigned both = prmt(word, word >> 4, 0x4400u + byte * 0x1111u);
   const unsigned base = nibble_base(type);
-  return fma_rn(type, lop3_and_or(both, 0x000f000fu, base), one_pair(type),
+  return fma_rn(type, lop3_and_or(both, 0x000f000fu, base | upper), one_pair(type),
                 (base | 0x80008000u) + less * 0x00010001u);
 }
 template <typename T>
@@ -46,6 +47,28 @@ SINTER_DEVICE unsigned code_pair(codes::int4, const T* type, unsigned word, int 
 template <typename T>
 SINTER_DEVICE unsigned code_pair(codes::uint4, const T* type, unsigned word, int k) {
   return nibble_pair<0>(type, word, k);
+}
+
+// Codes of two planes: `upper` has the upper bits of the codes of a chunk.
+template <int upper_bits, unsigned less, typename T>
+SINTER_DEVICE unsigned plane_pair(const T* type, unsigned word, unsigned upper, int k) {
+  constexpr unsigned mask = (1u << upper_bits) - 1;
+  const unsigned own = upper >> upper_bits * k;
+  return nibble_pair<less>(type, word, k,
+                           lop3_and_or(own << (20 - upper_bits), mask << 20, (own & mask) << 4));
+}
+template <typename T>
+SINTER_DEVICE unsigned code_pair(codes::int5, const T* type, unsigned word, unsigned upper, int k) {
+  return plane_pair<1, 16>(type, word, upper, k);
+}
+template <typename T>
+SINTER_DEVICE unsigned code_pair(codes::uint5, const T* type, unsigned word, unsigned upper,
+                                 int k) {
+  return plane_pair<1, 0>(type, word, upper, k);
+}
+template <typename T>
+SINTER_DEVICE unsigned code_pair(codes::int6, const T* type, unsigned word, unsigned upper, int k) {
+  return plane_pair<2, 32>(type, word, upper, k);
 }
 
 // Bytes k and k + 1 at bytes 0 and 2.

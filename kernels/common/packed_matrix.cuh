@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/packed_codes.h"
+#include "kernels/common/code_planes.cuh"
 #include "kernels/common/code_table.cuh"
 #include "kernels/isa/bits.cuh"
 #include "kernels/isa/pairs.cuh"
@@ -83,6 +84,29 @@ SINTER_DEVICE void widen_codes(codes::iq4nl, float (&out)[kCodeChunk], const uns
   const unsigned entries[2] = {iq4nl_entries(word[0]), iq4nl_entries(word[0] >> 16)};
   widen_codes(codes::int8(), out, entries, less);
 }
+// Codes of two planes.
+template <int upper_bits>
+SINTER_DEVICE void widen_planes(float (&out)[kCodeChunk], const unsigned (&word)[2], float less) {
+  constexpr unsigned base = 0x4b000000u;
+  const CodeBytes bytes = code_bytes<upper_bits>(word[0], word[1]);
+#pragma unroll
+  for (int k = 0; k < kCodeChunk; ++k)
+    out[k] = math::sub(
+        math::bits_float(prmt(k % 2 == 0 ? bytes.even : bytes.odd, base, 0x7650u + k / 2)),
+        math::add(math::bits_float(base), less));
+}
+SINTER_DEVICE void widen_codes(codes::int5, float (&out)[kCodeChunk], const unsigned (&word)[2],
+                               float less) {
+  widen_planes<1>(out, word, math::add(less, 16.0f));
+}
+SINTER_DEVICE void widen_codes(codes::uint5, float (&out)[kCodeChunk], const unsigned (&word)[2],
+                               float less) {
+  widen_planes<1>(out, word, less);
+}
+SINTER_DEVICE void widen_codes(codes::int6, float (&out)[kCodeChunk], const unsigned (&word)[2],
+                               float less) {
+  widen_planes<2>(out, word, math::add(less, 32.0f));
+}
 #if SINTER_HAS_FP8_CONVERSION
 SINTER_DEVICE void widen_codes(codes::e4m3, float (&out)[kCodeChunk], const unsigned (&word)[2],
                                float) {
@@ -102,13 +126,41 @@ SINTER_DEVICE constexpr int middle_code(Codes) {
   return 0;
 }
 SINTER_DEVICE constexpr int middle_code(codes::uint4) { return 8; }
+SINTER_DEVICE constexpr int middle_code(codes::uint5) { return 16; }
 SINTER_DEVICE constexpr int middle_code(codes::uint8) { return 128; }
+
+// `bits` of them at `bit` of `p`, in one byte.
+template <int bits>
+SINTER_DEVICE unsigned load_bits(const unsigned char* p, int bit) {
+  return static_cast<unsigned>(p[bit / 8]) >> bit % 8 & ((1u << bits) - 1);
+}
+// 1, 2 or 4 bytes.
+template <int bytes>
+SINTER_DEVICE unsigned load_bytes(const unsigned char* p) {
+  if constexpr (bytes == 1)
+    return *p;
+  else if constexpr (bytes == 2)
+    return *reinterpret_cast<const unsigned short*>(p);
+  else
+    return *reinterpret_cast<const unsigned*>(p);
+}
+
+template <bool first, typename A, typename B>
+struct Either {
+  using Type = A;
+};
+template <typename A, typename B>
+struct Either<false, A, B> {
+  using Type = B;
+};
 
 //   Codes     one of codes:: (ir/packed_codes.h), of `bits` bits
 //   Scale     the type of scales and minima in memory
 //   group     codes of a scale; 0: all of a row
 //   length    codes of a row
-template <typename Codes, int bits, int group, typename Scale, bool zeros, bool minima, int length>
+//   parts     bits of the parts of scales, or 0
+template <typename Codes, int bits, int group, typename Scale, bool zeros, bool minima, int length,
+          int parts = 0>
 struct PackedMatrix {
   using Element = int;  // of the kernel's pointer
   using CodesType = Codes;
@@ -117,13 +169,14 @@ struct PackedMatrix {
   static constexpr int kBias = zeros ? middle_code(Codes()) : 0;
   static constexpr int kLength = length;
   static SINTER_DEVICE constexpr CodeLayout layout() {
-    return {bits, group, static_cast<int>(sizeof(Scale)), zeros, minima};
+    return {bits, group, static_cast<int>(sizeof(Scale)), zeros, minima, parts};
   }
-  static constexpr int kStepLength = 16 / bits * kCodeRound;
-  static constexpr int kStepBytes =
-      CodeLayout{bits, group, sizeof(Scale), zeros, minima}.step_bytes();
-  static constexpr long long kRowBytes =
-      CodeLayout{bits, group, sizeof(Scale), zeros, minima}.row_bytes(length);
+  static constexpr CodeLayout kLayout = {bits, group, sizeof(Scale), zeros, minima, parts};
+  static constexpr int kRounds = kLayout.step_rounds();
+  static constexpr int kStepLength = kLayout.step_length();
+  static constexpr int kStepBytes = kLayout.step_bytes();
+  static constexpr long long kRowBytes = kLayout.row_bytes(length);
+  static constexpr int kPartLow = kLayout.part_low(), kPartUpper = kLayout.part_upper();
 
   // The address of the step that begins with code `k` of a row; of the tail where k >= length.
   static SINTER_DEVICE const unsigned char* at(const int* matrix, long long row, int k) {
@@ -148,17 +201,45 @@ struct PackedMatrix {
     const unsigned char* tail = at(matrix, row, length);
     return group_at(tail, tail + 4, tail + 8);
   }
-  // The scale of a lane's chunk in round `round` of a step with `rounds` of them.
+  // By the bits of a group's entry in the planes of parts, and its factors.
+  static SINTER_DEVICE Group group_of_parts(unsigned low, unsigned upper, float factor,
+                                            float of_minimum) {
+    const CodeParts own = code_parts(layout(), low, upper);
+    return {math::mul(factor, static_cast<float>(own.scale)), 0.0f,
+            minima ? math::mul(of_minimum, static_cast<float>(own.minimum)) : 0.0f};
+  }
+  // The scale of a lane's chunk in round `round` of a step with `rounds` of them. `scales`: where
+  // the scales of the step begin.
+  static SINTER_DEVICE Group scale_at(const unsigned char* scales, int lane, int round,
+                                      int rounds) {
+    const int entry = layout().entry(lane, round, rounds), begin = layout().scales(rounds);
+    if constexpr (parts > 0) {
+      const auto* factor = reinterpret_cast<const Scale*>(scales + layout().factors_at(rounds) -
+                                                          begin + round * layout().factor_bytes());
+      return group_of_parts(part_at(scales, entry),
+                            upper_part_at(scales + layout().upper_parts_at(rounds) - begin, entry),
+                            load(factor), minima ? load(factor + 1) : 0.0f);
+    } else {
+      return group_at(scales + entry * layout().scale_bytes,
+                      scales + layout().zeros_at(rounds) - begin + entry * 2,
+                      scales + layout().minima_at(rounds) - begin + entry * layout().scale_bytes);
+    }
+  }
+  static SINTER_DEVICE unsigned part_at(const unsigned char* plane, int entry) {
+    return load_bits<kPartLow>(plane, entry * kPartLow);
+  }
+  static SINTER_DEVICE unsigned upper_part_at(const unsigned char* plane, int entry) {
+    if constexpr (kPartUpper == 0)
+      return 0;
+    else
+      return load_bits<kPartUpper>(plane, entry * kPartUpper);
+  }
   static SINTER_DEVICE Group scale_of_chunk(const unsigned char* step, int lane, int round,
                                             int rounds) {
-    const int entry = layout().entry(lane, round, rounds);
-    return group_at(step + layout().scales(rounds) + entry * layout().scale_bytes,
-                    step + layout().zeros_at(rounds) + entry * 2,
-                    step + layout().minima_at(rounds) + entry * layout().scale_bytes);
+    return scale_at(step + layout().scales(rounds), lane, round, rounds);
   }
   // The scales of a lane's chunks in a whole step.
-  struct StepGroups {
-    static constexpr int kRounds = 16 / bits;
+  struct StepScales {
     static constexpr int kScaleBytes = kRounds * static_cast<int>(sizeof(Scale));
     unsigned scale[kScaleBytes / 4], zero[zeros ? kRounds / 2 : 1],
         minimum[minima ? kScaleBytes / 4 : 1];
@@ -219,6 +300,46 @@ struct PackedMatrix {
         return low_half(static_cast<const Scale*>(nullptr), half(word, round));
     }
   };
+  // The same of parts.
+  struct StepParts {
+    static constexpr int kFactorBytes = kLayout.factor_bytes();
+    unsigned low, upper, factor[kRounds * kFactorBytes / 4];
+
+    SINTER_DEVICE void load(const unsigned char* step, int lane) {
+      const int entry = layout().entry(lane, 0, kRounds);
+      low = load_bytes<kRounds * kPartLow / 8>(step + layout().scales(kRounds) +
+                                               entry * kPartLow / 8);
+      if constexpr (kPartUpper > 0)
+        upper = load_bytes<kRounds * kPartUpper / 8>(step + layout().upper_parts_at(kRounds) +
+                                                     entry * kPartUpper / 8);
+      load_words<kRounds * kFactorBytes>(factor, step + layout().factors_at(kRounds));
+    }
+    SINTER_DEVICE void load(const unsigned char* step, int lane, int rounds) {
+      low = upper = 0;
+#pragma unroll
+      for (int k = 0; k < kRounds * kFactorBytes / 4; ++k) factor[k] = 0;
+#pragma unroll
+      for (int round = 0; round < kRounds; ++round) {
+        if (round >= rounds) break;
+        const int entry = layout().entry(lane, round, rounds);
+        low |= part_at(step + layout().scales(rounds), entry) << kPartLow * round;
+        upper |= upper_part_at(step + layout().upper_parts_at(rounds), entry) << kPartUpper * round;
+        const unsigned char* from = step + layout().factors_at(rounds) + round * kFactorBytes;
+        const int bit = 8 * kFactorBytes * round;
+        factor[bit / 32] |= load_bytes<kFactorBytes>(from) << bit % 32;
+      }
+    }
+    SINTER_DEVICE Group of_round(int round) const {
+      const Scale* type = nullptr;
+      const int bit = 8 * kFactorBytes * round;
+      const unsigned factors = factor[bit / 32] >> bit % 32;
+      return group_of_parts(low >> kPartLow * round & ((1u << kPartLow) - 1),
+                            kPartUpper > 0 ? upper >> kPartUpper * round : 0,
+                            low_half(type, factors & 0xffffu),
+                            minima ? low_half(type, factors >> 16) : 0.0f);
+    }
+  };
+  using StepGroups = typename Either<(parts > 0), StepParts, StepScales>::Type;
   static SINTER_DEVICE Group scale_of(const int* matrix, long long row, const unsigned char* step,
                                       int lane, int round, int rounds) {
     if constexpr (kRowScale)
@@ -227,8 +348,53 @@ struct PackedMatrix {
       return scale_of_chunk(step, lane, round, rounds);
   }
 
-  // Words of a lane in a round.
-  static constexpr int kWords = bits / 4;
+  // Words of a lane in a round: of the first plane, and one of upper bits.
+  static constexpr int kLowWords = kLayout.low_bits() / 4, kUpper = kLayout.upper_bits();
+  static constexpr int kWords = kLowWords + (kUpper > 0 ? 1 : 0);
+  // A lane's codes of a step.
+  struct StepCodes {
+    unsigned low[4], upper[kUpper > 0 ? kUpper : 1];
+
+    SINTER_DEVICE void load(const unsigned char* step, int lane) {
+      load_words<16>(low, step + 16 * lane);
+      if constexpr (kUpper > 0)
+        load_words<4 * kUpper>(upper, step + layout().upper(kRounds) + 4 * kUpper * lane);
+    }
+    // A step with fewer rounds; the codes of the others are 0.
+    SINTER_DEVICE void load(const unsigned char* step, int lane, int rounds) {
+      const auto* from = reinterpret_cast<const unsigned*>(step) + lane * rounds * kLowWords;
+#pragma unroll
+      for (int w = 0; w < 4; ++w) low[w] = w < rounds * kLowWords ? from[w] : 0;
+      if constexpr (kUpper > 0) {
+        upper[0] = upper[kUpper - 1] = 0;
+#pragma unroll
+        for (int round = 0; round < kRounds; ++round)
+          if (round < rounds)
+            upper[round * kUpper / 4] |= upper_of_chunk(step, lane, round, rounds)
+                                         << round * kUpper % 4 * 8;
+      }
+    }
+    SINTER_DEVICE void of_round(unsigned (&word)[kWords], int round) const {
+#pragma unroll
+      for (int w = 0; w < kLowWords; ++w) word[w] = low[round * kLowWords + w];
+      if constexpr (kUpper > 0)
+        word[kLowWords] =
+            upper[round * kUpper / 4] >> round * kUpper % 4 * 8 & ((1u << 8 * kUpper) - 1);
+    }
+  };
+  // The codes of a chunk, of a step with `rounds` rounds.
+  static SINTER_DEVICE void load_chunk(unsigned (&word)[kWords], const unsigned char* step,
+                                       int lane, int round, int rounds) {
+    unsigned low[kLowWords];
+    load_words<4 * kLowWords>(low, step + (lane * rounds + round) * layout().lane_bytes());
+#pragma unroll
+    for (int w = 0; w < kLowWords; ++w) word[w] = low[w];
+    if constexpr (kUpper > 0) word[kLowWords] = upper_of_chunk(step, lane, round, rounds);
+  }
+  static SINTER_DEVICE unsigned upper_of_chunk(const unsigned char* step, int lane, int round,
+                                               int rounds) {
+    return load_bytes<kUpper>(step + layout().upper(rounds) + (lane * rounds + round) * kUpper);
+  }
   // The codes of a chunk less their zero.
   static SINTER_DEVICE void widen(float (&out)[kCodeChunk], const unsigned (&word)[kWords],
                                   float zero) {
@@ -237,10 +403,7 @@ struct PackedMatrix {
   static SINTER_DEVICE void read(float (&out)[kCodeChunk], const unsigned char* step, int lane,
                                  int round, int rounds, float zero) {
     unsigned word[kWords];
-    const auto* from =
-        reinterpret_cast<const unsigned*>(step + (lane * rounds + round) * layout().lane_bytes());
-#pragma unroll
-    for (int w = 0; w < kWords; ++w) word[w] = from[w];
+    load_chunk(word, step, lane, round, rounds);
     widen(out, word, zero);
   }
 };

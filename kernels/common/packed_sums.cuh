@@ -37,12 +37,12 @@ struct PackedSums<Matrix, T, rows, tokens, true> {
     int step = 0;
 #pragma unroll 1
     for (; step < length / Matrix::kStepLength; ++step, x.skip(Matrix::kStepLength)) {
-      unsigned word[rows][4];
+      typename Matrix::StepCodes codes[rows];
       typename Matrix::StepGroups scales[rows];
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         const unsigned char* at = w[r] + step * Matrix::kStepBytes;
-        load_words<16>(word[r], at + 16 * lane);
+        codes[r].load(at, lane);
         if constexpr (!Matrix::kRowScale) scales[r].load(at, lane);
       }
 #pragma unroll
@@ -55,8 +55,7 @@ struct PackedSums<Matrix, T, rows, tokens, true> {
             group[r] = of_row[r];
           else
             group[r] = scales[r].of_round(round);
-#pragma unroll
-          for (int k = 0; k < Matrix::kWords; ++k) own[r][k] = word[r][round * Matrix::kWords + k];
+          codes[r].of_round(own[r], round);
         }
         add_round(sum, own, group, x, round, have_tokens);
       }
@@ -75,8 +74,7 @@ struct PackedSums<Matrix, T, rows, tokens, true> {
           group[r] = of_row[r];
         else
           group[r] = Matrix::scale_of_chunk(at, lane, round, rounds);
-        load_words<4 * Matrix::kWords>(
-            own[r], at + (lane * rounds + round) * Matrix::layout().lane_bytes());
+        Matrix::load_chunk(own[r], at, lane, round, rounds);
       }
       add_round(sum, own, group, x, round, have_tokens);
     }

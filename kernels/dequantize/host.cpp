@@ -1,5 +1,7 @@
 // pack_codes, and dequantize: fma(scale, code - zero, -minimum), or the product alone; in precise
 // evaluation in float64.
+#include <deque>
+
 #include "runtime/evaluate/ops.h"
 #include "runtime/evaluate/packed_row.h"
 
@@ -31,10 +33,24 @@ void dequantize_rows(const OpCall& call, std::byte* out) {
   }
 }
 
-/// The operand's bytes, densely, in the format's own type of scales.
-Result<HostView> dense_scales(const OpCall& call, const CodeFormat& format, size_t operand) {
-  return copy_dense(call.operands[operand], storage_of(format.scale));
-}
+/// The operands of pack_codes, one after the other, densely.
+class PackOperands {
+ public:
+  explicit PackOperands(const OpCall& call) : call_(call) {}
+  const int32_t* integers() {
+    return dense_elements(call_.operands[next_++], scratch_.emplace_back());
+  }
+  Result<const std::byte*> floats(DType dtype) {
+    SINTER_LET(view, copy_dense(call_.operands[next_++], storage_of(dtype)));
+    return views_.emplace_back(std::move(view)).data;
+  }
+
+ private:
+  const OpCall& call_;
+  size_t next_ = 0;
+  std::deque<std::vector<int32_t>> scratch_;
+  std::deque<HostView> views_;
+};
 
 }  // namespace
 
@@ -47,22 +63,20 @@ Result<HostView> evaluate_dequantize(const OpCall& call) {
 Result<HostView> evaluate_pack_codes(const OpCall& call) {
   const CodeFormat format = code_format(call.op.attrs);
   const int64_t length = call.op.attrs.get<Dim>(AttrName::size).constant();
-  const int64_t groups = code_groups(format, length), words = code_words(format, length);
-  std::vector<int32_t> word_scratch, zero_scratch;
-  const int32_t* codes = dense_elements(call.operands[0], word_scratch);
-  SINTER_LET(scales, dense_scales(call, format, 1));
-  const int32_t* zeros = format.zeros ? dense_elements(call.operands[2], zero_scratch) : nullptr;
-  HostView minima;
+  PackOperands operands(call);
+  DenseCodes codes;
+  codes.words = operands.integers();
+  SINTER_LET(scales, operands.floats(format.scale));
+  codes.scales = scales;
+  if (format.zeros) codes.zeros = operands.integers();
   if (format.minima) {
-    SINTER_LET(dense, dense_scales(call, format, format.zeros ? 3 : 2));
-    minima = std::move(dense);
+    SINTER_LET(minima, operands.floats(format.scale));
+    codes.minima = minima;
   }
+  if (format.part_bits != 0) codes.parts = operands.integers();
   SINTER_LET(value, allocate(call.dims, call.storage));
-  const int64_t scale_bytes = groups * format.layout().scale_bytes;
   for (int64_t m = 0; m < call.dims[0]; ++m)
-    pack_row(format, length, codes + m * words, scales.data + m * scale_bytes,
-             format.zeros ? zeros + m * groups : nullptr,
-             format.minima ? minima.data + m * scale_bytes : nullptr,
+    pack_row(format, length, codes.row(format, length, m),
              value.out + m * row_words(format, length) * 4);
   return value.view;
 }

@@ -16,8 +16,8 @@
 #if SINTER_HAS_MMA
 namespace sinter {
 
-// The codes of a chunk less `less` as pairs of 16-bit floats; exact. Codes of 4 bits: elements j
-// and j + 4, which one mask takes out of a word. Codes of 8 bits: elements 2j and 2j + 1.
+// The codes of a chunk less `less` as pairs of 16-bit floats; exact. Codes of 4 to 6 bits: elements
+// j and j + 4, which one mask takes out of a word. Codes of 8 bits: elements 2j and 2j + 1.
 template <int less, typename Codes, typename T, int words>
 SINTER_DEVICE void code_pairs(Codes, const T* type, unsigned (&out)[4],
                               const unsigned (&word)[words]) {
@@ -73,6 +73,31 @@ SINTER_DEVICE void code_pairs(codes::iq4nl, const T* type, unsigned (&out)[4],
     out[j] =
         code_pair(codes::int8(), type, prmt(lower, upper, j < 2 ? 0x5140u : 0x7362u), j % 2 * 2);
 }
+template <int upper_bits, int less, typename T>
+SINTER_DEVICE void plane_pairs(const T* type, unsigned (&out)[4], const unsigned (&word)[2]) {
+  const CodeBytes bytes = code_bytes<upper_bits>(word[0], word[1]);
+  const unsigned base = nibble_base(type), less_base = (base | 0x80008000u) + less * 0x00010001u;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const unsigned own = (j % 2 == 0 ? bytes.even : bytes.odd) >> j / 2 * 8;
+    out[j] = fma_rn(type, lop3_and_or(own, 0x00ff00ffu, base), one_pair(type), less_base);
+  }
+}
+template <int less, typename T>
+SINTER_DEVICE void code_pairs(codes::int5, const T* type, unsigned (&out)[4],
+                              const unsigned (&word)[2]) {
+  plane_pairs<1, 16 + less>(type, out, word);
+}
+template <int less, typename T>
+SINTER_DEVICE void code_pairs(codes::uint5, const T* type, unsigned (&out)[4],
+                              const unsigned (&word)[2]) {
+  plane_pairs<1, less>(type, out, word);
+}
+template <int less, typename T>
+SINTER_DEVICE void code_pairs(codes::int6, const T* type, unsigned (&out)[4],
+                              const unsigned (&word)[2]) {
+  plane_pairs<2, 32 + less>(type, out, word);
+}
 #if SINTER_HAS_FP8_CONVERSION
 template <int less, typename T>
 SINTER_DEVICE void code_pairs(codes::e4m3, const T* type, unsigned (&out)[4],
@@ -112,7 +137,7 @@ class CodeTiles {
 
   // The loads of a lane for a unit.
   struct Unit {
-    unsigned word[tiles][2][4];
+    typename Matrix::StepCodes codes[tiles][2];
     typename Matrix::StepGroups scales[tiles][2][kHalves];
   };
 
@@ -128,17 +153,10 @@ class CodeTiles {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const unsigned char* from = at[tile][r] + step * Matrix::kStepBytes;
-        unsigned(&word)[4] = unit.word[tile][r];
-        if (is_whole) {
-          load_words<16>(word, from + 16 * own);
-        } else {
-#pragma unroll
-          for (int w = 0; w < 4; ++w)
-            word[w] =
-                w < rounds * Matrix::kWords
-                    ? reinterpret_cast<const unsigned*>(from)[own * rounds * Matrix::kWords + w]
-                    : 0;
-        }
+        if (is_whole)
+          unit.codes[tile][r].load(from, own);
+        else
+          unit.codes[tile][r].load(from, own, rounds);
         if constexpr (!Matrix::kRowScale)
 #pragma unroll
           for (int half = 0; half < kHalves; ++half) {
@@ -163,7 +181,7 @@ class CodeTiles {
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       unsigned operand[4];
-      operand_pairs<Matrix::kWords>(operand, chunk[round]);
+      operand_pairs<Matrix::kLowWords>(operand, chunk[round]);
 #pragma unroll
       for (int half = 0; half < kHalves; ++half) {
         unsigned own[4];
@@ -182,9 +200,7 @@ class CodeTiles {
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             unsigned word[Matrix::kWords];
-#pragma unroll
-            for (int w = 0; w < Matrix::kWords; ++w)
-              word[w] = unit.word[tile][r][round * Matrix::kWords + w];
+            unit.codes[tile][r].of_round(word, round);
             code_pairs<Matrix::kBias>(typename Matrix::CodesType(), x, code[r], word);
           }
           float products[4] = {};

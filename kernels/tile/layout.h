@@ -68,13 +68,14 @@ struct PairedRows {
 };
 
 /// Stages of codes (loaders/codes.cuh): half of the lanes of a step, of each row two panels of the
-/// codes of 8 lanes, then the scales of the step. A panel is swizzled as above.
+/// codes of 8 lanes, then the second plane and the scales of the step. A panel is swizzled as
+/// above.
 constexpr int kCodesHalfBytes = 2 * kPanelRow;
 /// Columns of a window of tokens, the unit in which they are loaded.
 constexpr int kCodesWindow = 64;
-/// Scales and zeros of a step of a row.
+/// The second plane, the scales and the zeros of a step of a row.
 SINTER_DEVICE constexpr int codes_scale_bytes(const CodeLayout& layout) {
-  return layout.step_bytes() - layout.code_bytes(layout.step_rounds());
+  return layout.step_bytes() - layout.upper(layout.step_rounds());
 }
 SINTER_DEVICE constexpr int codes_stage_bytes(const CodeLayout& layout, int rows) {
   return (rows * (kCodesHalfBytes + codes_scale_bytes(layout)) + 1023) / 1024 * 1024;

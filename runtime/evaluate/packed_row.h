@@ -18,10 +18,19 @@ struct UnpackedRow {
   void read(const CodeFormat& format, int64_t length, const std::byte* row);
 };
 
-/// Writes the packed row of these codes. `words`: dense codes (code_words() of them); `scales` and
-/// `minima`: one a group, in the scale's type; null where the format has none.
-void pack_row(const CodeFormat& format, int64_t length, const int32_t* words,
-              const std::byte* scales, const int32_t* zeros, const std::byte* minima,
-              std::byte* row);
+/// The operands of pack_codes, row-major; null where the format has none.
+struct DenseCodes {
+  const int32_t* words = nullptr;     // code_words() a row
+  const std::byte* scales = nullptr;  // code_scales() a row, of the scale's type
+  const int32_t* zeros = nullptr;     // one a group
+  const std::byte* minima = nullptr;  // as the scales
+  const int32_t* parts = nullptr;     // one a group
+
+  /// Of row `m` alone.
+  DenseCodes row(const CodeFormat& format, int64_t length, int64_t m) const;
+};
+
+/// Writes the packed row of the one row of `codes`.
+void pack_row(const CodeFormat& format, int64_t length, const DenseCodes& codes, std::byte* row);
 
 }  // namespace sinter

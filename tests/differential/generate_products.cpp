@@ -147,17 +147,21 @@ ValueId GraphGenerator::packed_weight(const CodeFormat& format, int64_t rows, in
   };
   const int64_t groups = code_groups(format, length);
   const auto scales = [&](std::string_view part) {
-    return init.sub(init.op(OpKind::sigmoid, {file(part, format.scale, groups)}),
-                    init.constant(0.75, format.scale));
+    return init.sub(
+        init.op(OpKind::sigmoid, {file(part, format.scale, code_scales(format, length))}),
+        init.constant(0.75, format.scale));
+  };
+  const auto up_to_15 = [&](std::string_view part) {
+    return init.op(
+        OpKind::minimum,
+        {init.op(OpKind::maximum, {file(part, DType::i32, groups), init.constant(0, DType::i32)}),
+         init.constant(15, DType::i32)});
   };
   llvm::SmallVector<ValueId, 4> operands{file("codes", DType::i32, code_words(format, length)),
                                          scales("scales")};
-  if (format.zeros)
-    operands.push_back(
-        init.op(OpKind::minimum, {init.op(OpKind::maximum, {file("zeros", DType::i32, groups),
-                                                            init.constant(0, DType::i32)}),
-                                  init.constant(15, DType::i32)}));
+  if (format.zeros) operands.push_back(up_to_15("zeros"));
   if (format.minima) operands.push_back(scales("minima"));
+  if (format.part_bits != 0) operands.push_back(up_to_15("parts"));
   made.init.outputs.push_back(init.op(
       OpKind::pack_codes, operands,
       Attributes().set(AttrName::size, Dim(length)).set(AttrName::codes, to_string(format))));
@@ -174,9 +178,11 @@ ValueId GraphGenerator::rows_of(ValueId packed) {
 
 CodeFormat GraphGenerator::any_format() {
   static constexpr std::string_view kFormats[] = {
-      "int8 row f32",         "e4m3 row bf16",       "int4 g128 f16",       "uint4 g128 f16 zeros",
-      "e2m1 g16 f32",         "e2m1 g32 bf16",       "uint8 row f16 zeros", "e4m3 g128 f32",
-      "uint4 g32 f16 minima", "int8 row f32 minima", "iq4nl g16 bf16"};
+      "int8 row f32",         "e4m3 row bf16",       "int4 g128 f16",
+      "uint4 g128 f16 zeros", "e2m1 g16 f32",        "e2m1 g32 bf16",
+      "uint8 row f16 zeros",  "e4m3 g128 f32",       "uint4 g32 f16 minima",
+      "int8 row f32 minima",  "iq4nl g16 bf16",      "uint4 g32 f16x6 minima",
+      "int6 g16 f16x8",       "uint5 g32 f16 minima"};
   return *parse_code_format(random_.pick(kFormats));
 }
 

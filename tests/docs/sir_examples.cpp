@@ -122,19 +122,24 @@ constexpr OpExample kExamples[] = {
     %y = exp %wide
   })"},
     {{OpKind::pack_codes},
-     "pack_codes(words i32[M, W], scales [M, G], zeros i32[M, G]?, minima [M, G]?) -> i32[M, words "
-     "of a "
-     "packed row]",
+     "pack_codes(words i32[M, W], scales [M, G], zeros i32[M, G]?, minima [M, G]?, parts i32[M, "
+     "G]?) -> i32[M, words of a packed row]",
      "A matrix [M, size] of codes and scales in the order in which kernels read it; in weight "
      "functions alone. `codes` is the format, \"CODE GROUP SCALE [zeros] [minima]\": the code is "
      "int8, "
-     "uint8, int4 (the bits n stand for n - 8), uint4, e4m3, e2m1 or iq4nl (an "
+     "uint8, int4 (the bits n stand for n - 8), uint4, int5 (n - 16), uint5, int6 (n - 32), e4m3, "
+     "e2m1 or iq4nl (an "
      "entry of GGUF's table IQ4_NL); the group row (one scale a "
      "row) or "
      "g16, g32, g64, g128 columns; the scale f32, f16 or bf16. Code k of a row stands at bit k "
      "times "
      "its bits of the row's words; G is the number of groups of a row, of which the last may be "
-     "short. "
+     "short. Scales f16x6 and f16x8 are of parts: of g16 or g32 columns an integer of 6 or 8 bits, "
+     "of 256 columns an f16, whose product is the scale. The operands are then scales f16[M, K / "
+     "256 rounded up], minima likewise, and parts, in the lower 16 bits of each the scale's "
+     "integer, "
+     "in the upper ones the minimum's. Six bits are 0 .. 63 beside minima, else -32 .. 31; f16x8 "
+     "has no minima. "
      "`dequantize` says what the elements are.",
      R"(  weight %w : i32[256, 68] = {
     %words = file {tensor = "proj.weight"} : i32[256, 16]

@@ -16,6 +16,7 @@
 #include "frontends/small_files.h"
 #include "ir/builder.h"
 #include "runtime/evaluate/evaluate.h"
+#include "runtime/evaluate/packed_row.h"
 
 namespace sinter::gguf_models_test {
 namespace {
@@ -88,18 +89,18 @@ TEST_CASE("a GGUF file is the model of its folder, in every field and every bit 
   CHECK(models == 22);
 }
 
-TEST_CASE("matrices of Q8_0 and Q4_0 are codes, others are dequantized with a word") {
+TEST_CASE("matrices of blocks are codes") {
   LoadOptions options;
   std::string notes;
   options.note = [&](const std::string& note) { notes += note; };
   const auto model = load_model(golden("llama_blocks/model.gguf"), options);
   REQUIRE_MESSAGE(model, model.error().message());
-  CHECK(notes.find("weights of Q4_1, Q5_0, Q5_1 are dequantized to bf16") != notes.npos);
+  CHECK(notes.find("dequantized") == notes.npos);
   int packed = 0;
   for (const Weight& weight : model->module.weights)
     packed +=
         llvm::any_of(weight.init.ops(), [](const Op& op) { return op.kind == OpKind::pack_codes; });
-  CHECK(packed == 5);  // the table, and q and k of two layers
+  CHECK(packed == 11);  // the table, and q, k, v, gate and up of two layers
 }
 
 TEST_CASE("the values of blocks are those of the package gguf, bit for bit") {
@@ -125,6 +126,56 @@ TEST_CASE("the values of blocks are those of the package gguf, bit for bit") {
     CHECK(std::memcmp(found.data(), values->bytes.data(), values->bytes.size()) == 0);
   }
   CHECK(types == 13);
+}
+
+TEST_CASE("packed matrices have the values of blocks, and no more bytes") {
+  const auto file = open_safetensors(golden("blocks.safetensors"));
+  REQUIRE(file.has_value());
+  int types = 0;
+  for (int i = 0; i <= static_cast<int>(GgufType::NVFP4); ++i) {
+    const auto type = static_cast<GgufType>(i);
+    const GgufTypeInfo& info = gguf_type_info(type);
+    const std::optional<CodeFormat> format = code_format_of(type);
+    if (!format) continue;
+    INFO(info.name);
+    ++types;
+    const auto blocks = file->read_tensor(fmt::format("{}.blocks", info.name));
+    const auto values = file->read_tensor(fmt::format("{}.values", info.name));
+    REQUIRE((blocks && values));
+    const auto length = static_cast<int64_t>(values->bytes.size() / sizeof(float));
+    const auto part = [&](BlockPart of_block, int64_t bytes) {
+      std::vector<std::byte> out(static_cast<size_t>(bytes));
+      copy_part(type, of_block, blocks->bytes, out);
+      return out;
+    };
+    const int64_t scale_bytes = 2 * code_scales(*format, length);
+    const auto codes = part(BlockPart::codes, 4 * code_words(*format, length));
+    const auto scales = part(BlockPart::scales, scale_bytes);
+    std::vector<std::byte> minima, parts;
+    if (format->minima) minima = part(BlockPart::minima, scale_bytes);
+    if (format->part_bits != 0) parts = part(BlockPart::parts, 4 * code_groups(*format, length));
+    std::vector<std::byte> packed(static_cast<size_t>(4 * row_words(*format, length)));
+    pack_row(*format, length,
+             {.words = reinterpret_cast<const int32_t*>(codes.data()),
+              .scales = scales.data(),
+              .minima = minima.data(),
+              .parts = reinterpret_cast<const int32_t*>(parts.data())},
+             packed.data());
+    UnpackedRow<float> row;
+    row.read(*format, length, packed.data());
+    const auto* expected = reinterpret_cast<const float*>(values->bytes.data());
+    for (int64_t k = 0; k < length; ++k) {
+      const auto at = static_cast<size_t>(k), group = static_cast<size_t>(k / format->group);
+      const float minimum = format->minima ? row.minima[group] : 0;
+      REQUIRE(std::fma(row.scales[group], row.codes[at], -minimum) == expected[k]);
+    }
+    // Rows of whole steps: padding to 16 bytes at most for each.
+    const int64_t wide = 4096, in_file = wide / info.block_elements * info.block_bytes;
+    // An exponent of MXFP4 becomes 16 bits.
+    const int64_t wider = type == GgufType::MXFP4 ? wide / 32 : in_file / 100;
+    CHECK(4 * row_words(*format, wide) <= in_file + wider);
+  }
+  CHECK(types == 11);
 }
 
 TEST_CASE("a folder with one GGUF file is that file") {
@@ -197,6 +248,17 @@ TEST_CASE("codes are those of matrices alone") {
                                  .tensor("blk.0.ffn_up_exps.weight", 2, {32, 1, 2}, 36)
                                  .file()));
   check_error(twice, {"is stored twice, alone and among its experts"});
+}
+
+TEST_CASE("an exponent of MXFP4 that is no number is refused") {
+  ScratchFolder folder;
+  std::string file = model_bytes("qwen2").tensor("blk.0.attn_v.weight", 39, {32, 1}, 17).file();
+  file.replace(file.size() - 17, 17, 17, '\xff');
+  const auto tensors = GgufTensors::open(folder.write("m.gguf", file));
+  REQUIRE_MESSAGE(tensors, tensors.error().message());
+  std::byte scale[2];
+  check_error((*tensors)->read("blk.0.attn_v.weight.scales", scale),
+              {"tensor blk.0.attn_v.weight has a scale that is not a number"});
 }
 
 TEST_CASE("scaled positions are linear where only a factor is named") {

@@ -765,6 +765,16 @@ TEST_CASE("C30 pack_codes and dequantize") {
   gives(OpKind::pack_codes, {i32({5, 1}), f32({5, 1})}, codes(3, "int8 row f32"), i32({5, 68}));
   gives(OpKind::pack_codes, {i32({5, 32}), f16({5, 2}), i32({5, 2}), f16({5, 2})},
         codes(256, "uint4 g128 f16 zeros minima"), i32({5, 36}));
+  // 144 bytes for 256 codes, as GGUF's Q4_K; 848 for 1,024, of which 8 are padding.
+  gives(OpKind::pack_codes, {i32({5, 128}), f16({5, 4}), f16({5, 4}), i32({5, 32})},
+        codes(1024, "uint4 g32 f16x6 minima"), i32({5, 144}));
+  gives(OpKind::pack_codes, {i32({5, 192}), f16({5, 4}), i32({5, 64})},
+        codes(1024, "int6 g16 f16x8"), i32({5, 212}));
+  gives(OpKind::pack_codes, {i32({5, 2}), f16({5, 1}), f16({5, 1})},
+        codes(11, "uint5 g32 f16 minima"), i32({5, 48}));
+  rejects(30, OpKind::pack_codes, {i32({5, 192}), f16({5, 4})}, codes(1024, "int6 g16 f16x8"));
+  rejects(30, OpKind::pack_codes, {i32({5, 192}), f16({5, 64}), i32({5, 64})},
+          codes(1024, "int6 g16 f16x8"));
   rejects(30, OpKind::pack_codes, {i32({5, 127}), f16({5, 8})}, codes(1024, "int4 g128 f16"));
   rejects(30, OpKind::pack_codes, {i32({5, 128}), f32({5, 8})}, codes(1024, "int4 g128 f16"));
   rejects(30, OpKind::pack_codes, {i32({5, 128}), f16({5, 7})}, codes(1024, "int4 g128 f16"));
@@ -785,7 +795,9 @@ TEST_CASE("C30 pack_codes and dequantize") {
   rejects(30, OpKind::dequantize, {i32({5, 0})}, codes(int64_t{1} << 40, "int4 g128 f16"));
   for (const char* text :
        {"", "int4", "int4 g128", "int3 g128 f16", "int4 g12 f16", "int4 g128 i32", "int4  g128 f16",
-        "int4 g128 f16 ", "int4 g128 f16 minima zeros", "e4m3 row f32 zeros", "INT4 g128 f16"})
+        "int4 g128 f16 ", "int4 g128 f16 minima zeros", "e4m3 row f32 zeros", "INT4 g128 f16",
+        "int4 row f16x6", "int8 g32 f16x6", "int4 g32 f16x6 zeros", "int4 g32 f16x8 minima",
+        "int4 g32 bf16x6", "int7 g32 f16"})
     rejects(30, OpKind::dequantize, {i32({5, 132})}, codes(1024, text));
 }
 

@@ -6,6 +6,7 @@
 
 #include "ir/code_format.h"
 #include "runtime/evaluate/host_tensor.h"
+#include "runtime/evaluate/packed_row.h"
 
 namespace sinter::test {
 
@@ -15,8 +16,10 @@ struct StoredCodes {
   int64_t rows = 0, length = 0;
   std::vector<int32_t> words;  // code_words a row
   std::vector<std::byte> scales, minima;
-  std::vector<int32_t> zeros;
+  std::vector<int32_t> zeros, parts;
   std::vector<double> values;  // scale * (code - zero) - minimum, not rounded
+
+  DenseCodes dense() const;
 
   /// The operands of pack_codes.
   std::vector<HostTensor> operands() const;

@@ -52,12 +52,12 @@ struct CodeRuns {
   }
 };
 
-// A stage: half of a step of `rows` rows of the matrix, as boxes of `box` rows bring it. Of each
-// row two panels of codes, then its scales.
+// A stage: half of a step of `rows` rows of the matrix, as boxes of `box` rows bring it. Each row
+// has two panels of codes of the first plane, then the second plane and the scales of the step.
 template <typename T, typename Matrix, int rows, int box>
 class CodesTile {
   using Group = typename Matrix::Group;
-  static constexpr int kBits = Matrix::layout().bits;
+  static constexpr int kBits = Matrix::layout().low_bits(), kUpper = Matrix::kUpper;
   static constexpr int kScaleBytes = codes_scale_bytes(Matrix::layout());  // of a row
 
  public:
@@ -81,16 +81,16 @@ class CodesTile {
         copy(panel(i) + row * kPanelRow, codes,
              begin + (half * kCodesHalfLanes + i * kCodesHalfLanes / 2) * lane_bytes, row);
       if constexpr (kScaleBytes > 0)
-        copy(scale_rows() + row * kScaleBytes, scales, begin + Matrix::layout().scales(rounds),
-             row);
+        copy(scale_rows() + row * kScaleBytes, scales, begin + Matrix::layout().upper(rounds), row);
     }
   }
 
-  // Fragments of `count` products of 16 columns, from product `first` of a run on: codes less the
-  // zeros of the lane's rows, `row` and 8 more. A product has two chunks of 8 columns.
+  // Fragments of `count` products of 16 columns, from product `first` of a run of half `half` on:
+  // codes less the zeros of the lane's rows, `row` and 8 more. A product has two chunks of 8
+  // columns.
   template <int rounds, int count>
   SINTER_DEVICE void make_pairs(unsigned (&out)[count][4], const Group (&scales)[2], int row,
-                                int first, int round, int lane) const {
+                                int half, int first, int round, int lane) const {
     const T* type = nullptr;
     const unsigned char* codes = panel(first / kPanelProducts);
     // The lane's columns of a chunk begin at `k` of a word.
@@ -101,8 +101,15 @@ class CodesTile {
       const int chunk = (2 * first + i / 2) % (2 * kPanelProducts), r = i % 2;
       const int at = panel_offset<rounds>(row, chunk, in_chunk) + 8 * r * kPanelRow;
       unsigned& pair = out[i / 4][i % 4];
-      pair = code_pair(typename Matrix::CodesType(), type,
-                       *reinterpret_cast<const unsigned*>(codes + at), k);
+      const unsigned word = *reinterpret_cast<const unsigned*>(codes + at);
+      if constexpr (kUpper > 0) {
+        const int chunk_of_step = half * kCodesHalfLanes + 2 * first + i / 2;
+        const unsigned upper = load_bytes<kUpper>(scale_rows() + (row + 8 * r) * kScaleBytes +
+                                                  (chunk_of_step * rounds + round) * kUpper);
+        pair = code_pair(typename Matrix::CodesType(), type, word, upper, k);
+      } else {
+        pair = code_pair(typename Matrix::CodesType(), type, word, k);
+      }
       if constexpr (Matrix::kZeros) {
         const float zero = -scales[r].zero;
         pair = fma_rn(type, pair, one_pair(type), pack(type, zero, zero));
@@ -113,15 +120,11 @@ class CodesTile {
   // The scales of the group of a chunk of a step, of the lane's two rows.
   template <int rounds>
   SINTER_DEVICE void load_scales(Group (&out)[2], int row, int chunk, int round) const {
-    constexpr CodeLayout layout = Matrix::layout();
-    const int entry = layout.entry(chunk, round, rounds), begin = layout.scales(rounds);
+    constexpr int begin = Matrix::layout().scales(rounds) - Matrix::layout().upper(rounds);
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const unsigned char* own = scale_rows() + (row + 8 * r) * kScaleBytes;
-      out[r] = Matrix::group_at(
-          own + entry * layout.scale_bytes, own + layout.zeros_at(rounds) - begin + 2 * entry,
-          own + layout.minima_at(rounds) - begin + entry * layout.scale_bytes);
-    }
+    for (int r = 0; r < 2; ++r)
+      out[r] = Matrix::scale_at(scale_rows() + (row + 8 * r) * kScaleBytes + begin, chunk, round,
+                                rounds);
   }
 
  private:

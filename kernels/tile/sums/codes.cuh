@@ -56,7 +56,7 @@ class CodeSums {
                                              round);
       if (first % kGroupProducts >= 2 * kTogether) wait_for_all_but<1>(s1, s2);
       unsigned(&own_pairs)[kTogether][4] = pairs[first / kTogether % 2];
-      codes.template make_pairs<rounds>(own_pairs, scales, row, first, round, lane);
+      codes.template make_pairs<rounds>(own_pairs, scales, row, half, first, round, lane);
       if (first % (kRunProducts / 2) == 0) window.consumer_wait();
       const MatrixDescriptor tokens = matrix_descriptor<128>(token_tile(), 8 * 128, 16);
       if constexpr (Matrix::kMinima) warpgroup_fence_operand(s2);
