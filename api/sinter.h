@@ -707,6 +707,10 @@ class Graph {
                Name name = {}) {
     return op("sample", {logits, temperature, top_k, top_p, seed, step}, {}, name);
   }
+  /// The sum of x over the ranks of a group, rank 0 first; of one rank x.
+  Value all_reduce(Value x, std::string_view group, Name name = {}) {
+    return op("all_reduce", {x}, Attributes().quoted("group", group).text(), name);
+  }
   /// A kernel of one's own (register_kernel).
   Value custom(std::string_view kernel, const std::vector<Value>& operands,
                const std::vector<double>& numbers = {}, Name name = {}) {

@@ -5,6 +5,8 @@
 #include "cli/integer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "driver/ranks.h"
+#include "driver/run/ranks.h"
 #include "driver/run/report.h"
 #include "driver/text_file.h"
 
@@ -15,6 +17,7 @@ struct RunCommand : CommandOptions {
   std::vector<int32_t> tokens;
   int64_t more = 0;
   InputOptions inputs;
+  size_t ranks = 1;
   std::string out;
   std::vector<std::string> keep;
 };
@@ -27,7 +30,8 @@ Status check_run(const RunCommand& options) {
   // The model's own decoder or encoder runs on tokens: it knows entries and sizes.
   for (const auto& [given, option] : {std::pair(!options.phase.empty(), "--phase"),
                                       std::pair(!options.inputs.symbols.empty(), "--symbol"),
-                                      std::pair(options.inputs.calls.has_value(), "--calls")})
+                                      std::pair(options.inputs.calls.has_value(), "--calls"),
+                                      std::pair(options.ranks != 1, "--ranks")})
     if (given && on_tokens)
       return fail("only a run on --inputs or --random-inputs takes it", option,
                   "leave it out, or give inputs", ExitCode::usage);
@@ -52,6 +56,26 @@ Result<std::vector<std::string>> parse_entries(const std::string& text) {
   return names;
 }
 
+/// Every rank has a result, and a file for it.
+Status run_ranks_command(const RunCommand& options, const CallsOptions& calls,
+                         const OpenOptions& load, const RunOptions& run) {
+  SINTER_TRY(check_ranks(options.ranks, run.backend->on_gpu()));
+  if (!options.out.empty() && of_rank(options.out, 0) == options.out)
+    return fail("all ranks would write one file", fmt::format("--out {}", printable(options.out)),
+                "put {rank} into its name, for example out.{rank}.npz", ExitCode::usage);
+  for (size_t rank = 0; rank < options.ranks; ++rank)
+    SINTER_TRY(check_output_file(of_rank(options.out, rank)));
+  SINTER_LET(results, run_ranks(options.model, load, calls, run, options.ranks));
+  for (size_t rank = 0; rank < options.ranks; ++rank) {
+    const std::string out = of_rank(options.out, rank);
+    if (out.empty()) continue;
+    SINTER_TRY(write_tensors(out, results[rank].values));
+    note(fmt::format("values of rank {} → {}", rank, out));
+  }
+  print_result(options.json ? ranks_json(results) : ranks_text(results));
+  return {};
+}
+
 Status run_command(const RunCommand& options) {
   SINTER_TRY(check_run(options));
   SINTER_LET(request, to_request(options));
@@ -60,6 +84,9 @@ Status run_command(const RunCommand& options) {
   calls.entries = std::move(entries);
   SINTER_LET(backend, open_backend(options));
   request.load.context = text_tokens(options.tokens.size(), options.more);
+  if (options.ranks > 1)
+    return run_ranks_command(options, calls, request.load,
+                             {backend, options.keep, request.compile});
   SINTER_LET(model, open_model(request.path, request.load));
   if (const std::string text = context_note(model, request.load.context); !text.empty()) note(text);
   SINTER_TRY(check_output_file(options.out));
@@ -91,6 +118,7 @@ void add_run(CLI::App& program, Action& action) {
   add_integers(command, "--tokens", options->tokens, "token ids of one sequence", kTokenIds);
   add_integer(command, "-n", options->more, "greedy tokens to add", kNotNegative);
   add_inputs(command, options->inputs);
+  add_ranks(command, options->ranks);
   command
       .add_option("--out", options->out,
                   "write outputs and kept values, as .npy or .npz where the name ends so, else as "

@@ -17,6 +17,7 @@ struct VerifyCommand : CommandOptions {
   std::optional<int64_t> steps;
   bool forced = false;
   InputOptions inputs;
+  size_t ranks = 1;
   bool self = false;
 };
 
@@ -46,7 +47,8 @@ Status verify_self_command(const VerifyCommand& options) {
                                       {!inputs.file.empty(), "--inputs"},
                                       {inputs.random.has_value(), "--random-inputs"},
                                       {!inputs.symbols.empty(), "--symbol"},
-                                      {inputs.calls.has_value(), "--calls"}})
+                                      {inputs.calls.has_value(), "--calls"},
+                                      {options.ranks != 1, "--ranks"}})
     if (given)
       return fail("--self reads its own text, and continues it with the likeliest tokens", option,
                   "leave it out", ExitCode::usage);
@@ -71,7 +73,8 @@ Status verify_invariance_command(const VerifyCommand& options) {
                                       {!options.inputs.symbols.empty(), "--symbol"},
                                       {options.inputs.calls.has_value(), "--calls"},
                                       {options.activation_bytes.has_value(), "--activation-memory"},
-                                      {options.prefill_chunk.has_value(), "--prefill-chunk"}})
+                                      {options.prefill_chunk.has_value(), "--prefill-chunk"},
+                                      {options.ranks != 1, "--ranks"}})
     if (given)
       return fail("--invariant reads seeded texts in calls of its own", option,
                   "leave it out, or add --self", ExitCode::usage);
@@ -107,6 +110,7 @@ Status verify_command(const VerifyCommand& options) {
   verify.reference = options.reference;
   verify.compile = request.compile;
   verify.seed = options.seed;
+  verify.ranks = options.ranks;
   verify.open = request.load;
   verify.calls = std::move(calls);
   SINTER_LET(report, verify_model(options.model, verify));
@@ -133,6 +137,7 @@ void add_verify(CLI::App& program, Action& action) {
   add_integer(command, "--seed", options->seed,
               "of random tokens, where there is no reference and, with --self, no tokenizer");
   add_inputs(command, options->inputs);
+  add_ranks(command, options->ranks);
   add_integer(command, "--steps", options->steps,
               "of decoding after the first call; default: 16, with --self 32", kPositive);
   command.add_flag("--teacher-forced", options->forced,

@@ -6,6 +6,7 @@
 
 #include "cli/integer_options.h"
 #include "cli/output.h"
+#include "driver/ranks.h"
 #include "driver/streaming.h"
 #include "driver/text_table.h"
 
@@ -148,6 +149,15 @@ void add_inputs(CLI::App& command, InputOptions& options) {
               "how many times the entries are called; states keep their values between calls",
               IntegerRange<int64_t>{1, kMaxCalls})
       ->default_str("1");
+}
+
+void add_ranks(CLI::App& command, size_t& ranks) {
+  add_integer(
+      command, "--ranks", ranks,
+      "ranks of a module with collectives, on the CPU; rank r has random weights and inputs "
+      "of the seeds plus r, and files of its own where a name has {rank}",
+      IntegerRange<size_t>{1, kMaxRanks})
+      ->capture_default_str();
 }
 
 void add_device(CLI::App& command, CommandOptions& options) {

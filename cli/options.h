@@ -61,6 +61,8 @@ void add_recompile(CLI::App& command, CommandOptions& options);
 void add_compiling(CLI::App& command,
                    CommandOptions& options);  // --arch --numerics ... --stop-after
 void add_phase(CLI::App& command, CommandOptions& options);
+/// --ranks, of `run` and `verify`
+void add_ranks(CLI::App& command, size_t& ranks);
 /// --inputs --random-inputs --symbol --calls
 void add_inputs(CLI::App& command, InputOptions& options);
 void add_device(CLI::App& command, CommandOptions& options);

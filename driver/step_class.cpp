@@ -90,7 +90,8 @@ StepClass step_class(const Program& program, const Step& step) {
   return visit(
       step, [&](const KernelStep& run) { return class_of(program.kernels[run.kernel].group); },
       [](const GemmStep&) { return StepClass::products; },
-      [](const CopyStep&) { return StepClass::copies; });
+      [](const CopyStep&) { return StepClass::copies; },
+      [](const CollectiveStep&) { return StepClass::copies; });
 }
 
 }  // namespace sinter

@@ -17,7 +17,7 @@ enum class StepClass : uint8_t {
   activations,  // functions of elements: GELU, SiLU, gates and their gradients
   optimizer,    // moments and updates of parameters: elements with a square root
   elementwise,  // other arithmetic of elements: residuals, scales
-  copies,       // moves and casts, rows of a table, new rows of a cache
+  copies,       // moves and casts, rows of a table, new rows of a cache, values of other ranks
 };
 inline constexpr size_t kStepClasses = 8;
 

@@ -49,6 +49,7 @@ namespace sinter {
   X(any_range, int64_t)   /* 1: first and last row need not be there (ops.def); absent: 0 */     \
   X(empty_zero, int64_t)  /* 1: a token that sees no key gets zeros; absent: NaN */              \
   X(checked, int64_t)     /* 1: row numbers that name no row are allowed (ops.def); absent: 0 */ \
+  X(group, std::string)   /* ranks that compute one value together (all_reduce) */               \
   X(op, std::string)      /* the name under which a caller's op is registered (custom_op.h) */   \
   X(numbers, std::vector<double>) /* finite numbers for a caller's op; absent: none */
 

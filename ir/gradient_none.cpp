@@ -18,6 +18,8 @@ SINTER_NO_GRADIENT(attention_key_gradient)
 SINTER_NO_GRADIENT(attention_value_gradient)
 SINTER_NO_GRADIENT(expert_linear)
 SINTER_NO_GRADIENT(custom)
+// The gradient depends on what the other ranks do with the sum.
+SINTER_NO_GRADIENT(all_reduce)
 // Never asked: their operands or results are integers or truth values.
 SINTER_NO_GRADIENT(mask_tiles)
 SINTER_NO_GRADIENT(sample)

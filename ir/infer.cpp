@@ -41,8 +41,8 @@
 //   C33  place: begin + the part's extent along `axis` is at most size, all constants; a base of
 //        the type of the result
 //   C42  store: a value of the state's type
-// Constraints C22 to C32, C34 to C36 and C38 to C41 are listed with the rules of the families'
-// ops, kernels/*/op.cpp, and C37 in ir/infer_experts.cpp.
+// Constraints C22 to C32, C34 to C36 and C38 to C41 and C43 are listed with the rules of the
+// families' ops, kernels/*/op.cpp, and C37 in ir/infer_experts.cpp.
 #include "ir/infer.h"
 
 #include "ir/inference.h"

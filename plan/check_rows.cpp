@@ -20,7 +20,8 @@ class RowWalk {
     for (step_ = 0; step_ < entry_.steps.size(); ++step_)
       SINTER_TRY(visit(
           entry_.steps[step_], [&](const KernelStep& run) { return kernel_step(run); },
-          [](const GemmStep&) { return Status(); }, [](const CopyStep&) { return Status(); }));
+          [](const GemmStep&) { return Status(); }, [](const CopyStep&) { return Status(); },
+          [](const CollectiveStep&) { return Status(); }));
     return {};
   }
 

@@ -23,7 +23,8 @@ class StepWalk {
       SINTER_TRY(visit(
           step, [&](const KernelStep& run) { return kernel_step(run); },
           [&](const GemmStep& gemm) { return gemm_step(gemm); },
-          [&](const CopyStep& copy) { return copy_step(copy); }));
+          [&](const CopyStep& copy) { return copy_step(copy); },
+          [&](const CollectiveStep& run) { return collective_step(run); }));
       SINTER_TRY(reads_and_writes(step_facts(program_, step)));
     }
     for (uint32_t output : entry_.outputs) SINTER_TRY(read(output));
@@ -81,6 +82,31 @@ class StepWalk {
                            to_string(to, program_.symbols)));
   }
 
+  /// Other ranks read the exchange buffer while this one runs other steps: no other step has it.
+  Status collective_step(const CollectiveStep& run) {
+    for (uint32_t buffer : {run.from, run.exchange, run.to}) SINTER_TRY(exists(buffer));
+    const Buffer& exchange = entry_.buffers[run.exchange];
+    if (exchange.place != Buffer::Place::exchange)
+      return bad(
+          fmt::format("exchanges values in {}, which other ranks read at any time: its place "
+                      "must be exchange",
+                      name(run.exchange)));
+    if (llvm::is_contained(exchanged_, run.exchange))
+      return bad(
+          fmt::format("exchanges values in {}, as another collective does", name(run.exchange)));
+    exchanged_.push_back(run.exchange);
+    const TensorType& type = entry_.buffers[run.from].type;
+    for (uint32_t buffer : {run.exchange, run.to})
+      if (const TensorType& other = entry_.buffers[buffer].type; other != type)
+        return bad(fmt::format("adds {}, {}, by way of {}, {}: not one type", name(run.from),
+                               to_string(type, program_.symbols), name(buffer),
+                               to_string(other, program_.symbols)));
+    if (!is_float(type.dtype) && type.dtype != DType::i32)
+      return bad(fmt::format("adds {}, {}: no float type and not i32", name(run.from),
+                             to_string(type, program_.symbols)));
+    return run.group.empty() ? Status(bad("a collective of a group without a name")) : Status();
+  }
+
   Status reads_and_writes(const StepFacts& step) {
     for (uint32_t id : step.reads) SINTER_TRY(read(id));
     for (uint32_t i = 0; i < step.writes.size(); ++i)
@@ -117,6 +143,8 @@ class StepWalk {
           too_late ? fmt::format("step {} has made", version_written_[buffer.index]) : "is still",
           versions_[buffer.index]));
     }
+    if (buffer.place == Buffer::Place::exchange)
+      return bad(fmt::format("{} is read, which other ranks share", name(id)));
     LiveRange& range = ranges_[id];
     if (buffer.place == Buffer::Place::arena && range.written < 0)
       return bad(fmt::format("{} is read before any step writes it", name(id)));
@@ -180,6 +208,7 @@ class StepWalk {
   std::vector<LiveRange> ranges_;
   std::vector<uint32_t> versions_;  // of each state, now
   std::vector<int64_t> version_written_;
+  std::vector<uint32_t> exchanged_;  // exchange buffers of earlier steps
 };
 
 }  // namespace

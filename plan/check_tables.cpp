@@ -220,6 +220,8 @@ Status check_buffer(const Program& program, const EntryPlan& entry, uint32_t id)
       return check_row(buffer, program.weights, "weight", symbols, where);
     case Buffer::Place::state:
       return check_row(buffer, program.states, "state", symbols, where);
+    case Buffer::Place::exchange:
+      return {};
   }
   return violation(fmt::format("place {}", static_cast<int>(buffer.place)), where);
 }
@@ -259,7 +261,7 @@ Status check_kernel(const Program& program, const Kernel& kernel) {
     SINTER_TRY(check_type(op.type, program.symbols, where));
     const bool is_input = llvm::is_contained(group.inputs, ValueId{i});
     if (is_input != (op.kind == OpKind::input) || (!is_input && op_class(op) == OpClass::leaf) ||
-        op.kind == OpKind::file || op.kind == OpKind::pack_codes)
+        op.kind == OpKind::file || op.kind == OpKind::pack_codes || op.kind == OpKind::all_reduce)
       return violation(fmt::format("%{} of kind {} is {} of the kernel", op.name,
                                    algorithm_name(op), is_input ? "an input" : "no input"),
                        where);

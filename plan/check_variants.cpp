@@ -21,6 +21,8 @@ class Variants {
       SINTER_TRY(equal("inputs", inputs(entries_[0]), inputs(other)));
       SINTER_TRY(equal("outputs", outputs(entries_[0]), outputs(other)));
       SINTER_TRY(equal("written states", states(entries_[0]), states(other)));
+      // Ranks wait for one another: all of a call's sizes reach the same collectives.
+      SINTER_TRY(equal("collectives", collectives(entries_[0]), collectives(other)));
     }
     return {};
   }
@@ -65,6 +67,19 @@ class Variants {
     Listed listed;
     for (const auto& [state, version] : versions)
       listed.emplace_back(program_.states[state].name, fmt::format("{} times", version));
+    return listed;
+  }
+
+  Listed collectives(const EntryPlan& entry) const {
+    Listed listed;
+    for (const Step& step : entry.steps)
+      visit(
+          step, [](const KernelStep&) {}, [](const GemmStep&) {}, [](const CopyStep&) {},
+          [&](const CollectiveStep& run) {
+            listed.emplace_back(
+                entry.buffers[run.to].value,
+                fmt::format("{} {} of {}", to_string(run.kind), type(entry, run.to), run.group));
+          });
     return listed;
   }
 

@@ -289,10 +289,13 @@ class PlanReader {
       out.place = Buffer::Place::weight;
     else if (place == "state")
       out.place = Buffer::Place::state;
+    else if (place == "exchange")
+      out.place = Buffer::Place::exchange;
     else
-      return node["place"].mismatch("arena, input, weight or state");
+      return node["place"].mismatch("arena, exchange, input, weight or state");
     if (out.place == Buffer::Place::state) SINTER_TRY(read(node["version"], out.version));
     out.size_bytes = storage_bytes(out.type);
+    if (out.place == Buffer::Place::exchange) return {};
     return read(node["index"], out.index);
   }
 
@@ -341,10 +344,21 @@ class PlanReader {
     return read(node["to"], out.to);
   }
 
+  Status collective(const Node& node, CollectiveStep& out) const {
+    SINTER_LET(kind, node["kind"].string());
+    if (kind != to_string(out.kind)) return node["kind"].mismatch("all_reduce");
+    SINTER_TRY(read(node["from"], out.from));
+    SINTER_TRY(read(node["exchange"], out.exchange));
+    SINTER_TRY(read(node["to"], out.to));
+    return read(node["group"], out.group);
+  }
+
   Status step(const Node& node, Step& out) const {
     SINTER_TRY(read(node["values"], out.values));
     if (node["gemm"].present()) return gemm(node["gemm"], out.run.emplace<GemmStep>());
     if (node["copy"].present()) return copy(node["copy"], out.run.emplace<CopyStep>());
+    if (node["collective"].present())
+      return collective(node["collective"], out.run.emplace<CollectiveStep>());
     SINTER_LET(name, node["kernel"].string());
     const auto kernel = kernel_ids_.find(name);
     if (kernel == kernel_ids_.end())

@@ -7,8 +7,8 @@ namespace sinter::plan_text {
 
 /// Features that this library can read; a plan lists those that it needs.
 inline constexpr std::string_view kFeatures[] = {
-    "copy",      "exact_integers", "gemm",   "gemm_epilogue", "in_place",
-    "invariant", "row_checks",     "states", "tensor_maps",   "variants"};
+    "collective", "copy",       "exact_integers", "gemm",        "gemm_epilogue", "in_place",
+    "invariant",  "row_checks", "states",         "tensor_maps", "variants"};
 
 /// Reads what to_string(SymExpr) writes: "4096*N*H - 32".
 Result<SymExpr> parse_expr(std::string_view text, llvm::ArrayRef<Symbol> symbols);

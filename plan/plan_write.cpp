@@ -98,7 +98,8 @@ class PlanWriter {
               features.insert("gemm");
               if (needs_fast_numerics(gemm)) features.insert("gemm_epilogue");
             },
-            [&](const CopyStep&) { features.insert("copy"); });
+            [&](const CopyStep&) { features.insert("copy"); },
+            [&](const CollectiveStep&) { features.insert("collective"); });
     }
     return features;
   }
@@ -198,6 +199,9 @@ class PlanWriter {
         json["place"] = "state";
         json["version"] = buffer.version;
         break;
+      case Buffer::Place::exchange:
+        json["place"] = "exchange";
+        return json;
     }
     json["index"] = buffer.index;
     return json;
@@ -244,6 +248,13 @@ class PlanWriter {
         [&](const GemmStep& run) { json["gemm"] = gemm(run); },
         [&](const CopyStep& copy) {
           json["copy"] = {{"from", copy.from}, {"to", copy.to}};
+        },
+        [&](const CollectiveStep& run) {
+          json["collective"] = {{"kind", to_string(run.kind)},
+                                {"from", run.from},
+                                {"exchange", run.exchange},
+                                {"to", run.to},
+                                {"group", run.group}};
         });
     return json;
   }

@@ -21,6 +21,8 @@ struct Buffer {
     input,   // parameter `index` of the entry
     weight,  // Program::weights[index]
     state,   // Program::states[index]
+    // Memory that other ranks read at any time: of one collective of the entry, in no slot.
+    exchange,
   };
   std::string value;  // the IR value's name
   TensorType type;

@@ -16,6 +16,8 @@ StepFacts gemm_facts(const GemmStep& gemm) {
 
 }  // namespace
 
+std::string_view to_string(CollectiveStep::Kind) { return "all_reduce"; }
+
 std::string_view StepFacts::name() const { return kernel ? std::string_view(kernel->name) : kind; }
 
 StepFacts step_facts(const Program& program, const Step& step) {
@@ -30,6 +32,9 @@ StepFacts step_facts(const Program& program, const Step& step) {
       [](const GemmStep& gemm) { return gemm_facts(gemm); },
       [](const CopyStep& copy) {
         return StepFacts{.kind = "copy", .reads = {copy.from}, .writes = {copy.to}};
+      },
+      [](const CollectiveStep& run) {
+        return StepFacts{.kind = to_string(run.kind), .reads = {run.from}, .writes = {run.to}};
       });
 }
 

@@ -62,8 +62,18 @@ struct CopyStep {
   uint32_t from = 0, to = 0;  // buffers
 };
 
+/// Combines the values of `from` of all ranks of a group into `to`. Each rank stores its value in
+/// `exchange` first, from where the others read it while this rank runs other steps.
+struct CollectiveStep {
+  enum class Kind : uint8_t { all_reduce };
+  Kind kind = Kind::all_reduce;
+  uint32_t from = 0, exchange = 0, to = 0;  // buffers
+  std::string group;
+};
+std::string_view to_string(CollectiveStep::Kind kind);
+
 struct Step {
-  using Run = std::variant<KernelStep, GemmStep, CopyStep>;
+  using Run = std::variant<KernelStep, GemmStep, CopyStep, CollectiveStep>;
   Run run;
   std::vector<std::string> values;  // IR values that this step computes, for people
 };
@@ -102,7 +112,7 @@ requires(step_visit::kHandlesEachKind<Step::Run, F...>) decltype(auto)
 
 /// The facts of a step of any kind; its ids must be valid.
 struct StepFacts {
-  std::string_view kind;           // "kernel", "gemm" or "copy"
+  std::string_view kind;           // "kernel", "gemm", "copy" or a collective's
   const Kernel* kernel = nullptr;  // of a kernel's launch
   /// Buffers; of a kernel in the order of its inputs and outputs.
   llvm::SmallVector<uint32_t, 8> reads = {}, writes = {};

@@ -55,6 +55,11 @@ Bytes StepTraffic::of(const EntryPlan& entry, const Step& step) const {
       [&](const CopyStep& copy) {
         const double bytes = value(storage_bytes(entry.buffers[copy.from].type));
         return Bytes{bytes, bytes};
+      },
+      [&](const CollectiveStep& run) {
+        // Through the exchange buffer; what other ranks read is not counted.
+        const double bytes = value(storage_bytes(entry.buffers[run.from].type));
+        return Bytes{2 * bytes, 2 * bytes};
       });
 }
 

@@ -23,6 +23,8 @@ using WeightProgress = std::function<bool(size_t done, size_t total)>;
 /// The error where `progress` says so.
 Status report_progress(const WeightProgress& progress, size_t done, size_t total);
 
+class RankGroup;
+
 struct CallOptions {
   /// Fill the arena with kPoison before the run, and every buffer after its last use. On the host
   /// elements that no part of a value has been placed in hold it too.
@@ -36,6 +38,9 @@ struct CallOptions {
   /// Host: tensors that take the place of states, by number, of their type and extents; the call
   /// reads and writes them.
   std::vector<std::pair<size_t, HostTensor*>> states = {};
+  /// Host: the ranks that collectives meet, and which of them calls; null: one rank.
+  RankGroup* ranks = nullptr;
+  size_t rank = 0;
 };
 
 struct RunResult {

@@ -14,6 +14,8 @@ struct StepContext {
   llvm::ArrayRef<Symbol> symbols;
   llvm::function_ref<uint32_t(ValueId root)> read;    // the buffer of a value that the step reads
   llvm::function_ref<uint32_t(ValueId value)> write;  // the buffer of its result
+  /// A new buffer for this step alone, which other ranks read; it holds the value.
+  llvm::function_ref<uint32_t(ValueId value)> exchange;
 };
 
 }  // namespace sinter

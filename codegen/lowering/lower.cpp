@@ -304,6 +304,17 @@ class EntryLowering {
     return index;
   }
 
+  uint32_t exchange(ValueId id) {
+    const Op& op = graph_[id];
+    Buffer buffer;
+    buffer.value = op.name;
+    buffer.type = op.type;
+    buffer.size_bytes = storage_bytes(op.type);
+    buffer.place = Buffer::Place::exchange;
+    plan_.buffers.push_back(std::move(buffer));
+    return static_cast<uint32_t>(plan_.buffers.size() - 1);
+  }
+
   /// A step without its kernel, which depends on the lives of buffers.
   void add_kernel(const Group& group, const ExtractedGroup& extracted) {
     KernelStep step;
@@ -333,7 +344,8 @@ class EntryLowering {
                             .members = group.members,
                             .symbols = symbols_,
                             .read = [this](ValueId root) { return read(root); },
-                            .write = [this](ValueId value) { return buffer(value); }}));
+                            .write = [this](ValueId value) { return buffer(value); },
+                            .exchange = [this](ValueId value) { return exchange(value); }}));
     add_step(std::move(step), group);
     return {};
   }

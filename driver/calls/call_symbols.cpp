@@ -24,7 +24,8 @@ class UsedSymbols {
     for (const Step& step : entry.steps)
       visit(
           step, [&](const KernelStep& run) { add(program.kernels[run.kernel]); },
-          [&](const GemmStep& gemm) { add(gemm); }, [](const CopyStep&) {});
+          [&](const GemmStep& gemm) { add(gemm); }, [](const CopyStep&) {},
+          [](const CollectiveStep&) {});
   }
   void add(const SymExpr& expr) {
     for (const SymExpr::Term& term : expr.terms())

@@ -12,7 +12,7 @@ bool has_products(const Program& program) {
     for (const Step& step : entry.steps)
       visit(
           step, [](const KernelStep&) {}, [&](const GemmStep&) { found = true; },
-          [](const CopyStep&) {});
+          [](const CopyStep&) {}, [](const CollectiveStep&) {});
   return found;
 }
 

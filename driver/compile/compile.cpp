@@ -60,8 +60,8 @@ void make_invariant(Program& program) {
   for (EntryPlan& entry : program.entries)
     for (Step& step : entry.steps)
       visit(
-          step, [](KernelStep&) {}, [](GemmStep& gemm) { gemm.ascending = true; },
-          [](CopyStep&) {});
+          step, [](KernelStep&) {}, [](GemmStep& gemm) { gemm.ascending = true; }, [](CopyStep&) {},
+          [](CollectiveStep&) {});
 }
 
 /// Orders for few tokens alone, which a module may state itself, and kernels of which nothing is

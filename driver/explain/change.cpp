@@ -129,6 +129,8 @@ std::string Changes::State::of_closed(size_t entry, ValueId a, ValueId b) {
     return fmt::format("{} is a kernel of the family {}, which would have to open a port for it",
                        graph[anchor].name,
                        has_anchor ? group.shape.family->name : "that computes it");
+  if (graph[anchor].kind == OpKind::all_reduce)
+    return graph[anchor].name + " exchanges values between ranks, which is no kernel";
   std::string text = graph[anchor].name + " is a call of cuBLASLt";
   const std::string other = elsewhere(entry, a, b, anchor);
   if (!other.empty()) return text + "; " + other;

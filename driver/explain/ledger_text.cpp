@@ -143,6 +143,8 @@ std::string ledger_headline(const EntryLedger& ledger) {
   };
   std::string copies, savings;
   if (steps("copy") > 0) copies = ", " + counted(steps("copy"), "copy", "copies");
+  if (steps("all_reduce") > 0)
+    copies += ", " + counted(steps("all_reduce"), "exchange of ranks", "exchanges of ranks");
   if (fused > 0)
     savings =
         fmt::format(" {} {}", fused == 1 ? "saves" : "save", with_unit(ledger.saved_bytes(), "B"));

@@ -70,7 +70,7 @@ StepCost StepCosts::of(const EntryPlan& entry, const Step& step) const {
         cost.flops =
             2 * values.of(gemm.m) * values.of(gemm.n) * repeats(gemm, values) * values.of(gemm.k);
       },
-      [](const CopyStep&) {});
+      [](const CopyStep&) {}, [](const CollectiveStep&) {});
   cost.read_bytes = std::max(cost.read_bytes, 0.0);
   return cost;
 }
@@ -90,6 +90,11 @@ std::string step_title(const Program& program, const EntryPlan& entry, const Ste
       [&](const CopyStep& copy) {
         const TensorType& type = entry.buffers[copy.from].type;
         return fmt::format("copy {:.0f} {}", TypeSizes(sizes).elements(type),
+                           to_string(type.dtype));
+      },
+      [&](const CollectiveStep& run) {
+        const TensorType& type = entry.buffers[run.from].type;
+        return fmt::format("{} {:.0f} {}", to_string(run.kind), TypeSizes(sizes).elements(type),
                            to_string(type.dtype));
       });
 }

@@ -10,6 +10,8 @@
 
 namespace sinter {
 
+class RankGroup;
+
 struct CallsOptions {
   /// In the order of the calls; an entry may stand in it several times. Empty: every entry of a
   /// module in its order, the first entry of a language model.
@@ -20,6 +22,9 @@ struct CallsOptions {
   /// Values of symbols. Other symbols take their values from the tensors' shapes. A symbol that
   /// nothing determines is as small as possible with a file, and near 19 with random inputs.
   std::vector<std::pair<std::string, int64_t>> symbols;
+
+  RankGroup* ranks = nullptr;  // that collectives meet; null: one rank
+  size_t rank = 0;             // which of them calls
 
   /// Whether one of the options above says something.
   bool given() const;

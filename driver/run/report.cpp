@@ -95,4 +95,17 @@ std::string run_json(const TokenRun& run) {
   return Json{{"values", values}, {"next", next}, {"tokens", run.tokens}}.dump(2) + "\n";
 }
 
+std::string ranks_text(llvm::ArrayRef<TokenRun> ranks) {
+  std::string text;
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    text += fmt::format("rank {}\n{}", rank, run_text(ranks[rank]));
+  return text;
+}
+
+std::string ranks_json(llvm::ArrayRef<TokenRun> ranks) {
+  auto all = nlohmann::ordered_json::array();
+  for (const TokenRun& rank : ranks) all.push_back(nlohmann::ordered_json::parse(run_json(rank)));
+  return all.dump(2) + "\n";
+}
+
 }  // namespace sinter

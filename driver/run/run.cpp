@@ -104,6 +104,8 @@ Result<std::vector<NamedHostTensor>> run_inputs(const OpenedModel& model,
   for (size_t i = 0; i < calls.count(); ++i) {
     const EntryPlan& plan = *plans[i % plans.size()];
     CallOptions call;
+    call.ranks = options.ranks;
+    call.rank = options.rank;
     if (calls.is_last(i)) call.keep = kept_by(plan, run.keep);
     SINTER_LET(inputs, calls.inputs(i));
     SINTER_LET(result, session->run(plan.name, calls[i].symbol_values, addresses_of(inputs), call));

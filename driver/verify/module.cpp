@@ -1,5 +1,7 @@
 // Strict numerics of a module: its entries are called in one session, fused beside unfused and,
 // where that takes no time, beside float64.
+#include <xxhash.h>
+
 #include "driver/verify/error_bound.h"
 #include "driver/verify/parts.h"
 #include "driver/verify/precise_session.h"
@@ -22,8 +24,9 @@ bool is_small(const EntryCalls& calls, llvm::ArrayRef<Symbol> symbols) {
 /// The three runs of a session.
 class ModuleCheck {
  public:
-  ModuleCheck(const Plans& plans, const EntryCalls& calls, DTypeReport& report)
-      : plans_(plans), calls_(calls), report_(report) {}
+  ModuleCheck(const Plans& plans, const EntryCalls& calls, const CallsOptions& options,
+              DTypeReport& report)
+      : plans_(plans), calls_(calls), options_(options), report_(report) {}
 
   Status start(bool on_gpu) {
     check_kernels_ = on_gpu;
@@ -31,7 +34,7 @@ class ModuleCheck {
     SINTER_LET(unfused, plans_.unfused->new_session(calls_.session_values()));
     fused_ = std::move(fused);
     unfused_ = std::move(unfused);
-    if (!is_small(calls_, plans_.module.symbols)) return {};
+    if (options_.ranks || !is_small(calls_, plans_.module.symbols)) return {};
     SINTER_LET(precise, PreciseSession::create(plans_.module, *plans_.unfused));
     precise_.emplace(std::move(precise));
     return {};
@@ -43,10 +46,13 @@ class ModuleCheck {
     SINTER_LET(inputs, calls_.inputs(number));
     const CallOptions run{.poison_freed = true,
                           .keep = plans_.common_values(entry->name),
-                          .check_kernels = check_kernels_};
+                          .check_kernels = check_kernels_,
+                          .ranks = options_.ranks,
+                          .rank = options_.rank};
     SINTER_LET(fused, fused_->run(entry->name, values, addresses_of(inputs), run));
     SINTER_LET(unfused, unfused_->run(entry->name, values, addresses_of(inputs), run));
     SINTER_TRY(compare_runs(entry->name, fused, unfused, report_));
+    if (options_.ranks) add_reduced(*plans_.module.find_entry(entry->name), fused);
     SINTER_TRY(compare_states(*fused_, *unfused_, plans_.fused->program(), report_));
     if (check_kernels_) report_.host_checked_calls += 2;
     const EntryPlan& plan = *plans_.fused->program().find_entry(entry->name);
@@ -74,8 +80,22 @@ class ModuleCheck {
   }
 
  private:
+  /// The results of all_reduce are the same for all ranks.
+  void add_reduced(const Entry& entry, const RunResult& run) {
+    for (const auto& [name, tensor] : run.kept) {
+      const auto is_sum = [&name = name](const Op& op) {
+        return op.kind == OpKind::all_reduce && op.name == name;
+      };
+      if (llvm::none_of(entry.graph.ops(), is_sum)) continue;
+      ++report_.reduced_values;
+      report_.reduced_hash =
+          XXH3_64bits_withSeed(tensor.bytes.data(), tensor.bytes.size(), report_.reduced_hash);
+    }
+  }
+
   const Plans& plans_;
   const EntryCalls& calls_;
+  const CallsOptions& options_;
   DTypeReport& report_;
   bool check_kernels_ = false;
   std::unique_ptr<Session> fused_, unfused_;
@@ -103,7 +123,7 @@ Status verify_module(const Plans& plans, const Model& model, const VerifyOptions
     SINTER_TRY(refuse_unknown_tensors(file, model.module));
     reference.emplace(std::move(file));
   }
-  ModuleCheck check(plans, calls, report);
+  ModuleCheck check(plans, calls, options.calls, report);
   SINTER_TRY(check.start(options.backend->on_gpu()));
   for (size_t i = 0; i < calls.count(); ++i)
     SINTER_TRY(check.call(i, reference && calls.is_last(i) ? &*reference : nullptr));

@@ -40,6 +40,9 @@ std::string dtype_text(const DTypeReport& report) {
                                       ? "bit for bit: " + compared_text(report)
                                       : "NO: " + report.difference});
   facts.add({"launches", fmt::format("{} → {}", report.unfused_launches, report.fused_launches)});
+  if (report.ranks > 1 && report.difference.empty())
+    facts.add({"ranks", fmt::format("{}, each with the same bits of {}", report.ranks,
+                                    counted(report.reduced_values, "all_reduce result"))});
   if (report.rounded_matrices > 0)
     facts.add({"rounded", fmt::format("elements of quantized matrices, in {}",
                                       counted(report.rounded_matrices, "place"))});
@@ -127,6 +130,8 @@ std::string verify_json(const VerifyReport& report) {
     if (one.fused_error)
       object["float64"] = {{"rms", one.fused_error->rms}, {"max", one.fused_error->max}};
     if (!one.float64_value.empty()) object["float64"]["value"] = printable(one.float64_value);
+    if (one.ranks > 1)
+      object["ranks"] = {{"count", one.ranks}, {"reduced_values", one.reduced_values}};
     if (one.recorded_match) object["recorded_match"] = *one.recorded_match;
     if (one.tokens_match) object["tokens_match"] = *one.tokens_match;
     dtypes.push_back(std::move(object));

@@ -8,6 +8,7 @@
 #include "driver/generate/decoder.h"
 #include "driver/generate/generator.h"
 #include "driver/verify/parts.h"
+#include "driver/verify/ranks.h"
 #include "ir/sym_expr.h"
 #include "passes/products/choose_kernels.h"
 #include "runtime/random_inputs.h"
@@ -204,6 +205,11 @@ Result<VerifyReport> verify_opened(const OpenedModel& model, const VerifyOptions
 
 Result<VerifyReport> verify_model(const std::string& path, const VerifyOptions& options) {
   VerifyReport report;
+  if (options.ranks > 1) {
+    SINTER_LET(ranks, verify_ranks(path, options));
+    report.dtypes.push_back(std::move(ranks));
+    return report;
+  }
   std::optional<ReferenceFile> reference;
   SINTER_LET(module, is_module(path));
   SINTER_TRY(check_options(options, module, path));

@@ -21,6 +21,9 @@ struct VerifyOptions {
   /// The calls of a module, for all its entries; a language model takes none. Fast numerics take
   /// the symbols alone.
   CallsOptions calls;
+  /// Of a module with collectives: threads on the CPU. Rank r has weights and inputs of the seeds
+  /// plus r. Without float64 and a reference, which know one rank.
+  size_t ranks = 1;
   int64_t steps = 16;   // of decoding after the first call
   bool forced = false;  // decode seeded tokens, not the likeliest
   /// Compile options of the fused plan; the unfused plan has the same passes, device and numerics.
@@ -51,6 +54,9 @@ struct DTypeReport {
   std::string float64_value;  // of a module: the output that is farthest off, which they are of
   /// GPU: calls in which every kernel without a contraction gave the bits of the host's evaluation.
   int64_t host_checked_calls = 0;
+  uint64_t reduced_hash = 0;   // of the results of all_reduce in all calls, in order
+  int64_t reduced_values = 0;  // how many there are, which all ranks have
+  size_t ranks = 1;
   uint64_t logits_hash = 0;            // of all decoding steps, in order
   std::vector<ValueCheck> reference;   // of language models: f32 only
   std::vector<int32_t> tokens;         // greedy continuation of the first sequence

@@ -230,6 +230,8 @@ Result<CudaCall> CudaSession::place(std::string_view entry_name,
       case Buffer::Place::state:
         if (!states_.empty()) address = states_[buffer.index].address();
         break;
+      case Buffer::Place::exchange:  // one rank exchanges nothing
+        break;
     }
     call.addresses.push_back(address);
   }
@@ -279,7 +281,7 @@ Status CudaSession::prepare(const CudaCall& call) const {
           return this->gemm().prepare(gemm, gemm_operands(call, i, gemm),
                                       executable_->program().symbols, call.symbol_values);
         },
-        [](const CopyStep&) { return Status(); });
+        [](const CopyStep&) { return Status(); }, [](const CollectiveStep&) { return Status(); });
     SINTER_TRY(in_step(std::move(prepared), *call.entry, i));
   }
   return {};
@@ -302,7 +304,10 @@ Status CudaSession::enqueue_step(const CudaCall& call, size_t index, const CudaS
                                 executable_->program().symbols, call.symbol_values, stream,
                                 begin == CallBegin::overlapped);
       },
-      [&](const CopyStep& copy) { return enqueue(call, copy, stream); });
+      [&](const CopyStep& copy) { return enqueue(call, copy, stream); },
+      [&](const CollectiveStep& run) {  // of one rank
+        return enqueue(call, CopyStep{run.from, run.to}, stream);
+      });
 }
 
 Status CudaSession::enqueue(const CudaCall& call, const CopyStep& copy,

@@ -39,7 +39,7 @@ std::vector<StridedGemmKernel> strided_gemm_kernels(const Program& program) {
     for (const Step& step : entry.steps)
       visit(
           step, [](const KernelStep&) {}, [&](const GemmStep& gemm) { add(entry, gemm); },
-          [](const CopyStep&) {});
+          [](const CopyStep&) {}, [](const CollectiveStep&) {});
   return kernels;
 }
 

@@ -1,11 +1,13 @@
 #include "runtime/host/run.h"
 
 #include <cstring>
+#include <deque>
 #include <new>
 
 #include "runtime/evaluate/evaluate.h"
 #include "runtime/host/gemm.h"
 #include "runtime/input_ranges.h"
+#include "runtime/rank_group.h"
 
 namespace sinter {
 namespace {
@@ -78,6 +80,12 @@ class Run {
         case Buffer::Place::state:
           memory.tensor = &call_.states[buffer.index];
           break;
+        case Buffer::Place::exchange: {
+          SINTER_LET(tensor, make_tensor(buffer.type.dtype,
+                                         concrete_dims(buffer.type, call_.symbol_values)));
+          memory.tensor = &exchange_.emplace_back(std::move(tensor));
+          break;
+        }
       }
       if (memory.tensor) {
         memory.data = memory.tensor->bytes.data();
@@ -120,7 +128,8 @@ class Run {
     SINTER_TRY(visit(
         step, [&](const KernelStep& run) { return kernel_step(run); },
         [&](const GemmStep& gemm) { return gemm_step(gemm); },
-        [&](const CopyStep& copy) { return copy_step(copy); }));
+        [&](const CopyStep& copy) { return copy_step(copy.from, copy.to); },
+        [&](const CollectiveStep& run) { return collective_step(run); }));
     if (kept_.empty()) return {};
     const StepFacts facts = step_facts(call_.program, step);
     for (const auto& [id, index] : kept_) {
@@ -202,14 +211,28 @@ class Run {
     return run_gemm(step, buffers, call_.program.symbols, call_.symbol_values);
   }
 
-  Status copy_step(const CopyStep& step) {
-    SINTER_LET(tensor, copy_out(step.from));
-    return copy_in(step.to, tensor);
+  Status copy_step(uint32_t from, uint32_t to) {
+    SINTER_LET(tensor, copy_out(from));
+    return copy_in(to, tensor);
+  }
+
+  /// One rank copies its value.
+  Status collective_step(const CollectiveStep& step) {
+    RankGroup* ranks = call_.options.ranks;
+    if (!ranks) return copy_step(step.from, step.to);
+    SINTER_TRY(copy_step(step.from, step.exchange));
+    const HostTensor& value = *memory_[step.exchange].tensor;
+    return ranks->all_reduce(call_.options.rank,
+                             {fmt::format("entry {}, %{}", printable(entry_.name),
+                                          printable(entry_.buffers[step.to].value)),
+                              value.dtype, value.bytes.data(), value.bytes.size()},
+                             writable(step.to));
   }
 
   const HostCall& call_;
   const EntryPlan& entry_ = call_.entry;
   Arena arena_;
+  std::deque<HostTensor> exchange_;                         // of each exchange buffer
   std::vector<Memory> memory_;                              // of each buffer
   llvm::SmallVector<std::pair<uint32_t, size_t>, 4> kept_;  // buffer, index in RunResult::kept
   RunResult result_;

@@ -402,6 +402,9 @@ void GraphGenerator::ops_of_a_constant() {
   }
   const auto rank = static_cast<int64_t>(graph_[x].type.rank());
   if (random_.chance(50)) op(OpKind::cumulative_sum, {x}, scan_attributes(random_.below(rank)));
+  // Of one rank; no pass takes its operand for its value.
+  if (random_.chance(50))
+    op(OpKind::all_reduce, {x}, Attributes().set(AttrName::group, std::string("tp")));
 }
 
 void GraphGenerator::literal() {

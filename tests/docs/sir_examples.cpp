@@ -595,6 +595,16 @@ constexpr OpExample kExamples[] = {
      R"(  entry @e(%experts: i32[N, 8]) -> (%ends) {
     %ends = run_ends %experts {count = 128}
   })"},
+    {{OpKind::all_reduce},
+     "all_reduce(x) -> x's type",
+     "The sum of x over the ranks of a run, by element, with the same bits on all ranks: from rank "
+     "0 "
+     "on in the order of the ranks, in float32 and rounded once; i32 wraps around. One rank: x. "
+     "`group` names the ranks; all ranks of a run are the group. `run` and `verify` take `--ranks` "
+     "on the CPU.",
+     R"(  entry @e(%x: f16[N, 64]) -> (%y) {
+    %y = all_reduce %x {group = "tp"}
+  })"},
     {{OpKind::custom},
      "custom(operands ...) -> what the registered op says",
      "An op that the program which reads the module has registered under the name `op`, with its "

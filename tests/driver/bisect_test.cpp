@@ -122,7 +122,8 @@ class Planted {
       KernelStep* const run = visit(
           step, [](KernelStep& kernel) { return &kernel; },
           [](GemmStep&) -> KernelStep* { return nullptr; },
-          [](CopyStep&) -> KernelStep* { return nullptr; });
+          [](CopyStep&) -> KernelStep* { return nullptr; },
+          [](CollectiveStep&) -> KernelStep* { return nullptr; });
       if (!run || llvm::none_of(step.values, [&](const auto& v) { return members.contains(v); }))
         continue;
       Kernel kernel = program->kernels[run->kernel];

@@ -44,7 +44,8 @@ std::shared_ptr<const Program> delayed(const Compiled& compiled, const std::stri
       KernelStep* const run = visit(
           step, [](KernelStep& kernel) { return &kernel; },
           [](GemmStep&) -> KernelStep* { return nullptr; },
-          [](CopyStep&) -> KernelStep* { return nullptr; });
+          [](CopyStep&) -> KernelStep* { return nullptr; },
+          [](CollectiveStep&) -> KernelStep* { return nullptr; });
       const Graph& graph = compiled.module.entries[0].graph;
       const std::vector<uint32_t>& group_of = compiled.fusions[0].grouping.group_of;
       const ValueId x = graph.find(a), y = graph.find(b);

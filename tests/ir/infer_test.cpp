@@ -908,6 +908,16 @@ TEST_CASE("C38 top_k") {
     rejects(38, OpKind::top_k, {bad}, of(1));
 }
 
+TEST_CASE("C43 all_reduce") {
+  const auto of = [](std::string group) { return with(AttrName::group, std::move(group)); };
+  gives(OpKind::all_reduce, {f16({kN, 3})}, of("tp"), f16({kN, 3}));
+  gives(OpKind::all_reduce, {i32({2})}, of("tp"), i32({2}));
+  rejects(1, OpKind::all_reduce, {f16({kN, 3})});
+  rejects(43, OpKind::all_reduce, {f16({kN, 3})}, of(""));
+  for (const DType dtype : {DType::i1, DType::i64})
+    rejects(43, OpKind::all_reduce, {TensorType{dtype, {3}}}, of("tp"));
+}
+
 TEST_CASE("C39 expert_linear") {
   const OpKind kind = OpKind::expert_linear;
   gives(kind, {f16({kN, 16}), f16({4, 5, 16}), i32({kN, 3})}, {}, f16({kN, 3, 5}));

@@ -204,6 +204,7 @@ TEST_CASE("the registry gives every anchor one family, in the order of choice") 
                                                "top_k",
                                                "experts",
                                                "sorted_rows",
+                                               "collective",
                                                "custom",
                                                "gemm",
                                                "column",

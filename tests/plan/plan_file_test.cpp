@@ -115,6 +115,22 @@ TEST_CASE("copies survive, and a plan that has one says so") {
   CHECK(write_plan(sample_program()).find("copy") == std::string::npos);
 }
 
+TEST_CASE("collectives survive, and a plan that has one says so") {
+  const std::string text = write_plan(test::reducing_program());
+  CHECK(text.find("\"requires\": [\"collective\"]") != std::string::npos);
+  Result<Program> program = read_plan(text);
+  if (!program) FAIL(program.error().message());
+  const EntryPlan& entry = program->entries[0];
+  const CollectiveStep& run = test::collective_step(program->entries[0], 1);
+  CHECK(entry.buffers[run.from].value == "a");
+  CHECK(entry.buffers[run.to].value == "b");
+  CHECK(entry.buffers[run.exchange].place == Buffer::Place::exchange);
+  CHECK(run.group == "tp");
+  CHECK(write_plan(*program) == text);
+  expect_refused(replaced(text, R"("kind": "all_reduce")", R"("kind": "all_to_all")"),
+                 {"/entries/0/steps/1/collective/kind", "all_reduce"});
+}
+
 TEST_CASE("copies: what the reader refuses") {
   const std::string text = write_plan(test::copying_program());
   const std::string whole = R"("copy": {"from": 1, "to": 2})";

@@ -128,6 +128,18 @@ CopyStep& ProgramBuilder::copy(uint32_t from, uint32_t to) {
   return step.run.emplace<CopyStep>(CopyStep{from, to});
 }
 
+CollectiveStep& ProgramBuilder::all_reduce(uint32_t from, uint32_t to) {
+  CollectiveStep run;
+  run.from = from;
+  run.exchange =
+      add(entry().buffers[to].value, entry().buffers[to].type, Buffer::Place::exchange, 0);
+  run.to = to;
+  run.group = "tp";
+  Step& step = entry().steps.emplace_back();
+  step.values.push_back(entry().buffers[to].value);
+  return step.run.emplace<CollectiveStep>(std::move(run));
+}
+
 Program ProgramBuilder::finish() {
   EntryPlan& plan = entry();
   auto write = [&](uint32_t id, size_t step) {
@@ -158,7 +170,7 @@ Kind& step_of(EntryPlan& entry, size_t index) {
   };
   visit(
       entry.steps[index], [&](KernelStep& run) { take(run); }, [&](GemmStep& run) { take(run); },
-      [&](CopyStep& run) { take(run); });
+      [&](CopyStep& run) { take(run); }, [&](CollectiveStep& run) { take(run); });
   SINTER_CHECK(found != nullptr, "step {} is of another kind", index);
   return *found;
 }
@@ -170,6 +182,24 @@ KernelStep& kernel_step(EntryPlan& entry, size_t index) {
 }
 GemmStep& gemm_step(EntryPlan& entry, size_t index) { return step_of<GemmStep>(entry, index); }
 CopyStep& copy_step(EntryPlan& entry, size_t index) { return step_of<CopyStep>(entry, index); }
+
+CollectiveStep& collective_step(EntryPlan& entry, size_t index) {
+  return step_of<CollectiveStep>(entry, index);
+}
+
+Program reducing_program() {
+  ProgramBuilder p;
+  const TensorType tokens{DType::f32, {p.symbol("N", 1, 64), 64}};
+  const uint32_t x = p.input("x", tokens), a = p.arena("a", tokens, 0);
+  const uint32_t b = p.arena("b", tokens, 1), y = p.arena("y", tokens, 2);
+  p.kernel("neg", {x}, {a},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.neg(in[0])}; });
+  p.all_reduce(a, b);
+  p.kernel("add", {b, a}, {y},
+           [](Builder& g, std::vector<ValueId> in) { return std::vector{g.add(in[0], in[1])}; });
+  p.output(y);
+  return p.finish();
+}
 
 Program copying_program() {
   ProgramBuilder p;

@@ -41,6 +41,9 @@ class ProgramBuilder {
   /// The bytes of buffer `from` to buffer `to`.
   CopyStep& copy(uint32_t from, uint32_t to);
 
+  /// The sum of buffer `from` over the ranks, in buffer `to`, by way of an exchange buffer.
+  CollectiveStep& all_reduce(uint32_t from, uint32_t to);
+
   /// Live ranges.
   Program finish();
 
@@ -55,6 +58,7 @@ class ProgramBuilder {
 KernelStep& kernel_step(EntryPlan& entry, size_t index);
 GemmStep& gemm_step(EntryPlan& entry, size_t index);
 CopyStep& copy_step(EntryPlan& entry, size_t index);
+CollectiveStep& collective_step(EntryPlan& entry, size_t index);
 
 /// a = -x; b = exp(a); c = b w + bias; k1 = append(k0, c, slot); d = |k1[slot]|; y = c + d, with N
 /// rows of 64. `c` takes the space of `a`, `y` the space of `b`.
@@ -65,6 +69,9 @@ Program gathering_program();
 
 /// a = -x; b = a, by a copy; y = b + a, with N rows of 64.
 Program copying_program();
+
+/// a = -x; b = all_reduce a; y = b + a, with N rows of 64.
+Program reducing_program();
 
 /// a = -x; k1, v1 = append(k0 and v0, k, slots); o = decode_attention(a, k1, v1, first, slots); y =
 /// o

@@ -23,6 +23,9 @@ struct OfGemms {
 struct OfCopies {
   int operator()(const CopyStep&) const { return 2; }
 };
+struct OfCollectives {
+  int operator()(const CollectiveStep&) const { return 4; }
+};
 struct OfAll {
   int operator()(const auto&) const { return 3; }
 };
@@ -32,14 +35,15 @@ concept is_accepted_by_visit = requires(const Step& step, F... handlers) {
 };
 
 TEST_CASE("a visit that leaves a kind out, or takes any kind, does not compile") {
-  static_assert(is_accepted_by_visit<OfKernels, OfGemms, OfCopies>);
-  static_assert(!is_accepted_by_visit<OfKernels, OfGemms>);
-  static_assert(!is_accepted_by_visit<OfKernels, OfCopies>);
-  static_assert(!is_accepted_by_visit<OfGemms, OfCopies>);
-  static_assert(!is_accepted_by_visit<OfKernels, OfGemms, OfAll>);
+  static_assert(is_accepted_by_visit<OfKernels, OfGemms, OfCopies, OfCollectives>);
+  static_assert(!is_accepted_by_visit<OfKernels, OfGemms, OfCopies>);
+  static_assert(!is_accepted_by_visit<OfKernels, OfGemms, OfCollectives>);
+  static_assert(!is_accepted_by_visit<OfKernels, OfCopies, OfCollectives>);
+  static_assert(!is_accepted_by_visit<OfGemms, OfCopies, OfCollectives>);
   static_assert(!is_accepted_by_visit<OfKernels, OfGemms, OfCopies, OfAll>);
+  static_assert(!is_accepted_by_visit<OfKernels, OfGemms, OfCopies, OfCollectives, OfAll>);
   static_assert(!is_accepted_by_visit<OfAll>);
-  CHECK(visit(Step{CopyStep{}, {}}, OfGemms{}, OfCopies{}, OfKernels{}) == 2);
+  CHECK(visit(Step{CopyStep{}, {}}, OfGemms{}, OfCopies{}, OfKernels{}, OfCollectives{}) == 2);
 }
 
 TEST_CASE("facts of each kind of step") {
@@ -162,6 +166,75 @@ TEST_CASE("copies: what the checker refuses") {
     expect_refused(states, {"step 4 (%taken)", "%k0 is read in version 0 of state cache"});
     copy_step(forward, 4) = {after, before};
     expect_refused(states, {"step 4 (%taken)", "writes %k0, which is no buffer of the arena"});
+  }
+}
+
+TEST_CASE(
+    "a collective reads its operand, writes its result, and goes through the exchange buffer") {
+  Program p = test::reducing_program();
+  EntryPlan& entry = p.entries[0];
+  REQUIRE(check(p));
+  const CollectiveStep& run = test::collective_step(entry, 1);
+  const StepFacts facts = step_facts(p, entry.steps[1]);
+  CHECK(facts.name() == "all_reduce");
+  CHECK((facts.reads == Ids{run.from} && facts.writes == Ids{run.to}));
+  const Bytes bytes = StepTraffic(p, {3}).of(entry, entry.steps[1]);
+  CHECK((bytes.read == 2 * 3 * 64 * 4 && bytes.written == bytes.read));
+}
+
+TEST_CASE("collectives: what the checker refuses") {
+  Program p = test::reducing_program();
+  EntryPlan& entry = p.entries[0];
+  CollectiveStep& run = test::collective_step(entry, 1);
+  const std::string where = "entry forward, step 1 (%b)";
+  SUBCASE("an exchange buffer in the arena") {
+    Buffer& exchange = entry.buffers[run.exchange];
+    exchange.place = Buffer::Place::arena;
+    exchange.slot = 3;
+    exchange.first_step = exchange.last_step = 1;
+    expect_refused(p, {where, "exchanges values in %b, which other ranks read at any time"});
+  }
+  SUBCASE("an exchange buffer of two collectives") {
+    entry.steps.push_back(entry.steps[1]);
+    expect_refused(p, {"step 3 (%b)", "exchanges values in %b, as another collective does"});
+  }
+  SUBCASE("an exchange buffer that another step reads or writes") {
+    test::kernel_step(entry, 2).inputs[0] = run.exchange;
+    expect_refused(p, {"step 2 (%y)", "%b is read, which other ranks share"});
+    test::kernel_step(entry, 2).inputs[0] = run.to;
+    test::kernel_step(entry, 2).outputs[0] = run.exchange;
+    expect_refused(p, {"step 2 (%y)", "writes %b, which is no buffer of the arena"});
+  }
+  SUBCASE("unequal sizes") {
+    for (const uint32_t buffer : {run.exchange, run.to}) {
+      Program other = p;
+      Buffer& unequal = other.entries[0].buffers[buffer];
+      unequal.type.dims[1] = 32;
+      unequal.size_bytes = storage_bytes(unequal.type);
+      expect_refused(other, {where, "adds %a, f32[N, 64], by way of %b, f32[N, 32]: not one type"});
+    }
+  }
+  SUBCASE("a group without a name, buffers that are not there") {
+    run.group.clear();
+    expect_refused(p, {where, "a collective of a group without a name"});
+    run.exchange = 99;
+    expect_refused(p, {where, "buffer 99 of 5"});
+  }
+  SUBCASE("some sizes skip it") {
+    entry.range = SymbolRange{SymbolId{0}, 1, 8};
+    EntryPlan rest = entry;
+    rest.range = SymbolRange{SymbolId{0}, 9, 64};
+    rest.steps[1].run = CopyStep{run.from, run.to};
+    p.entries.push_back(rest);
+    expect_refused(
+        p, {"entry forward", "has a variant with the collectives", "all_reduce f32[N, 64] of tp"});
+  }
+  SUBCASE("inside of a kernel") {
+    Kernel& kernel = p.kernels[0];
+    Op& op = kernel.group[kernel.group.outputs[0]];
+    op.kind = OpKind::all_reduce;
+    op.attrs.set(AttrName::group, std::string("tp"));
+    expect_refused(p, {"of kind all_reduce is no input of the kernel"});
   }
 }
 

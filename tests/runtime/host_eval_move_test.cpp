@@ -366,6 +366,7 @@ TEST_CASE("every op takes empty tensors") {
        "f16[N, 3]"},
       {"%x: f16[N, 4], %t: f32[N], %i: i32[N]", "%y = sample %x, %t, %i, %t, %i, %i : i32[N]"},
       {"%x: f16[N, 4]", "%y = cumulative_sum %x {axis = 1} : f16[N, 4]"},
+      {"%x: f16[N, 4]", "%y = all_reduce %x {group = \"tp\"} : f16[N, 4]"},
       {"%x: f16[N, 4], %w: f16[4]",
        "%y = custom %x, %w {op = \"test.rms_norm\", numbers = [0x1p-9]} : f16[N, 4]"},
   };

@@ -63,7 +63,7 @@ double largest_of(const Program& program, llvm::ArrayRef<int64_t> sizes) {
             for (const GemmStep::Loop& loop : gemm.loops) times(loop.count);
             largest = std::max(largest, products);
           },
-          [](const CopyStep&) {});
+          [](const CopyStep&) {}, [](const CollectiveStep&) {});
   }
   return largest;
 }
