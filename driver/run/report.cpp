@@ -103,9 +103,9 @@ std::string ranks_text(llvm::ArrayRef<TokenRun> ranks) {
 }
 
 std::string ranks_json(llvm::ArrayRef<TokenRun> ranks) {
-  auto all = nlohmann::ordered_json::array();
-  for (const TokenRun& rank : ranks) all.push_back(nlohmann::ordered_json::parse(run_json(rank)));
-  return all.dump(2) + "\n";
+  std::vector<std::string> all;
+  for (const TokenRun& rank : ranks) all.push_back(run_json(rank));
+  return fmt::format("[\n{}]\n", fmt::join(all, ","));
 }
 
 }  // namespace sinter

@@ -177,6 +177,7 @@ const std::set<std::string_view> kWithoutGradient = {"kv_append",
                                                      "attention_key_gradient",
                                                      "attention_value_gradient",
                                                      "expert_linear",
+                                                     "all_reduce",
                                                      "custom"};
 
 /// The error of the gradients of one op; empty: there is none.
