@@ -20,10 +20,10 @@ Result<Step> lower_collective(const StepContext& context) {
   return Step{std::move(step), {}};
 }
 
-/// The operand is a buffer of its own, no view of one.
+/// The operand is a buffer of its own: no view of one, and no constant, which has none.
 bool addresses(const Graph& graph, const Op& op, size_t operand, llvm::ArrayRef<Symbol>) {
   const ValueId value = op.operands[operand];
-  return root_of(graph, value) == value;
+  return root_of(graph, value) == value && op_class(graph[value]) != OpClass::generator;
 }
 
 }  // namespace
